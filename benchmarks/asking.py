@@ -12,7 +12,7 @@ from typing import Any
 from benchmarks.environments import Environment, plain_environment
 
 Row = dict[str, Any]
-MARKS = ("_error", "_interrupted", "_synthetic")
+MARKS = ("_error", "_interrupted", "_source")
 """What a program knows of its own messages beside their text; whoever has no place for a mark passes over it."""
 POOLED_CHARS = 200
 MOST_SECONDS = 20

@@ -68,7 +68,7 @@ def facts(rows: Sequence[Row]) -> dict[str, list[str]]:
 
 def is_of_person(row: Row) -> bool:
     """Whether a person wrote it: programs say things in the user's role too."""
-    return bool(row["role"] == "user" and not row.get("_synthetic"))
+    return bool(row["role"] == "user" and row.get("_source") != "nca")
 
 
 def sentences(text: str) -> list[str]:

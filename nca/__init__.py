@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing itself takes longer to import than all of `nca --version`
     from typing import Any
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 if TYPE_CHECKING:
     from nca.agent.conversation import Conversation
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         ProviderFailure,
         StoreError,
         UsageError,
+        ViewInUse,
     )
     from nca.library.compaction import CompactionResult, compact
     from nca.library.context_view import ContextView, FittedRequest
@@ -55,6 +56,7 @@ _HOMES = {
     "ProviderFailure": "nca.errors",
     "StoreError": "nca.errors",
     "UsageError": "nca.errors",
+    "ViewInUse": "nca.errors",
     "BudgetCheck": "nca.library.counting",
     "CompactionResult": "nca.library.compaction",
     "ContextView": "nca.library.context_view",
@@ -110,6 +112,7 @@ __all__ = [
     "TruncatedOutput",
     "TruncatedText",
     "UsageError",
+    "ViewInUse",
     "available_input_tokens",
     "check_context_budget",
     "classify_provider_error",

@@ -3,7 +3,8 @@
 NcaError                     exit code 1
 ├── UsageError               2  a wrong argument on a command line or in a call
 │   ├── ConfigError          2  a setting that cannot be used
-│   └── InvalidMessages      2  messages that cannot be read
+│   ├── InvalidMessages      2  messages that cannot be read
+│   └── ViewInUse            2  a view of one conversation was used for another
 ├── ProviderError            3  the provider failed; .failure says how
 │   └── ModelUnavailable     3  no endpoint, no key, no weights
 │       └── ModelNotFound    3  the provider does not know the model
@@ -73,6 +74,10 @@ class ConfigError(UsageError):
 
 class InvalidMessages(UsageError):
     """Messages that cannot be read; the message names which one and what is valid."""
+
+
+class ViewInUse(UsageError):
+    """A `ContextView` was handed another conversation than its own, or fits a request already. Nothing was changed."""
 
 
 class ProviderError(NcaError):

@@ -5,33 +5,45 @@ The garbage collector does not look at what a log holds (gc=False): what never c
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import msgspec
 
 from nca.surrogates import clean_text as clean_text
+from nca.words import Source as Source
+from nca.words import Span, Words, merged, text_of
 
 Role = Literal["system", "user", "assistant", "tool"]
+
+_IMPLIED: dict[Role, Source] = {"system": "nca", "user": "foreign", "assistant": "model", "tool": "tool"}
 
 
 class TextPart(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="text"):
     """Text. `extra` holds a provider's own keys of the part, such as cache_control.
 
-    is_synthetic  nca added it to the user's message (a reminder): sent, but not written by the user
+    source  who said it; "" stands for the source of its message. Parts with a source of their own follow each other
+            without a space
     """
 
     text: str
     extra: dict[str, Any] = {}
-    is_synthetic: bool = False
+    source: Source | Literal[""] = ""
 
 
 class AttachmentPart(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="attachment"):
-    """A file attached with `@path`: the text that was admitted, and the size of the whole file."""
+    """What goes with a message as a file: one that was attached, what was piped in, or a command's output.
+
+    text            as much of it as was admitted
+    original_bytes  the size of all of it
+    source          where it came from
+    """
 
     path: str
     text: str
     original_bytes: int
     is_cut: bool = False
+    source: Source = "attached"
 
 
 class MediaPart(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="media"):
@@ -68,7 +80,7 @@ class Message(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     reasoning        the model's reasoning, if the provider sends it
     is_error         on a tool message: the tool failed
     is_interrupted   an answer that the user or a crash cut short
-    is_synthetic     written by nca, not by the user or a model
+    source           who said it, unless a part says otherwise; "" stands for what the role implies
     extra            a provider's other keys, such as signed thinking blocks; stored and sent back
     made_by          the model that set `extra`, and the only one it is sent back to; "" sends it to any model
     """
@@ -81,9 +93,14 @@ class Message(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     reasoning: str = ""
     is_error: bool = False
     is_interrupted: bool = False
-    is_synthetic: bool = False
+    source: Source | Literal[""] = ""
     extra: dict[str, Any] = {}
     made_by: str = ""
+
+    @property
+    def is_synthetic(self) -> bool:
+        """nca wrote it, not the user or a model."""
+        return self.source == "nca"
 
     @property
     def text(self) -> str:
@@ -91,15 +108,39 @@ class Message(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         content = self.content
         if isinstance(content, str):
             return content
-        if content is None:
-            return ""
-        return "\n".join(part.text for part in content if isinstance(part, TextPart) and not part.is_synthetic)
+        return text_of(self.said)
+
+    @property
+    def said(self) -> Words:
+        """The same with who said each part."""
+        implied, content = self.source or _IMPLIED[self.role], self.content
+        if isinstance(content, str):
+            return (Span(content, implied),)
+        found: list[Span] = []
+        is_own = False
+        for part in content or ():
+            if isinstance(part, TextPart) and part.source != "nca":
+                # Parts with sources of their own follow each other as they were handed in.
+                if found and not (part.source and is_own):
+                    found.append(Span("\n", implied))
+                is_own = bool(part.source)
+                found.append(Span(part.text, part.source or implied))
+        return tuple(found)
 
     @property
     def attachments(self) -> tuple[AttachmentPart, ...]:
         if isinstance(self.content, tuple):
             return tuple(part for part in self.content if isinstance(part, AttachmentPart))
         return ()
+
+
+def user_message(said: Words, beside: Sequence[Part] = ()) -> Message:
+    """What the user sends, with what goes along. A pasted text stays a part, so that the model sees where it ends."""
+    own = tuple(TextPart(span.text, source=span.source) for span in merged(said))
+    if len(own) <= 1 and not beside and "pasted" not in [part.source for part in own]:
+        said = merged(said) or said
+        return Message("user", text_of(said), source=said[0].source if said else "")
+    return Message("user", (*own, *beside))
 
 
 class Entry(msgspec.Struct, frozen=True, gc=False):

@@ -1,4 +1,4 @@
-"""Redact API keys and passwords in text: in tool output and attached files before they are logged, and in exports.
+"""Redact API keys and passwords in text: in what files and tools bring into a request, and in exports.
 
 Three kinds of text are replaced:
 
@@ -17,6 +17,8 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 from urllib.parse import quote
+
+from nca.surrogates import clean_text
 
 FEWEST_CHARS = 8
 """Shorter values are not real keys, and would match ordinary words."""
@@ -99,6 +101,10 @@ class Redactor:
         alternatives = "|".join(re.escape(value) for value in sorted(known, key=len, reverse=True))
         self._known = re.compile(alternatives) if alternatives else None
 
+    def clean(self, text: str) -> str:
+        """What a file or a tool brought, as it may be logged and sent: valid Unicode without keys."""
+        return self.text(clean_text(text))
+
     def text(self, text: str) -> str:
         if self._known is not None and any(value in text for value in self._names):
             text = self._known.sub(lambda found: f"[redacted {self._names[found[0]]}]", text)
@@ -121,3 +127,7 @@ class Redactor:
                 return [self.value(item) for item in value]
             case _:
                 return value
+
+
+KEYS_BY_SHAPE = Redactor()
+"""Knows no key by its value."""

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence, Set
-from typing import Any
+from typing import Any, Literal, cast, get_args
 
 import msgspec
 
 from nca.errors import InvalidMessages
-from nca.messages import AttachmentPart, MediaPart, Message, Part, TextPart, ToolCall, clean_text
+from nca.messages import AttachmentPart, MediaPart, Message, Part, Source, TextPart, ToolCall, clean_text
 
 OBJECT = (dict, Mapping)
 """What `isinstance` asks of a row: nearly all are dicts, and an abstract class answers ten times as slowly."""
@@ -22,7 +22,8 @@ _OWN_KEYS = {"role", "content", "tool_calls", "tool_call_id", "tool_call_ids", "
 _CALL_KEYS = {"id", "type", "function", "index"}
 """Streamed calls have an `index`; providers refuse requests that contain it."""
 _FUNCTION_KEYS = {"name", "arguments"}
-_FLAGS = {"_error": "is_error", "_interrupted": "is_interrupted", "_synthetic": "is_synthetic"}
+_FLAGS = {"_error": "is_error", "_interrupted": "is_interrupted"}
+_SOURCES: frozenset[str] = frozenset(get_args(Source))
 
 
 def messages_from_list(rows: Any) -> list[Message]:
@@ -101,7 +102,7 @@ def _any_message(row: Any, index: int) -> Message:
         extra["role"] = role
     return Message(
         role="system" if role == "developer" else role,
-        content=_read_content(row.get("content"), place, role),
+        content=_read_noted_parts(row) or _read_content(row.get("content"), place, role),
         tool_calls=calls,
         tool_call_id=_read_answered_id(row, place) if role == "tool" else "",
         name=checked_text(row["name"], f"{place}: name") if row.get("name") else "",
@@ -110,13 +111,14 @@ def _any_message(row: Any, index: int) -> Message:
         else "",
         is_error=bool(row.get("_error")),
         is_interrupted=bool(row.get("_interrupted")),
-        is_synthetic=bool(row.get("_synthetic")),
+        source=_read_source(row),
         extra=plain_json(extra, place) if extra else {},
     )
 
 
 def message_to_dict(message: Message, *, annotate: bool = False) -> dict[str, Any]:
-    """The message as a provider expects it. `annotate` adds nca's flags: `_error`, `_interrupted`, `_synthetic`."""
+    """The message as a provider expects it. `annotate` adds nca's own keys: `_error`, `_interrupted`, `_source`, and
+    `_parts` where these have sources of their own."""
     row: dict[str, Any] = {"role": message.extra.get("role", message.role)}
     row["content"] = content_to_wire(message.content)
     if message.tool_calls:
@@ -130,6 +132,10 @@ def message_to_dict(message: Message, *, annotate: bool = False) -> dict[str, An
     row.update({key: value for key, value in message.extra.items() if key != "role"})
     if annotate:
         row.update({key: True for key, field in _FLAGS.items() if getattr(message, field)})
+        if message.source:
+            row["_source"] = message.source
+        if isinstance(message.content, tuple) and isinstance(row["content"], str):
+            row["_parts"] = msgspec.to_builtins(message.content)
     return row
 
 
@@ -146,11 +152,21 @@ def content_text(content: str | tuple[Part, ...] | None) -> str:
     """The whole content as one string: attached files in `<file>` tags, a placeholder for each image."""
     if content is None or isinstance(content, str):
         return content or ""
-    return "\n\n".join(part_text(part) for part in content)
+    text, was_said = "", False
+    for part in content:
+        is_said = isinstance(part, TextPart) and part.source not in ("", "nca")
+        between = "\n\n" if text and not (was_said and is_said) else ""
+        text, was_said = f"{text}{between}{part_text(part)}", is_said
+    return text
 
 
 def part_text(part: Part) -> str:
+    """A part as text: what was pasted, piped in or attached in tags, a placeholder for an image."""
     match part:
+        case TextPart(text, source="pasted"):
+            return _marked(text, "pasted", is_block="\n" in text)
+        case TextPart(text, source="piped"):
+            return _marked(text, "stdin", is_block=True)
         case TextPart(text):
             return text
         case AttachmentPart():
@@ -160,24 +176,51 @@ def part_text(part: Part) -> str:
             return f"[{kind}, not shown]"
 
 
+def _marked(text: str, name: str, *, is_block: bool) -> str:
+    """The text between tags of this name, or of one with a number where the text could end them."""
+    tag, number = name, 1
+    while f"</{tag}>" in text:
+        number += 1
+        tag = f"{name}-{number}"
+    return f"\n<{tag}>\n{text}\n</{tag}>\n" if is_block else f"<{tag}>{text}</{tag}>"
+
+
 def _call_to_dict(call: ToolCall) -> dict[str, Any]:
     function = {"name": call.name, "arguments": call.arguments, **call.extra.get("function", {})}
     return {**call.extra, "id": call.id, "type": "function", "function": function}
 
 
 def _is_beside_text(part: Part) -> bool:
-    return isinstance(part, AttachmentPart) or (isinstance(part, TextPart) and part.is_synthetic)
+    return isinstance(part, AttachmentPart) or (isinstance(part, TextPart) and part.source != "")
 
 
 def part_to_wire(part: Part, text_type: str = "text") -> dict[str, Any]:
     """A part as a provider expects it. `text_type` is what the provider's shape calls a text."""
     match part:
-        case TextPart(text, extra):
-            return {"type": text_type, "text": text, **extra}
+        case TextPart(_, extra):
+            return {"type": text_type, "text": part_text(part), **extra}
         case MediaPart(_, payload):
             return payload
         case AttachmentPart():
             return {"type": text_type, "text": part_text(part)}
+
+
+def _read_source(row: Mapping[str, Any]) -> Source | Literal[""]:
+    if row.get("_synthetic"):  # as files of an older nca have it
+        return "nca"
+    source = row.get("_source")
+    return cast(Source, source) if isinstance(source, str) and source in _SOURCES else ""
+
+
+def _read_noted_parts(row: Mapping[str, Any]) -> tuple[Part, ...] | None:
+    """The parts of which the content was put together; None where there are none, or where the content is another."""
+    if "_parts" not in row:
+        return None
+    try:
+        parts = msgspec.convert(plain_json(row["_parts"], "_parts"), tuple[Part, ...])
+    except (msgspec.ValidationError, InvalidMessages):
+        return None
+    return parts if parts and content_to_wire(parts) == row.get("content") else None
 
 
 def is_note(row: Any) -> bool:

@@ -48,7 +48,8 @@ and below 10 is refused, because `7.5` is more likely a slip for `0.75`.
 
 A setting marked *yours only* is ignored in a project's file, with a note: a project that you cloned must not redirect
 your requests or your keys. For the same reason, a file named by a project's settings must be inside the project. A
-setting marked *once trusted* is taken from a project's file once you trust the project; see docs/permissions.md.
+setting marked *once trusted* is taken from a project's file once you trust the project; see docs/permissions.md. The
+others are harmless whoever wrote them; `nca/config/harmless.py` says why.
 
 `NCA_HOME` moves your file and nca's data to one folder. It and other `NCA_` variables without two underscores are not
 settings.
@@ -120,8 +121,14 @@ def main() -> None:
 
 def _reference_row(key: Key) -> str:
     unit = f" {key.unit}" if key.unit else ""
-    own = " *Yours only.*" if key.user_only else " *Once trusted.*" if key.needs_trust else ""
-    return f"| `{key.name}` | `{toml_value(key.default)}`{unit} | {key.value_type.valid} | {key.about}{own} |"
+    return f"| `{key.name}` | `{toml_value(key.default)}`{unit} | {key.value_type.valid} | {key.about}{_whose(key)} |"
+
+
+def _whose(key: Key) -> str:
+    """What a project's file may not do with it; "" for the fields of a table, which go with their table."""
+    if key.user_only:
+        return " *Yours only.*"
+    return f" *{key.trust_note.capitalize()}.*" if key.name in KEYS and key.trust_note else ""
 
 
 def _variable(key: Key) -> str:

@@ -80,7 +80,7 @@ def test_annotations_are_read_and_never_sent() -> None:
     assert (message.is_error, message.is_synthetic, message.is_interrupted, message.extra) == (True, True, False, {})
     assert message_to_dict(message) == {"role": "tool", "tool_call_id": "a", "content": "x"}
     annotated = message_to_dict(message, annotate=True)
-    assert annotated == {"role": "tool", "tool_call_id": "a", "content": "x", "_error": True, "_synthetic": True}
+    assert annotated == {"role": "tool", "tool_call_id": "a", "content": "x", "_error": True, "_source": "nca"}
 
 
 def test_notes_between_messages_are_skipped() -> None:

@@ -5,36 +5,38 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from agents import FunctionTool, RunConfig, SQLiteSession, function_tool
+from agents import RunConfig, RunContextWrapper, SQLiteSession, function_tool
 from agents.run import CallModelData, ModelInputData
 
 import nca
 
 
 class FittedSession(SQLiteSession):
-    """A session for `Runner.run(agent, text, session=session, run_config=session.run_config)`.
+    """`Runner.run(agent, text, session=session, context=session, run_config=session.run_config)`.
 
     db_path    the database of the SDK's session; ":memory:" keeps nothing
-    state      `view.state` of an earlier process; without it the view begins anew, and nothing is lost
-    arguments  as for `nca.ContextView`: model, context_window, system_prompt, tools, summarizer …
+    arguments  as for `nca.ContextView`: model, context_window, tools, summarizer …, and `state`, the `view.state` of an
+               earlier process; without it the view begins anew, and nothing is lost
     """
 
     def __init__(self, session_id: str, db_path: str | Path = ":memory:", **arguments: Any) -> None:
         super().__init__(session_id, db_path)
+        self._arguments = arguments
         self.view = nca.ContextView(**arguments)
-        self.run_config = RunConfig(call_model_input_filter=self._fitted)
 
-    def recall_tool(self) -> FunctionTool:
-        """The tool with which the agent reads what was compacted. Give it to the agent beside its other tools."""
-
-        @function_tool
-        def recall(query: str = "", expand: str = "") -> str:
-            """Search what was said before, or show message 57 or 57-60 whole (expand)."""
-            return self.view.recall(query=query, expand=expand)
-
-        return recall
+    @property
+    def run_config(self) -> RunConfig:
+        """For one run: its view goes on from the last run. Items may have been taken back (`pop_item`) meanwhile."""
+        self.view = nca.ContextView(**{**self._arguments, "state": self.view.state})
+        return RunConfig(call_model_input_filter=self._fitted)
 
     def _fitted(self, data: CallModelData[Any]) -> ModelInputData:
         """The input of one request. It begins with all items of the session, and ends with those of this run."""
         fitted = self.view.fit({"input": data.model_data.input})
         return ModelInputData(input=fitted.messages, instructions=data.model_data.instructions)
+
+
+@function_tool
+def recall(ctx: RunContextWrapper[FittedSession], query: str = "", expand: str = "") -> str:
+    """Search what was said before, or show message 57 or 57-60 whole (expand)."""
+    return ctx.context.view.recall(query=query, expand=expand)

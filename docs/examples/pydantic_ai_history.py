@@ -3,28 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from copy import copy
+from dataclasses import replace
 from typing import Any
 
-from pydantic_ai import ModelMessage, ModelRequest, ModelResponse, RunContext, TextPart, ToolReturnPart
+from pydantic_ai import FunctionToolset, ModelMessage, ModelRequest, ModelResponse, RunContext, TextPart, ToolReturnPart
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.messages import RetryPromptPart, SystemPromptPart
-from pydantic_ai.models import ModelRequestContext
 
 import nca
 
 
-@dataclass
 class FitContext(AbstractCapability[Any]):
-    """`Agent(capabilities=[FitContext(view)])`; `view.recall` answers a tool that reads what was compacted."""
+    """states: `view.state` by conversation id, a dict or your database; arguments: as for `nca.ContextView`."""
 
-    view: nca.ContextView
+    def __init__(self, states: Any = None, **arguments: Any) -> None:
+        self.states, self.arguments = {} if states is None else states, arguments
 
-    async def before_model_request(
-        self, ctx: RunContext[Any], request_context: ModelRequestContext
-    ) -> ModelRequestContext:
+    async def for_run(self, ctx: RunContext[Any]) -> FitContext:
+        """Each run has a view of its own, which goes on from the last run of the same conversation."""
+        run = copy(self)
+        run.view = nca.ContextView(state=self.states.get(ctx.conversation_id), **self.arguments)
+        return run
+
+    def get_toolset(self) -> FunctionToolset[Any]:
+        return FunctionToolset([self.recall])
+
+    def recall(self, query: str = "", expand: str = "") -> str:
+        """Search what was said before, or show message 57 or 57-60 whole (expand)."""
+        return self.view.recall(query=query, expand=expand)
+
+    async def before_model_request(self, ctx: RunContext[Any], request_context: Any) -> Any:
         pieces = [piece for message in request_context.messages for piece in _pieces(message)]
         fitted = self.view.fit([_row(piece) for piece in pieces])
+        self.states[ctx.conversation_id] = self.view.state
         request_context.messages = fitted.shown(pieces, _shortened, ModelRequest.user_text_prompt)
         return request_context
 
@@ -39,15 +51,12 @@ def _row(piece: ModelMessage) -> dict[str, Any]:
         functions = [(one.tool_call_id, one.tool_name, one.args_as_json_str()) for one in piece.tool_calls]
         calls = [{"id": i, "type": "function", "function": {"name": n, "arguments": a}} for i, n, a in functions]
         return {"role": "assistant", "content": piece.text or "", **({"tool_calls": calls} if calls else {})}
-    match piece.parts[0]:
-        case SystemPromptPart(content=text):
-            return {"role": "system", "content": text}
-        case ToolReturnPart() as part:
-            return {"role": "tool", "tool_call_id": part.tool_call_id, "content": part.model_response_str()}
-        case RetryPromptPart(tool_name=str()) as part:
-            return {"role": "tool", "tool_call_id": part.tool_call_id, "content": part.model_response()}
-        case part:
-            return {"role": "user", "content": str(getattr(part, "content", ""))}
+    part = piece.parts[0]
+    if isinstance(part, ToolReturnPart | RetryPromptPart) and part.tool_name:
+        text = part.model_response_str() if isinstance(part, ToolReturnPart) else part.model_response()
+        return {"role": "tool", "tool_call_id": part.tool_call_id, "content": text}
+    role = "system" if isinstance(part, SystemPromptPart) else "user"
+    return {"role": role, "content": str(getattr(part, "content", ""))}
 
 
 def _shortened(piece: ModelMessage, text: str) -> ModelMessage:

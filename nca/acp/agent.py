@@ -186,15 +186,18 @@ class NcaAgent:
 
     @answered
     async def list_sessions(self, cwd: str | None = None, cursor: str | None = None, **_: Any) -> ListSessionsResponse:
-        """Sessions with messages, the last used first. A cursor is the number of those before."""
-        if cursor is not None and not (cursor.isascii() and cursor.isdecimal()):
-            raise UsageError(f"{one_line(cursor, 40)!r} is not a cursor that session/list gave.")
-        start = int(cursor or 0)
+        """Sessions with messages, the last used first. A cursor is the number of those before a page."""
         infos = [
             info
             for info in self._opener.store.list(limit=None)
             if info.messages and info.directory.startswith("/") and (cwd is None or info.directory == cwd)
         ]
+        if cursor is not None and cursor not in map(str, range(_PAGE, len(infos), _PAGE)):
+            raise UsageError(
+                f"cursor: {one_line(cursor, 40)!r} is none that session/list gave.",
+                advice="Valid: the nextCursor of the last answer; without a cursor the list begins anew.",
+            )
+        start = int(cursor or 0)
         page = [
             SessionInfo(
                 session_id=info.id,

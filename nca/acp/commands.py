@@ -17,6 +17,7 @@ from nca.terminal.commands.registry import advice_for, find_command
 from nca.terminal.render.plain import PlainDraw
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.session_switcher import SessionSwitcher
+from nca.words import Words
 
 if TYPE_CHECKING:
     from nca.acp.person import EditorPerson
@@ -50,10 +51,15 @@ class EditorCommands:
         self.sessions = SessionSwitcher(conversation, self.output, person)
         self.preview: Preview | None = None
 
+    @property
+    def argument(self) -> Words:
+        """An editor does not say what was typed, and no command that it may call asks."""
+        return ()
+
     def hold_preview(self, preview: Preview | None) -> None:
         self.preview = preview
 
-    def put_in_prompt(self, text: str) -> None:
+    def put_in_prompt(self, said: Words) -> None:
         """Nothing to do: the prompt is the client's."""
 
     async def run(self, command: Command, argument: str) -> str:

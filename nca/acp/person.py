@@ -21,6 +21,8 @@ from nca.events import ApprovalAsked
 from nca.terminal.panels.approval_panel import ApprovalPanel
 from nca.terminal.reader import Reader
 from nca.terminal.render.sanitize import one_line
+from nca.tools.mcp.tool import rule_in_words
+from nca.words import Words
 
 Request = Callable[[ToolCallUpdate, list[PermissionOption]], Awaitable[RequestPermissionResponse]]
 
@@ -70,7 +72,7 @@ class EditorPerson(Reader):
             return Answer("once")
         return Answer("session" if outcome.option_id == _SESSION and _SESSION in offered else "deny")
 
-    async def read(self, conversation: object, default: str = "") -> str:
+    async def read(self, conversation: object, default: Words = ()) -> Words:
         """Prompts come by the protocol."""
         raise EOFError
 
@@ -84,7 +86,7 @@ def options_for(asked: ApprovalAsked) -> list[PermissionOption]:
     panel = ApprovalPanel(asked)
     panel.first()
     if asked.subject and not panel.lines_left:
-        rule = one_line(f"{asked.name} {asked.subject}", _RULE_CHARS)
+        rule = one_line(f"{asked.name} {rule_in_words(asked.name, asked.subject)}", _RULE_CHARS)
         options.append(
             PermissionOption(option_id=_SESSION, name=f"Allow for this session: {rule}", kind="allow_always")
         )

@@ -18,11 +18,13 @@ from acp.schema import (
     TextResourceContents,
 )
 
+from nca.agent.mentions import Beside
 from nca.errors import UsageError
 from nca.messages import clean_text
 from nca.terminal.input.line_kind import line_kind
 from nca.terminal.render.sanitize import one_line
 from nca.tools.editor import EditorFiles
+from nca.words import Span, Words, part_of, stripped, text_of, words
 
 Block = TextContentBlock | ImageContentBlock | AudioContentBlock | ResourceContentBlock | EmbeddedResourceContentBlock
 
@@ -34,16 +36,16 @@ _NAME_CHARS = 200
 class Prompt:
     """What a prompt says.
 
-    text         the person's words, with the names of what they put among them
+    said         the person's text, with the names of what they put among it; an editor does not say what was typed
     is_command   the person typed a slash command
     attachments  files to attach
-    beside       names and texts that go along as files would
+    beside       texts that go along as files would
     """
 
-    text: str = ""
+    said: Words = ()
     is_command: bool = False
     attachments: list[Path] = field(default_factory=list)
-    beside: list[tuple[str, str]] = field(default_factory=list)
+    beside: list[Beside] = field(default_factory=list)
 
 
 def prompt_of(blocks: Sequence[Block], directory: Path, folder: Path, open_files: EditorFiles | None) -> Prompt:
@@ -55,22 +57,25 @@ def prompt_of(blocks: Sequence[Block], directory: Path, folder: Path, open_files
     Raises UsageError for what cannot be sent; then nothing is sent.
     """
     prompt = Prompt()
-    pieces: list[str] = []
+    pieces: list[Span] = []
     for block in blocks:
         match block:
             case TextContentBlock():
-                pieces.append(clean_text(block.text))
+                pieces += words(block.text, "foreign")
             case ResourceContentBlock():
-                pieces.append(_linked(block, directory, open_files, prompt))
+                pieces += words(_linked(block, directory, open_files, prompt), "attached")
             case EmbeddedResourceContentBlock():
-                pieces.append(_embedded(block, directory, folder, prompt))
+                pieces += words(_embedded(block, directory, folder, prompt), "attached")
             case ImageContentBlock():
-                pieces.append(_image(block.data, block.mime_type, folder, prompt))
+                pieces += words(_image(block.data, block.mime_type, folder, prompt), "attached")
             case _:
                 raise UsageError("nca takes no audio.", advice="Nothing was sent.")
-    prompt.text = "".join(pieces).strip()
-    # Only what the person typed begins a command: what comes along never does.
-    prompt.is_command = bool(blocks) and isinstance(blocks[0], TextContentBlock) and line_kind(prompt.text) == "command"
+    prompt.said = stripped(tuple(pieces))
+    # The protocol has slash commands as text; what comes along never begins one.
+    if blocks and isinstance(blocks[0], TextContentBlock):
+        text = text_of(prompt.said)
+        prompt.is_command = line_kind(words(text)) == "command"
+        prompt.said = part_of(prompt.said, 1) if text.startswith("//") else prompt.said
     return prompt
 
 
@@ -95,7 +100,7 @@ def _linked(block: ResourceContentBlock, directory: Path, open_files: EditorFile
     name = _shown(path, directory)
     text = open_files.read(path) if open_files is not None and not path.is_dir() else None
     if text is not None and not _is_saved(path, text):
-        prompt.beside.append((name, clean_text(text)))
+        prompt.beside.append(Beside(name, clean_text(text), "attached"))
     elif path.exists():
         prompt.attachments.append(path)
     else:
@@ -108,7 +113,7 @@ def _embedded(block: EmbeddedResourceContentBlock, directory: Path, folder: Path
     path = path_of(resource.uri)
     name = _shown(path, directory) if path is not None else one_line(resource.uri, _NAME_CHARS)
     if isinstance(resource, TextResourceContents):
-        prompt.beside.append((f"{name}{_lines(resource.uri)}", clean_text(resource.text)))
+        prompt.beside.append(Beside(f"{name}{_lines(resource.uri)}", clean_text(resource.text), "attached"))
         return f" `{one_line(name)}`{_lines(resource.uri)} "
     if resource.mime_type in _SUFFIXES:
         return _image(resource.blob, resource.mime_type, folder, prompt)
@@ -116,7 +121,7 @@ def _embedded(block: EmbeddedResourceContentBlock, directory: Path, folder: Path
         text = base64.b64decode(resource.blob, validate=True).decode("utf-8")
     except (binascii.Error, ValueError):
         raise UsageError(f"{name} is neither text nor an image.", advice="Nothing was sent.") from None
-    prompt.beside.append((name, clean_text(text)))
+    prompt.beside.append(Beside(name, clean_text(text), "attached"))
     return f" `{one_line(name)}` "
 
 

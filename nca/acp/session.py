@@ -26,7 +26,7 @@ from nca.acp.updates import Updates
 from nca.errors import NcaError, UsageError
 from nca.events import TurnFinished
 from nca.terminal.commands.registry import find_command
-from nca.terminal.input.line_kind import message_of
+from nca.words import Words, part_of, stripped, text_of, words
 
 if TYPE_CHECKING:
     from nca.agent.conversation import Conversation
@@ -125,34 +125,35 @@ class EditorSession:
             try:
                 if prompt.is_command:
                     return await self._command(prompt)
-                return await self._send(message_of(prompt.text), prompt)
+                return await self._send(prompt.said, prompt)
             finally:
                 self._tell_changes()
 
     async def _command(self, prompt: Prompt) -> StopReason:
         """Run a slash command, or send the skill, custom command or server's prompt of that name."""
-        name, _, words = prompt.text[1:].partition(" ")
-        words = words.strip()
+        name, _, argument = text_of(prompt.said)[1:].partition(" ")
+        argument = argument.strip()
         if name.startswith("mcp:"):
             server, _, wanted = name.removeprefix("mcp:").partition(":")
-            text = await self.conversation.servers.prompt(server, wanted, words)
-            return await self._send(text, prompt, is_own=False)
+            text = await self.conversation.servers.prompt(server, wanted, argument)
+            return await self._send(words(text, "tool"), prompt)
         command = offered(name)
         if command is not None:
-            self._outlet.say(await self._commands.run(command, words))
+            self._outlet.say(await self._commands.run(command, argument))
             self._updates.usage()
             return "end_turn"
         called = (await self._commands.prompts()).get(name)
         if called is None:
             raise unknown(name)
-        made = await asyncio.to_thread(called.call, words, self.conversation.directory)
+        made = await asyncio.to_thread(
+            called.call, stripped(part_of(prompt.said, len(f"/{name}"))), self.conversation.directory
+        )
         prompt.attachments += [path for path in made.files if path not in prompt.attachments]
-        prompt.beside.insert(0, (made.source, made.text))
-        return await self._send(made.message, prompt, is_own=False)
+        prompt.beside.insert(0, made.text)
+        return await self._send(made.message, prompt)
 
-    async def _send(self, text: str, prompt: Prompt, *, is_own: bool = True) -> StopReason:
-        sending = self.conversation.send(text, attachments=prompt.attachments, is_own=is_own, beside=prompt.beside)
-        finished = await sending
+    async def _send(self, said: Words, prompt: Prompt) -> StopReason:
+        finished = await self.conversation.send(said, attachments=prompt.attachments, beside=prompt.beside)
         return self._stop(finished)
 
     def _stop(self, finished: TurnFinished) -> StopReason:

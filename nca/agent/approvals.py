@@ -1,7 +1,8 @@
 """Approve or refuse a tool call: by the permission mode, by the permission rules, or by asking the person.
 
 The first of these that decides wins: the mode, where it denies · a rule that denies · nca's own files, which are never
-written · the mode and the rules that allow · the person. Each call is decided anew, from what it would do.
+written · a rule that asks · the mode and the rules that allow · the person. Each call is decided anew, from what it
+would do.
 """
 
 from __future__ import annotations
@@ -23,14 +24,17 @@ from nca.errors import ConfigError
 from nca.events import ApprovalAsked, ApprovalGiven, Listener, Notice
 from nca.messages import ToolCall
 from nca.tools.files.acting_files import why_asked
-from nca.tools.permissions import decide, matching, refusal
+from nca.tools.files.reading_rules import Reading
+from nca.tools.permissions import about, decide, matching, refusal
 from nca.tools.tool import Approval, Permission, ToolError, ToolOutcome
 from nca.tools.toolbox import Toolbox
+from nca.words import Words
 
-DENIED = "[not run: the person said no{word}]"
+DENIED = "[not run: the person said no]"
 RULE = "[not run: a rule of the person's denies it ({rule})]"
 OWN_FILES = "[not run: {path} is nca's own; settings are for the person to change]"
 BY_HOOK = "[not run: a hook refused it: {reason}]"
+SHOWS_HIDDEN = "It searches files that a rule keeps from being read."
 AFTER_FAILURE = "[not run: {name} before it in the same message failed; call it again when that is right]"
 STOPPED = "[not run: the person stopped the turn]"
 _PATH_ARGUMENTS = ("path", "file_path", "directory")
@@ -56,7 +60,7 @@ class Person(Protocol):
         """Approve or deny a call. One question at a time; if cancelled, the turn is interrupted."""
         ...
 
-    def typed_ahead(self) -> Sequence[str]:
+    def typed_ahead(self) -> Sequence[Words]:
         """The messages typed while a turn runs, each returned once; they join the turn between two steps."""
         ...
 
@@ -67,7 +71,7 @@ class Nobody:
     async def ask(self, asked: ApprovalAsked) -> Answer:
         return Answer("unanswered")
 
-    def typed_ahead(self) -> Sequence[str]:
+    def typed_ahead(self) -> Sequence[Words]:
         return ()
 
 
@@ -109,6 +113,7 @@ class Approvals:
         self._state = state
         self.saved_rules = saved_rules
         self._emit = emit
+        self._reading = Reading(lambda: state.settings.permissions, directory)
         self._sandbox = SandboxNotices(state, self._directory, emit)
         self._one_at_a_time = asyncio.Lock()
 
@@ -129,8 +134,9 @@ class Approvals:
             return refused(f"{call.name} is switched off (tools.off)", "switched off")
         if decide(self.mode, needed) == "deny":
             return refused(refusal(self.mode, needed, "deny"), f"not allowed in mode {self.mode}")
-        deny = [rule for rule in self._state.settings.permissions.deny if rule.tool in ("*", call.name)]
-        if needed == "read" and not deny and by_hook != "ask":
+        permissions = self._state.settings.permissions
+        deny, ask = about(permissions.deny, call.name, needed), about(permissions.ask, call.name, needed)
+        if needed == "read" and not (deny or ask) and by_hook != "ask":
             return Allowed()
         try:
             approval = await asyncio.to_thread(toolbox.approval, call)
@@ -139,18 +145,33 @@ class Approvals:
                 approval = Approval()
             else:
                 return refused(error.for_model(), str(error))
-        if found := matching(deny, call.name, self._subjects(call, approval, toolbox), self._directory):
+        if found := self._matching(deny, call, needed, approval, toolbox):
             return refused(RULE.format(rule=found), f"not allowed by your rule {found}")
         if needed != "read" and approval.path and _is_own(Path(approval.path)):
             return refused(OWN_FILES.format(path=approval.path))
-        is_unclear = any(rule.subject for rule in deny) and not (approval.path or approval.subject)
-        if ruling is not None and by_hook == "ask":
-            approval = replace(approval, warning=" ".join(filter(None, (approval.warning, ruling.reason))))
+        reasons = await self._why_a_rule_asks(ask, call, needed, approval, toolbox)
+        is_by_rule = bool(reasons)
+        reasons += [ruling.reason] if ruling is not None and by_hook == "ask" else []
+        if is_by_rule or by_hook == "ask":
+            approval = replace(approval, warning=" ".join(filter(None, (approval.warning, *reasons))))
             async with self._one_at_a_time:
-                return await self._ask(call, needed, approval, toolbox.describe(call))
+                return await self._ask(call, needed, approval, toolbox.describe(call), is_by_rule=is_by_rule)
+        is_clear = approval.path or approval.subject or approval.is_parsed
+        is_unclear = not is_clear and not all(rule.is_for_all for rule in (*deny, *ask))
         if by_hook == "allow" and not is_unclear:
             return Allowed()
         return await self._by_mode(call, needed, approval, toolbox.describe(call), is_unclear=is_unclear)
+
+    async def _why_a_rule_asks(
+        self, rules: Sequence[PermissionRule], call: ToolCall, needed: Permission, approval: Approval, toolbox: Toolbox
+    ) -> list[str]:
+        """What to say to the person about the rules that want the call asked; [] if none does."""
+        if found := self._matching(rules, call, needed, approval, toolbox):
+            return [f"A rule asks about it: {found}."]
+        for folder in approval.searched:
+            if await asyncio.to_thread(self._reading.is_hidden_below, Path(folder)):
+                return [SHOWS_HIDDEN]
+        return []
 
     async def _by_mode(
         self, call: ToolCall, needed: Permission, approval: Approval, summary: str, *, is_unclear: bool
@@ -163,13 +184,16 @@ class Approvals:
             return Allowed()
         async with self._one_at_a_time:
             # Read inside the lock: the answer to one call of a reply may cover the next.
-            allowing = () if is_unclear else self._allowing()
+            allowing = () if is_unclear or approval.is_masked else self._allowing()
             if matching(allowing, call.name, _about(approval), self._place(approval)):
                 return Allowed()
             return await self._ask(call, needed, approval, summary)
 
-    async def _ask(self, call: ToolCall, needed: Permission, approval: Approval, summary: str) -> Verdict:
-        subject = self._rule(call, approval).subject
+    async def _ask(
+        self, call: ToolCall, needed: Permission, approval: Approval, summary: str, *, is_by_rule: bool = False
+    ) -> Verdict:
+        """is_by_rule: a rule wants each such call asked, so no rule that allows may be made of the answer."""
+        subject = "" if is_by_rule or approval.is_masked else self._rule(call, approval).subject
         asked = ApprovalAsked(
             call.id,
             call.name,
@@ -198,7 +222,7 @@ class Approvals:
         self._emit(ApprovalGiven(call.id, call.name, "denied" if is_denied else answer.choice, answer.word))  # type: ignore[arg-type]
         if is_denied:
             word = f": {answer.word}" if answer.word else ""
-            return refused(DENIED.format(word=word), f"not allowed{word}")
+            return Refused(ToolOutcome(DENIED, is_error=True, summary=f"not allowed{word}", typed=answer.word))
         if answer.choice != "once":
             self._remember(self._rule(call, approval), for_good=answer.choice == "always")
         return Allowed()
@@ -229,6 +253,13 @@ class Approvals:
 
     def _allowing(self) -> tuple[PermissionRule, ...]:
         return (*self._state.settings.permissions.allow, *self.session_rules)
+
+    def _matching(
+        self, rules: Sequence[PermissionRule], call: ToolCall, needed: Permission, approval: Approval, toolbox: Toolbox
+    ) -> PermissionRule | None:
+        """The first rule that denies the call or asks about it."""
+        subjects, only_reads = self._subjects(call, approval, toolbox), needed == "read"
+        return matching(rules, call.name, subjects, self._directory, approval.commands, only_reads=only_reads)
 
     def _subjects(self, call: ToolCall, approval: Approval, toolbox: Toolbox) -> set[str]:
         """Everything that a denial may name. Paths as written too: a tool that only reads may not resolve them."""

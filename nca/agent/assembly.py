@@ -35,6 +35,7 @@ from nca.sessions.session import Session
 from nca.sessions.store import Store
 from nca.tools.editor import Editor
 from nca.tools.files.read_files import FilesRead
+from nca.tools.files.reading_rules import Reading
 from nca.tools.mcp.servers import Servers
 from nca.tools.shell.jobs import Job, Jobs
 from nca.tools.toolbox import Toolbox
@@ -76,7 +77,8 @@ def assemble(
     state = SessionState(store, session, loaded, model.facts)
     memory = Memory(state, directory)
     archive = Archive(state, memory)
-    prompts = ProjectPrompts(directory, has_skills=toolbox is None)
+    redactor = Redactor(known_secrets(os.environ))
+    prompts = ProjectPrompts(directory, redactor, has_skills=toolbox is None)
     outputs, files_read = store.outputs_folder(session.info.id), FilesRead()
     skills, subtasks = prompts.of(state.settings, state.facts).skills, Subtasks()
     files = FileHistory(
@@ -105,7 +107,6 @@ def assemble(
     )
     window = Window(state, tools, prompts)
     models = Fallbacks(model, ModelOpener(state, emit), window, emit)
-    redactor = Redactor(known_secrets(os.environ))
     hooks = Hooks(window, directory, emit, redactor, files.recorder)
     compactor = Background(window, models, emit, memory, is_on=prepares, hooks=hooks)
     servers = Servers(state.settings.mcp, directory, lambda: state.facts.can_see, emit, files.recorder)
@@ -121,7 +122,7 @@ def assemble(
         redactor=redactor,
         archive=archive,
         outputs=outputs,
-        nested=NestedInstructions(directory),
+        nested=NestedInstructions(directory, redactor, Reading(lambda: state.settings.permissions, directory)),
         hooks=hooks,
         files=files,
         jobs=jobs,

@@ -18,10 +18,11 @@ import msgspec
 from nca.agent.approvals import AFTER_FAILURE, BY_HOOK, STOPPED, Approvals, Refused, refused
 from nca.agent.hooks import Hooks
 from nca.agent.nested_instructions import NestedInstructions
+from nca.agent.project_instructions import ProjectInstructions
 from nca.agent.repeats import NUDGE, Repeats
 from nca.agent.window import Window
 from nca.context.admission import SAVED, LeftOut, admit_output
-from nca.events import Listener, ToolFinished, ToolProgress, ToolStarted
+from nca.events import Listener, Notice, ToolFinished, ToolProgress, ToolStarted
 from nca.messages import Message, Part, TextPart, ToolCall, clean_text
 from nca.redact import Redactor
 from nca.sessions.passages import RECALL
@@ -125,21 +126,28 @@ class Calls:
         """Redact keys, before the log, the output files and the model see them."""
         return replace(
             outcome,
-            text=self._redactor.text(clean_text(outcome.text)),
+            text=self._redactor.clean(outcome.text),
             summary=self._redactor.text(outcome.summary),
-            diff=self._redactor.text(clean_text(outcome.diff)),
-            printed=self._redactor.text(clean_text(outcome.printed)),
+            diff=self._redactor.clean(outcome.diff),
+            printed=self._redactor.clean(outcome.printed),
         )
 
     async def _enter(self, call: ToolCall, outcome: ToolOutcome, seconds: float, nudge: str) -> None:
         text = await asyncio.to_thread(self._admit, outcome)
         view_id = self._window.session.views.current_id
-        nested = "" if outcome.is_error else await asyncio.to_thread(self._nested.for_call, call, view_id)
-        text = "\n".join(filter(None, (text, nudge, nested)))
-        content: str | tuple[Part, ...] = (TextPart(text), *outcome.media) if outcome.media else text
+        if outcome.is_error:
+            nested = ProjectInstructions()
+        else:
+            nested = await asyncio.to_thread(self._nested.for_call, call, view_id)
+        text = "\n".join(filter(None, (text, nudge, nested.text)))
+        said = (TextPart(clean_text(outcome.typed), source="typed"),) if outcome.typed else ()
+        more: tuple[Part, ...] = (*said, *outcome.media)
+        content: str | tuple[Part, ...] = (TextPart(text), *more) if more else text
         self._window.append(Message("tool", content, tool_call_id=call.id, name=call.name, is_error=outcome.is_error))
         shown_id, diff, printed = self._within + call.id, outcome.diff, outcome.printed
         self._emit(ToolFinished(shown_id, call.name, outcome.is_error, outcome.summary, seconds, diff, printed))
+        for line in nested.notices:
+            self._emit(Notice(line))
 
     def _admit(self, outcome: ToolOutcome) -> str:
         """The output within its limits; the whole is saved in the session's folder and named."""

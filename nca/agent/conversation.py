@@ -15,6 +15,7 @@ import msgspec
 from nca.agent.approvals import Nobody, Person
 from nca.agent.assembly import assemble
 from nca.agent.mcp_updates import join_servers
+from nca.agent.mentions import Beside
 from nca.agent.reply_checks import (
     CHANGE_NOW,
     CUT_OFF,
@@ -30,13 +31,14 @@ from nca.config.loaded import LoadedSettings
 from nca.config.names import canonical
 from nca.errors import ConfigError, NcaError, UsageError
 from nca.events import ErrorRaised, Listener, Listeners, Notice, TurnFinished, TurnStarted
-from nca.messages import clean_text
+from nca.messages import Source, clean_text
 from nca.models.model import Model
 from nca.sessions.session import Kind, Session
 from nca.sessions.store import Store
 from nca.telemetry.switch import telemetry
 from nca.tools.editor import Editor
 from nca.tools.toolbox import Toolbox
+from nca.words import Words, text_of, words
 
 
 class Conversation:
@@ -169,19 +171,24 @@ class Conversation:
 
     async def send(
         self,
-        text: str,
+        text: str | Words,
         *,
+        source: Source = "typed",
         attachments: Sequence[Path] = (),
-        is_own: bool = True,
-        beside: Sequence[tuple[str, str]] = (),
+        beside: Sequence[Beside] = (),
     ) -> TurnFinished:
         """Run one turn. The text is on disk before the model is asked.
 
         An error ends the turn with reason "failed" and an ErrorRaised event; cancelling the task ends it with reason
         "interrupted". In both cases this returns, and the session can go on. A blank text without attachments fails,
-        and nothing is stored. `is_own`: the person wrote the text, so the files that it names with @ are attached.
-        `beside`: names and texts that go with this message only, as files of these names would.
+        and nothing is stored.
+
+        source       who said the text, unless it is Words. Only in what was typed does `@path` attach a file
+        attachments  files that go along
+        beside       texts that go along with this message only, as files would
         """
+        said = words(text, source) if isinstance(text, str) else text
+        text = text_of(said)
         self.approvals.unanswered.clear()
         turn = self._parts.turn()
         started = time.monotonic()
@@ -192,7 +199,7 @@ class Conversation:
                 raise UsageError("The message is empty; nothing was sent.")
             self.session.refuse_reader()
             await self._background.swap_in()
-            await self._enter(text, attachments, beside, is_own=is_own)
+            await self._enter(said, attachments, beside)
             if self._has_own_tools:
                 self.files.recorder.start(looks=True)
             asked = self._window.history.head
@@ -239,20 +246,17 @@ class Conversation:
             return ""
         return CHANGE_NOW.format(asked=clean_text(text))
 
-    async def _enter(
-        self, text: str, attachments: Sequence[Path], beside: Sequence[tuple[str, str]], *, is_own: bool
-    ) -> None:
+    async def _enter(self, said: Words, attachments: Sequence[Path], beside: Sequence[Beside]) -> None:
         """Append the message with all that goes with it. Raises NcaError; then nothing of it waits for the next one."""
         for job in self.jobs.take_ended():
-            self._user_input.share(job.name, job.headline())
+            self._user_input.share(job.name, job.headline(), "tool")
         waiting = self._user_input.waiting
         try:
-            named = text if is_own else ""
-            await join_servers(self.servers, named, self.toolbox, self._window, self._user_input)
-            for name, said in beside:
-                self._user_input.share(name, said)
-            await self._user_input.admit(text)
-            self._user_input.enter(text, attachments, is_own=is_own)
+            await join_servers(self.servers, said, self.toolbox, self._window, self._user_input)
+            for one in beside:
+                self._user_input.share(*one)
+            await self._user_input.admit(text_of(said))
+            self._user_input.enter(said, attachments)
         except BaseException:
             self._user_input.keep_waiting(waiting)
             raise
@@ -266,10 +270,10 @@ class Conversation:
         """The turn failed, and its text went back to the person: what is sent next stands in its place in the view."""
         self._user_input.take_back()
 
-    def share(self, name: str, text: str) -> None:
+    def share(self, name: str, text: str, source: Source = "tool") -> None:
         """Attach a text, such as a command's output, to the next message. Raises StoreError for a reader."""
         self.session.refuse_reader()
-        self._user_input.share(name, text)
+        self._user_input.share(name, text, source)
 
     @property
     def loaded(self) -> LoadedSettings:

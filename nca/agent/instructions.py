@@ -20,8 +20,9 @@ from nca.config.tables import Section
 from nca.context.budget import Budget
 from nca.context.tokens import text_tokens
 from nca.errors import ConfigError
-from nca.messages import clean_text
 from nca.models.catalog import ModelFacts
+from nca.redact import KEYS_BY_SHAPE, Redactor
+from nca.tools.files.reading_rules import ANY_READING, Reading
 from nca.tools.files.workspace import Workspace, open_own, shown
 from nca.tools.skills.places import places
 from nca.tools.skills.tool import FOLDER, SkillFile, find_skills
@@ -44,8 +45,10 @@ DESCRIPTION_CHARS = (1_024, 400, 200, 80)
 _MORE_SKILLS = "- [{count} more are not listed]"
 
 
-def system_prompt(settings: Settings, directory: Path, *parts: str, is_small: bool = False) -> str:
-    """The text is the same for a whole session, so that a provider's cache of it stays valid.
+def system_prompt(
+    settings: Settings, directory: Path, *parts: str, is_small: bool = False, redactor: Redactor = KEYS_BY_SHAPE
+) -> str:
+    """The text is the same for a whole session, so that a provider's cache of it stays valid. It contains no keys.
 
     is_small: the short text, for a small model.
     parts: the project's instructions and the list of skills; they come before the person's sections.
@@ -54,8 +57,8 @@ def system_prompt(settings: Settings, directory: Path, *parts: str, is_small: bo
     text = settings.agent.system_prompt or _own(is_small=is_small).format(
         directory=directory, surroundings=surroundings(directory)
     )
-    rendered = render_sections(settings.context.section, directory)
-    return clean_text("\n\n".join(part for part in (text.strip(), *parts, rendered) if part))
+    rendered = render_sections(settings.context.section, directory, _reading(settings, directory))
+    return redactor.clean("\n\n".join(part for part in (text.strip(), *parts, rendered) if part))
 
 
 def surroundings(directory: Path) -> str:
@@ -109,15 +112,18 @@ class FixedPrompt:
         return SystemPrompt(self.text)
 
 
-def _built(settings: Settings, facts: ModelFacts, directory: Path, *, has_skills: bool) -> SystemPrompt:
+def _built(
+    settings: Settings, facts: ModelFacts, directory: Path, redactor: Redactor, *, has_skills: bool
+) -> SystemPrompt:
     window = settings.model.context_window or facts.window_tokens
     budget = Budget.in_window(window, settings)
-    project = project_instructions(directory, budget.budget_tokens)
+    reading = _reading(settings, directory)
+    project = project_instructions(directory, budget.budget_tokens, redactor=redactor, reading=reading)
     skills, problems = list[SkillFile](), list[str]()
     if has_skills and facts.can_use_tools and not facts.is_small:
         skills, problems = find_skills(places(directory, user_config_file(os.environ).parent, FOLDER))
     listed, notices = skill_list(skills, min(MAX_SKILL_TOKENS, budget.budget_tokens // SKILL_SHARE))
-    text = system_prompt(settings, directory, project.text, listed, is_small=facts.is_small)
+    text = system_prompt(settings, directory, project.text, listed, is_small=facts.is_small, redactor=redactor)
     if len(problems) > MAX_PROBLEMS:
         problems[MAX_PROBLEMS:] = [f"{len(problems) - MAX_PROBLEMS} more skills were left out."]
     return SystemPrompt(text, tuple(skills), (*project.notices, *notices, *problems), project.text)
@@ -129,18 +135,23 @@ class ProjectPrompts:
     has_skills: there is a tool with which the model can read skills.
     """
 
-    def __init__(self, directory: Path, *, has_skills: bool) -> None:
-        self._directory = directory
+    def __init__(self, directory: Path, redactor: Redactor = KEYS_BY_SHAPE, *, has_skills: bool) -> None:
+        self._directory, self._redactor = directory, redactor
         self._has_skills = has_skills
         self._made: dict[Hashable, SystemPrompt] = {}
 
     def of(self, settings: Settings, facts: ModelFacts) -> SystemPrompt:
         """Raises ConfigError for a section whose file cannot be used."""
         limits = settings.model.context_window or facts.window_tokens, settings.model.max_output_tokens
-        texts = settings.context.max_tokens, settings.context.section, settings.agent.system_prompt
+        texts = (
+            settings.context.max_tokens,
+            settings.context.section,
+            settings.agent.system_prompt,
+            settings.permissions,
+        )
         key = (*limits, *texts, facts.can_use_tools, facts.is_small)
         if key not in self._made:
-            self._made[key] = _built(settings, facts, self._directory, has_skills=self._has_skills)
+            self._made[key] = _built(settings, facts, self._directory, self._redactor, has_skills=self._has_skills)
         return self._made[key]
 
 
@@ -168,17 +179,21 @@ def _cut(text: str, most_chars: int) -> str:
     return text if len(text) <= most_chars else text[: most_chars - 1].rpartition(" ")[0] + "…"
 
 
-def render_sections(sections: tuple[Section, ...], directory: Path) -> str:
+def _reading(settings: Settings, directory: Path) -> Reading:
+    return Reading(lambda: settings.permissions, directory)
+
+
+def render_sections(sections: tuple[Section, ...], directory: Path, reading: Reading = ANY_READING) -> str:
     """Each section as `## Label` and its text, lower priority first, then in the settings' order (as in Neuron)."""
     ordered = sorted(sections, key=lambda section: section.priority)
-    return "\n\n".join(f"## {section.label}\n{_text_of(section, directory).strip()}" for section in ordered)
+    return "\n\n".join(f"## {section.label}\n{_text_of(section, directory, reading).strip()}" for section in ordered)
 
 
-def _text_of(section: Section, directory: Path) -> str:
+def _text_of(section: Section, directory: Path, reading: Reading) -> str:
     if not section.file:
         return section.text
     try:
-        with _opened(section.file, directory) as file:
+        with _opened(section.file, directory, reading) as file:
             size = os.fstat(file.fileno()).st_size
             raw = file.read(MAX_FILE_BYTES + 1)
     except (ToolError, RuntimeError) as error:
@@ -193,15 +208,17 @@ def _text_of(section: Section, directory: Path) -> str:
     return raw.decode("utf-8-sig", "replace")
 
 
-def _opened(name: str, directory: Path) -> BinaryIO:
+def _opened(name: str, directory: Path, reading: Reading) -> BinaryIO:
     """A relative path must stay inside the directory, links included. Raises ToolError if it does not.
 
     An absolute path may lead anywhere: only the person's own settings can name one.
     """
     own = Path(name).expanduser()
     if own.is_absolute():
+        if denial := reading.denial(own):
+            raise ToolError(f"{shown(name)} {denial}")
         return open_own(own, name)
-    workspace = Workspace(directory)
+    workspace = Workspace(directory, reading=reading)
     return workspace.open(workspace.resolve(name), name)
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from nca.agent.mentions import mentions
 from nca.agent.user_input import UserInput
 from nca.agent.window import Window
 from nca.tools.mcp.servers import Servers
 from nca.tools.toolbox import Toolbox
+from nca.words import Words
 
 
-async def join_servers(servers: Servers, text: str, toolbox: Toolbox, window: Window, user_input: UserInput) -> None:
+async def join_servers(servers: Servers, said: Words, toolbox: Toolbox, window: Window, user_input: UserInput) -> None:
     """Tools change only here, because within a turn every request must begin with the same bytes.
 
     Raises UsageError for a resource that cannot be read.
@@ -22,5 +24,6 @@ async def join_servers(servers: Servers, text: str, toolbox: Toolbox, window: Wi
     if window.tools:
         offered = {tool["function"]["name"] for tool in window.tools}
         servers.note_left_out(tool.name for tool in toolbox.outside if tool.name not in offered)
-    for name, said in await servers.mentioned(text):
-        user_input.share(name, said)
+    typed = " ".join(match[0] for match in mentions(said))
+    for name, text in await servers.mentioned(typed):
+        user_input.share(name, text, "tool")

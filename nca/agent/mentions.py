@@ -9,21 +9,25 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 from nca.context.admission import PREVIEW_BYTES, Admitted, fit_files
 from nca.context.tokens import IMAGE_TOKENS, content_tokens, frame_tokens
 from nca.errors import UsageError
-from nca.messages import AttachmentPart, MediaPart, Message, TextPart, clean_text
+from nca.messages import AttachmentPart, MediaPart, Message, Source, TextPart, clean_text, user_message
 from nca.tools.files.images import MAX_IMAGE_BYTES, image_kind, image_part, image_problem
 from nca.tools.files.read import listing
 from nca.tools.files.read_files import FilesRead
 from nca.tools.files.workspace import Workspace, open_own, shown
 from nca.tools.tool import ToolError, in_lines
+from nca.words import Words, source_at
 
 _MENTION = re.compile(r"(?:(?<=\s)|^)@(?:\"([^\"\n]+)\"|([^\s\"'`()<>{}|;,]+))")
 _LOOKS_LIKE_A_FILE = re.compile(r"^[~./]|/[^/]*\.\w{1,5}$|\.(?:py|md|txt|json|toml|ya?ml|js|tsx?|rs|go|c|h|html|css)$")
 _READ_LIMIT_BYTES = PREVIEW_BYTES + 1
+MOST_CHECKED = 50
 HOOK = "a hook"
 """The name under which a hook's words go along with a message."""
 MOST_NAMED = 4
@@ -32,16 +36,56 @@ REST_TOKENS = 16
 """Raw tokens of the words that say how the rest of a cut file is read."""
 
 
-def mentioned(text: str, directory: Path, servers: Collection[str] = ()) -> list[Path]:
-    """The files and directories that the text names with `@`, each once. Raises UsageError for a missing file.
+class Beside(NamedTuple):
+    """A text that goes along with a message as a file of this name would. source: where it came from."""
+
+    name: str
+    text: str
+    source: Source
+
+
+class Mention(NamedTuple):
+    """A file or directory that is there, and where `@name` stands in the text."""
+
+    name: str
+    path: Path
+    start: int
+    end: int
+
+
+def mentions(said: Words, source: Source = "typed") -> Iterator[re.Match[str]]:
+    """Where the person typed an `@`, with the name behind it, which may be pasted. Any other text names nothing.
+
+    source  "pasted": where they pasted one, which names nothing until they say so
+    """
+    own = "".join(part.text if part.source in ("typed", "pasted") else "\n" * len(part.text) for part in said)
+    return (match for match in _MENTION.finditer(own) if source_at(said, match.start()) == source)
+
+
+def existing(said: Words, directory: Path, source: Source) -> Iterator[Mention]:
+    """Of the first MOST_CHECKED mentions those of what is there. It looks at the disk for each."""
+    for match in islice(mentions(said, source), MOST_CHECKED):
+        for name in _names(match):
+            if (path := _existing(name, directory)) is not None:
+                yield Mention(name, path, *match.span())
+                break
+
+
+def _names(match: re.Match[str]) -> tuple[str, ...]:
+    """The names that may be meant: a sentence may end after one without quotes."""
+    if match[1]:
+        return (match[1],)
+    return (match[2], match[2].rstrip(".:!?") or match[2])
+
+
+def mentioned(said: Words, directory: Path, servers: Collection[str] = ()) -> list[Path]:
+    """The files and directories that the person names with `@`, each once. Raises UsageError for a missing file.
 
     servers  MCP servers: `@NAME:…` is a resource of that server
     """
     found: list[Path] = []
-    for match in _MENTION.finditer(text):
-        whole = match[1] or match[2]
-        # A sentence may end after a name without quotes.
-        name = whole if match[1] else whole.rstrip(".:!?") or whole
+    for match in mentions(said):
+        whole, name = _names(match)[0], _names(match)[-1]
         if name.partition(":")[0] in servers and ":" in name:
             continue
         path = _existing(whole, directory) or _existing(name, directory)
@@ -65,26 +109,26 @@ def _existing(name: str, directory: Path) -> Path | None:
 
 
 def with_attachments(
-    text: str,
+    said: Words,
     paths: Sequence[Path],
     directory: Path,
     budget_raw_tokens: int,
     *,
-    shared: Sequence[tuple[str, str]] = (),
+    shared: Sequence[Beside] = (),
     can_see: bool = False,
     files_read: FilesRead | None = None,
 ) -> Message:
     """The person's message with its files, cut to fit the budget; images are attached whole. Raises UsageError.
 
-    shared   names and texts that are attached like files, such as a command's output
+    shared   texts that are attached like files, such as a command's output
     can_see  the model takes images
     files_read  learns which files came along, and which of them in whole: those may be changed without a read
     """
     if not paths and not shared:
-        return Message("user", clean_text(text))
+        return user_message(said)
     read = [_read(path, _shown(path, directory), can_see=can_see) for path in paths]
     files = [one for one in read if isinstance(one, _Text)]
-    files += [_Text(name, said, len(said.encode("utf-8", "replace"))) for name, said in shared]
+    files += [_Text(one.name, one.text, len(one.text.encode("utf-8", "replace")), of=one.source) for one in shared]
     images = [one for one in read if isinstance(one, _Image)]
     room = budget_raw_tokens - len(images) * IMAGE_TOKENS
     if images and room < 0:
@@ -92,7 +136,7 @@ def with_attachments(
     room -= sum(frame_tokens(file.name) + REST_TOKENS * (file.source is not None) for file in files)
     fitted = fit_files([(file.name, file.text) for file in files], max(0, room), sizes=[file.size for file in files])
     attached = (
-        AttachmentPart(file.name, _continued(file, admitted), admitted.original_bytes, is_cut=admitted.is_cut)
+        AttachmentPart(file.name, _continued(file, admitted), admitted.original_bytes, admitted.is_cut, file.of)
         for file, admitted in zip(files, fitted, strict=True)
     )
     for file, admitted in zip(files, fitted, strict=True):
@@ -101,8 +145,8 @@ def with_attachments(
             if not admitted.is_cut:
                 files_read.note(*file.source)
     # The name comes first, because the request has no other place for it.
-    shown_images = (part for one in images for part in (TextPart(f"[image {one.name}]", is_synthetic=True), one.part))
-    return Message("user", (TextPart(clean_text(text)), *attached, *shown_images))
+    shown_images = (part for one in images for part in (TextPart(f"[image {one.name}]", source="nca"), one.part))
+    return user_message(said, (*attached, *shown_images))
 
 
 def _continued(file: _Text, admitted: Admitted) -> str:
@@ -115,12 +159,17 @@ def _continued(file: _Text, admitted: Admitted) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """What was read of a file of `size` bytes, or a directory's listing. `source`: the file and its bytes."""
+    """What was read of a file of `size` bytes, or a directory's listing.
+
+    source  the file and its bytes
+    of      who said it
+    """
 
     name: str
     text: str
     size: int
     source: tuple[Path, bytes] | None = None
+    of: Source = "attached"
 
 
 @dataclass(frozen=True, slots=True)

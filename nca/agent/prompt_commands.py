@@ -12,7 +12,7 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from nca.agent.mentions import mentioned
+from nca.agent.mentions import Beside, mentioned
 from nca.config.paths import user_config_file
 from nca.errors import UsageError
 from nca.messages import clean_text
@@ -20,6 +20,7 @@ from nca.tools.skills import front_matter
 from nca.tools.skills.places import Place, places
 from nca.tools.skills.tool import FOLDER, MAX_SKILL_BYTES, SkillFile, find_skills
 from nca.tools.tool import ToolError
+from nca.words import Words, text_of, words
 
 COMMANDS = "commands"
 ABOUT_CHARS = 200
@@ -32,9 +33,8 @@ _RUN_FIRST = "[Where it says !`command`, run that command first and go on with i
 class CalledPrompt:
     """What a call sends: the message, the text that goes along, and the files that the prompt names with `@`."""
 
-    message: str
-    source: str
-    text: str
+    message: Words
+    text: Beside
     files: tuple[Path, ...]
 
 
@@ -49,19 +49,21 @@ class PromptCommand:
     file: str
     skill: SkillFile | None = None
 
-    def call(self, words: str, directory: Path) -> CalledPrompt:
-        """The prompt with these words. Raises UsageError where its file, or one that it names, cannot be read."""
+    def call(self, argument: Words, directory: Path) -> CalledPrompt:
+        """The prompt with what was said behind its name.
+
+        Raises UsageError where its file, or one that it names, cannot be read.
+        """
         source = self.place.shown(self.file)
         try:
             text = self.skill.text() if self.skill is not None else self._text(source)
         except ToolError as error:
             raise UsageError(f"/{self.name}: {error}.", advice="Nothing was sent.") from error
-        files = [*(self._files(text, directory) if self.skill is None else ()), *mentioned(words, directory)]
+        files = [*(self._files(text, directory) if self.skill is None else ()), *mentioned(argument, directory)]
         first = _RUN_FIRST if _RUNS.search(text) else ""
-        message = f"Follow {source}: {words}" if words else f"Follow {source}."
-        return CalledPrompt(
-            message, source, first + with_arguments(text, words, is_skill=self.skill is not None), tuple(files)
-        )
+        message = (*words(f"Follow {source}: "), *argument) if argument else words(f"Follow {source}.")
+        filled = first + with_arguments(text, text_of(argument), is_skill=self.skill is not None)
+        return CalledPrompt(message, Beside(source, filled, "attached"), tuple(files))
 
     def _text(self, source: str) -> str:
         raw = self.place.read(self.file, MAX_SKILL_BYTES + 1)
@@ -71,7 +73,7 @@ class PromptCommand:
 
     def _files(self, text: str, directory: Path) -> tuple[Path, ...]:
         """A project's prompt cannot attach a file from outside of the project."""
-        found = mentioned(text, directory)
+        found = mentioned(words(text), directory)
         root = directory.resolve()
         return tuple(path for path in found if self.place.is_own or path.is_relative_to(root))
 

@@ -24,6 +24,7 @@ from nca.file_history.plan import RewindPlan
 from nca.messages import Entry, clean_text
 from nca.sessions.rewinds import Target
 from nca.sessions.view_rows import REDO, REWIND
+from nca.words import Words, text_of
 
 What = Literal["both", "chat", "files"]
 
@@ -47,10 +48,14 @@ class Point:
     seq: int
     last: int
     at: float
-    text: str
+    said: Words
     tokens: int
     is_left: bool
     rewind: int = 0
+
+    @property
+    def text(self) -> str:
+        return text_of(self.said)
 
 
 class Rewinds:
@@ -123,7 +128,7 @@ class Rewinds:
         chat = f"{_END} {point.rewind}" if point.rewind else f"{_BEFORE} {point.seq}"
         outcome = await self._go(_STAY if what == "files" else chat, RewindPlan() if what == "chat" else plan, take)
         if what == "files" and (told := _told(outcome)):
-            self._user_input.share("rewind", told)
+            self._user_input.share("rewind", told, "nca")
         return outcome
 
     async def go_forward(self) -> RewindOutcome | None:
@@ -168,7 +173,7 @@ class Rewinds:
 
         if plan.is_empty:
             self._show(chat, 0)
-            return RewindOutcome(0, (), (), (), ())
+            return RewindOutcome(0, (), (), (), (), plan.unset)
         work = asyncio.ensure_future(asyncio.to_thread(self._files.apply, plan, take, chat=chat, before=show_there))
         # Half a rewind is none: who stops it now comes too late.
         while not work.done():
@@ -198,7 +203,7 @@ class Rewinds:
         history, entry = self._window.history, self._entry(seq)
         tokens = 0 if rewind else self._window.meter.scaled(history.run_tokens(seq, last))
         is_left = is_in(seq, history.view.aside)
-        return Point(seq, last, entry.at, entry.message.text, tokens, is_left, rewind)
+        return Point(seq, last, entry.at, entry.message.said, tokens, is_left, rewind)
 
 
 def _told(outcome: RewindOutcome) -> str:

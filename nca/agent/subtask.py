@@ -25,6 +25,7 @@ from nca.events import ContextCompaction, Event, Notice, RetryScheduled, ToolFin
 from nca.messages import Message, Usage, clean_text
 from nca.sessions.store import Store
 from nca.tools.files.read_files import FilesRead
+from nca.tools.files.reading_rules import Reading
 from nca.tools.task import NAME
 from nca.tools.tool import ToolError, ToolOutcome
 from nca.tools.toolbox import Toolbox
@@ -109,14 +110,16 @@ class _Task:
             models=models,
             compactor=Compactor(self.window, models, self._hear, None),
             outputs=outputs,
-            nested=NestedInstructions(parent.directory),
+            nested=NestedInstructions(
+                parent.directory, parent.redactor, Reading(lambda: state.settings.permissions, parent.directory)
+            ),
             user_input=NoInput(),
             emit=self._hear,
         )
         self._turn = parts.turn(f"{within}/")
 
     async def run(self, question: str) -> TurnFinished:
-        self.window.append(Message("user", clean_text(question)))
+        self.window.append(Message("user", clean_text(question), source="model"))
         return await self._turn.run()
 
     def close(self) -> None:

@@ -17,6 +17,7 @@ from nca.file_history.recorder import Recorder
 from nca.models.catalog import ModelFacts
 from nca.tools.editor import Editor
 from nca.tools.files.read_files import FilesRead
+from nca.tools.files.reading_rules import Reading
 from nca.tools.mcp.tool import server_of
 from nca.tools.recall import Archive
 from nca.tools.shell.jobs import Jobs
@@ -86,6 +87,7 @@ def own_toolbox(
             recorder=recorder,
             subtasks=subtasks,
             editor=editor,
+            reading=Reading(lambda: state.settings.permissions, directory),
         ),
     )
 

@@ -122,7 +122,7 @@ class Turn:
     def _is_told(self, missing: Callable[[], str]) -> bool:
         """Whether the model goes on because it was told what is missing."""
         if said := missing():
-            self.window.append(Message("user", said, is_synthetic=True))
+            self.window.append(Message("user", said, source="nca"))
             self.emit(Notice(ASKED_AGAIN))
         return bool(said)
 
@@ -183,7 +183,7 @@ class Turn:
         if not is_broken or not self._partial.strip() or not self.window.settings.model.max_retries:
             return False
         self.keep_partial()
-        self.window.append(Message("user", GO_ON, is_synthetic=True))
+        self.window.append(Message("user", GO_ON, source="nca"))
         self.emit(Notice(f"{error.message} The model is asked to go on."))
         return True
 
@@ -332,7 +332,7 @@ class Turn:
                 tool_call_id=call.id,
                 name=call.name,
                 is_error=True,
-                is_synthetic=True,
+                source="nca",
             )
             for call in last.tool_calls
             if call.id not in answered

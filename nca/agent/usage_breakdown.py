@@ -182,7 +182,7 @@ def _shown(window: Window) -> Iterator[_Shown]:
             for entry in history.entries[item.first - 1 : item.last]:
                 yield _Shown(entry.message, history.message_tokens(entry.message), entry.seq)
         else:
-            message = history.shown(item) or Message("user", "", is_synthetic=True)
+            message = history.shown(item) or Message("user", "", source="nca")
             yield _Shown(message, history.item_tokens(item), item.seq if isinstance(item, Stub) else 0, item)
 
 

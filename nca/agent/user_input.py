@@ -10,7 +10,7 @@ import msgspec
 from nca.agent.approvals import Person
 from nca.agent.hooks import Hooks
 from nca.agent.manual_edits import SECOND_TRY, without_newest
-from nca.agent.mentions import HOOK, attached_lines, mentioned, with_attachments
+from nca.agent.mentions import HOOK, Beside, attached_lines, mentioned, with_attachments
 from nca.agent.window import Window
 from nca.config.tables import Injection
 from nca.context.admission import file_token_budget
@@ -18,10 +18,12 @@ from nca.context.budget import Measurement
 from nca.context.reminders import Reminders, shown_injections, with_reminders
 from nca.errors import UsageError
 from nca.events import Listener, MessageTaken, Notice
-from nca.messages import AttachmentPart, Message, clean_text
+from nca.messages import AttachmentPart, Message, Source, clean_text, user_message
 from nca.redact import Redactor
 from nca.tools.files.read_files import FilesRead
+from nca.tools.files.reading_rules import Reading
 from nca.tools.mcp.servers import Servers
+from nca.words import Words, merged, text_of, words
 
 
 class NoInput:
@@ -57,7 +59,7 @@ class UserInput:
         self._redactor = redactor
         self._emit = emit
         self._files_read = files_read
-        self._shared: list[tuple[str, str]] = []
+        self._shared: list[Beside] = []
         self._servers = servers
         self._person = person
         self._hooks = hooks
@@ -74,9 +76,9 @@ class UserInput:
         """The message whose turn failed and whose text stands in the prompt again."""
         self._files_read.forget()
 
-    def share(self, name: str, text: str) -> None:
+    def share(self, name: str, text: str, source: Source) -> None:
         """Attach a text to the next message, as a file of this name would be."""
-        self._shared.append((self._redactor.text(clean_text(name)), clean_text(text)))
+        self._shared.append(Beside(self._redactor.text(clean_text(name)), clean_text(text), source))
 
     @property
     def waiting(self) -> int:
@@ -94,31 +96,30 @@ class UserInput:
     async def admit(self, text: str) -> None:
         """Ask the hooks about a message; what they add is attached to it. Raises UsageError if one stops it."""
         if said := await self._hooks.before_prompt(text):
-            self.share(HOOK, said)
+            self.share(HOOK, said, "tool")
 
-    def enter(self, text: str, attachments: Sequence[Path], *, is_own: bool = True) -> None:
+    def enter(self, said: Words, attachments: Sequence[Path]) -> None:
         """Append a turn's message, unless a failed turn left the same one unanswered.
 
-        is_own  the person wrote it, so the files that it names are attached
         Raises UsageError for a file that cannot be attached; then nothing is stored.
         """
-        if self._goes_on(clean_text(text)) and not attachments and not self._shared:
+        if self._goes_on(said) and not attachments and not self._shared:
             return
         measured = self._window.measure()
-        named = mentioned(text, self._directory, self._servers.names) if is_own else []
-        message = self._with_files(text, [*named, *(path.resolve() for path in attachments)], measured)
+        named = mentioned(said, self._directory, self._servers.names)
+        message = self._with_files(said, [*named, *(path.resolve() for path in attachments)], measured)
         history = self._window.history
         # A message that the view no longer shows (after a clear) is not waiting for an answer.
         last = history.entries[-1] if history.head >= history.view.tail else None
-        is_waiting = last is not None and last.message.role == "user" and last.message.text == message.text
+        is_waiting = last is not None and last.message.role == "user" and merged(last.message.said) == merged(said)
         if is_waiting and not self._shared:
             return
         self._window.append(with_reminders(message, self._due_reminders(measured)))
         self._shared.clear()
         self._say_attached(message)
 
-    def _goes_on(self, text: str) -> bool:
-        """Leave out what the text was typed anew for; True where the steps of its first try go on with it."""
+    def _goes_on(self, said: Words) -> bool:
+        """Leave out what this was said anew for; True where the steps of its first try go on with it."""
         window, history = self._window, self._window.history
         first, self._taken_back = self._taken_back, 0
         if not first or first != history.newest_user or first in history.pins:
@@ -126,7 +127,7 @@ class UserInput:
         since = [entry.message for entry in history.entries[first:]]
         is_partial = bool(since) and since[-1].is_interrupted
         steps = since[: len(since) - is_partial]
-        is_same = history.message(first).text == text
+        is_same = merged(history.message(first).said) == merged(said)
         if not steps:
             if is_partial or not is_same:
                 window.put_in_force(without_newest(window, first), SECOND_TRY)
@@ -140,7 +141,7 @@ class UserInput:
     async def goes_on(self, answer: str) -> bool:
         """Whether a hook has the model go on instead of ending its turn; then its words are appended."""
         if said := await self._hooks.before_stop(answer):
-            self._window.append(Message("user", f"[a hook says: {said}]", is_synthetic=True))
+            self._window.append(Message("user", f"[a hook says: {said}]", source="nca"))
         return bool(said)
 
     async def enter_typed_ahead(self) -> None:
@@ -149,8 +150,9 @@ class UserInput:
         A file that cannot be attached is reported, and the text is appended without it.
         """
         if said := await self._hooks.begun():
-            self._window.append(Message("user", f"[a hook says: {said}]", is_synthetic=True))
-        text = "\n\n".join(one for one in self._person.typed_ahead() if one.strip())
+            self._window.append(Message("user", f"[a hook says: {said}]", source="nca"))
+        queued = self._queued()
+        text = text_of(queued)
         if not text:
             return
         try:
@@ -159,27 +161,38 @@ class UserInput:
             self._emit(Notice(f"{error.message.rstrip('.')}. It was: {text}"))
             return
         try:
-            named = mentioned(text, self._directory, self._servers.names)
-            message = self._with_files(text, named, self._window.measure())
+            named = mentioned(queued, self._directory, self._servers.names)
+            message = self._with_files(queued, named, self._window.measure())
         except UsageError as error:
             self._emit(Notice(str(error)))
-            message = Message("user", clean_text(text))
+            message = user_message(queued)
         else:
             self._shared.clear()
         self._window.append(message)
         self._emit(MessageTaken(text))
         self._say_attached(message)
 
-    def _with_files(self, text: str, paths: Sequence[Path], measured: Measurement) -> Message:
+    def _queued(self) -> Words:
+        """The lines typed while the turn runs, a blank line between two."""
+        queued: Words = ()
+        for one in self._person.typed_ahead():
+            if text_of(one).strip():
+                queued = (*queued, *words("\n\n"), *one) if queued else one
+        return queued
+
+    def _with_files(self, said: Words, paths: Sequence[Path], measured: Measurement) -> Message:
         budget = file_token_budget(
             self._window.budget.window_tokens,
             measured.used_tokens,
             self._window.budget.reserve_tokens,
             file_ratio=self._window.context.admission.file_ratio,
         )
+        for path in paths:
+            if denial := Reading(lambda: self._window.settings.permissions, self._directory).denial(path):
+                raise UsageError(f"@{path.name} {denial}.", advice="Nothing was sent.")
         raw_budget = int(budget / self._window.meter.calibration.ratio)
         message = with_attachments(
-            text,
+            said,
             paths,
             self._directory,
             raw_budget,

@@ -153,8 +153,15 @@ def _first_lines(conversation: Conversation, choice: Choice, *, is_first: bool, 
     facts = replace(
         conversation.model.facts, window_tokens=conversation.context.stats(with_details=False).window_tokens
     )
-    auto = conversation.loaded.settings.context.auto
-    return [*banner(choice, facts, is_first=is_first, auto=auto), *(resumed_lines(conversation) if is_earlier else ())]
+    loaded = conversation.loaded
+    auto, not_kept = loaded.settings.context.auto, ""
+    if conversation.store.path is None:
+        is_wanted = loaded.settings.session.persist
+        not_kept = (
+            "it cannot be stored" if is_wanted else f"session.persist is off ({loaded.origin('session.persist')})"
+        )
+    lines = banner(choice, facts, is_first=is_first, auto=auto, not_kept=not_kept)
+    return [*lines, *(resumed_lines(conversation) if is_earlier else ())]
 
 
 class _Gate:

@@ -113,6 +113,7 @@ async def _pick_on_screen(store: Store, others: OtherSessions, agent: str) -> Se
 
 def _pick_by_number(store: Store, others: OtherSessions, agent: str) -> SessionInfo | None:
     """The session that the person picks from a numbered list; None for a new one."""
+    from nca.cli.typed_answer import typed_answer
     from nca.terminal.render.humanize import counted, local_time
     from nca.terminal.render.sessions import title
 
@@ -127,34 +128,20 @@ def _pick_by_number(store: Store, others: OtherSessions, agent: str) -> SessionI
         print(f"{name}  {local_time(info.updated_at)}  {messages:>13}  {title(info, 60)}")
     if not _can_ask():
         raise UsageError("--resume needs an id here.", advice="`nca sessions list --all` lists every session.")
-    while True:
-        answer = _answer(f"1 to {len(infos)}, or Enter for a new session: ")
-        if not answer:
-            return None
-        if answer.isdigit() and 1 <= int(answer) <= len(infos):
-            return infos[int(answer) - 1]
+    numbers = [str(number) for number in range(1, len(infos) + 1)]
+    answer = typed_answer(f"1 to {len(infos)}, or n for a new session: ", (*numbers, "n"))
+    return infos[int(answer) - 1] if answer in numbers else None
 
 
 async def _ask(question: str, keys: Sequence[KeyChoice]) -> str:
+    from nca.cli.typed_answer import typed_answer
     from nca.terminal.panels.locked_session import choices_line
     from nca.terminal.render.sanitize import one_line
 
     print(one_line(question))
-    while True:
-        answer = _answer(f"{choices_line(keys)}, Enter to leave: ")
-        if answer in ("", "q"):
-            return ""
-        if answer in {key for key, _ in keys}:
-            return answer
+    answer = typed_answer(f"{choices_line(keys)}, q to leave: ", (*(key for key, _ in keys), "q"))
+    return "" if answer == "q" else answer
 
 
 def _can_ask() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty()
-
-
-def _answer(question: str) -> str:
-    """The typed line in lower case; "" at the end of the input."""
-    try:
-        return input(question).strip().lower()
-    except EOFError:
-        return ""

@@ -117,7 +117,8 @@ def _load() -> LoadedSettings:
 
     def trust_and_say(what: TrustRequest) -> bool:
         if not TrustStore(os.environ).is_trusted(what):
-            typer.echo(f"{one_line(what.names)} has no effect yet: {UNTRUSTED}", err=True)
+            said = f"Settings of this project wait for your trust: {one_line(what.names)}; {UNTRUSTED}"
+            typer.echo(said, err=True)
         return True
 
     return load(project=Path.cwd(), env=os.environ, trusts=trust_and_say)

@@ -48,10 +48,11 @@ def ensure_weights(choice: Choice) -> Choice | None:
     return replace(choice, model=f"embedded/{name}", why="no key, no endpoint and no local server was found")
 
 
-def banner(choice: Choice, facts: ModelFacts, *, is_first: bool, auto: str = "on") -> list[str]:
+def banner(choice: Choice, facts: ModelFacts, *, is_first: bool, auto: str = "on", not_kept: str = "") -> list[str]:
     """The lines above the first prompt: five on the first run, one later, and one each for a note and a memory.
 
-    auto  context.auto
+    auto      context.auto
+    not_kept  why the session is not kept on disk; "": it is
     """
     is_assumed = facts.window_is_assumed or (bool(choice.api_base) and facts.is_window_usual)
     window = f"{facts.window_tokens:,} tokens" + (" (assumed)" if is_assumed else "")
@@ -60,12 +61,13 @@ def banner(choice: Choice, facts: ModelFacts, *, is_first: bool, auto: str = "on
         origin = f"Why this model: {choice.why}. /model default goes back to the configured one."
         return [f"{first} · /help", *([facts.note] if facts.note else []), *([origin] if choice.is_remembered else [])]
     others = f" Also available: {', '.join(choice.alternatives[:3])}." if choice.alternatives else ""
+    later = f"This session is not kept: {not_kept}." if not_kept else "nca loop --continue resumes this session."
     return [
         first,
         f"Why this model: {choice.why}. {facts.note}".rstrip() + others,
         "To use another model in this directory: /model NAME. Everywhere: nca config set model.name NAME.",
         "Type what you want done. @path attaches a file. /help lists all commands and keys.",
-        "Ctrl-C stops an answer. Ctrl-D or /exit leaves. nca loop --continue resumes this session.",
+        f"Ctrl-C stops an answer. Ctrl-D or /exit leaves. {later}",
     ]
 
 

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from nca.cli.typed_answer import agrees
 from nca.terminal.render.sanitize import one_line, to_terminal
 
 if TYPE_CHECKING:
     from nca.mcp_server.install import Plan
-
-_QUESTION = "Add it? [y/N] "
 
 
 def install(
@@ -52,9 +51,4 @@ def _show(wanted: Plan) -> None:
 
 
 def _agrees() -> bool:
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        return False
-    try:
-        return input(_QUESTION).strip().lower() in ("y", "yes")
-    except EOFError:
-        return False
+    return sys.stdin.isatty() and sys.stdout.isatty() and agrees("Add it?")

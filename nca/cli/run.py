@@ -16,12 +16,14 @@ if TYPE_CHECKING:
     from nca.config.loaded import LoadedSettings
     from nca.events import ApprovalAsked, Event, TurnFinished
     from nca.terminal.interrupts import Interrupts
+    from nca.words import Words
 
 STREAMS = ("ndjson",)
+PROMPT_HELP = "The message. What is piped in goes along as data, or is the message where there is none."
 
 
 def run(
-    prompt: Annotated[str | None, typer.Argument(help="The message. Piped standard input is appended.")] = None,
+    prompt: Annotated[str | None, typer.Argument(help=PROMPT_HELP)] = None,
     model: flags.Model = None,
     session: Annotated[str | None, typer.Option(help="Continue this session (id or name).")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object: the answer and the figures.")] = False,
@@ -46,25 +48,26 @@ def run(
     if stream is not None and stream not in STREAMS:
         raise UsageError(f"--stream: {stream!r} is not valid; valid: {', '.join(STREAMS)}.")
     loaded = load_settings(settings_of(**locals()), config, trust=trust)
-    text = _text(prompt)
-    return asyncio.run(_turn(loaded, text, session, as_json, stream))
+    said = _words(prompt)
+    return asyncio.run(_turn(loaded, said, session, as_json, stream))
 
 
-def _text(prompt: str | None) -> str:
-    """The prompt, then what is piped in."""
+def _words(prompt: str | None) -> Words:
+    """The prompt, which the person typed, and what is piped in, which anybody may have written."""
     from nca.errors import UsageError
-    from nca.messages import clean_text
+    from nca.words import words
 
     piped = ""
     if not sys.stdin.isatty():
         piped = sys.stdin.buffer.read().decode("utf-8", "replace")
-    text = "\n\n".join(part for part in (prompt or "", piped) if part.strip())
-    if not text:
+    typed = words(prompt) if prompt and prompt.strip() else ()
+    said = (*typed, *(words(piped, "piped") if piped.strip() else ()))
+    if not said:
         raise UsageError("The message is empty. Pass a prompt or pipe one in.")
-    return clean_text(text)
+    return said
 
 
-async def _turn(loaded: LoadedSettings, text: str, session: str | None, as_json: bool, stream: str | None) -> int:
+async def _turn(loaded: LoadedSettings, said: Words, session: str | None, as_json: bool, stream: str | None) -> int:
     from nca.cli.startup import open_conversation, open_store
     from nca.terminal.interrupts import Interrupts, Stopped
     from nca.terminal.signals import INTERRUPTED_EXIT_CODE
@@ -75,7 +78,7 @@ async def _turn(loaded: LoadedSettings, text: str, session: str | None, as_json:
         conversation = await open_conversation(loaded, store, printer.on_event, session=session, kind="run")
         try:
             with interrupts.handled():
-                finished = await interrupts.run(conversation.send(text))
+                finished = await interrupts.run(conversation.send(said))
             printer.finish(conversation, finished)
         except Stopped:
             return interrupts.exit_code or INTERRUPTED_EXIT_CODE

@@ -1,16 +1,24 @@
-"""Ask whether to trust a project's settings that can start programs or choose models."""
+"""Ask whether to trust a project's settings: all of them are shown whole before "yes" can be said.
+
+What the project wrote is indented by two columns, and the rest of a row that is folded begins with a mark in the first
+column, as in the approval panel; nca's own words begin there too. So no setting can pass for a word of nca's.
+"""
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import sys
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from nca.config.trust import TrustCheck, TrustRequest, TrustStore
 
-_SHOWN_CHARS = 600
-_QUESTION = "Trust these settings until they change? [y/N] "
+_QUESTION = "Trust these settings until they change?"
+_LEAST_ROWS = 5
+"""Of a page, however small the terminal says it is."""
 
 
 def trusts(*, by_flag: bool, asks: bool) -> TrustCheck:
@@ -32,29 +40,66 @@ def trusts(*, by_flag: bool, asks: bool) -> TrustCheck:
 
 
 def _ask(what: TrustRequest) -> bool:
+    from nca.cli.typed_answer import YES_OR_NO, agrees, typed_answer
+    from nca.terminal.render.humanize import counted
     from nca.terminal.render.sanitize import one_line
 
     print(f"This project's settings ({one_line(str(what.directory), 4_000)}) can act on your behalf:")
-    # Each table of a list is a line of its own, so that none can hide behind the end of a long one.
-    lines = [(name, one) for name, value in what.settings for one in (value if _is_tables(value) else [value])]
-    for name, raw in lines:
-        written = one_line(f"{name} = {raw!r}", len(repr(raw)) + len(name) + 3)
-        more = f" … and {len(written) - _SHOWN_CHARS:,} more characters" if len(written) > _SHOWN_CHARS else ""
-        print(f"  {written[:_SHOWN_CHARS]}{more}")
+    size = shutil.get_terminal_size()
+    rows = [row for line in setting_lines(what) for row in _folded(line, size.columns)]
+    page = max(size.lines - 2, _LEAST_ROWS)
+    for start in range(0, len(rows), page):
+        print("\n".join(rows[start : start + page]))
+        left = len(rows) - start - page
+        more = f"{counted(left, 'more line')}. Enter shows the next ones, n trusts none: "
+        if left > 0 and typed_answer(more, ("", *YES_OR_NO)).startswith("n"):
+            return False
     print("Trust them only if you know who wrote them. Hooks run as you, and may allow calls.")
     print("Such settings never set endpoints, keys or permissions.")
-    if sys.platform != "win32":
-        from nca.terminal.input.terminal_modes import forget_typed
-
-        forget_typed()
-    try:
-        return input(_QUESTION).strip().lower() in ("y", "yes")
-    except EOFError:
-        return False
+    return agrees(_QUESTION)
 
 
-def _is_tables(raw: Any) -> bool:
-    return isinstance(raw, list) and bool(raw) and all(isinstance(one, dict) for one in raw)
+def setting_lines(what: TrustRequest) -> Iterator[str]:
+    """Every setting whole, an entry each: a server or a hook is one, with its fields in lines below its name.
+
+    What cannot be seen, or looks like something else, is written out. No line holds a line break.
+    """
+    from nca.terminal.render.diffs import marked
+
+    for name, raw in what.settings:
+        for title, value in _entries(name, raw):
+            if isinstance(value, Mapping):
+                yield marked(title)
+                yield from (marked(f"  {_plain(field)} = {_written(one)}") for field, one in value.items())
+            else:
+                yield marked(f"{title} = {_written(value)}")
+
+
+def _entries(name: str, raw: Any) -> Iterator[tuple[str, Any]]:
+    """Each table of a list, and each one by name, for itself: none hides behind the end of another."""
+    if isinstance(raw, list) and raw and all(isinstance(one, dict) for one in raw):
+        yield from ((f"{_plain(name)} {number} of {len(raw)}", one) for number, one in enumerate(raw, 1))
+    elif isinstance(raw, dict) and raw and all(isinstance(one, dict) for one in raw.values()):
+        yield from ((f"{_plain(name)}.{_plain(inner)}", one) for inner, one in raw.items())
+    else:
+        yield _plain(name), raw
+
+
+def _plain(name: str) -> str:
+    """A name on one line: one with other characters than letters and the like is quoted."""
+    return name if name.replace(".", "").replace("_", "").replace("-", "").isalnum() else _written(name)
+
+
+def _written(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _folded(line: str, columns: int) -> Iterator[str]:
+    from rich.text import Text
+
+    from nca.terminal.panels.approval_panel import folded
+
+    return (row.plain for row in folded(Text(line), columns))
 
 
 def _record(known: TrustStore, what: TrustRequest, *, is_trusted: bool) -> None:

@@ -1,35 +1,22 @@
-"""The hooks in Claude Code's settings files, `.claude/settings.json` and `.claude/settings.local.json`, as documents.
-
-The files were written for another program: what nca cannot use of them is a note, no error.
-"""
+"""The hooks in Claude Code's settings files (nca.config.claude_files), as documents."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from nca.config.document import Document, read_bytes, shown_name, shown_path
+from nca.config.claude_files import claude_files
+from nca.config.document import Document, shown_name, shown_path
 from nca.config.hooks import EVENTS, Hook
 from nca.config.tables import read_row
 from nca.config.value_types import InvalidValue
-from nca.errors import ConfigError
-
-FILES = (".claude/settings.json", ".claude/settings.local.json")
 
 
 def claude_hooks(folder: Path, notes: list[str]) -> Iterator[Document]:
     """One document for each file with hooks, below a project or the user's home. Adds to `notes` what was left out."""
-    for path in (folder / name for name in FILES):
-        try:
-            raw = read_bytes(path)
-            data = json.loads(raw.decode("utf-8-sig")) if raw is not None else {}
-        except (ConfigError, ValueError, RecursionError) as error:
-            why = str(error) if isinstance(error, ConfigError) else "it is no JSON."
-            notes.append(f"{shown_path(path)}: its hooks were ignored: {why}")
-            continue
-        events = data.get("hooks") if isinstance(data, dict) else None
+    for path, data in claude_files(folder, notes):
+        events = data.get("hooks")
         if isinstance(events, dict) and (tables := list(_tables(events, path, notes))):
             yield Document(path, "", {"hooks": tables})
 

@@ -66,13 +66,8 @@ def sections() -> Iterator[tuple[str, list[Key]]]:
 
 def _example_entry(key: Key) -> str:
     unit = f" In {key.unit}." if key.unit else ""
-    own = (
-        " Only your own file may set it."
-        if key.user_only
-        else " A project may set it once you trust it."
-        if key.needs_trust
-        else ""
-    )
+    own = " Only your own file may set it." if key.user_only else ""
+    own = f" In a project's file: {key.trust_note}." if key.trust_note else own
     valid = "" if key.value_type.valid == "text" else f" Valid: {key.value_type.valid}."
     text = f"{key.about}{unit}{valid}{own}"
     lines = textwrap.wrap(text, _WIDTH - 2, break_long_words=False, break_on_hyphens=False)

@@ -15,19 +15,17 @@ def setting(
     *,
     unit: str = "",
     user_only: bool = False,
-    needs_trust: bool = False,
 ) -> Any:
     """A dataclass field for one setting.
 
-    user_only    a project's own file may not set it, because it could run programs or redirect keys
-    needs_trust  a project's own file sets it only if the user trusts the project (nca.config.trust)
+    user_only  a project's own file may never set it, because it could run programs or redirect keys; what else such a
+               file may set is in nca.config.harmless
     """
     meta = {
         "value_type": value_type,
         "about": about,
         "unit": unit,
         "user_only": user_only,
-        "needs_trust": needs_trust,
     }
     return field(default=default, metadata=meta)
 

@@ -6,6 +6,7 @@ Later layers win: defaults, the profile, the model chosen in an earlier chat her
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any, NamedTuple
 
 from nca.config.chosen_models import ChosenModel
 from nca.config.claude_hooks import claude_hooks
+from nca.config.claude_permissions import held_rules
 from nca.config.document import Document, KeyPath, leaves, read_document, shown_name, shown_path
 from nca.config.loaded import LoadedSettings, Pattern, defaults, merged_notes, profiled
 from nca.config.names import canonical, is_section
@@ -21,7 +23,7 @@ from nca.config.overrides import Layer, Override, SettingValue, apply_overrides,
 from nca.config.paths import project_config_file, user_config_file, user_home
 from nca.config.project_files import read_project
 from nca.config.schema import KEYS, NAMED
-from nca.config.trust import TrustCheck, TrustStore, trust_request
+from nca.config.trust import TrustCheck, TrustStore, trust_request, waits_for_trust
 from nca.errors import ConfigError
 
 __all__ = ["FLAGS", "LoadedSettings", "defaults", "load"]
@@ -46,7 +48,7 @@ FLAGS = MappingProxyType(
 """The flag of each key, for the text of its origin."""
 
 _PATTERN_TABLE = "for"
-UNTRUSTED = "this project is not trusted (nca loop asks once; --trust accepts it for one run)."
+UNTRUSTED = "it is not trusted (nca loop asks once; --trust accepts it for one run)."
 
 
 def load(
@@ -86,7 +88,9 @@ def load(
             files += [_File(document, Layer.PROJECT, False, may_act=may_act) for document in documents]
             if would_act is not None and not may_act:
                 where = ", ".join(shown_path(document.path) for document in documents)
-                untrusted.append(f"{where}: {would_act.names} was ignored: {UNTRUSTED}")
+                untrusted.append(
+                    f"Settings of this project wait for your trust: {would_act.names} ({where}); {UNTRUSTED}"
+                )
 
     def lay(start: Mapping[str, SettingValue]) -> _Draft:
         draft = _Draft(user_path, start)
@@ -106,8 +110,10 @@ def load(
         draft = lay(profiled({**start, "profile": draft.base["profile"]}))
     if chosen is not None and draft.base["model.name"].layer < Layer.CHOSEN:
         draft.add_chosen(chosen)
-    notes = merged_notes((), [*draft.notes, *untrusted])
-    return LoadedSettings(MappingProxyType(draft.base), tuple(draft.patterns), "", notes)
+    said: list[str] = []
+    held = held_rules(project, user_home(env) if "HOME" in env or sys.platform == "win32" else None, said)
+    notes = merged_notes((), [*draft.notes, *untrusted, *said])
+    return LoadedSettings(MappingProxyType(draft.base), tuple(draft.patterns), "", notes, held)
 
 
 class _File(NamedTuple):
@@ -178,7 +184,7 @@ class _Draft:
                 f"{shown_path(self.user_file)} may."
             )
             return
-        if found and KEYS[found.key].needs_trust and not file.may_act:
+        if not file.may_act and waits_for_trust(dotted, raw):
             return
         overrides.append(Override(dotted, raw, str(document.path), partial(document.place, path), file.is_trusted))
 

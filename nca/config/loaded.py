@@ -13,9 +13,12 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from nca.compat.profiles import PROFILES
+from nca.config.claude_permissions import Decision, HeldRule
 from nca.config.names import canonical, is_section
 from nca.config.overrides import UNSET, Layer, Override, SettingValue, apply_overrides, fixed_place, resolve
 from nca.config.schema import KEYS, Settings
+
+_HELD: Mapping[str, Decision] = {"permissions.deny": "deny", "permissions.ask": "ask"}
 
 
 class Pattern(NamedTuple):
@@ -41,6 +44,8 @@ class LoadedSettings:
     patterns: tuple[Pattern, ...] = ()
     model: str = ""
     notes: tuple[str, ...] = ()
+    held: tuple[HeldRule, ...] = ()
+    """Rules of other programs' settings. They are in `settings.permissions` whatever the layers say, and in no file."""
     covered: Mapping[str, SettingValue] = field(default_factory=dict)
     """The values that were replaced in the chat."""
     effective: Mapping[str, SettingValue] = field(init=False)
@@ -54,7 +59,16 @@ class LoadedSettings:
                     key: setting for key, setting in pattern.values.items() if self.base[key].layer < setting.layer
                 }
         object.__setattr__(self, "effective", MappingProxyType(effective))
-        object.__setattr__(self, "settings", _build(Settings, "", effective))
+        object.__setattr__(self, "settings", _build(Settings, "", self._with_held(effective)))
+
+    def _with_held(self, values: Mapping[str, SettingValue]) -> Mapping[str, SettingValue]:
+        if not self.held:
+            return values
+        joined = dict(values)
+        for key, decision in _HELD.items():
+            more = tuple(rule for one in self.held for rule in one.of(decision))
+            joined[key] = values[key]._replace(value=(*values[key].value, *more))
+        return joined
 
     def origin(self, key: str) -> str:
         """Where a value comes from: "default", a file's path, "environment NCA_…", "flag --…", "set in this chat"."""

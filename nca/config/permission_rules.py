@@ -11,8 +11,9 @@ from nca.config.schema import KEYS
 from nca.config.tables import PermissionRule
 from nca.errors import ConfigError
 
-RuleList = Literal["permissions.allow", "permissions.deny"]
+RuleList = Literal["permissions.allow", "permissions.ask", "permissions.deny"]
 ALLOW: RuleList = "permissions.allow"
+ASK: RuleList = "permissions.ask"
 DENY: RuleList = "permissions.deny"
 
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from nca.compat import names as compat
 from nca.config.fields import setting, table
+from nca.config.harmless import HARMLESS, Harmless
 from nca.config.hooks import Hook, hook_tables
 from nca.config.stage_names import stage_names
 from nca.config.tables import Injection, Section, tables
@@ -44,7 +45,6 @@ class ModelSettings:
         "",
         model_names(text()),
         "The model, as litellm names it (openai/gpt-4.1, anthropic/…). Empty: the best available one.",
-        needs_trust=True,
     )
     context_window: int = setting(0, whole(), "The model's context window. 0: look it up.", unit="tokens")
     max_output_tokens: int = setting(
@@ -62,7 +62,6 @@ class ModelSettings:
         "",
         model_names(text()),
         "The model that writes summaries. Empty: the chat's model. none: summarize without a model.",
-        needs_trust=True,
     )
     api_base: str = setting("", text(), "The endpoint's address. Empty: the provider's own.", user_only=True)
     temperature: float | str = setting(
@@ -83,7 +82,6 @@ class ModelSettings:
         (),
         model_names(texts()),
         "Models to use, in this order, while the first one's provider is down.",
-        needs_trust=True,
     )
 
     @property
@@ -308,7 +306,6 @@ class Settings:
         (),
         hook_tables(),
         "Programs of yours that run at certain moments, as Claude Code's hooks do (docs/hooks.md).",
-        needs_trust=True,
     )
     model: ModelSettings = table(ModelSettings, "The model")
     context: ContextSettings = table(ContextSettings, "The context window and compaction")
@@ -331,7 +328,18 @@ class Key(NamedTuple):
     about: str
     unit: str
     user_only: bool
-    needs_trust: bool
+
+    @property
+    def harmless(self) -> Harmless | None:
+        """Which of its values a project may set before it is trusted; None: none."""
+        return None if self.user_only else HARMLESS.get(self.name)
+
+    @property
+    def trust_note(self) -> str:
+        """Which of its values a project may set only once it is trusted, in words; "" if it may set any."""
+        if self.user_only or (self.harmless is not None and not self.harmless.bounds):
+            return ""
+        return "once trusted" if self.harmless is None else f"once trusted, except {self.harmless.bounds}"
 
 
 def walk(node: type = Settings, prefix: str = "") -> Iterator[Key]:

@@ -75,7 +75,14 @@ class Injection(Row):
 
 @dataclass(frozen=True, slots=True)
 class PermissionRule(Row):
-    """Tool calls to allow or deny: a tool and its subject. The only pattern is `/**`."""
+    """Tool calls to allow, ask about or deny: a tool and its subject, whose only pattern is `/**`.
+
+    A rule that asks or denies may have `paths` or `pattern` instead. One that allows may not: it must mean exactly what
+    the person saw.
+
+    origin       the rule of another program that this one stands for, and its file; "" for the person's own
+    for_changes  not for calls that only read
+    """
 
     EXAMPLE: ClassVar[tuple[str, ...]] = ('tool = "edit_file"', 'subject = "src/**"', 'directory = "/home/me/project"')
 
@@ -86,14 +93,43 @@ class PermissionRule(Row):
         "Exact path, command, address or host; `DIR/**`: everything below DIR. Empty: any.",
     )
     directory: str = setting("", types.text(), "Only in chats in this directory. Empty: everywhere.")
+    paths: str = setting(
+        "",
+        types.text(),
+        "Files, as in .gitignore, below the project's directory, `/` or `~/`. Not in permissions.allow.",
+    )
+    pattern: str = setting(
+        "", types.text(), "Command or host in which `*` stands for any text. Not in permissions.allow."
+    )
+    origin: str = ""
+    for_changes: bool = False
 
     def __post_init__(self) -> None:
         if not self.tool:
             raise ValueError("tool is missing")
+        if sum(map(bool, (self.subject, self.paths, self.pattern))) > 1:
+            raise ValueError("only one of subject, paths and pattern may be given")
+        if self.paths and not is_file_pattern(self.paths):
+            raise ValueError("paths is not a pattern of .gitignore for files")
 
     def __str__(self) -> str:
         where = f" in {self.directory}" if self.directory else ""
-        return f"{self.tool} {self.subject or '(any)'}{where}"
+        return self.origin or f"{self.tool} {self.subject or self.paths or self.pattern or '(any)'}{where}"
+
+    @property
+    def is_for_all(self) -> bool:
+        """Whether it covers every call of its tool."""
+        return not (self.subject or self.paths or self.pattern)
+
+
+def is_file_pattern(text: str) -> bool:
+    """Whether .gitignore would take it for a pattern that names files: no comment, no exception, no error."""
+    import pathspec
+
+    try:
+        return any(one.include for one in pathspec.GitIgnoreSpec.from_lines([text]).patterns)
+    except ValueError:
+        return False
 
 
 AnyRow = TypeVar("AnyRow", bound=Row)
@@ -101,7 +137,7 @@ AnyRow = TypeVar("AnyRow", bound=Row)
 
 def tables(row: type[Row]) -> ValueType:
     """A list of tables. The path of an InvalidValue is the number of the table, from 1, and the field."""
-    names = ", ".join(item.name for item in fields(row))
+    names = ", ".join(item.name for item in fields(row) if "value_type" in item.metadata)
 
     def read(value: Any) -> tuple[Row, ...]:
         if not isinstance(value, list | tuple):
@@ -115,6 +151,23 @@ def tables(row: type[Row]) -> ValueType:
                 raise InvalidValue(f" {number}, file = {shown_value(file)}: {OUTSIDE}", str(number), "file")
 
     return ValueType(f"a list of tables with {names}, in a file", read, confine=confine, row=row)
+
+
+def exact_rules() -> ValueType:
+    """A list of permission rules without patterns."""
+    base = tables(PermissionRule)
+
+    def read(value: Any) -> tuple[PermissionRule, ...]:
+        rules: tuple[PermissionRule, ...] = base.read(value)
+        for number, rule in enumerate(rules, 1):
+            if rule.paths or rule.pattern:
+                field = "paths" if rule.paths else "pattern"
+                raise InvalidValue(
+                    f" {number}: {field} is for permissions.deny and permissions.ask.", str(number), field
+                )
+        return rules
+
+    return base._replace(valid="a list of tables with tool, subject, directory, in a file", read=read)
 
 
 def read_row(row: type[AnyRow], raw: Any, number: int | str) -> AnyRow:

@@ -6,14 +6,17 @@ from dataclasses import dataclass
 
 from nca.config.fields import setting
 from nca.config.servers import McpServer, named_servers
-from nca.config.tables import PermissionRule, tables
+from nca.config.tables import PermissionRule, exact_rules, tables
 from nca.config.value_types import choice, number, texts, whole
 
 
 @dataclass(frozen=True, slots=True)
 class PermissionSettings:
     allow: tuple[PermissionRule, ...] = setting(
-        (), tables(PermissionRule), "Calls that run without asking, where the mode would ask.", user_only=True
+        (), exact_rules(), "Calls that run without asking, where the mode would ask.", user_only=True
+    )
+    ask: tuple[PermissionRule, ...] = setting(
+        (), tables(PermissionRule), "Calls that you are asked about in every mode, whatever is allowed.", user_only=True
     )
     deny: tuple[PermissionRule, ...] = setting(
         (), tables(PermissionRule), "Calls that never run, whatever the mode and the other rules say.", user_only=True
@@ -91,5 +94,4 @@ class McpSettings:
         (),
         named_servers(),
         "MCP servers whose tools the model can use. They start with the first message.",
-        needs_trust=True,
     )

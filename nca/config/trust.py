@@ -1,9 +1,9 @@
 """Trust in a project's own settings: which ones need it, and the user's decision.
 
-Settings with `needs_trust` in the schema (which models are used, which programs are started) are taken from a project's
-file only if the user trusts it. The decision is valid for the real path of the directory and the exact value of these
-settings; any change asks again, and nothing inside the project is consulted. Settings with `user_only` (endpoints,
-permissions) are never taken from a project.
+All settings but those of nca.config.harmless wait for trust: they are taken from a project's file only if the user
+trusts it. The decision is valid for the real path of the directory and the exact value of these settings; any change
+asks again, and nothing inside the project is consulted. Settings with `user_only` (endpoints, permissions) are never
+taken from a project.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from nca.config.document import Document, leaves, shown_name
-from nca.config.names import canonical
+from nca.config.names import canonical, converted
 from nca.config.paths import data_dir
 from nca.config.project_files import read_project
 from nca.config.project_rows import read_rows, write_rows
@@ -38,7 +38,7 @@ class TrustRequest(NamedTuple):
 
     @property
     def names(self) -> str:
-        return ", ".join(shown_name(name) for name, _ in self.settings)
+        return ", ".join(dict.fromkeys(shown_name(name) for name, _ in self.settings))
 
     @property
     def digest(self) -> str:
@@ -61,7 +61,7 @@ def trust_request(documents: Sequence[Document], directory: Path) -> TrustReques
         (".".join(path), raw)
         for document in documents
         for path, raw in leaves(document.data, document.path, NAMED)
-        if _needs_trust(".".join(path[2:] if path[0] == "for" and len(path) > 2 else path))
+        if waits_for_trust(".".join(path[2:] if path[0] == "for" and len(path) > 2 else path), raw)
     )
     return TrustRequest(directory.resolve(), found) if found else None
 
@@ -110,6 +110,21 @@ class TrustStore:
         write_rows(self._path, projects)
 
 
-def _needs_trust(name: str) -> bool:
+def waits_for_trust(name: str, raw: Any) -> bool:
+    """Whether this value of a setting, under any of its names, is taken from a project's file only with trust.
+
+    A value that is not valid waits for nothing: whoever reads it refuses it.
+    """
     found = canonical(name)
-    return found is not None and KEYS[found.key].needs_trust
+    if found is None or KEYS[found.key].user_only:
+        return False
+    key = KEYS[found.key]
+    if key.harmless is None:
+        return True
+    if not key.harmless.bounds:
+        return False
+    try:
+        value = key.value_type.read(raw if found.foreign is None else converted(found.foreign, raw, key.default))
+    except ValueError:
+        return False
+    return not key.harmless.covers(value)

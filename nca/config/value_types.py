@@ -42,6 +42,7 @@ class ValueType(NamedTuple):
     row      the dataclass of one table, for a list of tables or tables by name
     merge    joins the values of two layers; None: the later layer replaces the earlier
     is_named whether the setting holds tables by name: `[key.NAME]`
+    names_models  whether its values are names of models, which completion offers
     """
 
     valid: str
@@ -51,6 +52,7 @@ class ValueType(NamedTuple):
     row: Any = None
     merge: Callable[[Any, Any], Any] | None = None
     is_named: bool = False
+    names_models: bool = False
 
 
 def _refuse() -> ValueError:
@@ -240,4 +242,4 @@ def model_names(names: ValueType) -> ValueType:
         if "://" in str(value):
             raise InvalidValue(": a project's own file may only name models, not addresses.")
 
-    return names._replace(confine=confine)
+    return names._replace(confine=confine, names_models=True)

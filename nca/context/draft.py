@@ -72,6 +72,7 @@ class Draft:
         self._take_view()
         # Anchored counts are exact; the ratio that they imply for this request is the best for its parts too.
         raw = meter.raw(history)
+        self._price_settled(raw)
         self._extra_raw = raw - sum(self.part_raw(part) for part in self.parts)
         self.raw = raw
 
@@ -174,6 +175,22 @@ class Draft:
         view = View(tuple(items), tail, self.history.view.aside)
         check_partition(view)
         return view
+
+    def _price_settled(self, raw: int) -> None:
+        """Let settled stretches cost what the request costs above one without them: repairs inside of them count too.
+
+        Otherwise what stays would seem to cost less by what repairs take away there. They go together, so each has its
+        share of the sum.
+        """
+        settled = [part for part in self.parts if isinstance(part, Block) and part.settled_turns]
+        whole = sum(block.raw for block in settled)
+        if not whole:
+            return
+        gone = {id(block): Marker("", ((block.first, block.last),), "") for block in settled}
+        rest = View(tuple(_items(gone.get(id(part), part) for part in self.parts)), self.history.head + 1)
+        cost = raw - self.meter.raw_with(self.history, rest)
+        for block in settled:
+            block.raw = block.raw * cost // whole
 
     def _block_raw(self, block: Block) -> int:
         """Raw tokens of the block as it is sent, with its repairs."""

@@ -204,9 +204,9 @@ class History:
             case Summary():
                 extra = {"provider_specific_fields": {"compaction_blocks": [item.block]}} if item.block else {}
                 maker = item.made_by if item.block else ""
-                return Message(item.role, item.text, is_synthetic=True, extra=extra, made_by=maker)
+                return Message(item.role, item.text, source="nca", extra=extra, made_by=maker)
             case Marker(_, _, text):
-                return Message("user", text, is_synthetic=True) if text else None
+                return Message("user", text, source="nca") if text else None
 
     def visible(self) -> Iterator[Entry]:
         """The messages that are shown as they are or as stubs, in the order of the log."""

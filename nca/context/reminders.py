@@ -51,7 +51,7 @@ def with_reminders(message: Message, texts: Sequence[str]) -> Message:
         return message
     content = message.content
     own = content if isinstance(content, tuple) else (TextPart(content or ""),)
-    added = tuple(TextPart(f"<reminder>\n{clean_text(text).strip()}\n</reminder>", is_synthetic=True) for text in texts)
+    added = tuple(TextPart(f"<reminder>\n{clean_text(text).strip()}\n</reminder>", source="nca") for text in texts)
     return msgspec.structs.replace(message, content=(*own, *added))
 
 
@@ -62,6 +62,6 @@ def shown_injections(injections: Sequence[Injection], shown: Sequence[Message]) 
         for message in shown
         if isinstance(message.content, tuple)
         for part in message.content
-        if isinstance(part, TextPart) and part.is_synthetic
+        if isinstance(part, TextPart) and part.source == "nca"
     }
     return tuple(one for one in injections if f"<reminder>\n{clean_text(one.text).strip()}\n</reminder>" in texts)

@@ -2,7 +2,7 @@
 
 Stages need not look into them, so a compaction costs what is kept, however long the log is. What comes out is the
 view that looking into all of them gives, but for two cases: an old read that only a read in here makes superfluous
-stays as it is, and of a broken log a turn more may go, since repairs in here are not counted.
+stays as it is, and of a broken log a turn more may go, since what is near is looked for before it is repaired.
 """
 
 from __future__ import annotations

@@ -26,6 +26,9 @@ CONVERSATION_TOKENS = 24
 """NeuroLink's framing of a message and of a conversation."""
 FRAME_TOKENS = 8
 """`<file path="">` and its end."""
+MARK_TOKENS = 6
+"""`<pasted>` or `<stdin>` and its end, each on a line."""
+MARKED = ("pasted", "piped")
 IMAGE_TOKENS = 1_024
 DOCUMENT_TOKENS = 500
 """NeuroLink's and Neuron's flat estimates; an encoded image is never counted as text."""
@@ -82,7 +85,7 @@ def content_tokens(role: Role, content: str | tuple[Part, ...] | None) -> int:
         for part in content:
             match part:
                 case TextPart(text):
-                    total += text_tokens(text, density)
+                    total += text_tokens(text, density) + MARK_TOKENS * (part.source in MARKED)
                 case AttachmentPart(path, text):
                     total += text_tokens(text, RESULT_CHARS_PER_TOKEN) + frame_tokens(path)
                 case MediaPart():

@@ -31,6 +31,7 @@ class RewindOutcome:
     deleted: tuple[PlannedChange, ...]
     left: tuple[PlannedChange, ...]
     not_stored: tuple[PlannedChange, ...]
+    unset: tuple[PlannedChange, ...] = ()
 
 
 class FileHistory:
@@ -140,7 +141,13 @@ class FileHistory:
             deleted=tuple(one for one in made if one.after.kind == "absent"),
             left=tuple(sorted(left, key=_path)),
             not_stored=plan.not_stored,
+            unset=tuple(one for one in plan.unset if self._is_unset(one, left)),
         )
+
+    def _is_unset(self, one: PlannedChange, left: Sequence[PlannedChange]) -> bool:
+        """A new folder may have its bit from the folder above."""
+        now, _ = look(self._scope.root, one.path, 0)
+        return bool(one.after.missing(now.mode)) and one.path not in {other.path for other in left}
 
     def _plan(self, journal: Sequence[Change]) -> RewindPlan:
         return plan_rewind(self._scope.root, journal, self._scope.record.content, self._scope.limits().max_file_bytes)

@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 from pathlib import Path
 
+import msgspec
+
 from nca.file_history.changes import FileChange, Read
 from nca.file_history.disk import has_other_names, look
-from nca.sessions.file_states import Change, FileState
+from nca.sessions.file_states import RWX, Change, FileState
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,7 @@ class RewindPlan:
     left        files that someone else changed, or that have hard links; `apply` can be told to take the older state
     not_stored  files whose content, earlier or present, is not stored: a rewind could not be taken back
     folders     folders that are made again, or removed if nothing is left in them
+    unset       files and folders that had special bits then which nca does not set; `reason` names these
     """
 
     restored: tuple[PlannedChange, ...] = ()
@@ -38,10 +41,11 @@ class RewindPlan:
     left: tuple[PlannedChange, ...] = ()
     not_stored: tuple[PlannedChange, ...] = ()
     folders: tuple[PlannedChange, ...] = ()
+    unset: tuple[PlannedChange, ...] = ()
 
     @property
     def is_empty(self) -> bool:
-        """Whether all is as it was then."""
+        """Whether all is as it was then, as far as nca can make it so."""
         return not (self.restored or self.deleted or self.left or self.not_stored or self.folders)
 
     def diff(self) -> str:
@@ -55,15 +59,28 @@ def plan_rewind(root: Path, journal: Sequence[Change], read: Read, most_bytes: i
     by_path = sorted(journal, key=lambda one: (one.path, one.number))
     for path, group in groupby(by_path, key=lambda one: one.path):
         changes = list(group)
-        target = changes[0].before
+        then = changes[0].before
         now, content = look(root, path, most_bytes)
-        if now.is_same(target):
+        if now.is_same(then):
             continue
-        kind, reason = _verdict(root, now, target, changes)
+        target = _settable(then, now)
         is_mixed = any(one.is_mixed for one in changes)
         reads = read if now.is_same(changes[-1].after) else _reading(now, content, read)
-        found.setdefault(kind, []).append(PlannedChange(path, now, target, is_mixed, reads, reason))
+        kind, reason = _verdict(root, now, target, changes)
+        if not now.is_same(target):
+            found.setdefault(kind, []).append(PlannedChange(path, now, target, is_mixed, reads, reason))
+        if kind in ("restored", "folders") and (bits := then.missing(target.mode)):
+            found.setdefault("unset", []).append(PlannedChange(path, now, then, is_mixed, reads, bits))
     return RewindPlan(**{kind: tuple(changes) for kind, changes in found.items()})
+
+
+def _settable(then: FileState, now: FileState) -> FileState:
+    """The state without special bits: nobody who looks at a rewind expects it to make a program setuid.
+
+    A folder that is there keeps those that it has: its group's files depend on them.
+    """
+    kept = now.mode if now.kind == then.kind == "folder" else 0
+    return msgspec.structs.replace(then, mode=then.mode & (RWX | kept))
 
 
 def _reading(now: FileState, content: bytes, read: Read) -> Read:

@@ -18,7 +18,7 @@ from nca.file_history.changes import Read
 from nca.file_history.disk import look_in
 from nca.file_history.scope import Scope
 from nca.safe_open import Folder, open_folder
-from nca.sessions.file_states import Change, FileState
+from nca.sessions.file_states import RWX, Change, FileState
 
 _NEW_FOLDER = 0o700
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -133,7 +133,7 @@ def _write_file(place: _Place, temporary: str, content: bytes, mode: int) -> Non
         with suppress(FileNotFoundError, PermissionError):
             replaced = place.folder.stat(place.name)
             os.fchown(file.fileno(), replaced.st_uid, replaced.st_gid)
-        os.fchmod(file.fileno(), mode)
+        os.fchmod(file.fileno(), mode & RWX)
         os.fsync(file.fileno())
 
 
@@ -145,7 +145,9 @@ def _set_mode(place: _Place, one: Change, read: Read) -> None:
         place.name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=place.folder.handle
     )
     try:
-        os.fchmod(handle, one.after.mode)
+        # A new folder may have its group's bit from the folder above; one that was there, what the plan kept.
+        kept = one.after.mode if one.before.kind == "folder" else now.mode
+        os.fchmod(handle, one.after.mode & RWX | kept & now.mode & ~RWX)
     finally:
         os.close(handle)
 

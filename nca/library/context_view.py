@@ -10,17 +10,20 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import zip_longest
+from threading import Lock
 from typing import Any, TypeVar
 
 import msgspec
 
 from nca.agent.archive import Archive
 from nca.context.budget import Budget, Measurement
+from nca.context.file_reads import arguments_of
 from nca.context.history import History
 from nca.context.policy import FRESH, PolicyState, aim_ratio, decide
 from nca.context.request import resolve
 from nca.context.view import View
-from nca.errors import ContextDoesNotFit, UsageError
+from nca.errors import ContextDoesNotFit, UsageError, ViewInUse
 from nca.library.compaction import items_of
 from nca.library.engine import Engine, Summarizer
 from nca.library.inputs import history_of, kind_of, read_conversation, read_text, read_tools, settings_of
@@ -30,6 +33,10 @@ from nca.shapes.shaped import ShapedMessages
 from nca.tools.recall import Recall
 
 M = TypeVar("M")
+_ONE_EACH = (
+    "Use one ContextView for each conversation; where its own messages were changed or taken back, go on with"
+    " ContextView(state=view.state)."
+)
 _encoder = msgspec.json.Encoder()
 
 
@@ -79,7 +86,11 @@ class _State(msgspec.Struct, frozen=True):
 
 
 class ContextView:
-    """The view of one conversation. Not safe for several threads at once.
+    """The view of one conversation.
+
+    The conversation is what was handed in last: the next messages must begin with it, and only one request at a time is
+    fitted. Anything else is refused, because two conversations in one view would read each other's words. `recall` may
+    be called from several threads.
 
     model, context_window, max_output_tokens, summarizer, tools, settings   as for `nca.compact`
     system_prompt   counted, where it is no message of the conversation
@@ -110,6 +121,7 @@ class ContextView:
         stored = _read_state(state)
         self._view, self._covers, self._policy = stored.view, stored.covers, stored.policy
         self._log = _Log(self._engine.budget)
+        self._is_fitting = Lock()
 
     @property
     def state(self) -> dict[str, Any]:
@@ -120,11 +132,22 @@ class ContextView:
     def fit(self, messages: Sequence[Mapping[str, Any]] | Mapping[str, Any]) -> FittedRequest:
         """The next request of the whole conversation, compacted if that is due.
 
-        Hand in all messages each time. If those that were compacted have changed, the view begins anew.
-        Raises InvalidMessages, and ContextDoesNotFit if the newest messages alone exceed the budget.
+        Hand in all messages each time: those of the last request, and what came since.
+        Raises InvalidMessages, ViewInUse, and ContextDoesNotFit if the newest messages alone exceed the budget.
         """
-        shaped = read_conversation(messages)
-        history = history_of(shaped.messages)
+        if not self._is_fitting.acquire(blocking=False):
+            raise ViewInUse("This view is fitting another request.", advice=_ONE_EACH)
+        try:
+            shaped = read_conversation(messages)
+            history = history_of(shaped.messages)
+            self._log.refuse_other(history)
+            fitted = self._fit(shaped, history)
+            self._log.take(history)
+            return fitted
+        finally:
+            self._is_fitting.release()
+
+    def _fit(self, shaped: ShapedMessages, history: History) -> FittedRequest:
         self._resume(history)
         engine = self._engine
         engine.obey(shaped.provider)
@@ -147,12 +170,13 @@ class ContextView:
         return {"type": "function", "function": function}
 
     def recall(self, **arguments: Any) -> str:
-        """Answer a call of `recall_tool` about the conversation that was last fitted: `query`, or `expand="12-15"`.
+        """Answer a call of `recall_tool`: `query`, or `expand="12-15"`. It is about the last request that fit.
 
         A wrong argument gives a text that says so, for the model.
         """
         try:
-            return self._recall.answer(**self._recall.read(arguments)).text
+            with self._log.reading:
+                return self._recall.answer(**self._recall.read(arguments)).text
         except ValueError as error:  # ToolError is one
             return str(error)
 
@@ -166,7 +190,6 @@ class ContextView:
         if covered > history.head or (covered and self._hash(history, covered) != self._covers):
             self._view, self._covers, self._policy = View(), "", FRESH
         history.view = self._view
-        self._log.take(history)
 
     def _compact(self, history: History) -> tuple[str, ...]:
         engine = self._engine
@@ -218,17 +241,30 @@ class ContextView:
 
 
 class _Log:
-    """The conversation as `Archive` searches it: in a store in memory, which is filled when somebody first asks."""
+    """The conversation as `Archive` searches it: in a store in memory, which is filled when somebody first asks.
+
+    reading: held while the log is searched or replaced
+    """
 
     def __init__(self, budget: Budget) -> None:
         self.budget = budget
         self.history = History()
+        self.reading = Lock()
         self._session: Session | None = None
-        self._stored: list[Message] = []
-        self._is_stored = False
+        self._stored_count = 0
 
     def take(self, history: History) -> None:
-        self.history, self._is_stored = history, False
+        with self.reading:
+            self.history = history
+
+    def refuse_other(self, history: History) -> None:
+        """Raises ViewInUse if the history does not go on from the last."""
+        for seq, (old, new) in enumerate(zip_longest(self.history.entries, history.entries), 1):
+            if old is None:
+                return
+            if new is None or _words(old.message) != _words(new.message):
+                what = "is missing" if new is None else "has changed"
+                raise ViewInUse(f"Message {seq} {what} since the last request of this view.", advice=_ONE_EACH)
 
     @cached_property
     def store(self) -> Store:
@@ -236,15 +272,18 @@ class _Log:
 
     @property
     def session(self) -> Session:
-        """All messages of the history. One that does not go on from the last gets a session of its own."""
-        if self._session is not None and self._is_stored:
-            return self._session
-        messages, known = [entry.message for entry in self.history.entries], len(self._stored)
-        if self._session is None or messages[:known] != self._stored:
-            self._session, known = self.store.create(directory="", model=""), 0
-        self._session.log.append(messages[known:])
-        self._stored, self._is_stored = messages, True
+        """All messages of the history."""
+        if self._session is None:
+            self._session = self.store.create(directory="", model="")
+        self._session.log.append([entry.message for entry in self.history.entries[self._stored_count :]])
+        self._stored_count = len(self.history.entries)
         return self._session
+
+
+def _words(message: Message) -> tuple[object, ...]:
+    """What tells one conversation from another. A program may write the same words in another form the next time."""
+    calls = [(call.name, arguments_of(call) or call.arguments) for call in message.tool_calls]
+    return message.role, message.text.strip(), calls
 
 
 def _too_large(measured: Measurement) -> ContextDoesNotFit:

@@ -56,7 +56,7 @@ def history_of(messages: Sequence[Message]) -> History:
 def _told_apart(message: Message) -> Message:
     """A summary, or the line for what was left out, as nobody's words: else it could pass for the newest of them."""
     is_left_behind = is_summary(message) or (message.role == "user" and message.text.startswith(TRUNCATED))
-    return msgspec.structs.replace(message, is_synthetic=True) if is_left_behind else message
+    return msgspec.structs.replace(message, source="nca") if is_left_behind else message
 
 
 def read_text(value: Any, name: str) -> str:

@@ -37,6 +37,7 @@ from nca.sessions.transfer import SessionCopy
 from nca.sessions.view_rows import CompactionRecord
 from nca.transcripts.compactions import compaction_positions
 from nca.transcripts.formats.assemble import ENCRYPTED
+from nca.words import text_of
 
 KINDS = {
     "rules": "rules, corrections",
@@ -202,7 +203,8 @@ class _Beside:
         """What was stated so far: the number of its message, its text, and what must be readable of it."""
         if kind == "words":
             for entry in self._log.entries:
-                text = entry.message.text.strip()
+                # A result may stand beside the person's words.
+                text = text_of(tuple(one for one in entry.message.said if one.source != "tool")).strip()
                 if entry.message.role == "user" and not entry.message.is_synthetic and text:
                     yield self._seqs[entry.seq - 1], text, " ".join(text.split())
             return

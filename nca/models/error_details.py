@@ -73,7 +73,7 @@ def read_error(error: object, *, status: int | None = None, provider: str = "") 
     if status is not None:
         details.statuses.append(status)
     if isinstance(error, BaseException):
-        for link in _chain(error):
+        for link in causes(error):
             _from_exception(link, details)
     else:
         _walk(error, "", 0, details)
@@ -84,7 +84,7 @@ def read_error(error: object, *, status: int | None = None, provider: str = "") 
     return details
 
 
-def _chain(error: BaseException) -> Iterator[BaseException]:
+def causes(error: BaseException) -> Iterator[BaseException]:
     """The error, the original exception, its cause and its context, and theirs."""
     waiting: list[BaseException | None] = [error]
     seen: set[int] = set()

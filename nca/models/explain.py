@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 
 from nca.errors import ModelNotFound, ModelUnavailable, ProviderError, ProviderFailure
-from nca.models.error_details import ErrorDetails, read_error
+from nca.models.error_details import ErrorDetails, causes, read_error
 from nca.models.failure_rules import AUTH_CODES, FILTER_CODES, MODEL_CODES, QUOTA, QUOTA_CODES
 from nca.models.failures import classify_provider_error, shorten
 from nca.models.providers import key_of, provider_of
+from nca.models.redirects import RedirectRefused
 from nca.models.retry import EMPTY_TRIES, LATE_TRIES, LONGEST_ASKED_SECONDS, UNREACHABLE_TRIES, PassingFailure
 
 _UNREACHABLE = frozenset({"ConnectError", "ConnectTimeout", "ConnectionRefusedError", "ProxyError", "gaierror"})
@@ -52,6 +53,10 @@ def explain(error: BaseException, *, model: str = "", api_base: str = "") -> Pro
     if isinstance(error, TimeoutError) and str(error):
         advice = "Try again, raise the setting with /config, or switch models with /model."
         return _passing(str(error), advice, most_retries=LATE_TRIES)
+    for cause in causes(error):
+        if isinstance(cause, RedirectRefused):
+            advice = "Set model.api_base to the address that is right."
+            return ProviderError(f"{cause}; nca does not follow it with your conversation and key", advice=advice)
     failure = classify_provider_error(error)
     at = f" at {api_base}" if api_base else ""
     if isinstance(error, EmptyAnswer) and failure.action == "fail" and not (details.statuses or _is_quota(details)):

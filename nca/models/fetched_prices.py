@@ -18,6 +18,7 @@ from nca.config.paths import cache_dir
 from nca.errors import NcaError, UsageError
 from nca.models.local_servers import is_loopback
 from nca.models.price_rows import checked
+from nca.models.redirects import RedirectRefused, refuse_elsewhere
 
 FILE_NAME = "model_prices.json"
 NEWER = Path(__file__).with_name("newer_models.json")
@@ -119,7 +120,13 @@ def _fetched(address: str) -> bytes:
     import httpx2
 
     received = bytearray()
-    client = httpx2.Client(timeout=_SECONDS, follow_redirects=True, trust_env=not is_loopback(address))
+    client = httpx2.Client(
+        timeout=_SECONDS,
+        follow_redirects=True,
+        trust_env=not is_loopback(address),
+        # The address may hold a password or a token of a mirror.
+        event_hooks={"response": [refuse_elsewhere]},
+    )
     try:
         with client, client.stream("GET", address) as response:
             if response.status_code != 200:
@@ -128,6 +135,10 @@ def _fetched(address: str) -> bytes:
                 received += piece
                 if len(received) > MOST_BYTES:
                     raise RefreshFailed(f"{address} sent more than {MOST_BYTES >> 20} MB; the price map stays.")
+    except RedirectRefused as error:
+        raise RefreshFailed(
+            f"{error}, which nca does not follow; the price map stays.", advice=f"Set {VARIABLE} to the right address."
+        ) from error
     except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
         said = str(error).strip() or type(error).__name__
         raise RefreshFailed(

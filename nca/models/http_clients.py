@@ -7,14 +7,16 @@ and so loses the error. The recording client keeps the beginning of such a body.
 from __future__ import annotations
 
 import codecs
+import functools
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import httpx
 import openai
 
 from nca.models.local_servers import is_loopback
+from nca.models.redirects import refuse_elsewhere, refuse_elsewhere_async
 
 _KEPT_BYTES = 2_000_000
 _TAIL_BYTES = 64
@@ -77,7 +79,7 @@ class RecordingClient:
             trust_env=not is_loopback(api_base),
             # Compressed streams arrive late and cannot be recorded as text.
             headers={"accept-encoding": "identity"},
-            event_hooks={"response": [_record]},
+            event_hooks={"response": [refuse_elsewhere_async, _record]},
         )
         self.client = _Client(
             # The client requires a key; endpoints without keys ignore it.
@@ -108,6 +110,20 @@ class AnthropicClient:
         await self.client.close()
 
 
+def guard_litellm() -> None:
+    """Give the hook to every HTTP client that litellm makes.
+
+    litellm takes a client from its caller for some providers only, and has no setting for the others.
+    """
+    from litellm.llms.custom_httpx.http_handler import AsyncHTTPHandler, HTTPHandler
+    from litellm.llms.openai.common_utils import BaseOpenAILLM
+
+    for handler in (AsyncHTTPHandler, HTTPHandler):
+        handler.create_client = _guarding(handler.create_client)
+    for name in ("_get_async_http_client", "_get_sync_http_client"):
+        setattr(BaseOpenAILLM, name, staticmethod(_guarding(getattr(BaseOpenAILLM, name))))
+
+
 class _Client(openai.AsyncOpenAI):
     """Raises the general error for status 422.
 
@@ -123,3 +139,17 @@ class _Client(openai.AsyncOpenAI):
 async def _record(response: httpx.Response) -> None:
     if response.is_success and isinstance(response.stream, httpx.AsyncByteStream):
         response.stream = BodyRecorder(response.stream)
+
+
+def _guarding(create: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(create)
+    def created(*args: Any, **kwargs: Any) -> Any:
+        client = create(*args, **kwargs)
+        hook = refuse_elsewhere_async if isinstance(client, httpx.AsyncClient) else refuse_elsewhere
+        hooks = client.event_hooks
+        if hook not in hooks["response"]:
+            # Before litellm's own, which may raise for the status.
+            client.event_hooks = hooks | {"response": [hook, *hooks["response"]]}
+        return client
+
+    return created

@@ -78,4 +78,8 @@ def _import() -> Any:
     litellm.drop_params = True
     # aiohttp sessions outlive a cancelled request and complain at exit; httpx closes at once.
     litellm.disable_aiohttp_transport = True
+    # Imports httpx and openai, as litellm does.
+    from nca.models.http_clients import guard_litellm
+
+    guard_litellm()
     return litellm

@@ -18,7 +18,7 @@ from nca.errors import StoreDamaged, StoreError
 from nca.sessions import store_errors as faults
 from nca.sessions import view_rows
 from nca.sessions.database import Database, Row, log_of, size_of
-from nca.sessions.encoding import decode_message
+from nca.sessions.encoding import decode_message, upgraded
 from nca.sessions.file_header import HEADER_BYTES, page_bytes
 from nca.sessions.frames import read_frames
 from nca.sessions.pages import Pages, Record
@@ -184,7 +184,9 @@ class _Rebuild:
         is_gapless = all(message[2] == place for place, message in enumerate(log, 1))
         with self._target.transaction() as connection:
             self._insert(connection, _SESSIONS, [(*row[:10], 0, *row[11:])])
-            messages = [(None, number, place, *message[3:]) for place, message in enumerate(log, 1)]
+            messages = [
+                (None, number, place, *message[3:-1], upgraded(message[-1])) for place, message in enumerate(log, 1)
+            ]
             self._insert(connection, "messages", messages)
             view_rows.create_first(connection, number)
             if is_gapless:

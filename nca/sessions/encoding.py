@@ -39,6 +39,11 @@ def decode(text: str, decoder: msgspec.json.Decoder[T], what: str) -> T:
         raise StoreDamaged(f"Cannot read {what}: {error}") from error
 
 
+def upgraded(body: str) -> str:
+    """A stored message as this version writes it. An older nca marked what it wrote with a flag instead of a source."""
+    return body.replace('"is_synthetic":true', '"source":"nca"')
+
+
 def decode_message(body: str, what: str) -> Message:
     """Decode a stored message. Raises StoreDamaged, which names `what` was read."""
     return decode(body, _message_decoder, what)

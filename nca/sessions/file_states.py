@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from typing import Literal, TypeVar
 
 import msgspec
@@ -9,6 +10,11 @@ import msgspec
 from nca.errors import StoreDamaged
 
 T = TypeVar("T")
+
+
+RWX = 0o777
+SPECIAL_BITS = {stat.S_ISUID: "setuid", stat.S_ISGID: "setgid", stat.S_ISVTX: "sticky"}
+"""The bits of a mode that let whoever runs a file act as somebody else, or rule a whole folder."""
 
 
 class FileState(msgspec.Struct, frozen=True, array_like=True):
@@ -24,6 +30,10 @@ class FileState(msgspec.Struct, frozen=True, array_like=True):
     mode: int = 0
     size: int = 0
     why: str = ""
+
+    def missing(self, mode: int) -> str:
+        """The special bits of this state that `mode` lacks, as a person calls them: "setuid, sticky"; or ""."""
+        return ", ".join(name for bit, name in SPECIAL_BITS.items() if self.mode & bit & ~mode)
 
     def is_same(self, other: FileState) -> bool:
         return (self.kind, self.sha256, self.mode, self.size) == (other.kind, other.sha256, other.mode, other.size)

@@ -272,7 +272,7 @@ def kept(message: Message) -> tuple[Message, bool]:
         left_out = len(text) - KEPT_CHARS
         beginning, end = text[: KEPT_CHARS - _KEPT_AT_THE_END], text[-_KEPT_AT_THE_END:]
         text = f"{beginning}\n[… {left_out:,} characters …]\n{end}"
-    return Message(message.role, text, name=message.name, is_synthetic=not is_found), is_cut
+    return Message(message.role, text, name=message.name, source="" if is_found else "nca"), is_cut
 
 
 def _passages(stored: Sequence[Message], scope: str, first_id: int) -> Iterator[tuple[int, str, str, str]]:

@@ -154,7 +154,7 @@ class SessionLog:
         answered = {message.tool_call_id for message in last if message.role == "tool"}
         calls = [call for message in last for call in message.tool_calls if call.id not in answered]
         closing = [
-            Message("tool", OUTCOME_UNKNOWN, tool_call_id=call.id, name=call.name, is_error=True, is_synthetic=True)
+            Message("tool", OUTCOME_UNKNOWN, tool_call_id=call.id, name=call.name, is_error=True, source="nca")
             for call in {call.id: call for call in calls}.values()
         ]
         left = self.partial()
@@ -182,7 +182,7 @@ def _message(seq: int, body: str, role: str, size_bytes: int) -> Message:
         return decode_message(body, f"message {seq}")
     except StoreDamaged:
         text = f"[message {seq} is damaged; {size_bytes:,} bytes]"
-        return Message(cast(Role, role) if role in _SPEAKERS else "user", text, is_synthetic=True)
+        return Message(cast(Role, role) if role in _SPEAKERS else "user", text, source="nca")
 
 
 def head(connection: apsw.Connection, session: int) -> int:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from hashlib import blake2b
 
 import msgspec
 
 from nca.errors import StoreDamaged
-from nca.messages import Entry
-from nca.sessions.encoding import decode, encode_bytes
+from nca.messages import AttachmentPart, Entry, Message, TextPart
+from nca.sessions.encoding import decode
+from nca.wire import content_text
 
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True):
@@ -20,7 +20,6 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
     path, key   the file, and which of its sessions
     size_bytes  the size of the file when it was read; `at`: when it was last used then, seconds since the epoch
     messages    how many messages of the log come from it: the first ones; `views`: how many views
-    digest      of these messages; another one later means that the file has other messages now
     """
 
     agent: str
@@ -31,22 +30,39 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
     at: float = 0.0
     messages: int = 0
     views: int = 1
-    digest: str = ""
-
-    def begins(self, entries: Sequence[Entry]) -> bool:
-        """Whether these messages begin with those that were imported."""
-        return len(entries) >= self.messages and digest_of(entries[: self.messages]) == self.digest
 
 
 _decoder = msgspec.json.Decoder(Origin)
 
 
-def digest_of(entries: Sequence[Entry]) -> str:
-    digest = blake2b(digest_size=16)
-    for entry in entries:
-        digest.update(encode_bytes(entry.message))
-        digest.update(b"\n")
-    return digest.hexdigest()
+def goes_on(imported: Sequence[Entry], entries: Sequence[Entry]) -> bool:
+    """Whether these messages begin with those that were imported.
+
+    What they say counts, and not how this nca reads it: an older one knew less of who said a part.
+    """
+    pairs = zip(imported, entries, strict=False)
+    return len(entries) >= len(imported) and all(_says_the_same(one.message, two.message) for one, two in pairs)
+
+
+def _says_the_same(old: Message, new: Message) -> bool:
+    if (old.role, old.tool_call_id, old.tool_calls) != (new.role, new.tool_call_id, new.tool_calls):
+        return False
+    text = _squeezed(content_text(old.content))
+    if not new.attachments or old.attachments:
+        return text == _squeezed(content_text(new.content))
+    # What is attached now stood in the text, in other tags.
+    place = 0
+    for part in new.content or ():
+        if isinstance(part, TextPart | AttachmentPart):
+            said = _squeezed(part.text)
+            place = text.find(said, place) + len(said)
+            if place < len(said):
+                return False
+    return True
+
+
+def _squeezed(text: str) -> str:
+    return "".join(text.split())
 
 
 def as_origin(body: str) -> Origin | None:

@@ -78,7 +78,7 @@ def passages_of(message: Message, outputs: Path | None) -> list[tuple[str, str]]
 
 def plain_text(message: Message, outputs: Path | None = None) -> str:
     """The searchable text of a message. `outputs`: the folder of complete tool outputs."""
-    if message.is_synthetic or (message.role == "tool" and message.name == RECALL):
+    if message.role == "tool" and message.name == RECALL:
         return ""
     content = _content(message, outputs)
     if not message.tool_calls and not message.reasoning:
@@ -161,14 +161,15 @@ def speaker_of(message: Message) -> str:
 
 
 def _content(message: Message, outputs: Path | None) -> str:
+    """Without what nca added, or the program that a message was imported from."""
     content = message.content
     if isinstance(content, str):
-        return _whole_output(message, content, outputs)
+        return "" if message.is_synthetic else _whole_output(message, content, outputs)
     texts = []
     for part in content or ():
         if isinstance(part, AttachmentPart):
             texts.append(f"{part.path}\n{part.text}")
-        elif isinstance(part, TextPart) and not part.is_synthetic:
+        elif isinstance(part, TextPart) and (part.source or message.source) != "nca":
             texts.append(part.text)
     return "\n".join(texts)
 

@@ -167,7 +167,7 @@ class PastSessions:
                 try:
                     message = decode_message(body, f"message {seq}")
                 except StoreDamaged:
-                    message = Message("user", f"[message {seq} is damaged]", is_synthetic=True)
+                    message = Message("user", f"[message {seq} is damaged]", source="nca")
                 yield Entry(seq, message, at)
 
     def text_of(self, message: Message) -> str:

@@ -18,7 +18,7 @@ from pathlib import Path
 APPLICATION_ID = 0x6E63610A
 """`nca` and a newline, in the four bytes that identify an application's SQLite files."""
 
-SAID = "role = 'user' AND iif(json_valid(body), body ->> 'is_synthetic', 0) IS NULL"
+SAID = "role = 'user' AND iif(json_valid(body), coalesce(body ->> 'source', ''), 'nca') <> 'nca'"
 """Condition for messages that a person wrote. Queries must repeat it verbatim to use its partial index."""
 TODO_RESULT = """role = 'tool' AND instr(body, '"name":"todo"') > 0"""
 """Condition for messages that are probably results of the todo tool; it misses none."""
@@ -34,6 +34,7 @@ MIGRATIONS: tuple[str, ...] = tuple(
         "6_forks.sql",
         "7_chosen_models.sql",
         "8_origins.sql",
+        "9_sources.sql",
     )
 )
 """Script n leads from schema n to n + 1. Only ever add one: released schemas are in people's files."""

@@ -43,17 +43,17 @@ def as_chat_message(message: Message) -> Message:
     """A message of another shape with its pictures and files as chat messages have them, and no keys of that shape."""
     if not isinstance(message.content, tuple):
         return message
-    texts = [part.text for part in message.content if isinstance(part, TextPart)]
+    texts = [part.text for part in message.content if isinstance(part, TextPart) and not part.source]
     if len(texts) == len(message.content):  # nearly all messages: nothing else is asked of them
         return msgspec.structs.replace(message, content="\n\n".join(texts))
     parts = tuple(_chat_part(part) for part in message.content)
-    has_files = any(not isinstance(part, TextPart) for part in parts)
-    return msgspec.structs.replace(message, content=parts if has_files else content_text(parts))
+    has_more = any(not isinstance(part, TextPart) or part.source for part in parts)
+    return msgspec.structs.replace(message, content=parts if has_more else content_text(parts))
 
 
 def _chat_part(part: Part) -> Part:
     if isinstance(part, TextPart):
-        return TextPart(part.text)
+        return TextPart(part.text, source=part.source)
     if not isinstance(part, MediaPart) or part.kind == "audio":
         return part
     where = _address(part.payload)

@@ -21,9 +21,11 @@ from nca.terminal.render.stream_writer import write_error_exit_code
 from nca.terminal.session_switcher import SessionSwitcher
 from nca.terminal.shell_line import ShellLine
 from nca.terminal.signals import INTERRUPTED_EXIT_CODE
+from nca.words import Words, part_of, source_at, stripped, text_of, words
 
 if TYPE_CHECKING:
     from nca.agent.conversation import Conversation
+    from nca.agent.mentions import Beside
     from nca.agent.preview import Preview
     from nca.agent.prompt_commands import PromptCommand
 
@@ -56,7 +58,8 @@ class ChatApp:
         self._shell_line = ShellLine(self.sessions, output)
         self._preview: tuple[Conversation, Preview] | None = None
         self.prompts: Mapping[str, PromptCommand] = {}
-        self._next_text = ""
+        self._next_words: Words = ()
+        self.argument: Words = ()
         self._exit_code = 0
         self._warmed: Conversation | None = None
         self._warming: set[asyncio.Task[None]] = set()
@@ -74,9 +77,9 @@ class ChatApp:
         """None forgets the one before."""
         self._preview = (self.conversation, preview) if preview is not None else None
 
-    def put_in_prompt(self, text: str) -> None:
-        """The next prompt starts with this text."""
-        self._next_text = text
+    def put_in_prompt(self, said: Words) -> None:
+        """The next prompt starts with this."""
+        self._next_words = said
 
     def suggestions(self, name: str, argument: str) -> Iterable[tuple[str, str]]:
         """See `Completions`."""
@@ -125,34 +128,34 @@ class ChatApp:
 
     async def _round(self) -> None:
         """Read one line and do what it says."""
-        text = await self._read()
-        if not text.strip():
+        line = await self._read()
+        if not text_of(line).strip():
             return
-        match line_kind(text):
+        match line_kind(line):
             case "leave":
                 raise Leave(0)
             case "command":
-                await self._command(text.strip())
+                await self._command(stripped(line))
             case "shell":
-                await self._run_shell(text)
+                await self._run_shell(line)
             case "message":
-                await self._send(message_of(text))
+                await self._send(message_of(line))
 
-    async def _read(self) -> str:
-        """The line; "" where reading was interrupted."""
+    async def _read(self) -> Words:
+        """The line; nothing where reading was interrupted."""
         conversation = self.conversation
         if conversation is not self._warmed:
             self._warmed = conversation
             task = asyncio.create_task(self._warm(conversation))
             self._warming.add(task)
             task.add_done_callback(self._warming.discard)
-        default = ""
+        default: Words = ()
         if not self.reader.is_typing:
-            default, self._next_text = self._next_text, ""
+            default, self._next_words = self._next_words, ()
         try:
             return await self.interrupts.run(self.reader.read(conversation, default), reader=self.reader)
         except Stopped:
-            return ""
+            return ()
 
     async def _warm(self, conversation: Conversation) -> None:
         """Load what the first answer needs while the person types."""
@@ -173,17 +176,17 @@ class ChatApp:
 
     async def _send(
         self,
-        text: str,
+        said: Words,
         *,
-        asked_by: str = "",
+        asked_by: Words = (),
         attachments: Sequence[Path] = (),
-        beside: Sequence[tuple[str, str]] = (),
+        beside: Sequence[Beside] = (),
     ) -> None:
-        """Run one turn. `asked_by` is the line from which the text was made, for the prompt if this fails."""
+        """Run one turn. `asked_by` is the line from which the message was made, for the prompt if this fails."""
         self.output.apply(self.conversation.loaded.settings.terminal)
-        line = asked_by or line_of(text)
+        line = asked_by or line_of(said)
         try:
-            sending = self.conversation.send(text, attachments=attachments, is_own=not asked_by, beside=beside)
+            sending = self.conversation.send(said, attachments=attachments, beside=beside)
             finished = await self._working("Thinking", sending)
         except Stopped:
             # Nothing was sent.
@@ -195,7 +198,7 @@ class ChatApp:
             self._failed(error.exit_code, line)
             return
         if finished.reason == "interrupted":
-            if self._give_back(line if finished.is_empty else ""):
+            if self._give_back(line if finished.is_empty else ()):
                 self.conversation.take_back()
             self._interrupted()
         elif finished.reason == "failed":
@@ -207,12 +210,12 @@ class ChatApp:
         if not self.reader.is_interactive:
             self.interrupts.end(INTERRUPTED_EXIT_CODE)
 
-    def _failed(self, exit_code: int, line: str) -> None:
+    def _failed(self, exit_code: int, line: Words) -> None:
         if self._give_back(line):
             self.conversation.take_back()
         self._leave_with(exit_code)
 
-    def _give_back(self, line: str) -> bool:
+    def _give_back(self, line: Words) -> bool:
         """Put a line that had no effect in the next prompt, and send nothing until Enter is pressed again.
 
         False where there is none, or another line is being typed there.
@@ -230,15 +233,20 @@ class ChatApp:
         if not self.reader.is_interactive:
             self._exit_code = exit_code
 
-    async def _command(self, line: str) -> None:
-        name, _, argument = line[1:].partition(" ")
+    async def _command(self, line: Words) -> None:
+        name, _, argument = text_of(line)[1:].partition(" ")
+        self.argument = stripped(part_of(line, len(f"/{name}")))
         command = find_command(name)
+        is_piped = source_at(line, 0) != "typed"
+        if is_piped and command is not None and (what := command.needs_person(self, argument.strip())):
+            self._refuse_piped(f"/{command.name} {argument}".rstrip(), what)
+            return
         if name.startswith("mcp:"):
-            await self._send_server_prompt(name.removeprefix("mcp:"), argument.strip())
+            await self._send_server_prompt(name.removeprefix("mcp:"), argument.strip(), line)
         elif command is not None and name.lower() in (command.name, *command.aliases):
             await self._do("", command.run(self, argument.strip()))
         elif (prompt := await self._prompt(name)) is not None:
-            await self._call(prompt, argument.strip())
+            await self._call(prompt, self.argument, line)
         elif command is not None:
             await self._do("", command.run(self, argument.strip()))
         else:
@@ -251,36 +259,38 @@ class ChatApp:
         self.prompts = await asyncio.to_thread(find_prompts, self.conversation.directory)
         return self.prompts.get(name)
 
-    async def _call(self, prompt: PromptCommand, words: str) -> None:
-        """`/NAME words`: send a skill or a custom command."""
+    async def _call(self, prompt: PromptCommand, argument: Words, line: Words) -> None:
+        """`/NAME argument`: send a skill or a custom command."""
         try:
-            called = await asyncio.to_thread(prompt.call, words, self.conversation.directory)
+            called = await asyncio.to_thread(prompt.call, argument, self.conversation.directory)
         except NcaError as error:
             self.output.error(*error_line(error))
             return
-        line = f"/{prompt.name} {words}".rstrip()
-        beside = [(called.source, called.text)]
-        await self._send(called.message, attachments=called.files, asked_by=line, beside=beside)
+        await self._send(called.message, attachments=called.files, asked_by=line, beside=[called.text])
 
-    async def _run_shell(self, line: str) -> None:
-        if not self.reader.is_interactive:
-            # What comes down a pipe may be anyone's text.
-            self.output.error("!COMMAND works only at a terminal; nothing was run and nothing was sent.")
-            self._leave_with(UsageError.exit_code)
-        elif not await self._do("Running", self._shell_line.run(line)):
+    async def _run_shell(self, line: Words) -> None:
+        if source_at(line, 0) != "typed":
+            self._refuse_piped("!COMMAND", "starts a program")
+        elif not await self._do("Running", self._shell_line.run(text_of(line))):
             self.put_in_prompt(line)
 
-    async def _send_server_prompt(self, name: str, words: str) -> None:
-        """`/mcp:SERVER:PROMPT words`: send a message that the server writes."""
+    def _refuse_piped(self, command: str, what: str) -> None:
+        """Anybody may have written what comes down a pipe."""
+        said = f"{one_line(command, 60)} {what}: type it at a terminal, or use a flag of nca loop. Nothing was done."
+        self.output.error(said)
+        self._leave_with(UsageError.exit_code)
+
+    async def _send_server_prompt(self, name: str, argument: str, line: Words) -> None:
+        """`/mcp:SERVER:PROMPT argument`: send a message that the server writes."""
         server, _, prompt = name.partition(":")
         try:
-            text = await self._working("Asking", self.conversation.servers.prompt(server, prompt, words))
+            text = await self._working("Asking", self.conversation.servers.prompt(server, prompt, argument))
         except Stopped:
             return
         except NcaError as error:
             self.output.error(*error_line(error))
             return
-        await self._send(text, asked_by=f"/mcp:{name} {words}".rstrip())
+        await self._send(words(text, "tool"), asked_by=line)
 
     async def _do(self, label: str, work: Coroutine[Any, Any, None]) -> bool:
         """Do it and say how it failed; False where it failed, not where the person stopped it."""

@@ -11,6 +11,7 @@ from nca.terminal.interrupts import Interrupts
 from nca.terminal.reader import Reader
 from nca.terminal.render.output import Output
 from nca.terminal.signals import INTERRUPTED_EXIT_CODE
+from nca.words import Words, text_of, words
 
 if TYPE_CHECKING:
     from nca.agent.approvals import Answer
@@ -41,8 +42,10 @@ class LineReader(Reader):
 
         return await choose_by_line(question, keys, self._output, self._lines)
 
-    async def read(self, conversation: Conversation, default: str = "") -> str:
-        return await self._lines.next(default)
+    async def read(self, conversation: Conversation, default: Words = ()) -> Words:
+        line = await self._lines.next(text_of(default))
+        is_default = bool(default) and line == text_of(default)
+        return default if is_default else words(line, "typed" if self.is_interactive else "piped")
 
     def interrupt(self) -> bool:
         if not self.is_interactive or self._interrupts.is_second():

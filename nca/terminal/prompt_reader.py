@@ -17,6 +17,7 @@ from nca.terminal.panels.key_question import choose_by_key
 from nca.terminal.panels.toolbar import ToolbarStatus, activity_of
 from nca.terminal.reader import Completions, Reader
 from nca.terminal.render.draw import Draw
+from nca.words import Words
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -57,7 +58,7 @@ class PromptReader(Reader):
         finally:
             self._prompt.close()
 
-    async def read(self, conversation: Conversation, default: str = "") -> str:
+    async def read(self, conversation: Conversation, default: Words = ()) -> Words:
         status = status_of(conversation)
         self._prompt.apply(conversation.loaded.settings.terminal)
         self._prompt.show_status(status)
@@ -95,7 +96,7 @@ class PromptReader(Reader):
     async def choose(self, question: str, keys: Sequence[KeyChoice]) -> str:
         return await choose_by_key(question, keys, self._draw, self._prompt)
 
-    def typed_ahead(self) -> Sequence[str]:
+    def typed_ahead(self) -> Sequence[Words]:
         return self._prompt.take_messages()
 
     def hold_typed_lines(self) -> int:

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from nca.agent.approvals import Nobody
+from nca.words import Words
 
 if TYPE_CHECKING:
     from nca.agent.conversation import Conversation
@@ -48,8 +49,8 @@ class Reader(Nobody, ABC):
     can_walk = False
 
     @abstractmethod
-    async def read(self, conversation: Conversation, default: str = "") -> str:
-        """The text that was typed, starting from `default`. Raises EOFError at the end, Leave to leave."""
+    async def read(self, conversation: Conversation, default: Words = ()) -> Words:
+        """The line, starting from `default`. Raises EOFError at the end, Leave to leave."""
 
     @abstractmethod
     def interrupt(self) -> bool:

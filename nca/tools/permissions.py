@@ -1,21 +1,30 @@
 """Permission modes and rules: what a mode decides about a permission, and which rule matches a call.
 
-Modes and rules come only from the person (a flag, their own file, the environment, the chat), never from a project. If
-a mode says "ask" and nobody can be asked, the call does not run and the model is told why.
+What allows comes only from the person (a flag, their own file, the environment, the chat). Rules that deny or ask may
+also come from other programs' settings (nca.config.claude_permissions). If a mode or a rule says "ask" and nobody can
+be asked, the call does not run and the model is told why.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable
+import re
+from collections.abc import Collection, Iterable, Iterator
+from fnmatch import fnmatchcase
+from functools import lru_cache
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from nca.config.tables import PermissionRule
 from nca.tools.tool import Permission
 
+if TYPE_CHECKING:
+    import pathspec
+
 BELOW = "/**"
-"""Ends the subject of a rule that covers everything below a directory. There are no other patterns."""
+"""Ends the subject of a rule that covers everything below a directory. A subject has no other patterns."""
+_WILD = re.compile(r"[*?\[\\]")
+DENIED_READING = "a rule of the person's denies reading it ({rule})"
 
 Decision = Literal["allow", "ask", "deny"]
 
@@ -32,21 +41,115 @@ def decide(mode: str, permission: Permission) -> Decision:
     return _DECISIONS[mode][permission]
 
 
+def about(rules: Iterable[PermissionRule], tool: str, needed: Permission) -> list[PermissionRule]:
+    """The rules for calls of this tool that need this permission. A tool's name may hold `*`."""
+    return [
+        rule for rule in rules if fnmatchcase(tool, _as_glob(rule.tool)) and not (rule.for_changes and needed == "read")
+    ]
+
+
 def matching(
-    rules: Iterable[PermissionRule], tool: str, subjects: Collection[str], directory: Path
+    rules: Iterable[PermissionRule],
+    tool: str,
+    subjects: Collection[str],
+    directory: Path,
+    commands: Collection[str] = (),
+    *,
+    only_reads: bool = False,
 ) -> PermissionRule | None:
     """The first rule that matches a call, or None.
 
-    subjects   what a rule may match, such as the resolved path, the command, the host
-    directory  the project's folder, with links resolved; subjects of rules may be relative to it
+    subjects    what a rule may match, such as the resolved path, the command, the host
+    directory   the project's folder, with links resolved; subjects of rules may be relative to it
+    commands    the simple commands of a command line; a rule's pattern may begin at any of their words
+    only_reads  every command was proved to read only, so no word but the first is a program
     """
-    return next((rule for rule in rules if _covers(rule, tool, subjects, directory)), None)
+    return next(
+        (
+            rule
+            for rule in about(rules, tool, "execute")
+            if not rule.directory or _normal(rule.directory, directory) == str(directory)
+            if _covers(rule, subjects, directory, commands, only_reads=only_reads)
+        ),
+        None,
+    )
 
 
-def _covers(rule: PermissionRule, tool: str, subjects: Collection[str], directory: Path) -> bool:
-    if rule.tool not in ("*", tool) or (rule.directory and _normal(rule.directory, directory) != str(directory)):
+def reading_rule(rules: Iterable[PermissionRule], path: Path, directory: Path) -> PermissionRule | None:
+    """The first rule that is about reading a file, whatever reads it. `path` has its links resolved.
+
+    A rule for read_file is one about the file's content: what that tool may not show, nothing shows.
+    """
+    return matching(rules, "read_file", {os.path.normpath(path), os.path.realpath(path)}, directory)
+
+
+def _covers(
+    rule: PermissionRule, subjects: Collection[str], directory: Path, commands: Collection[str], *, only_reads: bool
+) -> bool:
+    if rule.is_for_all:
+        return True
+    if rule.paths:
+        files = [subject for subject in subjects if Path(subject).is_absolute()]
+        return any(_is_below(file, *place) for place in _places(rule.paths, directory) for file in files)
+    if rule.pattern:
+        globs = _command_globs(rule.pattern, only_reads=only_reads)
+        if any(fnmatchcase(command, glob) for command in commands for glob in globs):
+            return True
+        hosts = () if commands else map(_host, subjects)
+        return any(fnmatchcase(host, _as_glob(_host(rule.pattern))) for host in hosts)
+    return any(_matches(rule.subject, subject, directory) for subject in subjects)
+
+
+def _command_globs(pattern: str, *, only_reads: bool) -> list[str]:
+    """With a blank before `*` at the end, the command without arguments is meant too."""
+    words = " ".join(pattern.split())
+    ends = (words, words.removesuffix(" *")) if words.endswith(" *") else (words,)
+    return [begin + _as_glob(end) for end in ends for begin in (("",) if only_reads else ("", "* "))]
+
+
+def _as_glob(pattern: str) -> str:
+    """Only `*` means more than itself."""
+    return pattern.replace("[", "[[]").replace("?", "[?]")
+
+
+def _host(name: str) -> str:
+    """A redirect may lead from a host to the same one with `www.`, so they are one."""
+    return name.lower().rstrip(".").removeprefix("www.")
+
+
+def _places(pattern: str, directory: Path) -> Iterator[tuple[str, str]]:
+    """Folders, each with a pattern of .gitignore for what is below it.
+
+    The part of a pattern without wildcards is looked up too: a denial holds for a file by all its names.
+    """
+    if "/" not in pattern.rstrip("/") and not pattern.startswith("~"):
+        yield str(directory), pattern
+        return
+    begin, _, inside = pattern.partition("/") if pattern.startswith(("~", "/")) else (str(directory), "", pattern)
+    folder = os.path.expanduser(begin) or "/"  # noqa: PTH111  Path raises for an unknown user
+    *parts, last = inside.strip("/").split("/")
+    last, ending = last or "**", "/" if last and pattern.endswith("/") else ""
+    while parts and not _WILD.search(parts[0]):
+        folder = os.path.join(folder, parts.pop(0))  # noqa: PTH118
+    for found in dict.fromkeys((os.path.normpath(folder), os.path.realpath(folder))):
+        yield found, f"/{'/'.join([*parts, last])}{ending}"
+    if not parts and not _WILD.search(last):
+        above, _, name = os.path.realpath(os.path.join(folder, last)).rpartition("/")  # noqa: PTH118
+        yield above or "/", "/" + _WILD.sub(lambda found: f"\\{found[0]}", name) + ending
+
+
+def _is_below(file: str, folder: str, pattern: str) -> bool:
+    if not Path(file).is_relative_to(folder):
         return False
-    return not rule.subject or any(_matches(rule.subject, subject, directory) for subject in subjects)
+    inside = os.path.relpath(file, folder)
+    return inside != "." and _spec(pattern).match_file(inside)
+
+
+@lru_cache(maxsize=1_000)
+def _spec(pattern: str) -> pathspec.GitIgnoreSpec:
+    import pathspec
+
+    return pathspec.GitIgnoreSpec.from_lines([pattern])
 
 
 def _matches(pattern: str, subject: str, directory: Path) -> bool:

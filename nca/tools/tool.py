@@ -31,6 +31,7 @@ class ToolOutcome:
     media  images for the model
     left_out  the lines that `text` misses in its middle, if recall can show them; None if it is whole
     printed  what a command printed, for a person, or ""
+    typed    what the person typed about the call, for the model, or ""
     """
 
     text: str
@@ -40,6 +41,7 @@ class ToolOutcome:
     media: tuple[MediaPart, ...] = ()
     left_out: LeftOut | None = None
     printed: str = ""
+    typed: str = ""
 
 
 def in_lines(count: int) -> str:
@@ -66,6 +68,10 @@ class Approval:
     directory  where the command is run, or ""
     names      what else an allow rule may match (nca.tools.shell.command_rules)
     parts      what else a deny rule may match: all programs and paths in a command
+    is_masked  it adds characters that cannot be seen or look like others: no rule allows it, a person looks at it
+    commands   the simple commands in a command, for the patterns of rules that deny or ask
+    searched   folders in which a command that only reads shows lines of files that it does not name
+    is_parsed  every word of the command was found, so what a rule denies by name cannot hide in it
     """
 
     path: str = ""
@@ -76,6 +82,10 @@ class Approval:
     directory: str = ""
     names: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()
+    is_masked: bool = False
+    commands: tuple[str, ...] = ()
+    searched: tuple[str, ...] = ()
+    is_parsed: bool = False
 
 
 class ToolError(ValueError):

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from nca.file_history.recorder import Recorder
     from nca.tools.editor import Editor
     from nca.tools.files.read_files import FilesRead
+    from nca.tools.files.reading_rules import Reading
     from nca.tools.recall import Archive
     from nca.tools.shell.jobs import Jobs
     from nca.tools.shell.runner import CommandRunner
@@ -161,6 +162,7 @@ class ToolContext:
     recorder       records what is changed; without it nothing is
     subtasks       answers the questions of the task tool; without it there is no task tool
     editor         the editor that the person works in, if it has files open
+    reading        the rules about reading files
     """
 
     can_see: Callable[[], bool] = lambda: False
@@ -177,6 +179,7 @@ class ToolContext:
     recorder: Recorder | None = None
     subtasks: Subtasks | None = None
     editor: Editor | None = None
+    reading: Reading | None = None
 
 
 def default_toolbox(root: Path, archive: Archive | None = None, context: ToolContext | None = None) -> Toolbox:
@@ -187,6 +190,7 @@ def default_toolbox(root: Path, archive: Archive | None = None, context: ToolCon
     from nca.tools.files.edit import EditFile, WriteFile
     from nca.tools.files.read import ListDirectory, ReadFile
     from nca.tools.files.read_files import FilesRead
+    from nca.tools.files.reading_rules import ANY_READING
     from nca.tools.files.workspace import Workspace
     from nca.tools.programs import find_program
     from nca.tools.recall import Recall
@@ -202,7 +206,8 @@ def default_toolbox(root: Path, archive: Archive | None = None, context: ToolCon
     files_read = context.files_read or FilesRead()
     jobs = context.jobs or Jobs()
     open_files = context.editor.files if context.editor else None
-    workspace = Workspace(root, context.protected, context.readable, files_read.attached, open_files)
+    reading = context.reading or ANY_READING
+    workspace = Workspace(root, context.protected, context.readable, files_read.attached, open_files, reading)
     tools: list[Tool | None] = [
         ReadFile(workspace, files_read, context.can_see, context.limits),
         EditFile(workspace, files_read, context.recorder, context.is_small),

@@ -4,18 +4,23 @@ session.json   the session as an export that is not redacted
 info.json      the part of it that a list shows
 outputs/       the saved tool outputs that its messages name
 
+The file that is restored may come from elsewhere: nca.transcripts.archive_limits says how much of it is read, and
+nothing is written but the session and outputs of sessions that the store does not have.
+
 A session leaves the store when its archive is on the disk and has been read back; an archive is deleted when its
 session is in the store again. A process that is killed between the two leaves both.
 """
 
 from __future__ import annotations
 
+import os
 import re
+import secrets
 import shutil
 import zipfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,15 +28,18 @@ import msgspec
 
 from nca.atomic_write import PRIVATE, atomic_file
 from nca.errors import InvalidMessages, NcaError, SessionLocked, SessionNotFound, StoreDamaged, StoreError
+from nca.safe_open import open_folder
 from nca.sessions import SessionInfo, Store
 from nca.sessions.database import archives_of
 from nca.sessions.store_errors import explained
 from nca.sessions.transfer import SessionCopy
+from nca.transcripts.archive_limits import INFO, SESSION, check_output_bytes, check_outputs, open_archive, read_json
 from nca.transcripts.session_file import read_session, to_json
 
 _SESSION, _INFO = "session.json", "info.json"
-_OUTPUT = re.compile(r"outputs(/\w[\w.-]*)+", re.ASCII)
+_OUTPUT = re.compile(r"outputs(/\w[\w.-]*){2,}", re.ASCII)
 _NAMED_OUTPUTS = re.compile(rb"outputs/([\w-]+)/")
+_NAME_CHARS = 40
 _ID = re.compile(r"[0-9a-z]{1,32}")
 _UNREADABLE = (OSError, EOFError, zlib.error, zipfile.BadZipFile, KeyError, NotImplementedError, RuntimeError)
 """What zipfile raises for a file that is none, damaged, encrypted or compressed in a way that it does not know."""
@@ -104,11 +112,10 @@ def restore(store: Store, wanted: str) -> SessionInfo:
         own = store.archive_of(session_id)
         if own is None or not _ID.fullmatch(session_id):
             raise InvalidMessages(f"{path}: names no session that can be restored.")
-        outputs = [name for name in file.namelist() if name not in (_SESSION, _INFO)]
-        if unknown := [name for name in outputs if not _OUTPUT.fullmatch(name)]:
-            raise InvalidMessages(f"{path}: holds {unknown[0]!r}, which is no part of an archive.")
-        for name in outputs:
-            _put_back(file, name, own.parents[1] / name)
+        others = {info.id for info in store.list(None)}
+        for member in _outputs(file, path):
+            if (of := member.filename.split("/")[1]) not in others:
+                _put_back(file, member, own.parents[1], replaces=of == session_id)
     info = store.add(copy, keeps_id=True)
     if own.exists() and own.samefile(path):
         store.delete_archive(session_id)
@@ -129,8 +136,14 @@ def _move(store: Store, session_id: str) -> tuple[Path, SessionInfo]:
             path.parent.mkdir(mode=0o700, exist_ok=True)
             store.delete_archive(session_id)
             _write(path, copy, outputs)
-        with _opened(path) as file:
-            return _read(file, path)
+        try:
+            with _opened(path) as file:
+                _outputs(file, path)
+                return _read(file, path)
+        except InvalidMessages:
+            # It could not be restored, so the session stays.
+            store.delete_archive(session_id)
+            raise
 
     return path, store.delete_kept(session_id, keep)
 
@@ -139,33 +152,56 @@ def _write(path: Path, copy: SessionCopy, own: Path) -> None:
     """`own`: the folder of the session's outputs. A fork names those of the session that it comes from, too."""
     data = to_json(copy)
     folders = {own, *(own.with_name(name.decode()) for name in _NAMED_OUTPUTS.findall(data))}
+    found = sorted(output for folder in folders for output in folder.rglob("*") if output.is_file())
+    check_output_bytes(sum(output.stat().st_size for output in found), str(path))
     with atomic_file(path) as whole, zipfile.ZipFile(whole, "w", strict_timestamps=False) as file:
         for name, content in ((_SESSION, data), (_INFO, msgspec.json.encode(copy.info))):
             member = zipfile.ZipInfo(name)
             member.external_attr = PRIVATE << 16
             file.writestr(member, content, zipfile.ZIP_DEFLATED)
-        for output in sorted(output for folder in folders for output in folder.rglob("*") if output.is_file()):
+        for output in found:
             file.write(output, output.relative_to(own.parents[1]), zipfile.ZIP_DEFLATED)
 
 
 def _read(file: zipfile.ZipFile, path: Path) -> SessionCopy:
-    return read_session(file.read(_SESSION), f"{path}: {_SESSION}", directory="")
+    return read_session(read_json(file, _SESSION, SESSION, str(path)), f"{path}: {_SESSION}", directory="")
 
 
-def _put_back(file: zipfile.ZipFile, name: str, target: Path) -> None:
-    """An output that is there stays: an archive from elsewhere must not change another session's."""
-    if target.exists():
-        return
-    with explained(target):
-        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with file.open(name) as source, atomic_file(target) as output:
-            shutil.copyfileobj(source, output)
+def _outputs(file: zipfile.ZipFile, path: Path) -> list[zipfile.ZipInfo]:
+    """What the archive holds besides its JSON parts. Raises InvalidMessages if that is anything but outputs."""
+    members = [member for member in file.infolist() if member.filename not in (_SESSION, _INFO)]
+    if unknown := [member.filename for member in members if not _OUTPUT.fullmatch(member.filename)]:
+        raise InvalidMessages(f"{path}: holds {unknown[0]!r}, which is no part of an archive.")
+    check_outputs(members, str(path))
+    return members
+
+
+def _put_back(file: zipfile.ZipFile, member: zipfile.ZipInfo, root: Path, *, replaces: bool) -> None:
+    """Write an output below the folder of the store, through no link."""
+    *parts, name = member.filename.split("/")
+    target = root / member.filename
+    with explained(target), open_folder(str(root), parts, create=True) as folder:
+        with suppress(FileNotFoundError):
+            if folder.stat(name) and not replaces:
+                return
+        temporary = f".{name[:_NAME_CHARS]}.{secrets.token_hex(4)}.tmp"
+        try:
+            with file.open(member) as source, os.fdopen(folder.create(temporary, PRIVATE), "wb") as output:
+                shutil.copyfileobj(source, output)
+                output.flush()
+                os.fsync(output.fileno())
+            os.replace(temporary, name, src_dir_fd=folder.handle, dst_dir_fd=folder.handle)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(temporary, dir_fd=folder.handle)
+            raise
+        folder.sync()
 
 
 def _info(path: Path) -> SessionInfo | None:
     try:
         with _opened(path) as file:
-            return msgspec.json.decode(file.read(_INFO), type=SessionInfo)
+            return msgspec.json.decode(read_json(file, _INFO, INFO, str(path)), type=SessionInfo)
     except (InvalidMessages, msgspec.DecodeError):
         return None
 
@@ -190,7 +226,7 @@ def _find(store: Store, wanted: str) -> Path:
 def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
     """Raises InvalidMessages if it is no archive or cannot be read."""
     try:
-        with zipfile.ZipFile(path) as file:
+        with open_archive(path) as file:
             yield file
     except _UNREADABLE as error:
         why = getattr(error, "strerror", None) or str(error).strip("'\"")

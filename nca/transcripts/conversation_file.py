@@ -9,7 +9,7 @@ import msgspec
 
 from nca.context.view import is_in
 from nca.errors import UsageError
-from nca.sessions.origin import Origin, digest_of
+from nca.sessions.origin import Origin
 from nca.sessions.transfer import SessionCopy
 from nca.transcripts.formats.assemble import Assembled, assemble
 from nca.transcripts.formats.neighbours import refuse_neighbour
@@ -95,7 +95,6 @@ def with_origin(copy: SessionCopy, place: StoredSession, session_id: str) -> Ses
         at=place.at,
         messages=len(copy.entries),
         views=len(copy.views),
-        digest=digest_of(copy.entries),
     )
     return msgspec.structs.replace(copy, info=msgspec.structs.replace(copy.info, origin=origin))
 

@@ -7,10 +7,25 @@ from collections.abc import Collection, Mapping
 
 from nca.context.retention import kept_in_words
 from nca.context.view import Marker, Range, Stub, Summary
-from nca.messages import Entry
+from nca.messages import Entry, Message, Part, TextPart
 from nca.sessions.transfer import SessionCopy
 from nca.sessions.views import CompactionRecord
 from nca.transcripts.compactions import compactions
+
+
+def shown_content(message: Message) -> str | tuple[Part, ...] | None:
+    """The content for a reader: what the person typed and pasted is one text, without the tags that the model sees."""
+    if not isinstance(message.content, tuple):
+        return message.content
+    shown: list[Part] = []
+    for part in message.content:
+        if not isinstance(part, TextPart) or part.source in ("", "nca"):
+            shown.append(part)
+        elif shown and isinstance(before := shown[-1], TextPart) and before.source == "typed":
+            shown[-1] = TextPart(before.text + part.text, source="typed")
+        else:
+            shown.append(TextPart(part.text, source="typed"))
+    return tuple(shown)
 
 
 def session_facts(copy: SessionCopy) -> dict[str, str]:
@@ -44,7 +59,8 @@ def message_notes(
     found = [message.name] if message.name else []
     found += ["error"] if message.is_error else []
     found += ["interrupted"] if message.is_interrupted else []
-    found += ["added by nca"] if message.is_synthetic else []
+    is_output = message.is_synthetic and any(one.source == "tool" for one in message.said)
+    found += ["output of a program"] if is_output else ["added by nca"] if message.is_synthetic else []
     found += ["pinned"] if entry.seq in pins else []
     if replaced and entry.seq in replaced:
         found.append(replaced_line(replaced[entry.seq]))

@@ -25,6 +25,7 @@ from nca.transcripts.descriptions import (
     replaced_line,
     session_facts,
     session_title,
+    shown_content,
     summary_line,
     utc_time,
 )
@@ -161,16 +162,17 @@ def _content(message: Message) -> Iterator[str]:
     written = prose if message.role == "assistant" else plain
     if message.reasoning:
         yield _folded("Reasoning", prose(message.reasoning))
-    if isinstance(message.content, tuple):
-        for part in message.content:
+    content = shown_content(message)
+    if isinstance(content, tuple):
+        for part in content:
             match part:
                 case AttachmentPart(path=path, original_bytes=size):
                     yield _folded(f"{path} ({size:,} bytes)", code(part.text, _extension(path)))
-                case TextPart(text=text, is_synthetic=True):
+                case TextPart(text=text, source="nca"):
                     yield _folded("Added by nca", plain(text))
                 case _:
                     yield written(part_text(part))
-    elif text := content_text(message.content):
+    elif text := content_text(content):
         is_long = message.role == "tool" and len(text) > _FOLDED_CHARS
         yield _folded(f"{len(text):,} characters", plain(text)) if is_long else written(text)
     for call in message.tool_calls:

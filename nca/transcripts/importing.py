@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 
 from nca.errors import InvalidMessages
+from nca.sessions.origin import goes_on
 from nca.sessions.session import SessionInfo
 from nca.sessions.store import Store
 from nca.transcripts.conversation_file import notes_of, with_origin
@@ -55,7 +56,7 @@ def import_stored(store: Store, stored: StoredSession) -> Imported:
     notes = notes_of(assembled)
     earlier = [one for one in store.imported() if one.origin and (one.origin.path, one.origin.key) == place[:2]]
     for one in earlier:
-        if one.origin and one.origin.begins(copy.entries) and not store.has_gone_on(one.id):
+        if one.origin and not store.has_gone_on(one.id) and goes_on(store.copy_of(one.id).entries, copy.entries):
             grown = len(copy.entries) - one.messages
             said = f"{grown:,} messages were added since it was imported." if grown else ""
             return Imported(store.extend(one.id, copy), (*([said] if said else []), *notes))

@@ -9,7 +9,14 @@ from nca.context.view import Stub
 from nca.messages import Entry
 from nca.sessions.transfer import SessionCopy
 from nca.transcripts.compactions import compaction_positions, new_summaries, replacements
-from nca.transcripts.descriptions import compaction_line, message_notes, session_facts, session_title, summary_line
+from nca.transcripts.descriptions import (
+    compaction_line,
+    message_notes,
+    session_facts,
+    session_title,
+    shown_content,
+    summary_line,
+)
 from nca.transcripts.escaping import visible
 from nca.wire import content_text
 
@@ -43,8 +50,8 @@ def _message(entry: Entry, notes: list[str]) -> Iterator[str]:
     yield from ("", f"## {entry.seq} · {message.role}" + (f" ({_line(', '.join(notes))})" if notes else ""))
     if message.reasoning:
         yield from ("", "Reasoning:", "", _fenced(message.reasoning))
-    if text := content_text(message.content):
-        is_data = message.role in ("tool", "system") or message.attachments
+    if text := content_text(shown_content(message)):
+        is_data = message.role in ("tool", "system") or message.is_synthetic or message.attachments
         yield from ("", _fenced(text) if is_data else _with_closed_fence(text))
     for call in message.tool_calls:
         yield from ("", f"→ {_line(call.name)}", "", _fenced(call.arguments))

@@ -20,6 +20,7 @@ from nca.errors import InvalidMessages, StoreError
 from nca.messages import Entry, Message
 from nca.redact import Redactor
 from nca.sessions import CompactionRecord, SessionInfo, UsageRow
+from nca.sessions.encoding import upgraded
 from nca.sessions.transfer import SessionCopy, ViewCopy, check, new_copy
 from nca.shapes.detect import read_shape, shape_of
 from nca.shapes.openai import as_chat_message
@@ -98,6 +99,7 @@ def redacted(copy: SessionCopy, redactor: Redactor) -> SessionCopy:
 
 def _row(entry: Entry) -> dict[str, Any]:
     row = message_to_dict(entry.message, annotate=True)
+    row.pop("_parts", None)  # an older nca knows no parts in a row, but `_message`
     try:
         is_whole = _encoder.encode(message_from_dict(row)) == _encoder.encode(entry.message)
     except InvalidMessages:
@@ -140,8 +142,9 @@ def _own_entry(transcript: Transcript, index: int, place: str) -> Entry:
         raise InvalidMessages(f"{place}: message {index + 1}: _seq or _at is wrong; valid: its number, and seconds.")
     if isinstance(row, dict) and "_message" in row:
         try:
-            return Entry(seq, msgspec.convert(row["_message"], Message), float(at))
-        except msgspec.ValidationError as error:
+            stored = upgraded(msgspec.json.encode(row["_message"]).decode())
+            return Entry(seq, msgspec.json.decode(stored, type=Message), float(at))
+        except (msgspec.ValidationError, UnicodeEncodeError) as error:
             raise InvalidMessages(f"{place}: message {index + 1}: _message: {error}.") from error
     return Entry(seq, _read_row(transcript, index, place), float(at))
 

@@ -49,17 +49,23 @@ class Editor:
 
     def __init__(self) -> None:
         self._changed = asyncio.Event()
+        self.terminals: dict[str, asyncio.subprocess.Process] = {}
+        self.printed: dict[str, IO[bytes]] = {}
         self.begin_anew()
 
     def begin_anew(self) -> None:
+        """Forget everything, and end the terminals that were not released: nca gives up on that where it takes long."""
+        for name in self.terminals:
+            self._kill(name)
+        for file in self.printed.values():
+            file.close()
         self.updates: dict[str, list[Any]] = defaultdict(list)
         self.asked: list[tuple[ToolCallUpdate, list[PermissionOption]]] = []
         self.decide: Decide = allow_once
         self.buffers: dict[str, str] = {}
         self.written: list[tuple[str, str]] = []
         self.saves = True
-        self.terminals: dict[str, asyncio.subprocess.Process] = {}
-        self.printed: dict[str, IO[bytes]] = {}
+        self.terminals, self.printed = {}, {}
         self.started: list[list[str]] = []
 
     def on_connect(self, conn: Any) -> None:
@@ -111,7 +117,7 @@ class Editor:
     ) -> CreateTerminalResponse:
         name = f"terminal-{len(self.terminals) + 1}"
         self.started.append([command, *(args or ())])
-        self.printed[name] = tempfile.TemporaryFile()  # noqa: SIM115  closed with what it holds
+        self.printed[name] = tempfile.TemporaryFile()  # noqa: SIM115  closed when it is released
         self.terminals[name] = await asyncio.create_subprocess_exec(
             command,
             *(args or ()),

@@ -49,6 +49,7 @@ async def serving(provider: Provider, tmp_path_factory: pytest.TempPathFactory) 
     editor = Editor()
     async with connected(editor, provider.url, home) as agent:
         yield Desk(editor, agent, provider, home)
+        editor.begin_anew()
 
 
 @pytest_asyncio.fixture(loop_scope="session")

@@ -10,6 +10,7 @@ import pytest
 import pytest_asyncio
 
 from nca.testing.script import Answer, in_order
+from tests.acp.client import Editor
 from tests.acp.conftest import Desk, initialize
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -142,3 +143,12 @@ async def test_a_command_in_the_editors_terminal_ends_with_a_cancel_and_at_its_t
     desk.provider.script = in_order(call("shell", command="touch again; sleep 60", timeout_seconds=1), "Too long.")
     assert await desk.ask(session, "Sleep once more.") == "end_turn"
     assert "[stopped: it ran longer than 1 seconds]" in result(desk)
+
+
+async def test_an_editor_that_begins_anew_leaves_no_terminal_open() -> None:
+    editor = Editor()
+    made = await editor.create_terminal("s", "sleep", ["60"])
+    running, printed = editor.terminals[made.terminal_id], editor.printed[made.terminal_id]
+    editor.begin_anew()
+    assert printed.closed
+    assert await running.wait() < 0

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from nca.acp.stdio import read_message
 from nca.config.paths import data_dir
+from nca.messages import Message
 from nca.sessions.store import Store
 from nca.testing.provider import Provider
 from nca.testing.script import Answer, in_order
@@ -137,3 +138,48 @@ def test_without_the_sdk_one_line_says_what_to_install(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (2, b"")
     assert b"agent-client-protocol" in done.stderr
     assert done.stderr.count(b"\n") == 1
+
+
+def test_sessions_come_in_pages_and_a_senseless_cursor_is_an_error_that_says_what_is_valid(
+    tmp_path: Path,
+) -> None:
+    with Store.open(data_dir(program("", tmp_path)[1]) / "sessions.db") as store:
+        for number in range(120):
+            with store.create(directory="/work", model="m") as session:
+                session.log.append([Message("user", f"question {number}"), Message("assistant", "answer")])
+    right: list[str | None] = [None, "50", "100"]
+    wrong = [
+        "-1",
+        "",
+        "0",
+        "7",
+        "150",
+        "050",
+        "50 ",
+        "٥٠",
+        "1e2",
+        "9" * 5_000,
+        "\x1b[2J\n",
+        "\ud800",
+        "next",
+        50,
+        True,
+        [1],
+    ]
+    asked = [
+        {"jsonrpc": "2.0", "id": number, "method": "session/list", "params": {"cursor": cursor}}
+        for number, cursor in enumerate([*right, *wrong], 1)
+    ]
+    code, answers, said = served(tmp_path, lines(INITIALIZE, *asked))
+    by_id = {one["id"]: one for one in answers}
+    pages = [by_id[number]["result"] for number in (1, 2, 3)]
+    assert [len(page["sessions"]) for page in pages] == [50, 50, 20]
+    assert [page.get("nextCursor") for page in pages] == ["50", "100", None]
+    assert len({one["sessionId"] for page in pages for one in page["sessions"]}) == 120
+    for number, cursor in enumerate(wrong, 4):
+        error = by_id[number]["error"]
+        assert (error["code"], "cursor" in error["message"]) == (-32602, True), cursor
+        assert error["message"].isprintable()
+        if isinstance(cursor, str) and cursor != "\ud800":
+            assert "Valid: the nextCursor of the last answer" in error["message"]
+    assert (code, "Traceback" in said) == (0, False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,6 +19,9 @@ from nca.events import ApprovalAsked, ApprovalGiven, Event, ToolFinished
 from nca.messages import Message, ToolCall
 from nca.sessions.store import Store
 from nca.testing.scripted import ScriptedModel
+from nca.tools.files.edit import WriteFile
+from nca.tools.files.read_files import FilesRead
+from nca.tools.files.workspace import Workspace
 from nca.tools.tool import Approval, Permission, ToolError, ToolOutcome, TypedTool
 from nca.tools.toolbox import Toolbox
 from tests.agent.test_conversation import SMALL, call
@@ -99,7 +103,9 @@ class Room:
         self.events: list[Event] = []
         self.touch, self.run = Touch(self.root), Run()
 
-    def open(self, *replies: Any, person: Person | None = None, **settings: Any) -> Conversation:
+    def open(
+        self, *replies: Any, person: Person | None = None, toolbox: Toolbox | None = None, **settings: Any
+    ) -> Conversation:
         loaded = defaults()
         for name, value in settings.items():
             loaded = loaded.with_value(name.replace("__", "."), value, "the test")
@@ -108,7 +114,7 @@ class Room:
             store=Store.open(None),
             model=ScriptedModel([*replies, "Done."], facts=SMALL),
             directory=self.root,
-            toolbox=Toolbox([self.touch, self.run]),
+            toolbox=toolbox or Toolbox([self.touch, self.run]),
             listener=self.events.append,
             person=person,
         )
@@ -148,7 +154,7 @@ async def test_once_is_for_this_call_only(room: Room) -> None:
     conversation = room.open(both(touch("a")), both(touch("a")), person=person)
     assert (await conversation.send("Go")).reason == "answered"
     assert room.touch.written == ["a"]
-    assert results(conversation) == ["written", "[not run: the person said no: use the other file]"]
+    assert results(conversation) == ["written", "[not run: the person said no]\nuse the other file"]
     assert room.decisions == ["once", "denied"]
     assert room.outcomes[-1] == "not allowed: use the other file"
     asked = person.asked[0]
@@ -267,6 +273,43 @@ async def test_a_call_asks_for_what_it_needs_itself(room: Room) -> None:
     await conversation.send("Go")
     assert room.run.ran == ["ls"]
     assert "only allows reading" in results(conversation)[1]
+
+
+async def test_accepting_edits_covers_a_package_s_file_but_not_what_is_run_from_it(room: Room) -> None:
+    package: dict[str, Any] = {"name": "x", "version": "1", "scripts": {"test": "jest"}}
+    (room.root / "package.json").write_text(json.dumps(package))
+    read = FilesRead()
+    read.note(room.root / "package.json", (room.root / "package.json").read_bytes())
+    calls = [
+        call("write_file", json.dumps({"path": "package.json", "content": json.dumps(package | change)}))
+        for change in ({"version": "2"}, {"version": "2", "scripts": {"test": "sh evil"}})
+    ]
+    person = Person(Answer("deny"))
+    writing = Toolbox([WriteFile(Workspace(room.root), read)])
+    await room.open(*calls, person=person, toolbox=writing, agent__permission="accept-edits").send("Go")
+    assert [asked.warning for asked in person.asked] == ["You are asked because it changes what package managers run."]
+    assert json.loads((room.root / "package.json").read_text()) == package | {"version": "2"}
+
+
+MASKED = ("x = \u202e1", "pass\u200bword = 1", "if user == '\u0430dmin': pass", "\u3164 = 1", "a\u0301 \U000e0041")
+
+
+@pytest.mark.parametrize("text", MASKED)
+@pytest.mark.parametrize("subject", ["a.py", "./**", ""])
+async def test_no_rule_covers_a_change_that_a_person_cannot_see(room: Room, text: str, subject: str) -> None:
+    """Whoever said always had seen another change. What is asked then holds for this change only."""
+    writing = Toolbox([WriteFile(Workspace(room.root), FilesRead())])
+    calls = [
+        call("write_file", json.dumps({"path": "a.py", "content": content}))
+        for content in ("x = 1\n", f"x = 2\n{text}\n", "x = 3\n")
+    ]
+    person = Person(Answer("always"))
+    rule = PermissionRule("write_file" if subject else "*", subject)
+    await room.open(*calls, person=person, toolbox=writing, permissions__allow=[rule]).send("Go")
+    assert [(asked.diff.count("⟨U+") > 0, asked.subject) for asked in person.asked] == [(True, "")]
+    assert room.decisions == ["denied"]  # always is no answer to this question
+    assert (room.root / "a.py").read_text() == "x = 3\n"
+    assert not room.user_file.exists()
 
 
 async def test_what_could_not_run_anyway_is_not_asked(room: Room) -> None:

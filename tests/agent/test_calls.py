@@ -20,6 +20,7 @@ from nca.sessions.store import Store
 from nca.testing.scripted import ScriptedModel
 from nca.tools.tool import Permission, ToolError, ToolOutcome, TypedTool
 from nca.tools.toolbox import Toolbox
+from nca.words import Words, words
 from tests.agent.test_conversation import SMALL
 
 
@@ -49,8 +50,8 @@ class Typist(Nobody):
     def __init__(self, *typed: list[str]) -> None:
         self.typed = list(typed)
 
-    def typed_ahead(self) -> list[str]:
-        return self.typed.pop(0) if self.typed else []
+    def typed_ahead(self) -> list[Words]:
+        return [words(one) for one in self.typed.pop(0)] if self.typed else []
 
 
 class Room:

@@ -19,6 +19,7 @@ from nca.messages import Message, ToolCall
 from nca.models.catalog import ModelFacts
 from nca.sessions.store import Store
 from nca.testing.scripted import ScriptedModel, ScriptedReply
+from nca.words import Words, words
 
 FACTS = ModelFacts(name="scripted/hooks", provider="scripted", window_tokens=40_000)
 LOG = "cat >> {log}; echo >> {log}"
@@ -36,8 +37,8 @@ class Asked(Nobody):
         self.asked.append(asked)
         return PersonsAnswer(self.choice)
 
-    def typed_ahead(self) -> list[str]:
-        return self.typed.pop(0) if self.typed else []
+    def typed_ahead(self) -> list[Words]:
+        return [words(one) for one in self.typed.pop(0)] if self.typed else []
 
 
 class Room:

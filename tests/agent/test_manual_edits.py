@@ -203,7 +203,7 @@ async def test_the_number_is_the_same_again_where_nothing_was_asked_since_the_co
 
 async def test_a_record_that_came_with_the_messages_stays_as_it_is(read_twice: Conversation) -> None:
     """As an import has one: it is merged by the next compaction, and a person cannot shorten it."""
-    record = Message("user", f"{HEADER}\n\n{TALK}", is_synthetic=True)
+    record = Message("user", f"{HEADER}\n\n{TALK}", source="nca")
     with read_twice.store.create(directory=str(read_twice.directory), model="m") as session:
         session.log.append([record, Message("user", "Go on."), Message("assistant", TALK)])
     reopened = Conversation.open(

@@ -18,6 +18,7 @@ from nca.events import ErrorRaised, Notice
 from nca.messages import Message
 from nca.models.catalog import ModelFacts
 from nca.wire import message_to_dict
+from nca.words import words
 from tests.agent.test_conversation import Room, call
 
 PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x1e\0\0\0\x14"
@@ -25,7 +26,7 @@ PICTURE = PNG + b"\0" * 100
 
 
 def sent(text: str, directory: Path, room_tokens: int = 10_000, **options: Any) -> Message:
-    return with_attachments(text, mentioned(text, directory), directory, room_tokens, **options)
+    return with_attachments(words(text), mentioned(words(text), directory), directory, room_tokens, **options)
 
 
 def test_a_directory_is_its_listing(tmp_path: Path) -> None:
@@ -63,21 +64,21 @@ def test_what_cannot_be_a_file_is_text(word: str, tmp_path: Path) -> None:
     (tmp_path / "circle").symlink_to("circle")
     if word.startswith("@~"):
         with pytest.raises(UsageError, match="no such file"):
-            mentioned(word, tmp_path)
+            mentioned(words(word), tmp_path)
     else:
-        assert mentioned(f"{word} and so on", tmp_path) == []
+        assert mentioned(words(f"{word} and so on"), tmp_path) == []
 
 
 def test_a_name_may_end_like_a_sentence(tmp_path: Path) -> None:
     for name in ("what?", "what", "etc.", "plain.txt"):
         (tmp_path / name).write_text("x")
-    assert mentioned('@"what?" and @"etc." and @plain.txt!', tmp_path) == [
+    assert mentioned(words('@"what?" and @"etc." and @plain.txt!'), tmp_path) == [
         tmp_path / "what?",
         tmp_path / "etc.",
         tmp_path / "plain.txt",
     ]
-    assert mentioned("@what?", tmp_path) == [tmp_path / "what?"]
-    assert mentioned("Is it @what:", tmp_path) == [tmp_path / "what"]
+    assert mentioned(words("@what?"), tmp_path) == [tmp_path / "what?"]
+    assert mentioned(words("Is it @what:"), tmp_path) == [tmp_path / "what"]
 
 
 def test_a_long_listing_is_bounded(tmp_path: Path) -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from nca.agent.project_instructions import MAX_BYTES, MAX_FILE_BYTES, ProjectInstructions, project_instructions
+from nca.agent.instruction_files import MAX_BYTES
+from nca.agent.project_instructions import MAX_FILE_BYTES, ProjectInstructions, project_instructions
 from nca.events import Notice
 from nca.messages import Message
 from nca.models.catalog import ModelFacts
@@ -45,7 +46,8 @@ def test_the_nearest_is_last_and_nothing_is_read_above_the_repository(project: P
         "part/inner/AGENTS.md\nAt hand: \ufffd.",
         "part/inner/.nca/instructions.md\nFor nca.",
     ]
-    assert told.notices == ("Instructions: AGENTS.md, part/inner/AGENTS.md, part/inner/.nca/instructions.md.",)
+    sizes = "AGENTS.md (13 bytes), part/inner/AGENTS.md (15 bytes), part/inner/.nca/instructions.md (8 bytes)"
+    assert told.notices == (f"Instructions: {sizes}.",)
 
 
 def test_without_a_repository_it_is_the_way_up_to_the_home_directory(tmp_path: Path) -> None:
@@ -98,8 +100,8 @@ def test_links_stay_inside_of_the_tree_and_what_is_no_text_is_left_out(project: 
     assert "Outside." not in told.text
     left_out = [notice for notice in told.notices if notice.startswith("Instructions were left out: ")]
     assert [notice.removeprefix("Instructions were left out: ") for notice in left_out] == [
-        "part/AGENTS.md is outside of the working directory.",
-        "part/inner/AGENTS.md is outside of the working directory.",
+        "part/AGENTS.md is a link that leads out of the project.",
+        "part/inner/AGENTS.md is a link that leads out of the project.",
         "part/inner/.nca/instructions.md is not an ordinary file.",
     ]
     (root / "CLAUDE.md").write_bytes(b"a\0b")
@@ -128,7 +130,7 @@ async def test_they_are_in_every_request_and_read_again_by_the_next_session(tmp_
     assert len(chats) > 2
     assert all("### AGENTS.md\nUse tabs." in one.messages[0]["content"] for one in chats)
     assert [event.message for event in room.of(Notice) if "Instructions" in event.message] == [
-        "Instructions: AGENTS.md."
+        "Instructions: AGENTS.md (9 bytes)."
     ]
     session = conversation.session.info.id
     await conversation.close()
@@ -198,7 +200,8 @@ def test_a_file_may_name_others(project: Path) -> None:
     told = found(project)
     names = [block.partition("\n")[0] for block in told.text.split("\n\n### ")[1:]]
     assert names == ["docs/more.md", "docs/style.md", "CLAUDE.md"]
-    assert any("/etc/hostname is outside" in line for line in told.notices)
+    refused = "docs/more.md imports /etc/hostname, which is outside of the project; it was left out."
+    assert told.notices[1:] == (refused,)
 
 
 def test_a_chain_of_names_ends(project: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from nca.agent.prompt_commands import find_prompts, with_arguments
 from nca.errors import UsageError
+from nca.words import text_of, words
 
 
 @pytest.fixture
@@ -60,28 +61,30 @@ def test_commands_of_the_project_and_of_the_person(project: Path) -> None:
         "fix": ("Fix it.", ""),
         "git:fix": ("Mend it", ""),
     }
-    called = found["review"].call("7", project)
-    assert called.message == f"Follow {own}/commands/review.md: 7"
+    called = found["review"].call(words("7"), project)
+    assert text_of(called.message) == f"Follow {own}/commands/review.md: 7"
     assert called.files == (project / "notes.md", project.parent / "outside.md")
-    skill = found["pdf"].call("all of them", project)
-    assert skill.message == "Follow .claude/skills/pdf/SKILL.md: all of them"
-    assert skill.text.endswith("\nFor all of them")
+    skill = found["pdf"].call(words("all of them"), project)
+    assert text_of(skill.message) == "Follow .claude/skills/pdf/SKILL.md: all of them"
+    assert skill.text.text.endswith("\nFor all of them")
 
 
 def test_a_projects_command_attaches_nothing_from_outside(project: Path) -> None:
     write(project / ".claude" / "commands" / "spy.md", "@notes.md @../outside.md @~/.ssh/id")
     with pytest.raises(UsageError, match="no such file"):
-        find_prompts(project, project / "none")["spy"].call("", project)
+        find_prompts(project, project / "none")["spy"].call((), project)
     write(project / ".claude" / "commands" / "spy.md", "@notes.md @../outside.md $1")
     spy = find_prompts(project, project / "none")["spy"]
-    assert spy.call("@../outside.md", project).files == (project / "notes.md", project.parent / "outside.md"), "typed"
-    assert spy.call("", project).files == (project / "notes.md",)
+    assert spy.call(words("@../outside.md"), project).files == (project / "notes.md", project.parent / "outside.md"), (
+        "typed"
+    )
+    assert spy.call((), project).files == (project / "notes.md",)
 
 
 def test_commands_to_run_first_are_left_to_the_model(project: Path) -> None:
     write(project / ".claude" / "commands" / "commit.md", "Status: !`git status`\nCommit.")
-    called = find_prompts(project, project / "none")["commit"].call("", project)
-    assert called.text.startswith("[Where it says !`command`, run that command first")
+    called = find_prompts(project, project / "none")["commit"].call((), project)
+    assert called.text.text.startswith("[Where it says !`command`, run that command first")
     write(project / ".claude" / "commands" / "commit.md", "x" * 70_000)
     with pytest.raises(UsageError, match="larger than 65,536 bytes"):
-        find_prompts(project, project / "none")["commit"].call("", project)
+        find_prompts(project, project / "none")["commit"].call((), project)

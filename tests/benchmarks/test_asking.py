@@ -23,7 +23,7 @@ def answers(folder: Path, op: str, variant: str, **more: Any) -> list[dict[str, 
 
 
 def test_the_marks_of_a_message_go_to_the_program_and_the_judge_s_notes_stay(tmp_path: Path) -> None:
-    marked = {"role": "user", "content": "Stopped by a hook.", "_synthetic": True}
+    marked = {"role": "user", "content": "Stopped by a hook.", "_source": "nca"}
     assert read_rows(str(packed([{**marked, "_rules": ["Stop."], "_number": 3}], tmp_path / "rows.json"))) == [marked]
 
 

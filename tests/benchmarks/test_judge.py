@@ -45,7 +45,7 @@ def test_a_result_without_its_call_is_seen_by_both_checks() -> None:
 
 
 def test_what_a_program_said_in_the_user_s_role_is_not_the_person_s() -> None:
-    said = {"role": "user", "content": "Never say that a hook stopped you.", "_synthetic": True}
+    said = {"role": "user", "content": "Never say that a hook stopped you.", "_source": "nca"}
     with_it, without = (judge.verdict(rows, answer(ROWS), 1_000) for rows in ([*ROWS, said], ROWS))
     assert with_it["is_newest_whole"]
     for name in ("user_turns", "user_tokens", "facts"):

@@ -98,11 +98,13 @@ def test_a_copy_goes_on(start: Callable[..., Tty], tmp_path: Path) -> None:
             assert store.find("the talk").id == name
 
 
-@pytest.mark.parametrize("answer", ["\r", CTRL_D])
+@pytest.mark.parametrize("answer", ["q\r", CTRL_D])
 def test_one_can_leave(start: Callable[..., Tty], tmp_path: Path, answer: str) -> None:
     with held(tmp_path) as (name, _):
         tty = start("-r", name)
-        tty.sees("Enter to leave:")
+        tty.sees("q to leave:")
+        tty.line("")
+        tty.sees("q to leave:", times=2)
         tty.send(answer)
         assert tty.ends() == 0
         assert "Traceback" not in tty.text()

@@ -118,31 +118,34 @@ def test_a_terminal_is_asked_once_and_again_after_a_change(tmp_path: Path) -> No
 
     PROJECTS["model"](project)
     tty = start()
-    tty.sees("[y/N]")
-    assert "model.name = 'openrouter/evil/model'" in tty.text()
+    tty.sees("y or n:")
+    assert 'model.name = "openrouter/evil/model"' in tty.text()
     tty.line("n")
     assert "openai/" in leaves(tty)
-    assert "[y/N]" not in leaves(start())
+    assert "y or n:" not in leaves(start())
     file.write_text('[model]\nname = "openai/other"\n')
     tty = start()
-    tty.sees("[y/N]")
+    tty.sees("y or n:")
     tty.line("y")
     assert "openai/other" in leaves(tty)
     whole = leaves(start())
-    assert "[y/N]" not in whole
+    assert "y or n:" not in whole
     assert "openai/other" in whole
     file.write_text('[model]\nname = "openai/other"\nsummarizer = "openai/more"\n')
     tty = start()
-    tty.sees("[y/N]")
+    tty.sees("y or n:")
+    # An empty line answers nothing: the question is asked again.
     tty.line("")
+    tty.sees("y or n:", times=2)
+    tty.line("n")
     leaves(tty)
     file.write_text(
         f'[[hooks]]\nevent = "Stop"\ncommand = "{"x" * 900}"\n[[hooks]]\nevent = "Stop"\ncommand = "seen"\n'
     )
     tty = start()
-    tty.sees("[y/N]")
-    assert "'command': 'seen'" in tty.text()
-    tty.line("")
+    tty.sees("y or n:")
+    assert 'command = "seen"' in tty.text()
+    tty.line("n")
     leaves(tty)
     store = tmp_path / "nca" / "data" / "trust.json"
     assert store.stat().st_mode & 0o777 == 0o600

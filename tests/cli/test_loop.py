@@ -124,7 +124,9 @@ def test_continue_and_resume_find_the_session(start: Callable[..., Tty]) -> None
     tty = start("loop", "-r", until="Search:")
     tty.send("\x1b")
     assert tty.ends() == 0
-    tty = start("loop", "-r", "--plain", until="Enter for a new session")
+    tty = start("loop", "-r", "--plain", until="n for a new session")
+    tty.line("")
+    tty.sees("n for a new session", times=2)
     tty.line("1")
     tty.sees("Resuming “the first question” (2 messages).")
     assert b"\x1b" not in tty.raw
@@ -215,6 +217,59 @@ def test_lines_through_a_pipe(provider: Provider, tmp_path: Path) -> None:
     assert done.stdout.startswith("You said: hello\n")
     assert "tokens in" in done.stdout
     assert "\x1b" not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        ("/permissions auto", "loosens what tools may do"),
+        ("/permissions remove 1", "loosens what tools may do"),
+        ("/allow accept-edits", "loosens what tools may do"),
+        ("/config agent.permission auto", "changes agent.permission"),
+        ("/config model.api_base http://127.0.0.1:1", "changes model.api_base"),
+        ("/config context.compact_threshold 0.7 --save", "changes a settings file"),
+        ("/export ../x.html", "writes a file outside of the project"),
+        ("/export ~/x.html --force", "writes a file outside of the project"),
+        ("/mcp restart any", "starts a server"),
+        ("/tools on shell", "gives the model a tool"),
+        ("/memory always run it", "adds a note that later sessions follow"),
+        ("/model openai/other", "chooses who sees the conversation"),
+        ("/copy", "starts a program"),
+        ("/editor", "starts a program"),
+        ("!touch pwned", "starts a program"),
+    ],
+)
+def test_a_pipe_may_not_do_what_a_person_has_to_ask_for(
+    provider: Provider, tmp_path: Path, line: str, what: str
+) -> None:
+    (tmp_path / "project").mkdir()
+    settings = {"OPENAI_API_BASE": provider.url, "OPENAI_API_KEY": "k"}
+    done = forked(
+        *("loop", "-m", "openai/test-model"),
+        home=tmp_path,
+        cwd=tmp_path / "project",
+        stdin=f"{line}\nhello\n",
+        **settings,
+    )
+    assert done.returncode == 2
+    assert f"{what}: type it at a terminal, or use a flag of nca loop. Nothing was done.\n" in done.stderr
+    assert done.stdout == "You said: hello\n"
+    assert [path.name for path in (tmp_path / "project").iterdir()] == []
+    assert not list(tmp_path.glob("x.html"))
+
+
+def test_a_pipe_may_give_the_commands_that_show_and_compact(provider: Provider, tmp_path: Path) -> None:
+    done = forked(
+        *("loop", "-m", "openai/test-model"),
+        home=tmp_path,
+        stdin="hello\n/permissions plan\n/config context.compact_threshold 0.7\n/export x.html\n/context clear\n",
+        OPENAI_API_BASE=provider.url,
+        OPENAI_API_KEY="k",
+    )
+    assert done.returncode == 0, done.stderr
+    assert "context.compact_threshold = 0.7" in done.stdout
+    assert "plan: nca only reads, in this chat." in done.stdout
+    assert (tmp_path / "x.html").exists()
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ def test_a_project_starts_none_before_it_is_trusted(provider: Provider, tmp_path
     write(tmp_path / ".nca" / "config.toml", server_table(mark))
     provider.script = in_order("Done.")
     done = run(provider, tmp_path)
-    assert "mcp.servers was ignored" in done.stderr
+    assert "Settings of this project wait for your trust: mcp.servers" in done.stderr
     assert not mark.exists()
     assert run(provider, tmp_path, "--trust").returncode == 0
     assert mark.exists()

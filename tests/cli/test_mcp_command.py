@@ -67,9 +67,9 @@ def test_a_projects_server_keeps_the_trust_in_it(shell: Shell) -> None:
     assert f"no effect here: {shell.theirs} defines web" in shell("add", "web", "--", "x").stderr
     (shell.project / ".mcp.json").write_text(json.dumps({"mcpServers": {"other": {"command": "x"}}}))
     shown = shell("list")
-    assert "this project is not trusted" in shown.stderr
+    assert "wait for your trust: mcp.servers (" in shown.stderr
     assert "other" not in shown.stdout
-    assert "this project is not trusted" in shell("add", "more", "--project", "--", "x").stderr
+    assert "wait for your trust: mcp.servers" in shell("add", "more", "--project", "--", "x").stderr
     assert str(shell.theirs) in shell("remove", "web").stdout
     assert str(shell.own) in shell("remove", "web").stdout
 

@@ -127,7 +127,9 @@ def test_delete_asks_and_takes_the_long_outputs_along(tmp_path: Path, talk: str)
     env = {**environment(tmp_path), "PYTHONPATH": str(ROOT)}
     for answer, said_then in (("n", "Nothing was deleted."), ("y", f"Deleted {talk}.")):
         with Tty([sys.executable, "-m", "nca", "sessions", "delete", talk[:5]], environment=env) as tty:
-            tty.sees(f"Permanently delete {talk}, “the talk”, 6 messages?")
+            tty.sees(f"Permanently delete {talk}, “the talk”, 6 messages? y or n:")
+            tty.line("")
+            tty.sees("y or n:", times=2)
             tty.line(answer)
             tty.sees(said_then)
             assert tty.ends() == 0

@@ -27,6 +27,7 @@ def project(tmp_path: Path) -> Path:
 
 
 def load_in(project: Path, env: dict[str, str] | None = None, **more: Any) -> LoadedSettings:
+    more = {"trusts": lambda what: True, **more}
     return load(project=project, env={"NCA_HOME": str(project.parent / "home"), **(env or {})}, **more)
 
 

@@ -125,5 +125,5 @@ def test_a_project_s_own_file_may_not_choose_one(tmp_path: Path) -> None:
     with pytest.raises(nca.ConfigError, match=r"only your own file may name a stage of a package \(halve\)"):
         load(project=tmp_path, env={"NCA_HOME": str(tmp_path / "home")})
     file.write_text('[context]\nstages = ["truncate"]\n')
-    loaded = load(project=tmp_path, env={"NCA_HOME": str(tmp_path / "home")})
+    loaded = load(project=tmp_path, env={"NCA_HOME": str(tmp_path / "home")}, trusts=lambda what: True)
     assert loaded.settings.context.stages == ("truncate",)

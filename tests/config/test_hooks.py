@@ -91,7 +91,7 @@ def test_a_projects_hooks_run_once_trusted_beside_the_persons_own(place: Place) 
     own = Hook("Stop", command="own")
     refused = place.load(no)
     assert refused.settings.hooks == (own,)
-    assert any("hooks was ignored: this project is not trusted" in note for note in refused.notes)
+    assert any("wait for your trust: hooks" in note for note in refused.notes)
     assert [name for name, _ in asked[0].settings] == ["hooks"] * 3
     assert "guard.py" in str(asked[0].settings)
     assert place.load(None).settings.hooks == (own,)

@@ -51,3 +51,20 @@ def test_a_project_s_file_sets_no_rule(tmp_path: Path) -> None:
     loaded = load(project=tmp_path, env={"NCA_HOME": str(tmp_path / "home")})
     assert loaded.value(ALLOW) == ()
     assert "permissions.allow was ignored" in loaded.notes[0]
+
+
+@pytest.mark.parametrize("field", ["paths", "pattern"])
+def test_patterns_deny_and_ask_but_never_allow(tmp_path: Path, field: str) -> None:
+    file = tmp_path / "config.toml"
+    row = f'tool = "shell"\n{field} = "a*"\n'
+    file.write_text(f"[[permissions.deny]]\n{row}[[permissions.ask]]\n{row}")
+    loaded = load(project=None, env={"NCA_HOME": str(tmp_path)})
+    paths, pattern = ("a*", "") if field == "paths" else ("", "a*")
+    wanted = (PermissionRule("shell", paths=paths, pattern=pattern),)
+    assert loaded.settings.permissions.deny == loaded.settings.permissions.ask == wanted
+    file.write_text(f"[[permissions.allow]]\n{row}")
+    with pytest.raises(ConfigError, match=rf"config\.toml:3: .*{field} is for permissions\.deny and permissions\.ask"):
+        load(project=None, env={"NCA_HOME": str(tmp_path)})
+    file.write_text('[[permissions.deny]]\ntool = "shell"\nsubject = "a"\npaths = "b"\n')
+    with pytest.raises(ConfigError, match="only one of subject, paths and pattern"):
+        load(project=None, env={"NCA_HOME": str(tmp_path)})

@@ -37,7 +37,7 @@ def place(tmp_path: Path) -> Place:
 
 
 def test_nothing_that_acts_asks_nothing(place: Place) -> None:
-    place.file.write_text('[agent]\npermission = "auto"\nmax_steps = 9\n[context]\nauto = "off"\n')
+    place.file.write_text('[agent]\npermission = "auto"\nmax_steps = 9\n[context]\ncompact_threshold = 0.9\n')
     assert trust_request(read_project(place.project)[0], place.project) is None
     assert trust_request([], place.project) is None
 

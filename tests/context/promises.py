@@ -53,9 +53,9 @@ def shown(log: Sequence[Message], view: View) -> list[Message]:
             case Stub(seq, text):
                 messages.append(msgspec.structs.replace(log[seq - 1], content=text))
             case Summary():
-                messages.append(Message(item.role, item.text, is_synthetic=True))
+                messages.append(Message(item.role, item.text, source="nca"))
             case Marker(text=text):
-                messages += [Message("user", text, is_synthetic=True)] if text else []
+                messages += [Message("user", text, source="nca")] if text else []
     return [*messages, *log[view.tail - 1 :]]
 
 

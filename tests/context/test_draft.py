@@ -93,7 +93,7 @@ def test_turns_and_what_stands_before_them() -> None:
 
 
 def test_a_synthetic_user_message_begins_no_turn() -> None:
-    draft = draft_of([user(), Message("user", "A record.", is_synthetic=True), assistant()])
+    draft = draft_of([user(), Message("user", "A record.", source="nca"), assistant()])
     assert [block.turn for block in draft.blocks()] == [1, 1, 1]
 
 

@@ -55,7 +55,7 @@ def test_what_items_show() -> None:
     stub = history.shown(Stub(2, "[Tool result cleared]", "prune"))
     assert stub == Message("tool", "[Tool result cleared]", tool_call_id="x", is_error=True)
     summary = history.shown(Summary("s", ((1, 1),), "text", role="system"))
-    assert summary == Message("system", "text", is_synthetic=True)
+    assert summary == Message("system", "text", source="nca")
     assert history.shown(Marker("m", ((1, 1),), "")) is None
 
 

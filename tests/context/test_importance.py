@@ -50,7 +50,7 @@ def test_what_a_person_says_ranks_above_what_a_model_says() -> None:
         Message("system", "You are a test."),
         user("Please look at the parser."),
         user("Never touch the lexer."),
-        Message("user", "A reminder.", is_synthetic=True),
+        Message("user", "A reminder.", source="nca"),
         calling(call("a", "shell", command="ls"), text="Let me look."),
         result("a", "one file"),
         assistant("The root cause is a stale cache."),

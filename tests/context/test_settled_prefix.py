@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from nca.config.schema import ContextSettings, DeduplicateSettings, PruneSettings
 from nca.context.budget import Budget
-from nca.context.draft import Draft
+from nca.context.draft import Draft, covered
 from nca.context.fit import fit, truncate_to
 from nca.context.history import History
 from nca.context.meter import Meter
@@ -86,6 +86,22 @@ def test_a_broken_log_with_a_far_stretch_lands_too(
     fine, _, _ = worked(history, window, 0)
     check_partition(view)
     assert coarse.tokens <= max(target, fine.tokens)
+
+
+@some
+@given(logs(), logs(), st.integers(100, 2_000), few_pins)
+def test_what_repairs_change_in_a_far_stretch_goes_with_it(
+    messages: list[Message], later: list[Message], near: int, pins: set[int]
+) -> None:
+    """A draft without it counts what the request will: nothing that stays seems cheaper than it is."""
+    log = [*talk(1), *messages, *talk(1), *later, *talk(2), user("And now?")]
+    draft = Draft(history_of(log, {pin for pin in pins if pin <= len(log)}), Meter(), recent_raw=near)
+    settled = [block for block in draft.blocks() if block.settled_turns]
+    if settled:
+        draft.replace(settled, Marker("", covered(settled), ""))
+        counted = draft.raw
+        draft.settle()
+        assert abs(draft.raw - counted) <= len(settled), "each share is rounded"
 
 
 def test_stretches_leave_the_first_exchange_what_is_locked_and_the_newest() -> None:

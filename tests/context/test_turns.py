@@ -24,7 +24,7 @@ def test_every_turn_but_one_in_progress_is_complete() -> None:
 
 
 def test_what_nca_wrote_begins_no_turn_and_a_pin_cannot_leave() -> None:
-    history = history_of([user(), assistant(), Message("user", "[made]", is_synthetic=True), assistant(), *talk(1)])
+    history = history_of([user(), assistant(), Message("user", "[made]", source="nca"), assistant(), *talk(1)])
     assert complete_turns(history.visible()) == [1, 5]
     assert complete_turns(history.visible(), {1}) == [5]
 

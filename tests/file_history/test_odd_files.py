@@ -222,3 +222,64 @@ def test_some_folders_are_never_looked_at_whole(monkeypatch: pytest.MonkeyPatch,
     assert refusal(tmp_path / "home/me")
     assert refusal(Path(os.path.realpath("/tmp")))
     assert not refusal(tmp_path / "home/me/project")
+
+
+@pytest.mark.parametrize(
+    ("bits", "named"), [(0o4000, "setuid"), (0o2000, "setgid"), (0o7000, "setuid, setgid, sticky")]
+)
+async def test_a_file_comes_back_without_special_bits_and_is_named(room: Room, bits: int, named: str) -> None:
+    """Going back must make no program run as somebody else."""
+    tool = room.root / "tool"
+    tool.write_text("old")
+    tool.chmod(0o755 | bits)
+    await room.command("rm tool; echo new > tool; chmod 644 tool")
+    outcome = room.history.apply(room.history.plan(1))
+    assert paths(outcome.restored) == ["tool"]
+    assert [(one.path, one.reason) for one in outcome.unset] == [("tool", named)]
+    assert (tool.read_text(), tool.stat().st_mode & 0o7777) == ("old", 0o755)
+    forth = room.history.apply(room.history.plan_back(outcome.id))
+    assert (tool.read_text(), tool.stat().st_mode & 0o7777, forth.unset) == ("new\n", 0o644, ())
+    again = room.history.plan(1)
+    assert (paths(again.restored), again.left) == (["tool"], ())
+    room.history.apply(again)
+    done = room.history.plan(1)
+    assert (done.is_empty, paths(done.unset)) == (True, ["tool"])
+
+
+async def test_special_bits_that_the_session_set_are_taken_back_and_not_set_again(room: Room) -> None:
+    tool = room.root / "tool"
+    tool.write_text("same")
+    tool.chmod(0o755)
+    await room.command("chmod u+s tool")
+    back = room.history.apply(room.history.plan(1))
+    assert (paths(back.restored), back.unset) == (["tool"], ())
+    assert tool.stat().st_mode & 0o7777 == 0o755
+    assert paths(room.history.plan_back(back.id).unset) == ["tool"]
+    room.history.apply(room.history.plan_back(back.id))
+    assert tool.stat().st_mode & 0o7777 == 0o755
+
+
+async def test_what_is_not_changed_keeps_its_special_bits(room: Room) -> None:
+    (room.root / "shared").mkdir()
+    (room.root / "shared").chmod(0o2775)
+    (room.root / "tool").write_text("same")
+    (room.root / "tool").chmod(0o4755)
+    await room.command("echo x > shared/a; chmod 2755 shared")
+    outcome = room.history.apply(room.history.plan(1))
+    assert (paths(outcome.deleted), outcome.unset) == (["shared/a"], ())
+    assert (room.root / "shared").stat().st_mode & 0o7777 == 0o2775
+    assert (room.root / "tool").stat().st_mode & 0o7777 == 0o4755
+
+
+async def test_a_new_folder_keeps_the_bit_that_the_folder_above_gives_it(room: Room) -> None:
+    (room.root / "shared").mkdir()
+    (room.root / "shared").chmod(0o2775)
+    (room.root / "shared/inner").mkdir()
+    (room.root / "shared/inner/a").write_text("x")
+    (room.root / "public").mkdir()
+    (room.root / "public").chmod(0o1777)
+    await room.command("rm -r shared/inner; rmdir public")
+    outcome = room.history.apply(room.history.plan(1))
+    assert (room.root / "shared/inner").stat().st_mode & 0o2000
+    assert (room.root / "public").stat().st_mode & 0o7777 == 0o777
+    assert [(one.path, one.reason) for one in outcome.unset] == [("public", "sticky")]

@@ -1,9 +1,10 @@
 """A conversation in a real framework with the example of docs/embed.md, in a process of its own.
 
-    python -m tests.library.framework_talks langchain URL
+    python -m tests.library.framework_talks langchain URL [USER …]
 
-The person states a rule, asks a question in each turn, and at last for the first log. Writes JSON: `kept`, the number
-of messages that the framework still has, and `recalled`, what the tool found.
+Without users, one person states a rule, asks a question in each turn, and at last for the first log. With users, each
+of them says a word and then asks for it, all at the same time with one agent. Writes a line of JSON for each person:
+`kept`, the number of messages that the framework still has, and `recalled`, what the tool found.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from collections.abc import Awaitable, Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -24,6 +26,10 @@ QUESTIONS = [
     "What did the first log say?",
 ]
 LOG = "".join(f"sensor {number} reads {number * 7 % 101} degrees\n" for number in range(250))
+TELL, ASK = "My word is", "What is my word?"
+
+Talk = Callable[[str, list[str]], Awaitable[tuple[int, str]]]
+"""Has one conversation, of this id and with these questions."""
 
 
 def read_log(number: int) -> str:
@@ -31,7 +37,7 @@ def read_log(number: int) -> str:
     return f"log {number}\n{LOG}"
 
 
-async def langchain(url: str) -> tuple[int, str]:
+def langchain(url: str) -> Talk:
     from langchain.agents import create_agent
     from langchain_core.tools import tool
     from langchain_openai import ChatOpenAI
@@ -43,52 +49,65 @@ async def langchain(url: str) -> tuple[int, str]:
         middleware=[import_module("langchain_middleware").FitContext(context_window=WINDOW)],
         checkpointer=InMemorySaver(),
     )
-    state: dict[str, Any] = {}
-    for text in QUESTIONS:
-        state = agent.invoke({"messages": [("user", text)]}, {"configurable": {"thread_id": "1"}})
-    return len(state["messages"]), state["messages"][-2].content
+
+    async def talk(user: str, questions: list[str]) -> tuple[int, str]:
+        state: dict[str, Any] = {}
+        for text in questions:
+            asked = {"messages": [("user", text)]}
+            state = await asyncio.to_thread(agent.invoke, asked, {"configurable": {"thread_id": user}})
+        return len(state["messages"]), state["messages"][-2].content
+
+    return talk
 
 
-async def openai_agents(url: str) -> tuple[int, str]:
+def openai_agents(url: str) -> Talk:
     from agents import Agent, OpenAIChatCompletionsModel, Runner, function_tool, set_tracing_disabled
     from openai import AsyncOpenAI
 
     set_tracing_disabled(disabled=True)
-    session = import_module("openai_agents_session").FittedSession("1", context_window=WINDOW)
+    example = import_module("openai_agents_session")
     model = OpenAIChatCompletionsModel("test-model", AsyncOpenAI(base_url=url, api_key="x", max_retries=0))
-    agent = Agent("test", model=model, tools=[function_tool(read_log), session.recall_tool()])
-    for text in QUESTIONS:
-        await Runner.run(agent, text, session=session, run_config=session.run_config)
-    items = await session.get_items()
-    return len(items), str(items[-2])
+    agent = Agent("test", model=model, tools=[function_tool(read_log), example.recall])
+
+    async def talk(user: str, questions: list[str]) -> tuple[int, str]:
+        session = example.FittedSession(user, context_window=WINDOW)
+        for text in questions:
+            await Runner.run(agent, text, session=session, context=session, run_config=session.run_config)
+        items = await session.get_items()
+        return len(items), str(items[-2])
+
+    return talk
 
 
-async def pydantic_ai(url: str) -> tuple[int, str]:
+def pydantic_ai(url: str) -> Talk:
     from pydantic_ai import Agent
     from pydantic_ai.models.openai import OpenAIChatModel
     from pydantic_ai.providers.openai import OpenAIProvider
 
-    import nca
-
-    view = nca.ContextView(context_window=WINDOW)
-
-    def recall(query: str = "", expand: str = "") -> str:
-        """Search what was said before, or show message 57 whole (expand)."""
-        return view.recall(query=query, expand=expand)
-
     agent = Agent(
         OpenAIChatModel("test-model", provider=OpenAIProvider(base_url=url, api_key="x")),
-        capabilities=[import_module("pydantic_ai_history").FitContext(view)],
-        tools=[read_log, recall],
+        capabilities=[import_module("pydantic_ai_history").FitContext(context_window=WINDOW)],
+        tools=[read_log],
     )
-    history: list[Any] = []
-    for text in QUESTIONS:
-        history = (await agent.run(text, message_history=history)).all_messages()
-    return len(history), str(history[-2])
+
+    async def talk(user: str, questions: list[str]) -> tuple[int, str]:
+        history: list[Any] = []
+        for text in questions:
+            history = (await agent.run(text, message_history=history)).all_messages()
+        return len(history), str(history[-2])
+
+    return talk
+
+
+async def main(talk: Talk, users: list[str]) -> list[tuple[int, str]]:
+    if not users:
+        return [await talk("one", QUESTIONS)]
+    return await asyncio.gather(*(talk(user, [f"{TELL} {user}.", ASK]) for user in users))
 
 
 if __name__ == "__main__":
     sys.path.append(str(Path(__file__).resolve().parents[2] / "docs" / "examples"))
-    talk = {"langchain": langchain, "openai_agents": openai_agents, "pydantic_ai": pydantic_ai}[sys.argv[1]]
-    kept, recalled = asyncio.run(talk(sys.argv[2]))
-    sys.stdout.write(json.dumps({"kept": kept, "recalled": recalled}) + "\n")
+    _, framework, address, *users = sys.argv
+    frameworks = {"langchain": langchain, "openai_agents": openai_agents, "pydantic_ai": pydantic_ai}
+    for kept, recalled in asyncio.run(main(frameworks[framework](address), users)):
+        sys.stdout.write(json.dumps({"kept": kept, "recalled": recalled}) + "\n")

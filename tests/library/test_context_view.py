@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -71,15 +73,99 @@ def test_what_was_compacted_is_recalled() -> None:
     assert view.recall_tool["function"]["name"] == "recall"
 
 
-def test_another_conversation_begins_anew() -> None:
+def test_another_conversation_is_refused_and_changes_nothing() -> None:
+    view, log = nca.ContextView(context_window=WINDOW), talk(20)
+    before = view.fit(log)
+    state, other = view.state, [{"role": "user", "content": "My word is walrus."}, *talk(20)]
+    for messages in (other, other[:1], log[:-1], log[1:], [*log[:-1], other[0]]):
+        with pytest.raises(nca.ViewInUse, match=r"^Message \d+ (has changed|is missing) since .* Use one ContextView"):
+            view.fit(messages)
+        assert view.state == state
+        assert "walrus" not in view.recall(expand="1") + view.recall(query="walrus")
+    assert view.fit(log).messages == before.messages
+
+
+def test_calls_tell_conversations_apart_and_their_form_does_not() -> None:
+    def said(arguments: str, content: str | None) -> Rows:
+        function = {"name": "mail", "arguments": arguments}
+        calls = [{"id": "c1", "type": "function", "function": function}]
+        return [
+            {"role": "user", "content": "Send it."},
+            {"role": "assistant", "content": content, "tool_calls": calls},
+            {"role": "tool", "tool_call_id": "c1", "content": "Sent."},
+        ]
+
+    view = nca.ContextView(context_window=WINDOW)
+    view.fit(said('{"to":"ada","text":"Hi"}', None))
+    view.fit(said('{"text": "Hi", "to": "ada"}', ""))
+    with pytest.raises(nca.ViewInUse, match=r"^Message 2 has changed"):
+        view.fit(said('{"to":"bob","text":"Hi"}', None))
+
+
+def test_a_new_view_goes_on_after_older_messages_were_changed() -> None:
     view, log = nca.ContextView(context_window=WINDOW), talk(20)
     assert view.fit(log).compacted
+    kept = nca.ContextView(context_window=WINDOW, state=view.state)
+    assert not kept.fit([*log[:-1], {"role": "user", "content": "Taken back."}]).compacted
     log[0] = {"role": "user", "content": "Another question."}
-    assert view.fit(log).compacted, "the view of the old messages says nothing about these"
-    assert "Another question." in view.recall(expand="1")
-    short = view.fit(log[:2] + log[2:4])
-    assert not short.compacted
-    assert short.messages == log[:4]
+    anew = nca.ContextView(context_window=WINDOW, state=view.state)
+    assert anew.fit(log).compacted, "the view of the old messages says nothing about these"
+    assert "Another question." in anew.recall(expand="1")
+
+
+def test_a_request_that_did_not_fit_may_be_shortened() -> None:
+    view, log = nca.ContextView(context_window=WINDOW, settings={"context.auto": "off"}), talk(1)
+    view.fit(log)
+    with pytest.raises(nca.ContextDoesNotFit):
+        view.fit([*log, {"role": "user", "content": "why " * 50_000}])
+    assert view.fit([*log, {"role": "user", "content": "Why?"}]).messages[-1]["content"] == "Why?"
+
+
+def test_a_second_thread_is_refused_while_the_first_is_fitting_and_may_recall() -> None:
+    fitting, go_on = threading.Event(), threading.Event()
+
+    def summarize(_: object) -> str:
+        fitting.set()
+        assert go_on.wait(timeout=60)
+        return "They asked questions."
+
+    view, log = nca.ContextView(context_window=WINDOW, summarizer=summarize), talk(20)
+    view.fit(log[:4])
+    with ThreadPoolExecutor(9) as pool:
+        first = pool.submit(view.fit, log)
+        assert fitting.wait(timeout=60)
+        with pytest.raises(nca.ViewInUse, match=r"^This view is fitting another request\. Use one"):
+            view.fit(log)
+        found = [pool.submit(view.recall, expand=str(number % 4 + 1)) for number in range(8)]
+        assert all("0" in one.result(timeout=60) for one in found)
+        go_on.set()
+        assert first.result(timeout=60).compacted
+    assert not view.fit(log).compacted
+
+
+TALKS = st.lists(st.lists(st.sampled_from(["Hi", "Hello", "zebra"]), max_size=5), min_size=2, max_size=2)
+
+
+@settings(max_examples=50)
+@given(TALKS, st.lists(st.integers(0, 1), max_size=12))
+def test_whatever_is_fitted_in_which_order_a_view_has_one_conversation(
+    talks: list[list[str]], order: list[int]
+) -> None:
+    view, at, own = nca.ContextView(context_window=WINDOW), [0, 0], list[str]()
+    for who in order:
+        at[who] = min(at[who] + 1, len(talks[who]))
+        handed = talks[who][: at[who]]
+        if not handed:
+            continue
+        try:
+            view.fit([{"role": "user", "content": text} for text in handed])
+        except nca.ViewInUse:
+            assert handed[: len(own)] != own
+        else:
+            assert handed[: len(own)] == own
+            own = handed
+        recalled = view.recall(expand=f"1-{max(1, len(own))}")
+        assert all(text in recalled for text in own)
 
 
 def test_the_shape_of_the_responses_api_and_of_anthropic_come_back() -> None:

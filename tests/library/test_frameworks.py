@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import pytest
 import nca
 from nca.testing.provider import Provider
 from nca.testing.script import Answer
-from tests.library.framework_talks import RULE, TURNS, WINDOW
+from tests.library.framework_talks import ASK, RULE, TELL, TURNS, WINDOW
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -32,27 +33,56 @@ def script(request: dict[str, Any]) -> Answer:
     return Answer(tool_calls=(("read_log", {"number": number}),), call=f"log_{number}")
 
 
-@pytest.mark.parametrize("framework", ["langchain", "openai_agents", "pydantic_ai"])
+FRAMEWORKS = ["langchain", "openai_agents", "pydantic_ai"]
+
+
+def talk(framework: str, url: str, *users: str) -> list[dict[str, Any]]:
+    ran = subprocess.run(
+        [sys.executable, "-m", "tests.library.framework_talks", framework, url, *users],
+        cwd=ROOT,
+        env={**os.environ, "LANGSMITH_TRACING": "false"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    return [json.loads(line) for line in ran.stdout.splitlines() if line.startswith("{")]
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_a_long_conversation_in_a_framework(framework: str) -> None:
     """Every request fits (the provider refuses others) and is valid, the rule stays, and the framework keeps it all."""
     with Provider(script, window_tokens=WINDOW) as provider:
-        ran = subprocess.run(
-            [sys.executable, "-m", "tests.library.framework_talks", framework, provider.url],
-            cwd=ROOT,
-            env={**os.environ, "LANGSMITH_TRACING": "false"},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    assert ran.returncode == 0, ran.stderr
+        (found,) = talk(framework, provider.url)
     assert provider.overflows == []
     requests = [request["messages"] for request in provider.requests]
     assert len(requests) == 2 * (TURNS + 1)
     assert all(RULE in json.dumps(messages) for messages in requests)
     assert max(map(nca.estimate_messages_tokens, requests)) > 4_000, "nothing had to be compacted"
-    found = json.loads(ran.stdout.splitlines()[-1])
     assert found["kept"] == 4 * (TURNS + 1)
     assert "log 0" in found["recalled"]
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_two_users_at_once_read_their_own_words_only(framework: str) -> None:
+    """Both ask, so both requests have been fitted, before either gets the answer that calls the tool."""
+    both_asked = threading.Barrier(2)
+
+    def answer(request: dict[str, Any]) -> Answer:
+        last = request["messages"][-1]
+        if last["role"] == "tool":
+            return Answer(text="That was it.")
+        both_asked.wait(timeout=60)
+        return (
+            Answer(tool_calls=(("recall", {"expand": "1"}),)) if ASK in str(last["content"]) else Answer(text="Noted.")
+        )
+
+    with Provider(answer, window_tokens=WINDOW) as provider:
+        one, other = (found["recalled"] for found in talk(framework, provider.url, "walrus", "ostrich"))
+    assert f"{TELL} walrus." in one
+    assert "ostrich" not in one
+    assert f"{TELL} ostrich." in other
+    assert "walrus" not in other
 
 
 def test_the_page_shows_the_examples_as_they_are() -> None:
@@ -63,4 +93,4 @@ def test_the_page_shows_the_examples_as_they_are() -> None:
     for file in files:
         code = file.read_text(encoding="utf-8")
         assert code in blocks, f"{file.name} is not in docs/embed.md as it is"
-        assert len(code.splitlines()) < 60
+        assert len(code.splitlines()) < 70

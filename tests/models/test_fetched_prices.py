@@ -41,13 +41,15 @@ class PriceServer(LoopbackProvider):
 
     def __init__(self, body: bytes, status: int = 200) -> None:
         super().__init__(_Handler)
-        self.body, self.status = body, status
+        self.body, self.status, self.location = body, status, ""
 
 
 class _Handler(LoopbackHandler):
     def on_get(self) -> None:
         provider = self.server.provider
         self.send_response(provider.status)
+        if provider.location:
+            self.send_header("Location", provider.location)
         self.send_header("Content-Length", str(len(provider.body)))
         self.end_headers()
         self.wfile.write(provider.body)
@@ -106,6 +108,19 @@ def test_what_is_not_the_map_changes_nothing(
     assert "\n" not in str(failed.value)
     assert path_of(env).read_bytes() == before
     assert [one.name for one in path_of(env).parent.iterdir()] == [path_of(env).name]
+
+
+def test_a_redirect_to_another_server_is_not_followed(tmp_path: Path, server: PriceServer) -> None:
+    """The address of a mirror may hold a token."""
+    with PriceServer(json.dumps(table()).encode(), 302) as pointing:
+        pointing.location = f"{server.url}/prices.json"
+        with pytest.raises(
+            RefreshFailed, match=rf"redirect to {server.url}, which nca does not follow.* Set {VARIABLE}"
+        ):
+            refresh(env_of(tmp_path, pointing))
+        pointing.location = "/elsewhere.json"
+        with pytest.raises(RefreshFailed, match="redirect"):
+            refresh(env_of(tmp_path, pointing))
 
 
 def test_a_map_that_is_too_large_is_not_read_to_its_end(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ EVERY_KIND = [
     Message(
         "assistant", None, tool_calls=(ToolCall("2", "f", "{}", {"extra_content": {"google": "Zm9v"}}, "gemini/x"),)
     ),
-    Message("tool", "no", tool_call_id="1", name="f", is_error=True, is_synthetic=True),
+    Message("tool", "no", tool_call_id="1", name="f", is_error=True, source="nca"),
     Message("assistant", "", is_interrupted=True),
 ]
 
@@ -208,7 +208,7 @@ def test_a_message_that_cannot_be_read_is_named(path: Path, store: Store, sessio
 
 
 def test_the_title_is_what_the_person_said_first(session: Session) -> None:
-    session.log.append([Message("system", "rules"), Message("user", "made by nca", is_synthetic=True)])
+    session.log.append([Message("system", "rules"), Message("user", "made by nca", source="nca")])
     assert session.info.title == ""
     session.log.append(said("  fix\n\tthe   bug  " + "x" * 500))
     assert session.info.title.startswith("fix the bug xxx")

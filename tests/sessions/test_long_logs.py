@@ -33,8 +33,8 @@ def test_a_part_of_the_log(store: Store) -> None:
 def test_what_the_person_said_is_counted_up_to_a_message(store: Store) -> None:
     session = store.create(directory="/", model="m")
     assert (session.log.head, session.log.said(0)) == (0, (0, 0))
-    reminded = Message("user", (TextPart("And?"), TextPart("Remember.", is_synthetic=True)))
-    record = Message("user", "A record.", is_synthetic=True)
+    reminded = Message("user", (TextPart("And?"), TextPart("Remember.", source="nca")))
+    record = Message("user", "A record.", source="nca")
     quoting = user('He wrote {"is_synthetic":true} there.')
     session.log.append([user(), assistant(), record, reminded, assistant(), quoting])
     assert [session.log.said(last) for last in range(1, 7)] == [(1, 1), (1, 1), (1, 1), (2, 4), (2, 4), (3, 6)]

@@ -169,7 +169,7 @@ class StoreMachine(RuleBasedStateMachine):
                 tool_call_id=call.id,
                 name="f",
                 is_error=True,
-                is_synthetic=True,
+                source="nca",
             )
             for call in (step[0].tool_calls if step else ())
             if call.id not in answered

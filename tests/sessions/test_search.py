@@ -105,7 +105,7 @@ def test_compaction_hides_nothing_from_search(filled: Session) -> None:
 def test_recall_does_not_find_itself(session: Session) -> None:
     call = Message("assistant", None, (ToolCall("1", "recall", '{"query": "walrus"}'),))
     found = Message("tool", "walrus, walrus", tool_call_id="1", name="recall")
-    made = Message("tool", "walrus: outcome unknown", tool_call_id="1", is_synthetic=True)
+    made = Message("tool", "walrus: outcome unknown", tool_call_id="1", source="nca")
     session.log.append([call, found, made])
     assert session.search("walrus") == []
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from nca.agent.conversation import Conversation
+from nca.config.claude_permissions import HeldRule
 from nca.config.layers import defaults
 from nca.models.catalog import ModelFacts
 from nca.sessions.store import Store
@@ -21,6 +22,7 @@ from nca.terminal.panels.locked_session import KeyChoice
 from nca.terminal.reader import Reader
 from nca.terminal.render.plain import PlainDraw
 from nca.testing.scripted import ScriptedModel
+from nca.words import Words
 
 
 class ScriptedReader(Reader):
@@ -33,7 +35,7 @@ class ScriptedReader(Reader):
         self.questions: list[str] = []
         self._answers, self._picks = list(answers), list(picks)
 
-    async def read(self, conversation: Conversation, default: str = "") -> str:
+    async def read(self, conversation: Conversation, default: Words = ()) -> Words:
         raise EOFError
 
     def interrupt(self) -> bool:
@@ -98,9 +100,10 @@ def a_stage(
     *,
     window_tokens: int = 10_000,
     models: Sequence[str] = (),
+    held: tuple[HeldRule, ...] = (),
     **settings: Any,
 ) -> Iterator[Stage]:
-    loaded = defaults()
+    loaded = replace(defaults(), held=held)
     for name, value in settings.items():
         loaded = loaded.with_value(name.replace("__", "."), value, "the test")
     facts = ModelFacts(

@@ -11,7 +11,7 @@ import pytest
 
 from nca.sessions.session import Session
 from nca.sessions.store import Store
-from tests.terminal.tty import Tty, chat
+from tests.terminal.tty import ROOT, Tty, chat
 
 CTRL_C, CTRL_D, ESCAPE = "\x03", "\x04", "\x1b"
 FILLER = "The parser reads the file and fails. " * 30
@@ -29,7 +29,8 @@ def test_a_chat_from_banner_to_exit(start: Callable[..., Tty]) -> None:
     )
     tty.line("what is there?")
     whole = tty.sees("exit.py")
-    told = "Instructions: AGENTS.md.\n"  # this repository's, in which the tests run
+    size = (ROOT / "AGENTS.md").stat().st_size
+    told = f"Instructions: AGENTS.md ({size:,} bytes).\n"  # this repository's, in which the tests run
     assert whole.removeprefix(told).startswith("scripted/model, because the test says so.\n/model NAME switches.\n")
     assert "• list" in whole
     tty.sees(" • help.py\n • exit.py")

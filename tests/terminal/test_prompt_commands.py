@@ -10,6 +10,7 @@ from prompt_toolkit.document import Document
 from nca.agent.conversation import Conversation
 from nca.terminal.input.completion import PromptCompleter
 from nca.terminal.input.file_finder import FileFinder
+from nca.words import Words, words
 from tests.terminal.stage import ScriptedReader, a_stage
 
 
@@ -20,10 +21,10 @@ class Typist(ScriptedReader):
         super().__init__()
         self.lines = list(lines)
 
-    async def read(self, conversation: Conversation, default: str = "") -> str:
+    async def read(self, conversation: Conversation, default: Words = ()) -> Words:
         if not self.lines:
             raise EOFError
-        return self.lines.pop(0)
+        return words(self.lines.pop(0))
 
 
 async def test_a_custom_command_is_sent_with_its_words(tmp_path: Path) -> None:

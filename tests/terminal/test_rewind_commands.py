@@ -13,6 +13,7 @@ import pytest
 from nca.errors import ProviderError, UsageError
 from nca.messages import Message, ToolCall
 from nca.terminal.panels.rewind_picker import RewindPicker
+from nca.words import text_of
 from tests.terminal.stage import ScriptedReader, Stage, a_stage
 
 
@@ -49,7 +50,7 @@ async def test_turns_are_taken_back_and_forth_with_their_files(stage: Stage, tmp
     said = await stage.command("/undo")
     assert "Took back “Second” and its answer. Files: 1 deleted. /redo goes forward again." in said
     assert files(tmp_path) == {"a": "one\n", "b": "two\n"}
-    assert stage.app._next_text == "Second"
+    assert text_of(stage.app._next_words) == "Second"
     assert "Took back “First” and its answer. Files: 2 deleted" in await stage.command("/undo")
     assert files(tmp_path) == {}
     with pytest.raises(UsageError, match="nothing to take back"):
@@ -76,7 +77,7 @@ async def test_what_got_no_answer_goes_with_the_turn_before_and_all_that_goes_is
             "Took back “Second” and its answer, “Third” (no answer), 1 compaction since. Files: 1 deleted. /redo"
             in said
         )
-        assert (files(tmp_path), stage.app._next_text) == ({}, "Second")
+        assert (files(tmp_path), text_of(stage.app._next_words)) == ({}, "Second")
         await stage.command("/redo")
         assert stage.conversation.context.effective_history()[: len(shown)] == shown
         assert files(tmp_path) == {"a": "one\n"}
@@ -92,7 +93,7 @@ async def test_the_files_alone_go_back_and_the_model_is_told(stage: Stage, tmp_p
     shown = stage.conversation.context.effective_history()
     said = await stage.command("/rewind 1 files")
     assert "The files are what they were before “First”. Files: 3 deleted" in said
-    assert (files(tmp_path), stage.app._next_text) == ({}, "")
+    assert (files(tmp_path), text_of(stage.app._next_words)) == ({}, "")
     assert stage.conversation.context.effective_history() == shown
     await stage.conversation.send("Third")
     assert "took these files back to what they were earlier: a.txt (deleted)" in str(shown_last(stage))
@@ -238,3 +239,19 @@ async def test_a_rewind_that_is_stopped_is_whole(stage: Stage, tmp_path: Path) -
         going.cancel()
     assert len((await going).deleted) == 2
     assert (files(tmp_path), list(stage.conversation.context.backwards())) == ({}, [])
+
+
+async def test_a_file_that_comes_back_without_its_setuid_bit_is_named(tmp_path: Path) -> None:
+    tool = tmp_path / "tool.txt"
+    tool.write_text("old\n")
+    tool.chmod(0o4755)
+    replies = [
+        Message("assistant", None, (ToolCall("r1", "read_file", json.dumps({"path": "tool.txt"})),)),
+        *writes(1, tool="new\n"),
+    ]
+    with a_stage(tmp_path, replies, agent__permission="accept-edits") as stage:
+        await stage.conversation.send("First")
+        assert tool.read_text() == "new\n"
+        said = await stage.command("/undo")
+    assert "Without setuid, which nca never sets: tool.txt." in said
+    assert (tool.read_text(), tool.stat().st_mode & 0o7777) == ("old\n", 0o755)

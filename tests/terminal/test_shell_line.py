@@ -15,6 +15,7 @@ from nca.errors import UsageError
 from nca.terminal.input.line_kind import is_shell_line, line_kind
 from nca.terminal.shell_line import LAST_LINES, SHOWN_CHARS, ShellLine
 from nca.wire import content_text
+from nca.words import words
 from tests.terminal.stage import a_stage
 from tests.terminal.tty import ROOT, Tty
 
@@ -25,8 +26,8 @@ def test_which_lines_are_commands() -> None:
     assert [line for line in ("!ls", "!!ls", "! ls", "!", "![x](y)", " !ls", "ls!") if is_shell_line(line)] == [
         *("!ls", "!!ls", "! ls", "!"),
     ]
-    assert line_kind("!ls") == "shell"
-    assert line_kind("![x](y)") == "message"
+    assert line_kind(words("!ls")) == "shell"
+    assert line_kind(words("![x](y)")) == "message"
 
 
 async def test_what_it_said_goes_with_the_next_message(tmp_path: Path) -> None:
@@ -131,6 +132,11 @@ def test_what_comes_down_a_pipe_is_not_run(tmp_path: Path) -> None:
         cwd=ROOT,
     )
     assert not (tmp_path / "pwned").exists()
-    assert ended.stderr.count("nothing was run and nothing was sent") == 2
+    assert (
+        ended.stderr.count(
+            "!COMMAND starts a program: type it at a terminal, or use a flag of nca loop. Nothing was done."
+        )
+        == 2
+    )
     assert "An answer." in ended.stdout
     assert ended.returncode == UsageError.exit_code

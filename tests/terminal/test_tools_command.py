@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from nca.config.tables import PermissionRule
 from nca.errors import UsageError
 from nca.messages import Message, ToolCall, Usage
 from nca.models.client import Reply
@@ -107,3 +108,12 @@ async def test_cost_by_model_and_purpose(tmp_path: Path) -> None:
         total = stage.conversation.session.usage.totals()
         spent = stage.conversation.spending.by_purpose()
         assert sum(one.usage.prompt_tokens for one in spent) == total.prompt_tokens
+
+
+async def test_permissions_say_that_a_rule_for_an_mcp_tool_covers_all_arguments(tmp_path: Path) -> None:
+    subject = f"db@{'0' * 12}-{'1' * 12}"
+    rules = [PermissionRule("mcp__db__query", subject), PermissionRule("shell", "make")]
+    with a_stage(tmp_path, permissions__allow=rules) as stage:
+        said = " ".join((await stage.command("/permissions")).split())
+    assert "with all arguments" in said
+    assert said.count("all arguments") == 1

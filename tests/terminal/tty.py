@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
 import pexpect
 import pyte
 
-from nca.terminal.input.type_ahead import QUIET_SECONDS
+from nca.terminal.input.key_questions import PAUSE_SECONDS, QUIET_SECONDS
 
 ROOT = Path(__file__).parents[2]
 WAIT_SECONDS = 30.0
 """Only a test that fails waits this long."""
+_MARGIN_SECONDS = 0.2
+"""The program may read one key late, but not the next one: then the pause between them was shorter for it."""
 
 
 class Tty:
@@ -35,6 +38,7 @@ class Tty:
             **(environment or {}),
         }
         self.raw = b""
+        self._asked_key_at = -math.inf
         self.screen = pyte.HistoryScreen(columns, rows, history=5_000)
         self._stream = pyte.ByteStream(self.screen)
         self.process = self._spawn(command, rows, columns, env)
@@ -54,10 +58,16 @@ class Tty:
         self.send(text + "\r")
 
     def answer(self, *keys: str) -> None:
-        """Answer a question that is on the screen, one key after the other."""
+        """Answer a question that is on the screen, one key after the other, with the pause that each of them needs."""
         for key in keys:
-            time.sleep(QUIET_SECONDS + 0.1)
-            self.send(key)
+            since_key = time.monotonic() - self._asked_key_at
+            time.sleep(max(QUIET_SECONDS, PAUSE_SECONDS - since_key) + _MARGIN_SECONDS)
+            self.key(key)
+
+    def key(self, keys: str) -> None:
+        """Press a key, or several at once, while a question is on the screen."""
+        self._asked_key_at = time.monotonic()
+        self.send(keys)
 
     def resize(self, columns: int, rows: int) -> None:
         self.process.setwinsize(rows, columns)
@@ -71,6 +81,10 @@ class Tty:
                 raise AssertionError(f"{text!r} is not on the screen:\n{whole}")
         return whole
 
+    def sees_no(self, text: str) -> None:
+        """Wait until `text` is nowhere on the screen."""
+        self.until(lambda: not any(text in line for line in self.shown()))
+
     def text(self) -> str:
         """Scrollback and screen, trailing blanks cut."""
         above = ["".join(line[column].data for column in sorted(line)) for line in self.screen.history.top]
@@ -80,9 +94,20 @@ class Tty:
         """The screen's lines now."""
         return [line.rstrip() for line in self.screen.display]
 
+    def until(self, holds: Callable[[], bool]) -> None:
+        """Wait until it holds of what is on the screen."""
+        deadline = time.monotonic() + WAIT_SECONDS
+        while not holds():
+            if time.monotonic() > deadline or not self._read():
+                raise AssertionError(f"it does not hold of the screen:\n{self.text()}")
+
     def settle(self) -> None:
-        """Read until the program has been silent for a moment."""
-        while self._read(0.3):
+        """Read until the program has been silent for a moment and waits for something.
+
+        On a busy machine silence alone says nothing: the program may not have had its turn yet.
+        """
+        deadline = time.monotonic() + WAIT_SECONDS
+        while self._read(0.3) or (_has_work(self.process.pid) and time.monotonic() < deadline):
             pass
 
     def ends(self) -> int:
@@ -113,6 +138,15 @@ class Tty:
         self.raw += data
         self._stream.feed(data)
         return True
+
+
+def _has_work(pid: int) -> bool:
+    """Whether a thread of a process runs or wants to run. False where the system does not tell, or it has ended."""
+    with suppress(OSError):
+        # The state stands behind the program's name, which may have spaces and brackets in it.
+        stats = [(task / "stat").read_text() for task in Path(f"/proc/{pid}/task").iterdir()]
+        return any(stat.rpartition(")")[2].split()[0] in ("R", "D") for stat in stats)
+    return False
 
 
 def chat(*replies: Any, columns: int = 100, rows: int = 30, env: dict[str, str] | None = None, **script: Any) -> Tty:

@@ -19,6 +19,7 @@ from nca.tools.mcp.tool import (
     McpTool,
     Offer,
     bounded_schema,
+    rule_in_words,
     tool_name,
 )
 from nca.tools.tool import ToolOutcome
@@ -45,6 +46,17 @@ def test_names_are_what_providers_take_and_stay_apart() -> None:
     assert len(tool_name("a" * 32, "b" * 100)) == 64
     assert tool_name("s", "a.b") != tool_name("s", "a_b")
     assert tool_name("s", "x" * 80 + "1") != tool_name("s", "x" * 80 + "2")
+
+
+@given(st.text(min_size=1, max_size=40), st.dictionaries(st.text(max_size=8), JSON, max_size=3))
+def test_a_rule_for_a_tool_says_that_it_covers_all_arguments(server: str, arguments: dict[str, Any]) -> None:
+    tool = McpTool(McpServer(name=server, command="program"), Offer("t", "", {}, is_read_only=False), run)
+    subject = tool.approval(arguments).subject
+    assert tool.approval({}).subject == subject
+    assert rule_in_words(tool.name, subject) == f"with all arguments ({subject})"
+    for other in ("", "make", "a@b", "/work/a.py"):
+        assert rule_in_words(tool.name, other) == other
+    assert rule_in_words("shell", subject) == subject
 
 
 @given(st.text(max_size=100))

@@ -165,13 +165,15 @@ async def test_settings_are_never_written_even_where_there_are_none_yet(base: Pa
 
 
 ACTING = {
-    "git and other": ".git/hooks/pre-commit .GIT/config src/.husky/x .hg/x .jj/x .pre-commit-config.yaml lefthook.yml",
-    "an editor": ".vscode/tasks.json .idea/x .zed/x .vs/x .fleet/x a.code-workspace .nvim.lua .exrc .dir-locals.el",
+    "git and other": ".git/hooks/pre-commit .GIT/config src/.husky/x .hg/x .jj/x .pre-commit-config.yaml lefthook.yml"
+    " .gitattributes src/.gitattributes .gitmodules",
+    "an editor": ".vscode/tasks.json .idea/x .zed/x .vs/x .fleet/x a.code-workspace .nvim.lua .exrc .dir-locals.el"
+    " .run/x.run.xml .theia/tasks.json a.sublime-project src/B.Sublime-Project",
     "an agent": ".claude/x .cursor/mcp.json .gemini/x .codex/x .roo/mcp.json .kiro/x .mcp.json .agents/x",
-    "a shell": ".envrc .bashrc src/.profile .zshrc .mise.toml",
+    "a shell": ".envrc .direnv/x .bashrc src/.profile .zshrc .mise.toml",
     "programs that you start": ".ssh/authorized_keys .gitconfig .config/fish/config.fish .local/bin/ls .netrc",
-    "a debugger": ".gdbinit .lldbinit",
-    "package managers": ".npmrc src/.yarnrc.yml .pnpmfile.cjs .cargo/config.toml .CARGO/Config.toml .bazelrc",
+    "a debugger": ".gdbinit .lldbinit .pdbrc src/.pdbrc",
+    "package managers": ".npmrc src/.yarnrc.yml .pnpmfile.cjs .cargo/config.toml .CARGO/Config.toml package.yaml",
     "Python": "sitecustomize.py tests/conftest.py a.pth",
     "a server": ".github/workflows/ci.yml .gitlab-ci.yml Jenkinsfile",
     "make": "Makefile src/makefile GNUmakefile",

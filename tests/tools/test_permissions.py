@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from nca.config.tables import PermissionRule
-from nca.tools.permissions import decide, matching, refusal
+from nca.tools.permissions import decide, matching, reading_rule, refusal
 
 
 @pytest.mark.parametrize(
@@ -69,3 +69,84 @@ def test_a_rule_speaks_of_its_tool_and_its_directory() -> None:
     assert not speaks(PermissionRule("shel", "make"))
     assert not speaks(PermissionRule("shell", "make", "/work/sub"))
     assert not speaks(PermissionRule("shell", "make", "/"))
+
+
+@pytest.mark.parametrize(
+    ("paths", "about", "speaks"),
+    [
+        (".env", "/work/.env", True),
+        (".env", "/work/sub/.env", True),
+        (".env", "/other/.env", False),
+        (".env", "/work/.environment", False),
+        ("*.pem", "/work/a/b.pem", True),
+        ("secrets/**", "/work/secrets/a/b", True),
+        ("secrets/**", "/work/secrets-more/a", False),
+        ("secrets/", "/work/secrets/a", True),
+        ("src/*.py", "/work/src/a.py", True),
+        ("src/*.py", "/work/src/a/b.py", False),
+        ("**/x", "/work/a/b/x", True),
+        ("/etc/**", "/etc/a", True),
+        ("/etc", "/etc/a", True),
+        ("../other/*", "/other/a", True),
+        ("~", str(Path("~/a").expanduser()), True),
+        ("~/.ssh/", str(Path("~/.ssh/id").expanduser()), True),
+        ("a/../b/c", "/work/b/c", True),
+        (".env", ".env", False),
+    ],
+)
+def test_paths_are_patterns_of_gitignore(paths: str, about: str, speaks: bool) -> None:
+    found = matching([PermissionRule("tool", paths=paths)], "tool", {about}, Path("/work"))
+    assert (found is not None) is speaks
+
+
+def test_paths_hold_for_a_file_by_all_its_names(tmp_path: Path) -> None:
+    root = Path(tmp_path.resolve())
+    (root / "real").mkdir()
+    (root / "real" / "file").write_text("x")
+    (root / "link").symlink_to("real")
+    (root / "one").symlink_to("real/file")
+    (root / "[a]*").mkdir()
+    for paths in ("link/**", "link/file", "one", "real/f*"):
+        rules = [PermissionRule("*", paths=f"./{paths}" if "/" not in paths else paths)]
+        assert reading_rule(rules, root / "real" / "file", root) is not None, paths
+    rules = [PermissionRule("*", paths="inner/x")]
+    assert reading_rule(rules, root / "[a]*" / "inner" / "x", root / "[a]*") is not None
+    assert reading_rule(rules, root / "a" / "inner" / "x", root / "[a]*") is None
+
+
+@pytest.mark.parametrize(
+    ("pattern", "command", "speaks"),
+    [
+        ("rm *", "rm", True),
+        ("rm *", "rm -rf x", True),
+        ("rm *", "sudo rm x", True),
+        ("rm *", "rmdir x", False),
+        ("rm*", "rmdir x", True),
+        ("make", "make", True),
+        ("make", "make x", False),
+        ("git  *  main", "git push origin main", True),
+        ("a?c", "abc", False),
+        ("[ab]", "a", False),
+    ],
+)
+def test_a_pattern_is_for_the_words_of_a_command(pattern: str, command: str, speaks: bool) -> None:
+    rules = [PermissionRule("shell", pattern=pattern)]
+    assert (matching(rules, "shell", set(), Path("/work"), [command]) is not None) is speaks
+
+
+def test_in_a_command_that_only_reads_no_other_word_is_a_program() -> None:
+    rules = [PermissionRule("shell", pattern="rm *")]
+    for command, speaks in (("grep rm x", False), ("rm x", True)):
+        found = matching(rules, "shell", set(), Path("/work"), [command], only_reads=True)
+        assert (found is not None) is speaks
+
+
+def test_a_pattern_full_of_wildcards_takes_no_time() -> None:
+    rules = [PermissionRule("shell", pattern="*a" * 60 + "b")]
+    assert matching(rules, "shell", set(), Path("/work"), ["a" * 4_000]) is None
+
+
+def test_a_tool_s_name_may_hold_a_star() -> None:
+    rules = [PermissionRule("mcp__a__*")]
+    assert matching(rules, "mcp__a__b", set(), Path("/work")) is not None
+    assert matching(rules, "mcp__ab__b", set(), Path("/work")) is None

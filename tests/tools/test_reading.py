@@ -22,7 +22,9 @@ from nca.tools.shell.read_only_git import only_harmless_keys
 from tests.tools.git_setups import CONFIGS, FILES, LINKS
 from tests.tools.shell_strings import HARMLESS, SLY
 
-ENVIRONMENT = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
+NOW = "1200000000"
+"""For git, which tells how long ago a commit was: two runs say the same whenever they are made."""
+ENVIRONMENT = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "GIT_TEST_DATE_NOW": NOW}
 CONFIG = """
 [core]
 \trepositoryformatversion = 0
@@ -39,8 +41,10 @@ CONFIG = """
 
 
 def git(root: Path, *arguments: str) -> None:
-    who = ("-c", "user.name=me", "-c", "user.email=me@example.com", "-c", "init.defaultBranch=main")
-    # Long ago, so that two runs of a command that tells how long say the same.
+    settings = ["user.name=me", "user.email=me@example.com", "init.defaultBranch=main"]
+    # Newer git goes on in the background after a commit, and would change the repository while a test compares it.
+    settings += ["gc.auto=0", "maintenance.auto=false"]
+    who = [word for setting in settings for word in ("-c", setting)]
     at = "2005-04-07T22:13:13 +0200"
     environment = ENVIRONMENT | {"GIT_AUTHOR_DATE": at, "GIT_COMMITTER_DATE": at}
     subprocess.run(("git", *who, *arguments), cwd=root, env=environment, check=True, capture_output=True)

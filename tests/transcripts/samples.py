@@ -35,9 +35,9 @@ def messages(text: str = HOSTILE) -> list[Message]:
         Message("assistant", None, (ToolCall("c1", text, text),), reasoning=text),
         Message("tool", text * 100, tool_call_id="c1", name=text, is_error=True),
         Message("assistant", text, is_interrupted=True),
-        Message("user", (TextPart(text), TextPart("reminder", is_synthetic=True), MediaPart("image", {"type": text}))),
+        Message("user", (TextPart(text), TextPart("reminder", source="nca"), MediaPart("image", {"type": text}))),
         Message("assistant", "", extra={"role": "assistant", "odd": [text, {"x": 1.5}]}),
-        Message("user", "plain", is_synthetic=True),
+        Message("user", "plain", source="nca"),
         Message("tool", None, tool_call_id="nobody asked"),
         Message("user", "the end"),
     ]

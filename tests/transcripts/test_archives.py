@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import threading
 import zipfile
+from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from itertools import cycle, repeat
 from pathlib import Path
 
 import apsw
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from nca.config.tool_settings import RewindSettings
 from nca.errors import InvalidMessages, SessionLocked, SessionNotFound, StoreDamaged, StoreError
@@ -20,6 +25,7 @@ from nca.file_history.history import FileHistory
 from nca.messages import AttachmentPart, Message, TextPart, Usage
 from nca.sessions import Session, Store
 from nca.sessions.transfer import SessionCopy
+from nca.transcripts.archive_limits import MOST_OUTPUTS, SESSION, Limits, check_outputs, checked
 from nca.transcripts.archives import Moved, archive, archive_expired, archived, restore
 from tests.sessions.samples import MANUAL, RICH_VIEW, calling, hiding, result, said
 
@@ -36,7 +42,7 @@ def talk(store: Store) -> str:
         parts = (
             TextPart("see"),
             AttachmentPart("a.py", "text\x1b", 9, is_cut=True),
-            TextPart("note", is_synthetic=True),
+            TextPart("note", source="nca"),
         )
         session.log.append([*said("first \ud800 ä", "yes"), Message("user", parts), calling("1")])
         session.log.append([result("1", f"some\n[The whole output is in {spilled(store, session)}]")])
@@ -277,3 +283,169 @@ def test_an_output_of_another_session_is_not_replaced(store: Store) -> None:
         file.writestr(f"outputs/{kept.parent.name}/5.txt", "evil")
     restore(store, str(path))
     assert kept.read_text() == "all of it"
+
+
+def forged(path: Path, content: bytes) -> Path:
+    """An archive like that at `path`, whose session.json has this content."""
+    other = path.with_name("forged.zip")
+    with zipfile.ZipFile(path) as source, zipfile.ZipFile(other, "w", zipfile.ZIP_DEFLATED) as target:
+        for member in source.infolist():
+            target.writestr(member, content if member.filename == "session.json" else source.read(member))
+    return other
+
+
+def refused(store: Store, path: Path) -> str:
+    """The line of the error; nothing was restored or written."""
+    before = files(store)
+    with pytest.raises(InvalidMessages) as raised:
+        restore(store, str(path))
+    assert "\n" not in str(raised.value)
+    assert (files(store), store.list()) == (before, [])
+    return str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"[" + b"{}," * 16_000_000, "session.json: holds more than 30,000,000 values, the limit"),
+        (b"[" * 1_000_000, "session.json: is nested deeper than 100 levels, the limit"),
+        (b"{" + b'"a":[' * 101 + b"]" * 101 + b"}", "session.json: is nested deeper than 100 levels, the limit"),
+    ],
+    ids=["values", "depth", "depth-just"],
+)
+def test_a_bomb_is_refused_before_memory_is_full(store: Store, content: bytes, said: str) -> None:
+    bomb = forged(archive(store, talk(store))[0], content)
+    del content
+    assert bomb.stat().st_size < 2 << 20
+    assert said in refused(store, bomb)
+
+
+def test_a_session_that_unpacks_to_terabytes_is_refused_at_the_limit() -> None:
+    pieces = checked(repeat(b" " * (8 << 20)), SESSION, "x: session.json")
+    with pytest.raises(InvalidMessages, match=r"^x: session\.json: unpacks to more than 512 MiB, the limit"):
+        deque(pieces, maxlen=0)
+
+
+def test_a_value_that_nests_within_the_limit_is_restored_and_can_be_read(store: Store) -> None:
+    """What the store takes it must be able to give back, from anywhere in the program."""
+    path = archive(store, plain(store, 1)[0])[0]
+    whole = msgspec.json.decode(zipfile.ZipFile(path).read("session.json"))
+    deep: list[object] = []
+    for _ in range(95):
+        deep = [deep]
+    whole["messages"][1]["provider_data"] = deep
+    info = restore(store, str(forged(path, msgspec.json.encode(whole))))
+    assert store.copy_of(info.id).entries[1].message.extra == {"provider_data": deep}
+
+
+def test_outputs_that_fill_the_disk_are_refused(store: Store) -> None:
+    path = archive(store, talk(store))[0]
+    with zipfile.ZipFile(path, "a") as file:
+        file.writestr(f"outputs/{path.stem}/9.txt", "small")
+        # The list of an archive may say anything.
+        file.getinfo(f"outputs/{path.stem}/9.txt").file_size = 9 << 30
+    assert "its outputs unpack to more than 8 GiB, the limit" in refused(store, path)
+
+
+def test_too_many_outputs_are_refused() -> None:
+    members = [zipfile.ZipInfo("outputs/x/1.txt")] * (MOST_OUTPUTS + 1)
+    check_outputs(members[1:], "x")
+    with pytest.raises(InvalidMessages, match="holds 200,001 outputs; valid: at most 200,000"):
+        check_outputs(members, "x")
+
+
+def test_a_list_of_members_that_fills_memory_is_not_read(store: Store) -> None:
+    """zipfile reads the list in one piece, of the size that the archive's end states."""
+    path = archive(store, talk(store))[0]
+    data = path.read_bytes()
+    end = data.rindex(b"PK\x05\x06")
+    size = (65 << 20).to_bytes(4, "little")
+    path.write_bytes(b"\0" * (65 << 20) + data[: end + 12] + size + data[end + 16 :])
+    assert "its list of files is larger than 64 MiB" in refused(store, path)
+
+
+def test_a_link_in_an_archive_is_refused(store: Store) -> None:
+    path = archive(store, talk(store))[0]
+    member = zipfile.ZipInfo(f"outputs/{path.stem}/9.txt")
+    member.external_attr = 0o120777 << 16
+    with zipfile.ZipFile(path, "a") as file:
+        file.writestr(member, "/etc/passwd")
+    assert "9.txt' is a link or no file" in refused(store, path)
+
+
+def test_outputs_are_written_through_no_link(store: Store, tmp_path: Path) -> None:
+    path = archive(store, talk(store))[0]
+    assert store.path is not None
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (store.path.parent / "outputs").mkdir(exist_ok=True)
+    (store.path.parent / "outputs" / path.stem).symlink_to(outside)
+    with pytest.raises(StoreError):
+        restore(store, str(path))
+    assert (list(outside.iterdir()), store.list()) == ([], [])
+    (store.path.parent / "outputs" / path.stem).unlink()
+    (store.path.parent / "outputs" / path.stem).mkdir()
+    (outside / "5.txt").write_text("mine")
+    (store.path.parent / "outputs" / path.stem / "5.txt").symlink_to(outside / "5.txt")
+    restore(store, str(path))
+    assert (outside / "5.txt").read_text() == "mine"
+    assert files(store)[f"{path.stem}/5.txt"] == "all of it"
+
+
+def test_no_file_is_added_to_the_outputs_of_a_session_in_the_store(store: Store) -> None:
+    path = archive(store, talk(store))[0]
+    [other] = plain(store, 1)
+    with zipfile.ZipFile(path, "a") as file:
+        file.writestr(f"outputs/{other}/9.txt", "evil")
+    restore(store, str(path))
+    assert not [name for name in files(store) if name.startswith(other)]
+
+
+def test_a_session_that_could_not_be_restored_stays_in_the_store(store: Store) -> None:
+    deep: list[object] = []
+    for _ in range(120):
+        deep = [deep]
+    with store.create(directory="/work", model="m") as session:
+        session.log.append([*said("question"), Message("assistant", "yes", extra={"data": deep})])
+        name = session.info.id
+    with pytest.raises(InvalidMessages, match="is nested deeper than 100 levels"):
+        archive(store, name)
+    assert ([info.id for info in store.list()], archived(store)) == ([name], [])
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(st.sampled_from('\\"[]{},x\n\u20ac')),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(st.sampled_from('\\"[{x'), max_size=3), inner),
+    max_leaves=20,
+)
+
+
+def measured(value: object) -> tuple[int, int]:
+    """The values in a JSON value as the limits count them, and its depth."""
+    if not isinstance(value, list | dict):
+        return 0, 0
+    inner = [measured(one) for one in (value.values() if isinstance(value, dict) else value)]
+    values = 1 + max(0, len(inner) - 1) + sum(count for count, _ in inner)
+    return values, 1 + max((depth for _, depth in inner), default=0)
+
+
+@given(JSON, st.lists(st.integers(1, 9), min_size=1), st.booleans())
+def test_values_and_depth_are_counted_exactly_however_the_text_is_cut(
+    value: object, sizes: list[int], is_ascii: bool
+) -> None:
+    text = json.dumps(value, ensure_ascii=is_ascii).encode()
+    pieces, at = [], 0
+    for size in cycle(sizes):
+        pieces.append(text[at : at + size])
+        at += size
+        if at >= len(text):
+            break
+    values, depth = measured(value)
+    limits = Limits(len(text), values, depth)
+    assert list(checked(pieces, limits, "x")) == pieces
+    for low in (limits._replace(size_bytes=len(text) - 1), *([limits._replace(depth=depth - 1)] if depth else [])):
+        with pytest.raises(InvalidMessages):
+            list(checked(pieces, low, "x"))
+    if values:
+        with pytest.raises(InvalidMessages, match="values"):
+            list(checked(pieces, limits._replace(values=values - 1), "x"))

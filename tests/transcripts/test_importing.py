@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 
 from nca.context.history import History
@@ -13,7 +16,11 @@ from nca.errors import SessionLocked
 from nca.messages import Message
 from nca.sessions import Store
 from nca.sessions.session import SessionInfo
+from nca.transcripts.conversation_file import with_origin
+from nca.transcripts.formats.assemble import assemble
 from nca.transcripts.formats.claude_code import FORMAT
+from nca.transcripts.formats.cline import FORMAT as CLINE
+from nca.transcripts.formats.records import StoredSession
 from nca.transcripts.formats.source import Source
 from nca.transcripts.importing import Imported, import_stored
 from nca.transcripts.session_file import read_session, to_json
@@ -89,6 +96,37 @@ def test_a_branch_that_was_left_since_is_aside(store: Store, file: Path) -> None
     third = imported(store, file, *rows, user("u3", "a1", "right"), answer("a3", "u3", "good"), user("u4", "a1", "no"))
     assert third.info.id == first.info.id
     assert shown(store, third.info) == ["a", "b", "no"]
+
+
+def test_what_an_older_nca_imported_goes_on_though_it_knew_less_of_who_said_what(store: Store, tmp_path: Path) -> None:
+    path = tmp_path / "api_conversation_history.json"
+
+    def stored(*results: str) -> StoredSession:
+        task = '<task>\nfix\n</task>\n\n<file_content path="a.py">\nx = 1\n</file_content>'
+        rows: list[Any] = [{"role": "user", "content": [{"type": "text", "text": task}]}]
+        for text in results:
+            block = {"type": "text", "text": f"[read_file] Result:\n{text}"}
+            rows += [{"role": "assistant", "content": "so"}, {"role": "user", "content": [block]}]
+        path.write_text(json.dumps(rows))
+        [found] = CLINE.sessions(Source.of_file(path))
+        return found
+
+    place = stored("one")
+    copy = with_origin(assemble(CLINE.read(Source.of_file(path)), "x").copy, place, "")
+    # As it was read then: a text without sources, in the tags of Cline.
+    raw_texts = [
+        "\n\n".join(block["text"] for block in row["content"]) if isinstance(row["content"], list) else row["content"]
+        for row in json.loads(path.read_text())
+    ]
+    entries = [
+        msgspec.structs.replace(entry, message=Message(entry.message.role, text))
+        for entry, text in zip(copy.entries, raw_texts, strict=True)
+    ]
+    first = store.add(msgspec.structs.replace(copy, entries=entries))
+    second = import_stored(store, stored("one", "two"))
+    assert second.info.id == first.id
+    assert second.notes == ("2 messages were added since it was imported.",)
+    assert import_stored(store, stored("other", "two", "three")).info.id != first.id
 
 
 def test_after_one_has_gone_on_in_nca_it_becomes_another_session(store: Store, file: Path) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nca.messages import Entry, Message
+from nca.messages import Entry, Message, user_message
 from nca.sessions.transfer import new_copy
 from nca.transcripts.escaping import html_escaped
+from nca.transcripts.html_page import to_html
 from nca.transcripts.markdown import to_markdown
+from nca.words import words
 from tests.terminal.payloads import PAYLOADS, forbidden
 from tests.transcripts.samples import full
 
@@ -35,6 +37,15 @@ def test_all_of_it_is_there_in_order() -> None:
         "→ words\n\n```\nwords\n```",
     ):
         assert piece in text, piece
+
+
+def test_what_was_pasted_is_part_of_one_text() -> None:
+    said = (*words("Why? "), *words("a\nb", "pasted"), *words(" ok"))
+    copy = new_copy([Entry(1, user_message(said)), Entry(2, user_message(words("c", "pasted")))], directory="/")
+    assert "## 1 · user\n\nWhy? a\nb ok\n\n## 2 · user\n\nc\n" in to_markdown(copy)
+    page = to_html(copy)
+    assert "Why? a\nb ok" in page
+    assert "pasted" not in page
 
 
 def test_no_control_character_gets_into_it() -> None:

@@ -10,6 +10,7 @@ import typer
 
 from nca.cli.flags import SessionId
 from nca.cli.startup import open_session_store
+from nca.cli.typed_answer import agrees
 from nca.terminal.render.humanize import counted
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.sessions import title
@@ -65,7 +66,7 @@ def delete_session(
         if not (sys.stdin.isatty() and sys.stdout.isatty()):
             raise UsageError("Cannot ask for confirmation here.", advice="Use --yes to delete without asking.")
         count = counted(info.messages, "message")
-        if not typer.confirm(f"Permanently delete {info.id}, “{title(info, _TITLE_CHARS)}”, {count}?"):
+        if not agrees(f"Permanently delete {info.id}, “{title(info, _TITLE_CHARS)}”, {count}?"):
             typer.echo("Nothing was deleted.")
             return
     with open_session_store(read_only=False) as store:

@@ -1,8 +1,8 @@
 """Which files a shell command changes, where its text says so without doubt.
 
 Only plain commands are read: words and quotes, joined by `&&`, `;`, `|` and ends of lines, with redirections and
-here-documents, and Python scripts in these. What comes out of a subshell or another program is not known. A file that
-a loop or a condition may change is not named.
+here-documents. What another program does is not known, nor what a script in the command does: the command line alone
+tells of it. Nor is what comes out of a subshell. A file that a loop or a condition may change is not named.
 """
 
 from __future__ import annotations
@@ -13,15 +13,13 @@ from itertools import dropwhile, pairwise
 from posixpath import basename, join, normpath
 
 from nca.context.record.changes import MOVED_TO, Change, changes_by_patch, is_named, undone_by
-from nca.context.record.command_statements import ADDS, BEFORE_A_PROGRAM, HARMLESS, WRITES, Statement, statements_of
-from nca.context.record.python_changes import changes_by_python
+from nca.context.record.command_statements import ADDS, BEFORE_A_PROGRAM, HARMLESS, Statement, statements_of
 
 _MAY_CHANGE = re.compile(
     r"mv\s|cp\s|rm\s|tee\s|touch\s|patch\s|sed\s[^|;&]*?-\S*i\S*\s|perl\s[^|;&]*?-\S*i\S*\s|>(?!&|\s*/dev/|=)"
     r"|git\s[^|;&]*?(?:commit|mv|rm|checkout|restore|reset|stash|apply)\b"
 )
 """Without any of these a command changes nothing that is read here. Most commands end so."""
-_SCRIPT_MAY_CHANGE = re.compile(r"\b(?:open|write_\w+|rename|replace|unlink|remove|move|rmtree|copy\w*|touch)\(")
 _SCRATCH = re.compile(r"/dev/.*|(?:/private)?(?:/var)?/tmp/[^/]+")
 """Devices, and files that a command leaves directly in a folder for what is not kept."""
 _UNREADABLE = re.compile(r"case|select|function|\{|exit|return|break|continue|eval|pushd|popd|source|\.")
@@ -33,9 +31,6 @@ _DECLARING = ("export", "declare", "local", "readonly", "typeset")
 _NAMING = ("for", "read", "unset", "mapfile", "readarray", "getopts")
 """They give variables values that nobody knows."""
 _VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
-_PYTHON = re.compile(r"python[\d.]*")
-_PYTHON_VALUES = ("-X", "-W")
-"""Options of Python behind which a value stands."""
 _IN_PLACE = re.compile(r"-[a-zA-Z0]*i.*|--in-place.*")
 _QUOTED = re.compile(r"""(?s)'([^']*)'|"((?:[^"\\]|\\.)*)"|\\(.)""")
 _ESCAPED = re.compile(r"""\\(["\\$`])""")
@@ -43,9 +38,7 @@ _ESCAPED = re.compile(r"""\\(["\\$`])""")
 _COMPLAINT = re.compile(
     r"\n(?:/\S+/)?(?:mv|cp|rm|tee|touch|sed|perl|patch|cat|ls|find|grep|cd|mkdir|fatal|\(eval\)|(?:ba|z|da|k)?sh):"
     r"(?!.*command not found)(?: line \d+:|\d+:)? ?\S"
-    r"|\n  File \"(?:<stdin>|<string>|(?:/private)?(?:/var)?/tmp/[^/\"]+)\", line"
 )
-"""The last: a traceback of a Python script, as only one that is read here has it."""
 REPORTED = "reported by git"
 """Of a commit the result says which it is, or that there is none; of a quiet one `new` has the subject."""
 UNDONE = "uncommitted changes undone"
@@ -55,14 +48,10 @@ _SEARCH_CHARS = 80
 
 def changes_by_command(command: str) -> tuple[Change, ...]:
     """The files that a command line changes when it succeeds, each with the last thing that is done to it."""
-    if not _may_change(command):
+    if not _MAY_CHANGE.search(command):
         return ()
     found = _Found()
-    return found.changes() if all(map(found.read, statements_of(command, _may_change))) else ()
-
-
-def _may_change(text: str) -> bool:
-    return bool(_MAY_CHANGE.search(text) or ("python" in text and _SCRIPT_MAY_CHANGE.search(text)))
+    return found.changes() if all(map(found.read, statements_of(command, _MAY_CHANGE.search))) else ()
 
 
 def complains(result: str) -> bool:
@@ -81,8 +70,6 @@ class _Found:
         self._source: list[str] = []
         """The words at the beginning of a pipeline."""
         self._is_first, self._has_others = True, False
-        self._scripts: dict[str, str] = {}
-        """What the command itself writes to a file."""
         self._values: dict[str, str] = {}
         """Variables of the shell that stand for a plain text."""
 
@@ -109,10 +96,7 @@ class _Found:
         is_other = not own and not HARMLESS.fullmatch(program)
         text = " ".join(map(_plain, arguments)) if program in ("echo", "printf") else statement.body
         for operator, target in statement.outputs:
-            path = _plain(self._filled(target))
-            own.append(Change(path, "edited" if operator in ADDS else "written", text))
-            if program == "cat" and operator in WRITES and statement.body:
-                self._scripts[self._path(path)] = statement.body
+            own.append(Change(_plain(self._filled(target)), "edited" if operator in ADDS else "written", text))
         for change in own:
             self._forget(change)
             if statement.is_in_doubt and (change.verb != REPORTED or change.new):
@@ -127,28 +111,8 @@ class _Found:
         """What a program changes by itself."""
         if program == "xargs" or (program == "find" and "-exec" in arguments):
             return _by_search(self._source, arguments)
-        plain = list(map(_plain, arguments))
-        if _PYTHON.fullmatch(program):
-            # A traceback is looked for in the result, so it must not go anywhere else.
-            is_shown = not statement.is_piped and not statement.outputs
-            return changes_by_python(self._script(plain, statement.body)) if is_shown else ()
         by_program = _BY_PROGRAM.get(program)
-        return by_program(plain, statement.body) if by_program else ()
-
-    def _script(self, arguments: list[str], body: str) -> str:
-        """The Python script that is run: an argument, the here-document, or a scratch file that was written before."""
-        rest = iter(arguments)
-        for one in rest:
-            if one in _PYTHON_VALUES:
-                next(rest, "")
-            elif one == "-c":
-                return next(rest, "")
-            elif one == "-m":
-                return ""
-            elif one == "-" or not one.startswith("-"):
-                path = self._path(one)
-                return body if one == "-" else self._scripts.get(path, "") if _SCRATCH.fullmatch(path) else ""
-        return body
+        return by_program(list(map(_plain, arguments)), statement.body) if by_program else ()
 
     def _assign(self, words: Sequence[str], statement: Statement) -> None:
         """Remember what variables of the shell stand for, where that is a plain text."""

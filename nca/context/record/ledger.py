@@ -26,7 +26,7 @@ from nca.context.record.outcomes import (
     kinds_of_command,
     outcome_of,
 )
-from nca.context.record.statements import NOTHING_STATED, Names, Stated, said_in_refusal
+from nca.context.record.statements import NOTHING_STATED, Names, Stated
 from nca.messages import AttachmentPart, Entry, Message, ToolCall
 
 Ledger = dict[str, list[str]]
@@ -109,8 +109,9 @@ class Reading:
                 for part in message.attachments:
                     self._note_attachment(part, entry.seq)
             if message.role == "tool":
-                if has_words and (refused := said_in_refusal(message)) is not NOTHING_STATED:
-                    self._note_said(entry.seq, refused)
+                # The person may have said why they refused the call.
+                if has_words and type(content) is tuple and (found := known.stated(message)) is not NOTHING_STATED:
+                    self._note_said(entry.seq, found)
                 # What a result names can be had again; it counts once somebody speaks of it.
                 if (made := calls.pop(message.tool_call_id, None)) is not None:
                     self._note_call(*made, message)

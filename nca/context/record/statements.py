@@ -8,7 +8,9 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from nca.context.record.languages import marks, orders, says_nothing, sentences
+from nca.context.record.unusual import unusual_lines
 from nca.messages import Message
+from nca.words import Span, Words, text_of
 
 SCANNED_CHARS = 20_000
 MAX_RULE_CHARS = 400
@@ -79,14 +81,6 @@ MOST_NAMES = 200
 """Of one message; a listing of ten thousand hashes is no talk about any of them."""
 
 
-_REFUSAL = re.compile(
-    r"(?:\[not run: the person said no: |The user (?:doesn't want to|denied)[^\n]*?(?:the user said:|\n<feedback>)\s*)"
-    r"(?P<word>.{1,2000}?)(?:\]|\s*</feedback>)?\s*\Z",
-    re.DOTALL,
-)
-"""How a result begins of a call that the person refused with a word: nca's, Claude Code's, Cline's."""
-
-
 class Stated(NamedTuple):
     """What a message says, by kind.
 
@@ -112,14 +106,43 @@ def stated(message: Message) -> Stated:
     # A cheap test first: most messages have no address.
     urls = tuple(dict.fromkeys(url.rstrip(".,;:") for url in _URL.findall(text))) if "://" in text else ()
     if message.role == "user" and not message.is_synthetic and text.strip():
-        return _said(text, urls)
+        return _by_source(message.said, urls)
     if message.role == "assistant" and text.strip():
         answer = (found,) if (found := answer_of(message)) else ()
         decisions = _decisions(text)
         if decisions or answer or urls:
             return Stated(decisions=decisions, answer=answer, urls=urls)
         return NOTHING_STATED
+    if message.role == "tool" and type(message.content) is tuple:
+        return _by_source(tuple(part for part in message.said if part.source == "typed"), urls)
     return Stated(urls=urls) if urls else NOTHING_STATED
+
+
+def _by_source(said: Words, urls: tuple[str, ...]) -> Stated:
+    """What the person said. Of what they pasted or piped the ends and the unusual lines count, and no rule.
+
+    Where nobody knows the source, the shape of the text decides.
+    """
+    own = text_of(tuple(part for part in said if part.source in ("typed", "foreign")))
+    found = _said(own, urls) if own.strip() else Stated(urls=urls)
+    # A result beside the person's words is none of them; a server's prompt that they sent stands alone.
+    other = ("typed", "foreign", "model", "tool") if own.strip() else ("model",)
+    data = [_excerpt(part) for part in said if part.source not in other and part.text.strip()]
+    if not data:
+        return found
+    return found._replace(words=(" ".join((*found.words, *data)),))
+
+
+def _excerpt(part: Span) -> str:
+    """A text that the person did not write: how it begins and ends, and its unusual lines."""
+    text = part.text.strip()
+    if len(text) <= BULK_ENDS_CHARS:
+        return f"[{part.source}: {_without_blank_lines(text)}]"
+    lines = text.splitlines()
+    unusual = _shortened(unusual_lines(lines[1:-1]))
+    begin, end = text[: BULK_ENDS_CHARS // 2], text[-BULK_ENDS_CHARS // 2 :]
+    parts = (_without_blank_lines(one) for one in (begin, unusual, end) if one)
+    return f"[{part.source}, {len(lines):,} lines: {' … '.join(parts)}]"
 
 
 def answer_of(message: Message) -> str:
@@ -135,12 +158,6 @@ def longer_answers(message: Message) -> Iterator[str]:
         yield _beginning(message.text, chars)
         if len(message.text) <= chars:
             return
-
-
-def said_in_refusal(result: Message) -> Stated:
-    """What the person said for a no to a call."""
-    refused = _REFUSAL.match(result.text)
-    return _said(refused["word"], ()) if refused else NOTHING_STATED
 
 
 def is_bulk(text: str) -> bool:

@@ -18,7 +18,7 @@ def with_media_beside_results(messages: list[Message]) -> list[Message]:
     waiting: list[TextPart | MediaPart] = []
     for message in messages:
         if message.role != "tool" and waiting:
-            repaired.append(Message("user", tuple(waiting), is_synthetic=True))
+            repaired.append(Message("user", tuple(waiting), source="nca"))
             waiting = []
         if _has_media(message) and isinstance(message.content, tuple):
             media = [part for part in message.content if isinstance(part, MediaPart)]
@@ -27,7 +27,7 @@ def with_media_beside_results(messages: list[Message]) -> list[Message]:
         else:
             repaired.append(message)
     if waiting:
-        repaired.append(Message("user", tuple(waiting), is_synthetic=True))
+        repaired.append(Message("user", tuple(waiting), source="nca"))
     return repaired
 
 

@@ -49,8 +49,8 @@ def _with_call(result: Message) -> list[Message]:
     call = ToolCall(result.tool_call_id or "call", tool, "{}")
     text = CALL_UNAVAILABLE.format(tool=tool)
     answer = result if result.tool_call_id else msgspec.structs.replace(result, tool_call_id=call.id)
-    return [Message("assistant", text, (call,), is_synthetic=True), answer]
+    return [Message("assistant", text, (call,), source="nca"), answer]
 
 
 def _missing_result(call: ToolCall) -> Message:
-    return Message("tool", RESULT_UNAVAILABLE, tool_call_id=call.id, name=call.name, is_synthetic=True)
+    return Message("tool", RESULT_UNAVAILABLE, tool_call_id=call.id, name=call.name, source="nca")

@@ -17,7 +17,7 @@ def with_user_first(messages: list[Message]) -> list[Message]:
     start = next((i for i, message in enumerate(messages) if message.role != "system"), len(messages))
     if start < len(messages) and messages[start].role == "user":
         return messages
-    return [*messages[:start], Message("user", BEGINNING, is_synthetic=True), *messages[start:]]
+    return [*messages[:start], Message("user", BEGINNING, source="nca"), *messages[start:]]
 
 
 def with_one_assistant(messages: list[Message]) -> list[Message]:
@@ -43,6 +43,6 @@ def with_assistant_after_tool(messages: list[Message]) -> list[Message]:
     filled: list[Message] = []
     for message in messages:
         if message.role == "user" and filled and filled[-1].role == "tool":
-            filled.append(Message("assistant", INTERRUPTED, is_synthetic=True))
+            filled.append(Message("assistant", INTERRUPTED, source="nca"))
         filled.append(message)
     return filled

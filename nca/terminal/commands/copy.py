@@ -23,6 +23,9 @@ class CopyCommand(Command):
     usage = "/copy [N]\n/copy code [N]"
     about = "Copy the last answer as Markdown, the Nth latest one, or its last code block"
 
+    def needs_person(self, app: App, argument: str) -> str:
+        return "starts a program"
+
     async def run(self, app: App, argument: str) -> None:
         words = argument.lower().split()
         is_code = words[:1] == ["code"]

@@ -32,6 +32,12 @@ class ExportCommand(Command):
     usage = "/export [FILE] [--html|--md|--json] [--force]"
     about = "Write this session to a file, with keys removed"
 
+    def needs_person(self, app: App, argument: str) -> str:
+        _, name = _parsed(argument)
+        directory = app.conversation.directory.resolve()
+        is_inside = (directory / Path(name).expanduser()).resolve().is_relative_to(directory)
+        return "" if is_inside else "writes a file outside of the project"
+
     async def run(self, app: App, argument: str) -> None:
         flags, name = _parsed(argument)
         # On a thread: a long session takes a moment, and the screen lives meanwhile.

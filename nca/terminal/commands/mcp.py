@@ -30,6 +30,9 @@ class McpCommand(Command):
     usage = "/mcp\n/mcp NAME\n/mcp login NAME\n/mcp restart NAME"
     about = "MCP servers and their state; NAME shows what one offers"
 
+    def needs_person(self, app: App, argument: str) -> str:
+        return "starts a server" if argument.partition(" ")[0] in _ACTIONS else ""
+
     async def run(self, app: App, argument: str) -> None:
         servers = app.conversation.servers
         word, _, name = argument.partition(" ")

@@ -19,6 +19,9 @@ class MemoryCommand(Command):
     usage = "/memory\n/memory TEXT"
     about = "Notes for later sessions; /memory TEXT adds one"
 
+    def needs_person(self, app: App, argument: str) -> str:
+        return "adds a note that later sessions follow" if argument else ""
+
     async def run(self, app: App, argument: str) -> None:
         if argument.strip():
             kept = app.conversation.memory.note(argument)

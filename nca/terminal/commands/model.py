@@ -35,6 +35,9 @@ class ModelCommand(Command):
     )
     about = "Show the model, or choose another; /model NAME switches"
 
+    def needs_person(self, app: App, argument: str) -> str:
+        return "chooses who sees the conversation" if argument else ""
+
     async def run(self, app: App, argument: str) -> None:
         argument = argument or await self._chosen(app)
         if not argument:

@@ -7,13 +7,15 @@ from typing import NamedTuple
 
 from rich.text import Text
 
-from nca.config.permission_rules import ALLOW, DENY, RuleList
+from nca.config.claude_permissions import HeldRule
+from nca.config.permission_rules import ALLOW, ASK, DENY, RuleList
 from nca.config.schema import KEYS
 from nca.config.tables import PermissionRule
 from nca.errors import UsageError
 from nca.terminal.commands.command import App, Command, Suggestion, beginning_with
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.tables import new_table
+from nca.tools.mcp.tool import rule_in_words
 
 MODES = {
     "ask": "asks before it changes files or runs commands that may do more than read",
@@ -21,17 +23,29 @@ MODES = {
     "plan": "only reads",
     "auto": "does everything without asking",
 }
+MODES_BY_FREEDOM = ("plan", "ask", "accept-edits", "auto")
 _REMOVE = "remove"
 
 
 class _Listed(NamedTuple):
+    """A rule, and as it is written in another program's settings if it comes from there."""
+
     name: RuleList
     rule: PermissionRule
     origin: str
+    written: str = ""
 
     @property
     def verb(self) -> str:
-        return "deny" if self.name == DENY else "allow"
+        return self.name.rpartition(".")[2]
+
+    @property
+    def cells(self) -> tuple[str, str, str]:
+        if self.written:
+            return "", self.written, "here"
+        rule = self.rule
+        subject = rule_in_words(rule.tool, rule.subject) or rule.paths or rule.pattern or "any"
+        return rule.tool, subject, rule.directory or "everywhere"
 
 
 class PermissionsCommand(Command):
@@ -39,6 +53,11 @@ class PermissionsCommand(Command):
     aliases = ("permission", "allow")
     usage = "/permissions\n/permissions MODE\n/permissions remove NUMBER"
     about = "What tools may do: the mode and your rules; MODE changes the mode, remove removes a rule"
+
+    def needs_person(self, app: App, argument: str) -> str:
+        order = MODES_BY_FREEDOM
+        is_stricter = argument in order and order.index(argument) <= order.index(app.conversation.approvals.mode)
+        return "" if not argument or is_stricter else "loosens what tools may do"
 
     async def run(self, app: App, argument: str) -> None:
         word, _, rest = argument.partition(" ")
@@ -63,15 +82,22 @@ class PermissionsCommand(Command):
         if word.lower() != _REMOVE:
             return ()
         return beginning_with(
-            rest, ((str(number), f"{one.verb} {one.rule}") for number, one in enumerate(_listed(app), 1))
+            rest, ((str(number), f"{one.verb} {one.written or one.rule}") for number, one in enumerate(_listed(app), 1))
         )
 
 
 def _listed(app: App) -> list[_Listed]:
     """All rules, the strongest first, as they are numbered."""
     loaded, approvals = app.conversation.loaded, app.conversation.approvals
-    listed = [_Listed(name, rule, loaded.origin(name)) for name in (DENY, ALLOW) for rule in loaded.value(name)]
+    listed = [_Listed(name, rule, loaded.origin(name)) for name in (DENY, ASK, ALLOW) for rule in loaded.value(name)]
+    names: dict[str, RuleList] = {"deny": DENY, "ask": ASK}
+    listed += [_Listed(names[one.decision], PermissionRule("*"), one.file, _as_held(one)) for one in loaded.held]
+    listed.sort(key=lambda one: (DENY, ASK, ALLOW).index(one.name))
     return listed + [_Listed(ALLOW, rule, "this session") for rule in approvals.session_rules]
+
+
+def _as_held(rule: HeldRule) -> str:
+    return rule.written if rule.is_exact else f"{rule.written} (not clear, so nca asks)"
 
 
 def _show(app: App) -> None:
@@ -86,13 +112,11 @@ def _show(app: App) -> None:
     for title in ("", "tool", "subject", "directory", "from"):
         table.add_column(title, overflow="fold")
     for number, one in enumerate(rules, 1):
-        rule = one.rule
         style = "failure" if one.name == DENY else ""
-        cells = (rule.tool, rule.subject or "any", rule.directory or "everywhere")
         table.add_row(
             str(number),
             Text(one.verb, style),
-            *(Text(one_line(cell)) for cell in cells),
+            *(Text(one_line(cell)) for cell in one.cells),
             Text(one_line(one.origin), "quiet"),
         )
     app.output.show(table)
@@ -104,6 +128,8 @@ def _remove(app: App, wanted: str) -> None:
         valid = f"1 to {len(rules)}; /permissions shows them" if rules else "there is none"
         raise UsageError(f"{one_line(wanted, 40) or 'Nothing'} is not a rule number.", advice=f"Valid: {valid}.")
     gone = rules[int(wanted) - 1]
+    if gone.written:
+        raise UsageError(f"Rule {wanted} is in {one_line(gone.origin)}.", advice="Remove it there and start nca again.")
     app.conversation.approvals.saved_rules.remove(gone.name, gone.rule)
     if gone.name == ALLOW:
         session = app.conversation.approvals.session_rules

@@ -12,8 +12,9 @@ from rich.text import Text
 from nca.agent.rewinding import Point, What
 from nca.errors import UsageError
 from nca.terminal.commands.command import App, Command, Suggestion, beginning_with
+from nca.terminal.input.line_kind import line_of
 from nca.terminal.render.humanize import counted, local_time
-from nca.terminal.render.rewinds import diffs, excerpt, left_lines, path, paths, summary
+from nca.terminal.render.rewinds import diffs, excerpt, left_lines, path, paths, summary, unset_lines
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.tables import new_table
 
@@ -78,13 +79,13 @@ async def go_back(app: App, point: Point, what: str = "") -> None:
     said = "The files are what they were" if what == "files" else "Went back to"
     say_done(app, f"{said} {_where(point)}", outcome)
     if what != "files" and not point.rewind:
-        app.put_in_prompt(point.text)
+        app.put_in_prompt(line_of(point.said))
 
 
 def say_done(app: App, said: str, outcome: RewindOutcome, then: str = "/redo goes forward again.") -> None:
     done = summary(outcome)
     app.output.notice(f"{said}.{f' Files: {done}.' if done else ''} {then}")
-    for line in left_lines(outcome):
+    for line in (*left_lines(outcome), *unset_lines(outcome)):
         app.output.warn(line)
 
 

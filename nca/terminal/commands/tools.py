@@ -33,6 +33,9 @@ class ToolsCommand(Command):
     )
     about = "The model's tools: permission, tokens and calls; NAME shows one"
 
+    def needs_person(self, app: App, argument: str) -> str:
+        return "gives the model a tool" if argument.split()[:1] == ["on"] else ""
+
     async def run(self, app: App, argument: str) -> None:
         counts = counted(app)
         wanted = argument.strip()

@@ -6,6 +6,7 @@ from nca.agent.rewinding import Point
 from nca.errors import UsageError
 from nca.terminal.commands.command import App, Command
 from nca.terminal.commands.rewind import say_done
+from nca.terminal.input.line_kind import line_of
 from nca.terminal.panels.context import in_effect
 from nca.terminal.render.humanize import counted
 from nca.terminal.render.rewinds import excerpt
@@ -33,7 +34,7 @@ class UndoCommand(Command):
         if gone := compactions - len(in_effect(history())):
             taken.append(f"{counted(gone, 'compaction')} since")
         say_done(app, f"Took back {', '.join(taken)}", outcome)
-        app.put_in_prompt(turn[0].text)
+        app.put_in_prompt(line_of(turn[0].said))
 
 
 def _named(point: Point) -> str:

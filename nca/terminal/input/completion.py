@@ -14,6 +14,7 @@ from nca.terminal.input.file_finder import TAB_SECONDS, FileFinder
 from nca.terminal.input.file_mentions import mention_before
 from nca.terminal.input.line_kind import is_command
 from nca.terminal.input.mcp_completion import prompt_completions, resource_completions
+from nca.terminal.input.prompt_text import Offer, PromptText
 from nca.terminal.render.sanitize import one_line
 
 ABOUT_CHARS = 80
@@ -74,6 +75,29 @@ class PromptCompleter(Completer):
         last = argument.rpartition(" ")[2]
         for suggested, about in self._completions.suggestions(name, argument):
             yield Completion(suggested, -len(last), display=one_line(suggested), display_meta=one_line(about))
+
+
+class OfferingCompleter(Completer):
+    """The same completions as another, of which the prompt's text is told: what is taken of them counts as typed."""
+
+    def __init__(self, completer: Completer, prompt_text: PromptText) -> None:
+        self._completer = completer
+        self._text = prompt_text
+
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
+        for completion in self._completer.get_completions(document, complete_event):
+            yield self._offered(document, completion)
+
+    async def get_completions_async(
+        self, document: Document, complete_event: CompleteEvent
+    ) -> AsyncGenerator[Completion, None]:
+        async for completion in self._completer.get_completions_async(document, complete_event):
+            yield self._offered(document, completion)
+
+    def _offered(self, document: Document, completion: Completion) -> Completion:
+        end = document.cursor_position
+        self._text.offer(Offer(document.text, end + completion.start_position, end, completion.text))
+        return completion
 
 
 def _command_names(typed: str) -> Iterator[Completion]:

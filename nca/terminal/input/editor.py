@@ -17,6 +17,7 @@ from pathlib import Path
 from nca.errors import UsageError
 from nca.messages import clean_text
 from nca.terminal.render.sanitize import one_line
+from nca.words import Words, text_of
 
 VARIABLES = ("VISUAL", "EDITOR")
 _END_SECONDS = 1.0
@@ -45,6 +46,15 @@ async def edited(text: str, lent_terminal: AbstractContextManager[object], *, na
             return clean_text(path.read_bytes().decode("utf-8", "replace")).replace("\r\n", "\n")
         except OSError as error:
             raise UsageError(f"The editor left no file ({error.strerror}); nothing was changed.") from error
+
+
+async def edited_words(said: Words, lent_terminal: AbstractContextManager[object]) -> Words:
+    """The same for a text of which it is known who said what. Raises UsageError."""
+    # Imported here: the prompt needs it only behind an editor.
+    from nca.terminal.input.edited_text import retold
+
+    text = await edited(text_of(said), lent_terminal)
+    return await asyncio.to_thread(retold, said, text)
 
 
 def _command() -> Sequence[str]:

@@ -13,6 +13,8 @@ from prompt_toolkit.history import InMemoryHistory
 from nca.terminal.input.history import PrivateHistory
 from nca.terminal.input.pastes import FoldedPastes
 from nca.terminal.input.prompt import Prompt
+from nca.terminal.input.prompt_text import PromptText
+from nca.words import Words, text_of
 
 if TYPE_CHECKING:
     from nca.config.schema import TerminalSettings
@@ -25,11 +27,11 @@ class FirstPrompt:
     def __init__(
         self, settings: TerminalSettings, directory: Path, history_file: Path | None, interrupts: Interrupts
     ) -> None:
-        pastes = FoldedPastes()
-        history = PrivateHistory(history_file, pastes) if history_file else InMemoryHistory()
-        self.prompt = Prompt(settings, directory, history, pastes, interrupts)
+        pastes, text = FoldedPastes(), PromptText()
+        history = PrivateHistory(history_file, pastes, text) if history_file else InMemoryHistory()
+        self.prompt = Prompt(settings, directory, history, pastes, text, interrupts)
         self._terminal = ExitStack()
-        self._reading: asyncio.Task[str] | None = None
+        self._reading: asyncio.Task[Words] | None = None
         self._waiting: list[Callable[[], None]] = []
 
     async def begin(self) -> None:
@@ -70,7 +72,7 @@ class FirstPrompt:
     def has_begun(self) -> bool:
         return self._reading is not None
 
-    async def read(self, default: str = "", echo: Callable[[str], None] = lambda _: None) -> str:
+    async def read(self, default: Words = (), echo: Callable[[str], None] = lambda _: None) -> Words:
         """Read from the prompt on the screen, or from a new one. Raises as `Prompt.read` does.
 
         echo  shows a line that was sent before this was called
@@ -81,13 +83,13 @@ class FirstPrompt:
         if not (is_early := self.prompt.is_sent):
             self.prompt.erase_when_sent(False)
         try:
-            text = await reading
+            said = await reading
         finally:
             self.prompt.erase_when_sent(False)
-        if is_early and text.strip():
+        if is_early and (text := text_of(said)).strip():
             self._write()
             echo(text)
-        return text
+        return said
 
     @contextmanager
     def quiet_terminal(self) -> Iterator[None]:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 
 from prompt_toolkit.auto_suggest import AutoSuggest, Suggestion
@@ -14,17 +17,22 @@ from prompt_toolkit.history import FileHistory
 
 from nca.surrogates import clean_text
 from nca.terminal.input.pastes import FoldedPastes
+from nca.terminal.input.prompt_text import Offer, PromptText, is_typed_in
 from nca.terminal.render.sanitize import to_terminal
+from nca.words import Words, marked, merged, part_of, text_of, words
 
 SUGGESTED_ENTRIES = 2_000
 """How many of the newest entries are searched for a suggestion, at every key."""
+_PASTED = "# pasted"
+_RANGE = re.compile(r"(\d{1,9})-(\d{1,9})")
 
 
 class PrivateHistory(FileHistory):
     """prompt_toolkit's history file with mode 0600. If it cannot be written, the history ends with the program.
 
-    The file gets the text that was sent, with folded `pastes` unfolded. While the program runs, an entry comes back as
-    it was in the prompt.
+    The file gets the text that was sent, with folded `pastes` unfolded. Before each entry a line says which parts of it
+    were pasted: `# pasted 4-17 30-44`, places in its text. While the program runs, an entry comes back as it was in the
+    prompt.
     """
 
     MAX_KEPT_CHARS = 20_000
@@ -33,10 +41,11 @@ class PrivateHistory(FileHistory):
     READ_BYTES = 4 << 20
     """How much of the end of the file is read at the start: some ten thousand entries."""
 
-    def __init__(self, path: Path, pastes: FoldedPastes) -> None:
+    def __init__(self, path: Path, pastes: FoldedPastes, prompt_text: PromptText) -> None:
         super().__init__(os.fspath(path))
         self._path = path
         self._pastes = pastes
+        self._text = prompt_text
         with contextlib.suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
@@ -55,35 +64,73 @@ class PrivateHistory(FileHistory):
                 lines = file.read().decode("utf-8", "replace").split("\n")
         except OSError:
             return []
-        entries: list[list[str]] = [[]]
+        entries: list[_Entry] = [_Entry()]
         for line in lines[1:] if start else lines:
             if line.startswith("+"):
-                entries[-1].append(line[1:])
-            elif entries[-1]:
-                entries.append([])
+                entries[-1].lines.append(line[1:])
+                continue
+            if entries[-1].lines:
+                entries.append(_Entry())
+            if line.startswith(_PASTED):
+                entries[-1].pasted = line.removeprefix(_PASTED)
         # The first entry may be cut off.
-        return ["\n".join(entry) for entry in reversed(entries[1:] if start else entries) if entry]
+        said = [entry.said() for entry in reversed(entries[1:] if start else entries) if entry.lines]
+        for one in said:
+            self._text.known.add(one)
+        return [text_of(one) for one in said]
 
-    def keep(self, text: str) -> bool:
+    def keep(self, said: Words) -> bool:
         """Write what was never sent to the file, however long it is; False where that is not possible."""
         try:
-            super().store_string(clean_text(text))
+            self._store(said)
         except OSError:
             return False
         return True
 
     def store_string(self, string: str) -> None:
-        sent = self._pastes.unfold(string)
-        if len(sent) <= self.MAX_KEPT_CHARS:
+        said = self._pastes.unfold(self._text.said_of(string))
+        if sum(len(span.text) for span in said) <= self.MAX_KEPT_CHARS:
             with contextlib.suppress(OSError):
-                super().store_string(sent)
+                self._store(said)
+
+    def _store(self, said: Words) -> None:
+        said = merged(tuple(span._replace(text=clean_text(span.text)) for span in said))
+        places: list[str] = []
+        start = 0
+        for span in said:
+            if span.source != "typed":
+                places.append(f" {start}-{start + len(span.text)}")
+            start += len(span.text)
+        lines = "".join(f"+{line}\n" for line in text_of(said).split("\n"))
+        with self._path.open("a", encoding="utf-8") as file:
+            file.write(f"\n# {datetime.now()}\n{_PASTED}{''.join(places)}\n{lines}")
+
+
+@dataclass(slots=True)
+class _Entry:
+    """The lines of an entry, and which places of it were pasted; None where an older nca wrote it and did not say."""
+
+    lines: list[str] = field(default_factory=list)
+    pasted: str | None = None
+
+    def said(self) -> Words:
+        text = "\n".join(self.lines)
+        if self.pasted is None:
+            return words(text, "pasted" if len(self.lines) > 1 else "typed")
+        said = words(text)
+        for start, end in _RANGE.findall(self.pasted):
+            said = marked(said, int(start), int(end), "pasted")
+        return said
 
 
 class HistorySuggestion(AutoSuggest):
-    """Suggests the rest of the newest entry that begins with the typed line, dimmed, after the cursor."""
+    """Suggests the rest of the newest entry that begins with the typed line, dimmed, after the cursor.
 
-    def __init__(self, pastes: FoldedPastes) -> None:
-        self._pastes = pastes
+    Only what was typed is suggested.
+    """
+
+    def __init__(self, prompt_text: PromptText) -> None:
+        self._text = prompt_text
 
     def get_suggestion(self, buffer: Buffer, document: Document) -> Suggestion | None:
         text = document.text
@@ -92,6 +139,8 @@ class HistorySuggestion(AutoSuggest):
         for entry in buffer.history.get_strings()[: -SUGGESTED_ENTRIES - 1 : -1]:
             if entry.startswith(text):
                 rest = entry[len(text) :].partition("\n")[0]
-                if rest and not self._pastes.has_folded(rest) and to_terminal(rest) == rest:
+                said = part_of(self._text.said_of(entry), 0, len(text) + len(rest))
+                if rest and is_typed_in(said) and to_terminal(rest) == rest:
+                    self._text.offer(Offer(text, len(text), len(text), rest))
                     return Suggestion(rest)
         return None

@@ -10,16 +10,21 @@ from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.filters import (
     Condition,
     completion_is_selected,
+    emacs_insert_mode,
     emacs_mode,
     has_completions,
     has_selection,
     is_searching,
+    vi_insert_mode,
     vi_navigation_mode,
+    vi_replace_mode,
 )
+from prompt_toolkit.filters.app import vi_replace_single_mode
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
 from nca.terminal.input.line_kind import is_command
+from nca.words import Span, Words, text_of
 
 REWIND = "/rewind"
 """What Escape twice at an empty prompt stands for."""
@@ -36,7 +41,15 @@ class KeyActions(Protocol):
 
     def paste_image(self, buffer: Buffer) -> None: ...
 
+    @property
+    def has_pasted(self) -> bool:
+        """Whether something in the prompt was pasted."""
+
+    def attach_pasted(self, buffer: Buffer) -> None: ...
+
     def edit(self, buffer: Buffer) -> None: ...
+
+    def rewind(self, event: KeyPressEvent) -> None: ...
 
     def suspend(self) -> None: ...
 
@@ -95,7 +108,8 @@ def _add_enter_and_tab(bindings: KeyBindings, is_lone_escape: Condition) -> None
 def _add_actions(bindings: KeyBindings, actions: KeyActions) -> None:
     """Keys for paste, editor, undo, suspend and interrupt."""
 
-    @bindings.add(Keys.BracketedPaste)
+    # vi replays a macro as typed keys, which a paste is not.
+    @bindings.add(Keys.BracketedPaste, record_in_macro=emacs_mode)
     def paste(event: KeyPressEvent) -> None:
         actions.paste(event.current_buffer, event.data)
 
@@ -103,6 +117,13 @@ def _add_actions(bindings: KeyBindings, actions: KeyActions) -> None:
     def paste_image(event: KeyPressEvent) -> None:
         """An image; terminals paste text by a key of their own."""
         actions.paste_image(event.current_buffer)
+
+    # In vi an Escape that was pressed alone is a key of its own.
+    is_alt = emacs_mode | ~Condition(lambda: actions.is_lone_escape)
+
+    @bindings.add("escape", "a", filter=is_alt & Condition(lambda: actions.has_pasted) & ~is_searching)
+    def attach_pasted(event: KeyPressEvent) -> None:
+        actions.attach_pasted(event.current_buffer)
 
     @bindings.add("c-x", "c-e", filter=~is_searching)
     @bindings.add("v", filter=vi_navigation_mode & ~has_selection)
@@ -120,9 +141,7 @@ def _add_actions(bindings: KeyBindings, actions: KeyActions) -> None:
     @bindings.add("escape", "escape", filter=emacs_mode & is_empty & ~is_searching)
     @bindings.add("escape", filter=vi_navigation_mode & is_empty)
     def rewind(event: KeyPressEvent) -> None:
-        # It is no line for the history.
-        event.current_buffer.text = REWIND
-        event.app.exit(result=REWIND)
+        actions.rewind(event)
 
     @bindings.add("c-z")
     def stop(event: KeyPressEvent) -> None:
@@ -132,6 +151,20 @@ def _add_actions(bindings: KeyBindings, actions: KeyActions) -> None:
     @bindings.add(Keys.SIGINT)
     def interrupt(event: KeyPressEvent) -> None:
         actions.on_interrupt_key(event)
+
+
+_inserts = emacs_insert_mode | vi_insert_mode | vi_replace_mode | vi_replace_single_mode
+
+
+def typed_by_key(buffer: Buffer, said: Words) -> Span | None:
+    """What the key that is being handled has put before the cursor, if it is a character that was typed."""
+    app = get_app()
+    keys = app.key_processor.key_buffer
+    if app.current_buffer is not buffer or len(keys) != 1 or isinstance(keys[0].key, Keys) or not _inserts():
+        return None
+    character = keys[0].data
+    times = max(1, (len(buffer.text) - len(text_of(said))) // max(1, len(character)))
+    return Span(character * times, "typed")
 
 
 def _has_blank_after_command() -> bool:

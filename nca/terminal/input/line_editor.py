@@ -16,6 +16,7 @@ from prompt_toolkit.keys import Keys
 
 from nca.terminal.input.line_kind import line_kind
 from nca.terminal.input.pastes import is_long, paste_label
+from nca.words import Source, Span, Words, replaced, text_of
 
 _WORD_BEFORE = re.compile(r"\S*\s*\Z")
 _NEWLINE = re.compile(r"\r\n?")
@@ -26,62 +27,83 @@ class _Line:
     """A line being edited with emacs keys. `is_shown`: as the prompt shows it, with long pastes folded."""
 
     is_shown: bool
-    before: str = ""
-    after: str = ""
+    said: Words = ()
+    place: int = 0
 
     def press(self, key: KeyPress) -> bool:
         """Apply a key. False for one that is not known."""
-        line_start = self.before.rfind("\n") + 1
-        line_end = self.after.find("\n") if "\n" in self.after else len(self.after)
+        before, after = self.before, self.text[self.place :]
+        line_start = before.rfind("\n") + 1
+        line_end = self.place + (after.find("\n") if "\n" in after else len(after))
         match key.key:
             case Keys.ControlJ:
-                self.before += "\n"
+                self._put("\n", "typed")
             case Keys.BracketedPaste:
                 text = _NEWLINE.sub("\n", key.data)
-                self.before += paste_label(text) if self.is_shown and is_long(text) else text
+                self._put(paste_label(text) if self.is_shown and is_long(text) else text, "pasted")
             case Keys.ControlH:
-                self.before = self.before[:-1]
+                self._delete(max(self.place - 1, 0), self.place)
             case Keys.Delete:
-                self.after = self.after[1:]
+                self._delete(self.place, self.place + 1)
             case Keys.ControlW:
-                self.before = _WORD_BEFORE.sub("", self.before)
+                self._delete(len(_WORD_BEFORE.sub("", before)), self.place)
             case Keys.ControlU:
-                self.before = self.before[:line_start]
+                self._delete(line_start, self.place)
             case Keys.ControlK:
-                self.after = self.after[line_end:]
+                self._delete(self.place, line_end)
             case Keys.Left | Keys.ControlB:
-                self._move(len(self.before) - 1)
+                self.place = max(self.place - 1, 0)
             case Keys.Right | Keys.ControlF:
-                self._move(len(self.before) + 1)
+                self.place = min(self.place + 1, len(self.text))
             case Keys.Home | Keys.ControlA:
-                self._move(line_start)
+                self.place = line_start
             case Keys.End | Keys.ControlE:
-                self._move(len(self.before) + line_end)
+                self.place = line_end
             case str() as character if not isinstance(character, Keys):
-                self.before += character
+                self._put(character, "typed")
             case _:
                 return False
         return True
 
     def break_line(self) -> None:
         """Start a new line, in place of the backslash that asked for it."""
-        self.before = self.before.removesuffix("\\") + "\n"
+        self._delete(len(self.before.removesuffix("\\")), self.place)
+        self._put("\n", "typed")
+
+    @property
+    def before(self) -> str:
+        return self.text[: self.place]
 
     @property
     def text(self) -> str:
-        return self.before + self.after
+        return text_of(self.said)
 
-    def _move(self, position: int) -> None:
-        text = self.text
-        position = max(position, 0)
-        self.before, self.after = text[:position], text[position:]
+    def _put(self, text: str, source: Source) -> None:
+        self.said = replaced(self.said, self.place, self.place, (Span(text, source),))
+        self.place += len(text)
+
+    def _delete(self, start: int, end: int) -> None:
+        self.said = replaced(self.said, start, end, ())
+        self.place = start
 
 
 class SentLine(NamedTuple):
-    """A line that ended with Enter: its text, and its number of keys including Enter."""
+    """A line that ended with Enter: its words, and its number of keys including Enter."""
 
-    text: str
+    said: Words
     keys: int
+
+
+class OpenLine(NamedTuple):
+    """The line that is being typed: its words, and the numbers of its keys that only the prompt knows."""
+
+    said: Words
+    unknown: list[int]
+
+    @property
+    def is_empty(self) -> bool:
+        """The prompt would show nothing. What it makes of an unknown key, nobody knows here."""
+        return not self.said and not self.unknown
 
 
 class Typed(NamedTuple):
@@ -93,7 +115,18 @@ class Typed(NamedTuple):
 
 def first_line(keys: Sequence[KeyPress]) -> SentLine | None:
     """The first line that ends with Enter. None if there is none, or if it holds an unknown key."""
-    return _line_from(keys, 0, is_shown=False)[0]
+    line, rest = _line_from(keys, 0, is_shown=False)
+    return None if rest.unknown else line
+
+
+def open_line(keys: Sequence[KeyPress]) -> OpenLine:
+    """The line that no Enter has ended yet."""
+    start = 0
+    while True:
+        line, rest = _line_from(keys, start, is_shown=True)
+        if line is None:
+            return rest
+        start += line.keys
 
 
 def typed(keys: Sequence[KeyPress]) -> Typed:
@@ -103,20 +136,20 @@ def typed(keys: Sequence[KeyPress]) -> Typed:
     while True:
         line, rest = _line_from(keys, start, is_shown=True)
         if line is None:
-            return Typed(sent, rest)
-        sent.append(line.text)
+            return Typed(sent, text_of(rest.said))
+        sent.append(text_of(line.said))
         start += line.keys
 
 
-def unsent(keys: Sequence[KeyPress]) -> str:
-    """The whole text of keys that were not sent, with pastes in full and without unknown keys."""
+def unsent(keys: Sequence[KeyPress]) -> Words:
+    """All words of keys that were not sent, with pastes in full and without unknown keys."""
     line = _Line(is_shown=False)
     for key in keys:
         if key.key == Keys.ControlM:
             line.break_line()
         else:
             line.press(key)
-    return line.text
+    return line.said
 
 
 def separated(keys: Sequence[KeyPress]) -> list[list[KeyPress]]:
@@ -128,10 +161,10 @@ def separated(keys: Sequence[KeyPress]) -> list[list[KeyPress]]:
     is_open = False
     start = 0
     while True:
-        line, text = _line_from(keys, start, is_shown=True)
+        line, (said, _) = _line_from(keys, start, is_shown=True)
         end = start + line.keys if line else len(keys)
         part = list(keys[start : end - 1] if line else keys[start:])
-        is_message = line_kind(text) == "message"
+        is_message = line_kind(said) == "message"
         if part and is_open and is_message:
             parts[-1] += [KeyPress(Keys.ControlJ, "\n"), *part]
         elif part:
@@ -142,21 +175,22 @@ def separated(keys: Sequence[KeyPress]) -> list[list[KeyPress]]:
         start = end
 
 
-def _line_from(keys: Sequence[KeyPress], start: int, *, is_shown: bool) -> tuple[SentLine | None, str]:
-    """The line from `start` on that ends with Enter, or None; and the text so far."""
+def _line_from(keys: Sequence[KeyPress], start: int, *, is_shown: bool) -> tuple[SentLine | None, OpenLine]:
+    """The line from `start` on that ends with Enter, or None; and the same line up to there."""
     line = _Line(is_shown)
+    unknown: list[int] = []
     for number in range(start, len(keys)):
         key = keys[number]
         if key.key == Keys.ControlM:
-            if not _is_new_line(keys, number, line.before if not line.after else ""):
-                return SentLine(line.text, number - start + 1), line.text
+            if not _is_new_line(keys, number, line.before if line.place == len(line.text) else ""):
+                return SentLine(line.said, number - start + 1), OpenLine(line.said, unknown)
             line.break_line()
         elif key.key == Keys.Escape and number + 1 < len(keys) and keys[number + 1].key == Keys.ControlM:
             # Alt-Enter: the Enter that follows makes the new line.
             continue
-        elif not line.press(key) and not is_shown:
-            return None, line.text
-    return None, line.text
+        elif not line.press(key):
+            unknown.append(number)
+    return None, OpenLine(line.said, unknown)
 
 
 def _is_new_line(keys: Sequence[KeyPress], number: int, before: str) -> bool:

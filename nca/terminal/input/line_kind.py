@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from typing import Literal
 
+from nca.words import Words, part_of, source_at, text_of, words
+
 LineKind = Literal["message", "command", "shell", "leave"]
 
+COMMANDING = frozenset(("typed", "piped"))
+"""The sources of lines that may be commands. What a command from a pipe may do is up to the command."""
 LEAVING_WORDS = frozenset({"exit", "quit", ":q"})
 
 
-def line_kind(text: str) -> LineKind:
-    """`//text` is a message that begins with a slash, and `![` begins an image in Markdown."""
+def line_kind(said: Words) -> LineKind:
+    """What was said is a command only if the person typed how it begins, or a pipe gave it to the chat as a line.
+
+    `//text` is a message that begins with a slash, and `![` begins an image in Markdown.
+    """
+    text = text_of(said)
+    if source_at(said, len(text) - len(text.lstrip())) not in COMMANDING:
+        return "message"
     if text.strip().lower() in LEAVING_WORDS:
         return "leave"
     if is_command(text.rstrip()):
@@ -28,11 +38,13 @@ def is_shell_line(text: str) -> bool:
     return text.startswith("!") and not text.startswith("![")
 
 
-def message_of(line: str) -> str:
-    """The message that a line sends: `//text` is `/text`."""
-    return line[1:] if line.startswith("//") else line
+def message_of(line: Words) -> Words:
+    """The message that a line sends: `//text` is `/text`, where it could have been a command."""
+    is_escaped = text_of(line).startswith("//") and source_at(line, 0) in COMMANDING
+    return part_of(line, 1) if is_escaped else line
 
 
-def line_of(message: str) -> str:
+def line_of(message: Words) -> Words:
     """The line that sends a message, so that its first `/` does not make it a command."""
-    return f"/{message}" if message.startswith("/") else message
+    is_like_a_command = text_of(message).startswith("/") and source_at(message, 0) in COMMANDING
+    return (*words("/"), *message) if is_like_a_command else message

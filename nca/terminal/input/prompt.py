@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,26 +19,28 @@ from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.formatted_text.utils import fragment_list_width
 from prompt_toolkit.history import History
 from prompt_toolkit.key_binding import KeyPressEvent
-from prompt_toolkit.key_binding.vi_state import InputMode
-from prompt_toolkit.styles import DynamicStyle, Style
-from rich.cells import cell_len, set_cell_size
+from prompt_toolkit.styles import DynamicStyle
 
 from nca.errors import UsageError
-from nca.terminal.input.completion import may_complete
+from nca.surrogates import clean_text
+from nca.terminal.input.completion import OfferingCompleter, may_complete
 from nca.terminal.input.display import ShownText
 from nca.terminal.input.file_mentions import dropped_files, written
 from nca.terminal.input.history import HistorySuggestion, PrivateHistory
 from nca.terminal.input.keyboard import ESCAPE_SECONDS, Keyboard
-from nca.terminal.input.keys import prompt_keys
+from nca.terminal.input.keys import REWIND, prompt_keys, typed_by_key
 from nca.terminal.input.line_kind import is_command, is_shell_line, message_of
 from nca.terminal.input.pasted_images import PastedImages
+from nca.terminal.input.pasted_paths import PastedPaths
 from nca.terminal.input.pastes import FoldedPastes
+from nca.terminal.input.prompt_style import fitted, prompt_style, sign
+from nca.terminal.input.prompt_text import PromptText, is_typed_in
 from nca.terminal.input.terminal_output import terminal_output, write_above
 from nca.terminal.input.type_ahead import TypeAhead
 from nca.terminal.interrupts import AGAIN_SECONDS, Interrupts, Leave
 from nca.terminal.panels.toolbar import ToolbarStatus, toolbar
 from nca.terminal.render.sanitize import one_line
-from nca.terminal.render.theme import prompt_styles
+from nca.words import Source, Span, Words, part_of, text_of
 
 if TYPE_CHECKING:
     from nca.config.schema import TerminalSettings
@@ -51,36 +52,6 @@ _NOTE_COLUMNS = 40
 """A narrower window has no room for the note after what is typed ahead."""
 _MAX_TEXT_CHARS = 20_000
 """A longer text from an editor is folded, since it would slow the prompt down."""
-_VI_MODES = {
-    InputMode.NAVIGATION: "N",
-    InputMode.INSERT: "I",
-    InputMode.INSERT_MULTIPLE: "I",
-    InputMode.REPLACE: "R",
-    InputMode.REPLACE_SINGLE: "R",
-}
-_STYLES = {
-    "continuation": "dim",
-    "pasted": "underline",
-    "auto-suggestion": "dim",
-    "bottom-toolbar": "noreverse bg:default default",
-    "bottom-toolbar.text": "noreverse bg:default default dim",
-    "activity": "dim",
-    "completion-menu": "bg:default default",
-    "completion-menu.completion": "bg:default default",
-    "completion-menu.completion.current": "reverse",
-    "completion-menu.meta.completion": "bg:default default dim",
-    "completion-menu.meta.completion.current": "reverse",
-    "scrollbar.background": "bg:default",
-    "scrollbar.button": "reverse",
-}
-
-
-@cache
-def _style(theme: str) -> Style:
-    colours = prompt_styles(theme)
-    accent, notice = colours["accent"], colours["notice"]
-    coloured = {"prompt": f"{accent} bold", "gauge": f"nodim {accent}"}
-    return Style.from_dict(_STYLES | coloured | {"gauge.high": f"nodim {notice}", "hint": f"nodim {notice}"})
 
 
 class Prompt:
@@ -92,20 +63,27 @@ class Prompt:
         directory: Path,
         history: History,
         pastes: FoldedPastes,
+        text: PromptText,
         interrupts: Interrupts,
     ) -> None:
-        """`directory` is where `@path` begins."""
+        """`directory` is where `@path` begins. `text` is what stands in the prompt, and who said what of it."""
         self._settings = settings
         self._directory = directory
         self._history = history
         self._pastes = pastes
+        self._text = text
+        self._put: Span | None = None
+        """What is being put in by something else than a typed key."""
+        self._is_told = False
+        """The text is being changed to what `_text` is already."""
+        self._paths = PastedPaths(directory, pastes.unfold, self._draw_again)
         self._interrupts = interrupts
         self._status: ToolbarStatus | None = None
         self._images = PastedImages()
         self._screen: Screen | None = None
         self._hint = ""
         self._has_stood = False
-        self._left_over = ""
+        self._left_over: Words = ()
         """What stood in a prompt that a signal ended."""
         self._editing: asyncio.Task[None] | None = None
         self._keyboard = Keyboard()
@@ -118,13 +96,12 @@ class Prompt:
 
     def complete_with(self, completer: Completer) -> None:
         """Suggest what `completer` finds, also in a prompt that is on the screen already."""
-        self._session.completer = completer
+        self._session.completer = OfferingCompleter(completer, self._text)
 
     def show_status(self, status: ToolbarStatus) -> None:
         """Show a status below the prompt."""
         self._status = status
-        if self._session.app.is_running:
-            self._session.app.invalidate()
+        self._draw_again()
 
     def close(self) -> None:
         """Keep what was not sent, and remove the images that were pasted: what was sent holds them."""
@@ -133,34 +110,44 @@ class Prompt:
 
     def keep_unsent(self) -> tuple[list[str], bool]:
         """What was typed and never sent, and whether the history on disk has it now, from which Up brings it back."""
-        texts = [text for text in (self._left_over, *self.type_ahead.take_unsent()) if text.strip()]
-        self._left_over = ""
+        said = [one for one in (self._left_over, *self.type_ahead.take_unsent()) if text_of(one).strip()]
+        self._left_over = ()
         history = self._history
-        kept = [isinstance(history, PrivateHistory) and history.keep(text) for text in texts]
-        return texts, all(kept)
+        kept = [isinstance(history, PrivateHistory) and history.keep(one) for one in said]
+        return [text_of(one) for one in said], all(kept)
 
-    async def read(self, default: str = "") -> str:
-        """Return what was typed, with pastes unfolded. Raises EOFError for Ctrl-D, Leave(130) for Ctrl-C twice."""
+    async def read(self, default: Words = ()) -> Words:
+        """Return what was typed and pasted. Raises EOFError for Ctrl-D, Leave(130) for Ctrl-C twice."""
         self._hint = ""
         self._session.app.editing_mode = EditingMode.VI if self._settings.keys == "vi" else EditingMode.EMACS
         self._keyboard.forget_flush()
         self._has_stood = False
         self.type_ahead.offer(is_filled=bool(default))
+        self._text.become(self._pastes.refold(default))
+        self._paths.look(self._text.said)
         reading = asyncio.ensure_future(
             self._session.prompt_async(
-                default=self._pastes.refold(default), handle_sigint=False, pre_run=self._note_standing
+                default=text_of(self._text.said), handle_sigint=False, pre_run=self._note_standing
             )
         )
         try:
-            return self._pastes.unfold(await asyncio.shield(reading))
+            return self._taken(await asyncio.shield(reading))
         except asyncio.CancelledError:
             # First the editor: the prompt would wait for it.
             if self._editing is not None:
                 self._editing.cancel()
             reading.cancel()
             await asyncio.wait([reading])
-            self._left_over = self._pastes.unfold(self._session.default_buffer.text)
+            self._left_over = self._taken(self._session.default_buffer.text)
             raise
+
+    def _taken(self, text: str) -> Words:
+        """What leaves the prompt, with pastes unfolded."""
+        said = self._text.said_of(text)
+        self._text.known.add(said)
+        self._text.become(())
+        self._paths.begin()
+        return tuple(Span(clean_text(span.text), span.source) for span in self._pastes.unfold(said))
 
     def _note_standing(self) -> None:
         self._has_stood = True
@@ -233,16 +220,17 @@ class Prompt:
         if not text.strip():
             return ""
         width = self._session.app.output.get_size().columns
-        # While a question stands, Enter is an answer to it.
         queued = f" ({len(sent)} queued)" if len(sent) > 1 else " (queued)"
-        note = queued if sent else "" if self.type_ahead.is_asking else " (Enter queues it)"
-        return fitted(one_line(text), note if width >= _NOTE_COLUMNS else "", width - 3)
+        note = (queued if sent else " (Enter queues it)") if width >= _NOTE_COLUMNS else ""
+        return fitted(one_line(text), note, width - 3)
 
-    def take_messages(self) -> list[str]:
+    def take_messages(self) -> list[Words]:
         """Remove and return the messages typed ahead. They go into the history as if they had been read."""
         lines = self.type_ahead.take_messages()
         for line in lines:
-            self._history.append_string(self._pastes.fold(line))
+            shown = self._pastes.fold(line)
+            self._text.known.add(shown)
+            self._history.append_string(text_of(shown))
         return [message_of(line) for line in lines]
 
     def above(self, write: Callable[[], None]) -> None:
@@ -256,35 +244,34 @@ class Prompt:
             multiline=True,
             complete_while_typing=Condition(lambda: may_complete(get_app().current_buffer.document.text_before_cursor)),
             reserve_space_for_menu=_MENU_ROWS,
-            auto_suggest=HistorySuggestion(self._pastes),
+            auto_suggest=HistorySuggestion(self._text),
             input_processors=[ShownText(self._pastes, lambda: fragment_list_width(self._message()))],
             history=self._history,
             bottom_toolbar=self._toolbar,
             key_bindings=prompt_keys(self),
             search_ignore_case=True,
-            style=DynamicStyle(lambda: _style(self._settings.theme)),
+            style=DynamicStyle(lambda: prompt_style(self._settings.theme)),
             include_default_pygments_style=False,
             input=self._keyboard,
             output=terminal_output(),
         )
         # Set here: PromptSession would take it for a reason not to complete while a person types.
         session.default_buffer.enable_history_search = to_filter(True)
+        session.default_buffer.on_text_changed += self._note_change
         session.app.ttimeoutlen = ESCAPE_SECONDS
         return session
 
     def _message(self) -> StyleAndTextTuples:
         """The sign before the text, with the mode for vi keys."""
-        app = self._session.app
-        if app.editing_mode != EditingMode.VI:
-            return [("class:prompt", "› ")]
-        letter = "V" if app.current_buffer.selection_state else _VI_MODES.get(app.vi_state.input_mode, "?")
-        return [("class:continuation", f"[{letter}] "), ("class:prompt", "› ")]
+        return sign(self._session.app)
 
     def _toolbar(self) -> StyleAndTextTuples:
         if self._hint:
             return [("class:hint", f" {self._hint}")]
         width = self._session.app.output.get_size().columns
-        return list(toolbar(self._status, width)) if self._status is not None else []
+        line = self._paths.line(width - 2)
+        rows: StyleAndTextTuples = [("class:hint", f" {line}"), ("", "\n")] if line else []
+        return [*rows, *toolbar(self._status, width)] if self._status is not None else rows[:1]
 
     @property
     def is_lone_escape(self) -> bool:
@@ -301,10 +288,53 @@ class Prompt:
             and not is_shell_line(before)
             and (mentions := dropped_files(pasted, self._directory)) is not None
         ):
-            buffer.insert_text(mentions, fire_event=False)
+            # A paste of a path looks the same, so this attaches nothing yet.
+            self._insert(buffer, mentions, "pasted")
         else:
-            # No menu opens over a text that was pasted.
-            buffer.insert_text(self._pastes.fold(pasted), fire_event=False)
+            self._insert(buffer, text_of(self._pastes.fold_pasted(pasted)), "pasted")
+
+    def attach_pasted(self, buffer: Buffer) -> None:
+        """Attach the files that the pasted text names, or none of them again."""
+        said = self._paths.toggled(self._text.said)
+        if said is None:
+            self._show_hint("The pasted text names no file with @.", _HINT_SECONDS)
+            return
+        self._show(buffer, self._pastes.refold(said), buffer.cursor_position)
+
+    @property
+    def has_pasted(self) -> bool:
+        """Whether something in the prompt was pasted, or is attached because it was."""
+        return not is_typed_in(self._text.said) or bool(self._paths.line())
+
+    def rewind(self, event: KeyPressEvent) -> None:
+        # It is no line for the history.
+        self._insert(event.current_buffer, REWIND, "typed")
+        event.app.exit(result=REWIND)
+
+    def _insert(self, buffer: Buffer, text: str, source: Source) -> None:
+        """Insert a text of which the source is known. No menu opens over it."""
+        self._put = Span(text, source)
+        try:
+            buffer.insert_text(text, fire_event=False)
+        finally:
+            self._put = None
+
+    def _show(self, buffer: Buffer, said: Words, cursor: int | None = None) -> None:
+        """Put words in the place of the whole text, with the cursor at its end, or where it is to be."""
+        self._text.become(said)
+        self._is_told = True
+        try:
+            buffer.document = Document(text_of(self._text.said), cursor)
+        finally:
+            self._is_told = False
+        self._paths.look(self._text.said)
+
+    def _note_change(self, buffer: Buffer) -> None:
+        """Keep who said what of the text, which has changed."""
+        if self._is_told:
+            return
+        self._text.change(buffer.text, buffer.cursor_position, self._put or typed_by_key(buffer, self._text.said))
+        self._paths.look(self._text.said)
 
     def paste_image(self, buffer: Buffer) -> None:
         self._session.app.create_background_task(self._take_image(buffer))
@@ -317,7 +347,8 @@ class Prompt:
             )
             return
         blank = "" if buffer.document.text_before_cursor[-1:].isspace() or not buffer.text else " "
-        buffer.insert_text(f"{blank}@{written(str(path))} ", fire_event=False)
+        # Their own key, and a file that nca made.
+        self._insert(buffer, f"{blank}@{written(str(path))} ", "typed")
 
     def edit(self, buffer: Buffer) -> None:
         if self._editing is None or self._editing.done():
@@ -325,19 +356,19 @@ class Prompt:
 
     async def _edit_outside(self, buffer: Buffer) -> None:
         """Edit the text in the person's editor. The prompt's undo restores the text of before."""
-        from nca.terminal.input.editor import edited
+        from nca.terminal.input.editor import edited_words
 
         try:
             async with in_terminal():
-                text = await edited(self._pastes.unfold(buffer.text), self.lent_terminal())
+                said = await edited_words(self._pastes.unfold(self._text.said), self.lent_terminal())
         except UsageError as error:
             self._show_hint(one_line(f"{error} {error.advice}"), _HINT_SECONDS)
             return
-        text = self._pastes.refold(text.rstrip("\n"))
-        if len(text) > _MAX_TEXT_CHARS:
-            text = self._pastes.fold(text)
+        said = self._pastes.refold(part_of(said, 0, len(text_of(said).rstrip("\n"))))
+        if len(text_of(said)) > _MAX_TEXT_CHARS:
+            said = self._pastes.fold(said)
         buffer.save_to_undo_stack()
-        buffer.document = Document(text)
+        self._show(buffer, said)
 
     def on_interrupt_key(self, event: KeyPressEvent) -> None:
         buffer = event.app.current_buffer
@@ -345,6 +376,7 @@ class Prompt:
             # Emptied, not lost: Up brings it back.
             buffer.append_to_history()
             buffer.reset()
+            self._taken(text_of(self._text.said))
             return
         if self._interrupts.is_leaving():
             event.app.exit(exception=Leave(130))
@@ -363,13 +395,8 @@ class Prompt:
 
     def _set_hint(self, hint: str) -> None:
         self._hint = hint
+        self._draw_again()
+
+    def _draw_again(self) -> None:
         if self._session.app.is_running:
             self._session.app.invalidate()
-
-
-def fitted(text: str, note: str, cells: int) -> str:
-    """The end of a line that is being typed, and a note after it, in at most `cells` cells."""
-    room = max(cells - cell_len(note), 1)
-    if cell_len(text) <= room:
-        return text + note
-    return "…" + set_cell_size(text[::-1], room - 1)[::-1].lstrip() + note

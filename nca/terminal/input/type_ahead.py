@@ -5,32 +5,56 @@ from __future__ import annotations
 import asyncio
 import codecs
 import contextlib
+import math
 import os
 import select
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
 
 from prompt_toolkit.input.typeahead import get_typeahead, store_typeahead
 from prompt_toolkit.key_binding import KeyPress
 from prompt_toolkit.keys import Keys
 
+from nca.terminal.input.key_questions import PAUSE_SECONDS, KeyQuestion, meaning
 from nca.terminal.input.keyboard import ESCAPE_SECONDS, Keyboard, PasteTimeoutParser
-from nca.terminal.input.line_editor import Typed, first_line, separated, typed, unsent
+from nca.terminal.input.line_editor import Typed, first_line, open_line, separated, typed, unsent
 from nca.terminal.input.line_kind import line_kind
 from nca.terminal.input.terminal_modes import TerminalModes, mark_pastes, stop_process
 from nca.terminal.interrupts import Interrupts
+from nca.words import Words, text_of
 
-PAUSE_SECONDS = 1.0
-"""A question waits for a pause this long in typing; otherwise the next key would answer it."""
-QUIET_SECONDS = 0.4
-"""A key this soon after a question appeared was meant for something else: nobody reads and answers faster."""
 _INTERRUPTS = (Keys.ControlC, Keys.SIGINT)
 _READ_BYTES = 65_536
 _FROM_LINE_MODE = str.maketrans({"\n": "\r", "\0": "\x04"})
 """How a terminal in line mode stores Enter and Ctrl-D."""
 _SHOWN_KEYS = 2_000
 """The preview is made of this many of the newest keys, at every frame."""
+
+
+@dataclass(slots=True)
+class _Asked:
+    """A question that is on the screen.
+
+    asked_at      when it appeared, by the loop's clock
+    is_line_open  something was typed and not sent
+    is_refused    the last key did nothing
+    """
+
+    question: KeyQuestion[Any]
+    press: Callable[[KeyPress | None], None]
+    parser: PasteTimeoutParser
+    asked_at: float
+    is_line_open: bool
+    is_refused: bool = False
+
+    def feed(self, text: str) -> None:
+        """Pass on the keys that belong to the question."""
+        self.parser.feed(text)
+        self.parser.await_rest()
+        asyncio.get_running_loop().call_later(ESCAPE_SECONDS, self.parser.flush)
 
 
 class TypeAhead:
@@ -54,11 +78,8 @@ class TypeAhead:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._is_collecting = False
         self.is_lent = False
-        self._last_key = 0.0
-        self._question: PasteTimeoutParser | None = None
-        self._answer: Callable[[KeyPress | None], None] = lambda key: None
-        self._expected: Callable[[], str | None]
-        self._asked_at = 0.0
+        self._last_key = -math.inf
+        self._question: _Asked | None = None
 
     def typed(self) -> Typed:
         """The text typed so far."""
@@ -139,13 +160,13 @@ class TypeAhead:
         self._modes.be_quiet()
         mark_pastes(on=self._is_collecting)
 
-    def take_messages(self) -> list[str]:
+    def take_messages(self) -> list[Words]:
         """Remove and return the lines that ended with Enter, up to the first that is not a message."""
-        lines: list[str] = []
-        while (line := first_line(self._keys)) is not None and line_kind(line.text) == "message":
+        lines: list[Words] = []
+        while (line := first_line(self._keys)) is not None and line_kind(line.said) == "message":
             del self._keys[: line.keys]
-            if line.text.strip():
-                lines.append(line.text)
+            if text_of(line.said).strip():
+                lines.append(line.said)
         return lines
 
     async def pause(self) -> None:
@@ -158,29 +179,30 @@ class TypeAhead:
             await asyncio.sleep(PAUSE_SECONDS - waited)
 
     @property
-    def is_asking(self) -> bool:
-        """Keys answer a question now."""
-        return self._question is not None
+    def is_line_open(self) -> bool:
+        """While a question is asked: something was typed and not sent, so no key answers."""
+        return self._question is not None and self._question.is_line_open
+
+    @property
+    def is_refused(self) -> bool:
+        """While a question is asked: the last key did nothing."""
+        return self._question is not None and self._question.is_refused
 
     @contextmanager
-    def asking(self, answer: Callable[[KeyPress | None], None], expected: Callable[[], str | None]) -> Iterator[None]:
-        """While a question is on the screen, pass keys to `answer`; None at the end of the input.
+    def asking(self, question: KeyQuestion[Any], press: Callable[[KeyPress | None], None]) -> Iterator[None]:
+        """While a question is on the screen, pass the keys that answer it to `press`; None at the end of the input.
 
-        What was typed before, also what still lies in the terminal's queue, goes where it was meant to: to the prompt.
-        So does what does not look like an answer to the question.
-
-        expected  the keys that mean something now; None while every key does
+        Every other key goes to the prompt, and so does what was typed before, also what still lies in the terminal's
+        queue.
         """
         if not self._is_collecting:
-            answer(None)
+            press(None)
             yield
             return
         loop, descriptor = asyncio.get_running_loop(), self._keyboard.fileno()
         while select.select([descriptor], [], [], 0)[0] and self._read(descriptor):
             pass
-        self._question = PasteTimeoutParser(answer)
-        self._answer, self._expected = answer, expected
-        self._asked_at = loop.time()
+        self._question = _Asked(question, press, PasteTimeoutParser(press), loop.time(), self._has_open_line())
         try:
             yield
         finally:
@@ -205,12 +227,12 @@ class TypeAhead:
         if not is_filled and not self.is_waiting:
             store_typeahead(self._keyboard, self._held.pop(0))
 
-    def take_unsent(self) -> list[str]:
+    def take_unsent(self) -> list[Words]:
         """Remove and return all that was typed and never sent, in the order in which it was typed."""
         self.hold()
         parts = [*self._held, get_typeahead(self._keyboard)]
         self._held.clear()
-        return [text for text in map(unsent, parts) if text.strip()]
+        return [said for said in map(unsent, parts) if text_of(said).strip()]
 
     @property
     def is_waiting(self) -> bool:
@@ -230,25 +252,58 @@ class TypeAhead:
             # End of input: the next prompt meets it and ends the loop.
             loop.remove_reader(descriptor)
             if self._question is not None:
-                self._answer(None)
+                self._question.press(None)
             return False
-        text = self._decoder.decode(data)
-        question = self._question
-        if question is not None and (question.is_pasting or self._is_answer(text, loop.time())):
-            question.feed(text)
-            loop.call_later(ESCAPE_SECONDS, question.flush)
-        else:
-            if question is None or not self._is_expected(text):
-                self._last_key = loop.time()
-            if question is not None:
-                # Who types something else takes back a choice that only waits for Enter.
-                self._answer(KeyPress(Keys.Ignore))
+        text = self._take_escape() + self._decoder.decode(data)
+        now = loop.time()
+        since_key, self._last_key = now - self._last_key, now
+        if self._question is None:
             self._type(text)
+        else:
+            self._read_while_asked(text, self._question, since_key, now - self._question.asked_at)
         return True
+
+    def _read_while_asked(self, text: str, asked: _Asked, since_key: float, since_asked: float) -> None:
+        asked.is_refused = False
+        question = asked.question
+        if question.is_typed:
+            asked.feed(text)
+            return
+        match meaning(
+            text,
+            question.offered(),
+            is_line_empty=not asked.is_line_open,
+            since_key_seconds=since_key,
+            since_asked_seconds=since_asked,
+        ):
+            case "answer":
+                asked.feed(text)
+            case "nothing":
+                asked.is_refused = True
+            case "line" if text.strip("\x1b"):
+                # A choice that other keys follow is taken back. If they follow at once, it began what is typed.
+                first = question.take_back()
+                self._type(first + text if since_key < PAUSE_SECONDS else text)
+                is_open = self._has_open_line()
+                asked.is_refused = not (is_open or asked.is_line_open)
+                asked.is_line_open = is_open
+            case "line":
+                self._type(text)
+
+    def _has_open_line(self) -> bool:
+        """Whether something is typed that was not sent. Keys that only the prompt knows go with the last character.
+
+        Otherwise a line that shows nothing would keep a question from being answered.
+        """
+        line = open_line(self._keys)
+        if self._parser.is_pasting or line.said or self._question is None:
+            return self._parser.is_pasting or not line.is_empty
+        for number in reversed(line.unknown):
+            del self._keys[number]
+        return False
 
     def _type(self, text: str) -> None:
         """Keep what was typed, and stop the work if it ends with an Escape that begins no other key."""
-        text = self._take_escape() + text
         self._parser.feed(keys := text.rstrip("\x1b"))
         if self._parser.is_pasting:
             self._parser.feed(text[len(keys) :])
@@ -266,24 +321,13 @@ class TypeAhead:
 
     def _on_escape(self) -> None:
         escape = self._take_escape()
-        if self._edits_with_escape() and self.typed().open:
+        if self._question is not None:
+            self._question.press(KeyPress(Keys.Escape, escape))
+        elif self._edits_with_escape() and self.typed().open:
             self._parser.feed(escape)
             self._parser.flush()
         else:
             self._interrupts.stop_once()
-
-    def _is_answer(self, text: str, now: float) -> bool:
-        """Whether the person who typed this saw the question: it is one expected key, and comes after a pause.
-
-        Escape alone is for the question. Keys that the terminal sends as a sequence edit the next message.
-        """
-        if self._expected() is None or set(text) == {"\x1b"}:
-            return True
-        is_quiet = now - self._asked_at >= QUIET_SECONDS and now - self._last_key >= PAUSE_SECONDS
-        return is_quiet and self._is_expected(text)
-
-    def _is_expected(self, text: str) -> bool:
-        return len(text) == 1 and text.lower() in (self._expected() or "")
 
     def _keep(self, key: KeyPress) -> None:
         if key.key in _INTERRUPTS:

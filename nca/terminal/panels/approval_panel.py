@@ -19,12 +19,13 @@ from nca.events import ApprovalAsked
 from nca.terminal.render.diffs import coloured, diff_rows, end_marked, marked
 from nca.terminal.render.humanize import counted
 from nca.terminal.render.sanitize import one_line
+from nca.tools.mcp.tool import rule_in_words
 
 PART_LINES = 100
 """Lines that are shown at a time."""
 PIECE_CHARS = 2_000
 """A longer line counts as several."""
-_INDENT, _CONTINUED = "  ", "↪ "
+INDENT, _CONTINUED = "  ", "↪ "
 
 
 class ApprovalPanel:
@@ -48,7 +49,7 @@ class ApprovalPanel:
         verb = {"write": "change a file", "execute": "run something", "read": "read"}[asked.needs]
         parts: list[RenderableType] = [Text(f"{one_line(asked.name)} wants to {verb}:", style="bold")]
         if asked.path:
-            parts.append(_Folded([(Text(marked(_from_here(asked.path)), style="accent"), _INDENT)]))
+            parts.append(_Folded([(Text(marked(_from_here(asked.path)), style="accent"), INDENT)]))
         parts.append(self.more())
         if asked.directory:
             parts.append(_Folded([(Text(f"in {marked(asked.directory)}", style="quiet"), "")]))
@@ -66,7 +67,7 @@ class ApprovalPanel:
 
 def rule_of(asked: ApprovalAsked) -> str:
     """The tool and subject of a rule that allows the call; a path in this directory is shown relative to it."""
-    return f"{one_line(asked.name)} {one_line(_from_here(asked.subject), 80)}"
+    return f"{one_line(asked.name)} {one_line(rule_in_words(asked.name, _from_here(asked.subject)), 80)}"
 
 
 def _from_here(path: str) -> str:
@@ -80,23 +81,27 @@ class _Folded:
         self._lines = lines
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
-        width = max(options.max_width - len(_INDENT), 2)
         for line, begin in self._lines:
-            pieces = chop_cells(line.plain, width)
-            rows = line.divide(accumulate(map(len, pieces[:-1])))
-            for number, row in enumerate(rows):
-                if number < len(rows) - 1:
-                    # A blank before a fold would look like the rest of the row.
-                    row.plain = end_marked(row.plain)
-                mark = _CONTINUED if number else begin
-                yield Text(mark, style=row.style, no_wrap=True, overflow="ignore").append_text(row)
+            yield from folded(line, options.max_width, begin)
+
+
+def folded(line: Text, columns: int, begin: str = INDENT) -> Iterator[Text]:
+    """The line as rows of so many cells, the first of them behind `begin`. No character is lost at a fold."""
+    pieces = chop_cells(line.plain, max(columns - len(INDENT), 2))
+    rows = line.divide(accumulate(map(len, pieces[:-1])))
+    for number, row in enumerate(rows):
+        if number < len(rows) - 1:
+            # A blank before a fold would look like the rest of the row.
+            row.plain = end_marked(row.plain)
+        mark = _CONTINUED if number else begin
+        yield Text(mark, style=row.style, no_wrap=True, overflow="ignore").append_text(row)
 
 
 def _pieces(line: Text) -> Iterator[tuple[Text, str]]:
     if len(line) <= PIECE_CHARS:
-        yield line, _INDENT
+        yield line, INDENT
         return
     text, style = line.plain, line.style
     for start in range(0, len(text), PIECE_CHARS):
         piece = end_marked(text[start : start + PIECE_CHARS])
-        yield Text(piece, style=style), _CONTINUED if start else _INDENT
+        yield Text(piece, style=style), _CONTINUED if start else INDENT

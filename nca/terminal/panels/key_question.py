@@ -10,6 +10,7 @@ from prompt_toolkit.key_binding import KeyPress
 from prompt_toolkit.keys import Keys
 from rich.text import Text
 
+from nca.terminal.input.key_questions import KeyQuestion, Offered
 from nca.terminal.panels.locked_session import KeyChoice
 
 if TYPE_CHECKING:
@@ -20,55 +21,55 @@ T = TypeVar("T")
 
 
 async def choose_by_key(question: str, keys: Sequence[KeyChoice], draw: Draw, prompt: Prompt) -> str:
-    """The chosen key; "" for Escape, Ctrl-C and the end of the input. Other keys are ignored."""
+    """The chosen key; "" for Escape, Ctrl-C and the end of the input."""
+    return await ask_by_key(LetterQuestion(keys), draw, prompt, show=lambda: draw.warn(question))
 
-    def take(key: KeyPress | None) -> str | None:
+
+class LetterQuestion(KeyQuestion[str]):
+    """One letter answers, in upper case too; the answer is "" for Escape and the end of the input."""
+
+    def __init__(self, keys: Sequence[KeyChoice]) -> None:
+        self._keys = tuple(keys)
+
+    def offered(self) -> Offered:
+        return Offered("".join(key for key, _ in self._keys))
+
+    def line(self) -> Text:
+        return keys_line((*self._keys, ("Esc", self.escape)), Text())
+
+    def take(self, key: KeyPress | None) -> str | None:
         word = "" if key is None or key.key == Keys.Escape else str(key.key).lower()
-        return word if not word or word in [one for one, _ in keys] else None
-
-    return await ask_by_key(
-        draw,
-        prompt,
-        show=lambda: draw.warn(question),
-        line=lambda: keys_line((*keys, ("Esc", "cancel")), Text()),
-        take=take,
-        expected=lambda: "".join(key for key, _ in keys),
-    )
+        return word if not word or word in [one for one, _ in self._keys] else None
 
 
-async def ask_by_key(
-    draw: Draw,
-    prompt: Prompt,
-    *,
-    show: Callable[[], None],
-    line: Callable[[], Text],
-    take: Callable[[KeyPress | None], T | None],
-    expected: Callable[[], str | None],
-) -> T:
-    """Ask a question and wait until `take` returns an answer.
-
-    show  prints what the question is about; called once the prompt is paused
-    line  the keys that can be pressed now; called again after each key
-    take  turns a key into the answer, or None if more keys are needed; the key is None at the end of the input
-    expected  the keys that mean something now; None: every key does. Other keys are for the prompt
-    """
-    await prompt.type_ahead.pause()
+async def ask_by_key(question: KeyQuestion[T], draw: Draw, prompt: Prompt, *, show: Callable[[], None]) -> T:
+    """Ask a question and wait until it is answered. `show` prints what it is about, once the person pauses."""
+    ahead = prompt.type_ahead
+    await ahead.pause()
     given: asyncio.Future[T] = asyncio.get_running_loop().create_future()
 
     def press(key: KeyPress | None) -> None:
-        if given.done():
-            return
-        if (answer := take(key)) is not None:
+        if not given.done() and (answer := question.take(key)) is not None:
             given.set_result(answer)
-        draw.show_question(line())
 
     show()
-    draw.show_question(line())
+    draw.show_question(lambda: question_line(question, is_line_open=ahead.is_line_open, is_refused=ahead.is_refused))
     try:
-        with prompt.type_ahead.asking(press, expected):
+        with ahead.asking(question, press):
             return await given
     finally:
         draw.show_question(None)
+
+
+def question_line(question: KeyQuestion[T], *, is_line_open: bool, is_refused: bool) -> Text:
+    """What can be pressed now. A line that is open, and a key that did nothing, are said."""
+    begin = "\n" if question.heading else ""
+    if is_line_open:
+        keys = [("Enter", "queues it"), ("Ctrl-U, Backspace", "delete it"), ("Esc", question.escape)]
+        heading = f"{question.heading}  " if question.heading else ""
+        return keys_line(keys, Text(f"{begin}{heading}Your line is open, so no key answers.", style="notice"))
+    refused = "That key did nothing. These answer:\n" if is_refused else ""
+    return Text(begin + refused, style="notice").append_text(question.line())
 
 
 def keys_line(keys: Sequence[KeyChoice], line: Text) -> Text:

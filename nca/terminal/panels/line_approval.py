@@ -21,7 +21,10 @@ _BY_RULE = {"s": Answer("session"), "session": Answer("session"), "a": Answer("a
 
 
 async def approve_by_line(asked: ApprovalAsked, output: Output, lines: InputLines) -> Answer:
-    """Ask about a call while the turn waits. The end of the input means no; what was not shown whole is asked twice."""
+    """Ask about a call while the turn waits. The end of the input means no; what was not shown whole is asked twice.
+
+    An empty line, and any other that is no answer, answers nothing: the valid answers are said again.
+    """
     answers = {**_ONCE, **(_BY_RULE if asked.subject else {})}
     panel = ApprovalPanel(asked)
     output.show(panel.first())

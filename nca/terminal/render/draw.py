@@ -79,7 +79,7 @@ class Draw:
         self._clock = clock
         self.recent = RecentCalls()
         self._typed_ahead = typed_ahead
-        self._question: Text | None = None
+        self._question: Callable[[], Text] | None = None
         self._show_reasoning = False
         self._theme = "auto"
         self._notifier = Notifier(lambda message: screen.send_codes(codes(message, os.environ)))
@@ -184,8 +184,8 @@ class Draw:
     def end_prompt(self) -> None:
         self.screen.end_prompt()
 
-    def show_question(self, line: Text | None) -> None:
-        """Show the possible answers in place of the status; None ends the question."""
+    def show_question(self, line: Callable[[], Text] | None) -> None:
+        """Show the possible answers, as each frame finds them, in place of the status; None ends the question."""
         self._question = line
 
     @asynccontextmanager
@@ -325,7 +325,7 @@ class Draw:
         if stream is not None and stream.tail is not None:
             parts.append(stream.tail)
         elif self._question is not None:
-            parts.append(broken_at_gaps(self._question, self.screen.console.width))
+            parts.append(broken_at_gaps(self._question(), self.screen.console.width))
         elif self._status:
             parts.append(self._status_line(now))
         if self._typed_ahead is not None and (typed := self._typed_ahead.typed_ahead_line()):

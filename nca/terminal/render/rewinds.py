@@ -39,6 +39,13 @@ def left_lines(done: RewindPlan | RewindOutcome) -> Iterator[str]:
         yield f"{path(one)} stays as it is: {one_line(one.reason)}."
 
 
+def unset_lines(done: RewindOutcome) -> Iterator[str]:
+    """The files and folders that had bits which nca does not set, by these bits."""
+    for bits in dict.fromkeys(one.reason for one in done.unset):
+        files = [one for one in done.unset if one.reason == bits]
+        yield f"Without {bits}, which nca never sets: {paths(files)}."
+
+
 def diffs(changes: Sequence[FileChange], most: int, more: str) -> tuple[list[RenderableType], bool]:
     """The diffs of files in about `most` lines, each below its path, and whether these are all.
 

@@ -81,12 +81,16 @@ class _ChangingTool(TypedTool):
         _check_redacted(change)
         warnings = []
         diff = change.diff()
-        if has_unseen(diff):
+        if is_masked := has_unseen(diff):
             warnings.append(WRITTEN_OUT)
         name = str(arguments["path"])
         if self._workspace.is_behind_link(name, change.path):
             warnings.append(f"{shown(name)} leads through a link; {change.name} is written.")
-        if why := self._workspace.why_asked(change.path):
+        before = change.before.text if change.before else ""
+        if why := (
+            self._workspace.why_asked(change.path)
+            or self._workspace.why_change_asked(change.path, before, change.after)
+        ):
             warnings.append(f"You are asked because {why}.")
         self._approved = _given(asked), diff
         return Approval(
@@ -94,6 +98,7 @@ class _ChangingTool(TypedTool):
             diff=diff,
             warning=" ".join(warnings),
             subject=change.name,
+            is_masked=is_masked,
         )
 
     def _carry_out(self, **arguments: Any) -> ToolOutcome:

@@ -17,7 +17,8 @@ from typing import BinaryIO
 from nca.config.paths import PROJECT_FOLDER
 from nca.safe_open import READ_FLAGS, Folder, open_folder
 from nca.tools.editor import EditorFiles
-from nca.tools.files.acting_files import plain_parts, why_asked
+from nca.tools.files.acting_files import plain_parts, why_asked, why_change_asked
+from nca.tools.files.reading_rules import ANY_READING, Reading
 from nca.tools.files.unsaved import as_in_editor
 from nca.tools.tool import ToolError
 
@@ -28,6 +29,7 @@ class Workspace:
     readable  folders outside of the root whose files may be read: those that nca itself names to the model
     attached  files anywhere that the person attached: the model has their names, and may have only their beginnings
     open_files  those that an editor has open: files under the root are read as they are there, saved or not
+    reading  the rules about reading files; what they deny is not opened, whoever asks
     """
 
     def __init__(
@@ -37,11 +39,13 @@ class Workspace:
         readable: Sequence[Path] = (),
         attached: Container[Path] = (),
         open_files: EditorFiles | None = None,
+        reading: Reading = ANY_READING,
     ) -> None:
         self.root = Path(os.path.realpath(root))
         self._readable = [Path(os.path.realpath(path)) for path in readable]
         self._attached = attached
         self.open_files = open_files
+        self.reading = reading
         self._protected = [plain_parts(Path(os.path.realpath(path)).parts) for path in protected]
 
     def resolve(self, name: str) -> Path:
@@ -85,6 +89,10 @@ class Workspace:
         """Why a person should be asked before the file is written, such as "a shell runs it"; "" without a reason."""
         return why_asked(path.relative_to(self.root).parts)
 
+    def why_change_asked(self, path: Path, before: str, after: str) -> str:
+        """Why a person should be asked before the file's text is changed so; "" without a reason."""
+        return why_change_asked(path.relative_to(self.root).parts, before, after)
+
     def is_behind_link(self, name: str, path: Path) -> bool:
         """Whether a link makes a name lead to another path."""
         return Path(os.path.normpath(self.root / name)) != path
@@ -108,6 +116,8 @@ class Workspace:
         """As `open`, but always what is on the disk."""
         if path == self.root:
             raise IsDirectory(f"{shown(name)} is a directory; use list_directory")
+        if denial := self.reading.denial(path):
+            raise ToolError(f"{shown(name)} {denial}")
         try:
             base = self._base(path)
             with open_folder(str(base), path.parent.relative_to(base).parts) as folder:

@@ -20,6 +20,8 @@ MAX_NAME_CHARS = 64
 MAX_DESCRIPTION_CHARS = 2_000
 MAX_SCHEMA_CHARS = 8_000
 """Descriptions and schemas are part of every request, so longer ones are cut."""
+_LISTING = re.compile(r".+@[0-9a-f]{12}-[0-9a-f]{12}", re.DOTALL)
+"""What a rule for a tool names: the server, and digests of how it is started and of the tool's listing."""
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 
 Run = Callable[[str, dict[str, Any]], Awaitable[ToolOutcome]]
@@ -90,6 +92,12 @@ def tool_name(server: str, tool: str) -> str:
     if name == wanted and len(name) <= MAX_NAME_CHARS:
         return name
     return f"{name[: MAX_NAME_CHARS - 9]}_{_digest(wanted)[:8]}"
+
+
+def rule_in_words(tool: str, subject: str) -> str:
+    """The subject of a rule as a person reads it: that of an MCP tool says that no argument limits it."""
+    is_of_listing = tool.startswith(PREFIX) and _LISTING.fullmatch(subject) is not None
+    return f"with all arguments ({subject})" if is_of_listing else subject
 
 
 def _digest(text: str) -> str:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 from nca.tools.files.workspace import Workspace, shown
 from nca.tools.search import ripgrep
-from nca.tools.search.shares import hidden_note, share_out
+from nca.tools.search.shares import hidden_note, left_out_of, share_out
 from nca.tools.search.worker import SearchRequest
 from nca.tools.search.worker_process import DEADLINE_SECONDS, run_search
 from nca.tools.tool import Permission, ToolError, ToolOutcome, TypedTool
 
 MAX_RESULTS = 1_000
 MAX_FILES = 200
+_LEFT_OUT = "[files that a rule of the person's keeps from being read were left out]"
 _TOO_LONG = "the search took too long and was stopped; narrow the path or simplify the pattern"
 
 
@@ -61,7 +63,13 @@ class Grep(_SearchTool):
         records = None
         if self._program is not None:
             records = await ripgrep.search_with(self._program, self._workspace, request)
-        return _matches(records or _shared(await run_search(request), most))
+        if not records:
+            *found, last = await run_search(request)
+            is_left_out = left_out_of(self._workspace, request)
+            shown_files = [record for record in found if not is_left_out(record["path"])]
+            records = _shared([*shown_files, last], most)
+        # Said whatever is found, so that it says nothing about what is in those files.
+        return _matches(records, [_LEFT_OUT] if self._workspace.reading.has_rules else [])
 
 
 class Glob(_SearchTool):
@@ -100,13 +108,13 @@ def _shared(records: list[dict[str, Any]], most: int) -> list[dict[str, Any]]:
     return [*(found[place] for place in chosen), last | {"hidden": hidden}]
 
 
-def _matches(records: list[dict[str, Any]]) -> ToolOutcome:
+def _matches(records: list[dict[str, Any]], rules: Sequence[str] = ()) -> ToolOutcome:
     *found, last = records
     lines = [f"{shown(record['path'])}:{record['line']}:{record['text']}" for record in found]
     hidden = last["hidden"]
     some = f"{len(lines):,} of {len(lines) + sum(hidden.values()):,}" if hidden else f"{len(lines):,}"
     count = f"{some} match{'es' if some != '1' else ''}"
-    notes = _stopped(last, has_results=bool(found))
+    notes = [*rules, *_stopped(last, has_results=bool(found))]
     if hidden:
         notes.append(hidden_note(hidden, is_all=last["end"] == "done"))
     elif last["end"] == "results":

@@ -16,7 +16,7 @@ from typing import Any
 
 from nca.tools.child_process import started
 from nca.tools.files.workspace import Workspace
-from nca.tools.search.shares import share_out
+from nca.tools.search.shares import left_out_of, share_out
 from nca.tools.search.walk import SKIPPED_FOLDERS
 from nca.tools.search.worker import EXTRA_SECONDS, LOOKED_AT, MAX_LINE_CHARS, SHOWN_CHARS, SearchRequest, around
 from nca.tools.tool import ToolError
@@ -40,14 +40,15 @@ async def search_with(program: Path, workspace: Workspace, request: SearchReques
     if command is None:
         return None
     places: list[_Place] = []
+    is_left_out = left_out_of(workspace, request)
     end = "done"
     try:
         async with asyncio.timeout(request.deadline_seconds) as limit:
             async with started(command, cwd=request.root) as process:
                 assert process.stdout is not None
                 async for line in process.stdout:
-                    if match := _LINE.match(line):
-                        places.append((os.fsdecode(match[1]), int(match[2]), int(match[3]), int(match[4])))
+                    if (match := _LINE.match(line)) and not is_left_out(name := os.fsdecode(match[1])):
+                        places.append((name, int(match[2]), int(match[3]), int(match[4])))
                     if len(places) == request.max_results and (when := limit.when()) is not None:
                         limit.reschedule(min(when, asyncio.get_running_loop().time() + EXTRA_SECONDS))
                     if len(places) > request.max_results * LOOKED_AT:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 
-from nca.tools.files.workspace import shown
+from nca.tools.files.workspace import Workspace, shown
+from nca.tools.search.worker import SearchRequest
 
 _NAMED = 5
 
@@ -28,6 +30,19 @@ def share_out(files: Sequence[str], most: int) -> tuple[list[int], dict[str, int
             room[file] -= 1
             chosen.append(place)
     return chosen, hidden
+
+
+def left_out_of(workspace: Workspace, request: SearchRequest) -> Callable[[str], bool]:
+    """Whether a rule about reading leaves a file out, by its path from the root.
+
+    The file that the search itself names is not left out: the call was decided by its path.
+    """
+
+    @cache
+    def is_left_out(name: str) -> bool:
+        return name != request.start and workspace.reading.is_hidden(workspace.root / name)
+
+    return is_left_out
 
 
 def hidden_note(hidden: Mapping[str, int], *, is_all: bool) -> str:

@@ -14,7 +14,7 @@ from nca.messages import Message, ToolCall
 from nca.tools.files.read_files import MAX_CHANGED_BYTES, FilesRead
 from nca.tools.files.workspace import Workspace
 from nca.tools.shell.command_rules import rule_names
-from nca.tools.shell.command_text import mentioned_names, remarks
+from nca.tools.shell.command_text import mentioned_commands, mentioned_names, remarks, searched_folders
 from nca.tools.shell.command_words import command_list
 from nca.tools.shell.jobs import Jobs
 from nca.tools.shell.output_capture import readable
@@ -106,6 +106,9 @@ class Shell(TypedTool):
             subject=names[0] if names else "",
             names=names,
             parts=mentioned_names(command, directory),
+            commands=mentioned_commands(command),
+            searched=searched_folders(command, directory),
+            is_parsed=command_list(command) is not None,
         )
 
     def _note_shown(self, command: str, output: str) -> None:

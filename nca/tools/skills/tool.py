@@ -26,7 +26,7 @@ from nca.messages import clean_text
 from nca.tools.files.workspace import shown
 from nca.tools.skills import front_matter
 from nca.tools.skills.places import MAX_LISTED, SKILL_FILE, Place
-from nca.tools.tool import Permission, ToolError, ToolOutcome, TypedTool, in_lines
+from nca.tools.tool import Approval, Permission, ToolError, ToolOutcome, TypedTool, in_lines
 
 NAME = "skill"
 """Results of the tool with this name are never pruned (context.prune.protected_tools)."""
@@ -134,6 +134,15 @@ class Skill(TypedTool):
             raise ToolError(f"there is no skill {name!r}; the skills are: {', '.join(self._skills)}")
         text = await asyncio.to_thread(skill.text_of, file) if file else await asyncio.to_thread(skill.text)
         return ToolOutcome(text, summary=in_lines(len(text.splitlines()) - 1))
+
+    def approval(self, arguments: dict[str, Any]) -> Approval:
+        """With the file that is shown, so that rules about files hold for it."""
+        skill = self._skills.get(str(arguments.get("name", "")).strip())
+        if skill is None:
+            return super().approval(arguments)
+        file = PurePosixPath(skill.file)
+        beside = str(arguments.get("file") or "")
+        return Approval(path=str(skill.place.folder / (file.parent / beside if beside else file)))
 
     def summarize(self, arguments: dict[str, Any]) -> str:
         return f"skill {shown(' '.join(str(arguments.get(key, '')) for key in ('name', 'file')).strip())}"

@@ -20,7 +20,7 @@ from pathlib import Path
 import msgspec
 
 from nca.messages import Message, ToolCall, Usage, clean_text
-from nca.transcripts.formats.building import as_json, some_messages, tool_result
+from nca.transcripts.formats.building import as_json, person, printed, some_messages, tool_result
 from nca.transcripts.formats.records import About, Record, Said, StoredSession
 from nca.transcripts.formats.source import Source
 from nca.transcripts.formats.stores import folders_above, stored
@@ -153,7 +153,9 @@ def _records(chat: _Chat, directory: str) -> Iterator[Record]:
             waiting = Said(message=Message("assistant", text), at=at, model=model, place=place)
         else:
             is_aside = block.speaker == "aider" or _NOT_SENT.match(text) is not None
-            yield Said(message=Message("user", text), at=at, is_aside=is_aside, place=place)
+            said = printed(text) if block.speaker == "aider" else person(text, "typed")
+            if said is not None:
+                yield Said(message=said, at=at, is_aside=is_aside, place=place)
     if waiting is not None:
         yield waiting
 

@@ -219,7 +219,7 @@ class _Assembling:
             # The session goes on from another one, of which it holds only the summary.
             if part.summary.strip():
                 text = f"{HEADER}\n{clean_text(part.summary)}"
-                self._append(Message("user", text, is_synthetic=True, made_by=""), is_live=True)
+                self._append(Message("user", text, source="nca", made_by=""), is_live=True)
             return
         self._put_aside()
         kept = _ranges(seq for seq in sorted(shown) if self._is_live[seq - 1])

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
 from nca.context.request import SIGNED_THOUGHTS
 from nca.context.rules.empty import NO_OUTPUT
-from nca.messages import AttachmentPart, MediaPart, Message, Part, TextPart, ToolCall, clean_text
+from nca.messages import AttachmentPart, MediaPart, Message, Part, Source, TextPart, ToolCall, clean_text
 from nca.shapes.openai import as_chat_message
 from nca.transcripts.formats.values import objects_of, text_of
 
@@ -66,8 +66,8 @@ def user_messages(blocks: Iterable[Mapping[str, Any]], names: Mapping[str, str])
     return found
 
 
-def user_message(parts: Iterable[Part], *, is_synthetic: bool = False) -> Message:
-    return as_chat_message(Message("user", tuple(parts), is_synthetic=is_synthetic))
+def user_message(parts: Iterable[Part], *, source: Source | Literal[""] = "") -> Message:
+    return as_chat_message(Message("user", tuple(parts), source=source))
 
 
 def tool_message(content: Any, answered: str, name: str, *, is_error: bool = False) -> Message:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from nca.errors import InvalidMessages
-from nca.messages import MediaPart, Message, Part, TextPart, ToolCall, clean_text
+from nca.messages import MediaPart, Message, Part, Source, TextPart, ToolCall, clean_text
+from nca.transcripts.formats.authors import text_by, with_authors
 from nca.transcripts.formats.records import Record, Said, Unreadable
-from nca.transcripts.formats.source import BadLine, Source, decode
+from nca.transcripts.formats.source import BadLine, decode
+from nca.transcripts.formats.source import Source as Given
 from nca.transcripts.formats.values import text_of
 
 Content = str | tuple[Part, ...]
@@ -74,9 +76,9 @@ def media(data: Any, media_type: Any, title: Any = "") -> MediaPart | None:
 
 
 def joined(parts: Sequence[Part | None]) -> Content:
-    """The content of a message: texts alone become one text."""
+    """The content of a message: texts alone become one text, unless a part has a source of its own."""
     found = [part for part in parts if part is not None and (not isinstance(part, TextPart) or part.text)]
-    if all(isinstance(part, TextPart) for part in found):
+    if all(isinstance(part, TextPart) and not part.source for part in found):
         return "\n\n".join(part.text for part in found if isinstance(part, TextPart))
     return tuple(found)
 
@@ -95,9 +97,15 @@ def tool_result(call_id: Any, tool: Any, content: Content, *, is_error: bool = F
     )
 
 
-def person(content: Content) -> Message | None:
-    """What the person said; None if there is nothing."""
-    return Message("user", content) if _has_content(content) else None
+def person(content: Content, source: Source | Literal[""] = "") -> Message | None:
+    """What stands in the user's role; None if there is nothing. `source` is that of the parts without one."""
+    return with_authors(Message("user", content, source=source)) if _has_content(content) else None
+
+
+def printed(content: Content) -> Message | None:
+    """What a program printed, and its agent sent in the user's role; None if there is nothing."""
+    parts = (TextPart(content),) if isinstance(content, str) else content
+    return person(tuple(text_by("tool", part.text) if isinstance(part, TextPart) else part for part in parts if part))
 
 
 def answer(
@@ -115,7 +123,9 @@ def answer(
 
 
 def _has_content(content: Content) -> bool:
-    return bool(content.strip()) if isinstance(content, str) else bool(content)
+    if isinstance(content, str):
+        return bool(content.strip())
+    return any(not isinstance(part, TextPart) or part.text.strip() for part in content)
 
 
 def bad_line(bad: BadLine) -> tuple[Unreadable, ...]:
@@ -123,7 +133,7 @@ def bad_line(bad: BadLine) -> tuple[Unreadable, ...]:
     return () if bad.is_cut else (Unreadable(f"line {bad.number}", bad.reason),)
 
 
-def some_messages(records: Iterable[Record], source: Source, agent: str) -> Iterator[Record]:
+def some_messages(records: Iterable[Record], source: Given, agent: str) -> Iterator[Record]:
     """The records. Raises InvalidMessages if no message is among them; after one, it becomes Unreadable."""
     has_message, problem = False, ""
     try:

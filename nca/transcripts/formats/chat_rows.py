@@ -6,20 +6,25 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from nca.messages import Message, Part, TextPart
-from nca.transcripts.formats.building import answer, joined, person, picture, shown, tool_call, tool_result
+from nca.transcripts.formats.authors import text_by
+from nca.transcripts.formats.building import answer, joined, person, picture, printed, shown, tool_call, tool_result
 from nca.transcripts.formats.values import list_of, object_of, objects_of, text_of
 
 
 class ChatRows:
-    """Turns rows into messages. It knows the calls before, whose results name no tool."""
+    """Turns rows into messages. It knows the calls before, whose results name no tool.
 
-    def __init__(self) -> None:
+    added  how a message in the user's role begins that the program wrote
+    """
+
+    def __init__(self, *, added: tuple[str, ...] = ()) -> None:
+        self._added = added
         self._names: dict[str, str] = {}
         self._has_begun = False
 
     def message(self, row: Mapping[str, Any]) -> Message | None:
-        """None for a row without content. A later system row, and a result without a call, are read as the user's:
-        so they stay at their place."""
+        """None for a row without content. A later system row, and a result without a call, are what a program
+        printed, and stay at their place in the user's role."""
         role = row.get("role")
         parts = [*_parts(row.get("content")), *_files(row.get("files"))]
         if role == "assistant":
@@ -32,7 +37,11 @@ class ChatRows:
             content = joined(parts)
             return Message("system", content) if content else None
         self._has_begun = True
-        return person(joined(parts))
+        if role != "user":
+            return printed(joined(parts))
+        first = next((part.text for part in parts if isinstance(part, TextPart)), "").lstrip()
+        is_added = row.get("injected") is True or (bool(self._added) and first.startswith(self._added))
+        return person(joined(parts), "nca" if is_added else "")
 
     def _answer(self, row: Mapping[str, Any], parts: list[Part | None]) -> Message | None:
         calls = []
@@ -75,4 +84,4 @@ def _thought(block: Mapping[str, Any]) -> str:
 
 
 def _files(given: Any) -> list[Part | None]:
-    return [TextPart(f"[file {text_of(one)}]") for one in list_of(given) if text_of(one)]
+    return [text_by("nca", f"[file {text_of(one)}]") for one in list_of(given) if text_of(one)]

@@ -18,6 +18,7 @@ from nca.transcripts.formats.building import (
     as_json,
     name_of,
     person,
+    printed,
     some_messages,
     tool_call,
     tool_result,
@@ -119,7 +120,10 @@ class _Reading:
         elif role == "tool":
             message = self._result(row, said, node_id)
         elif role == "user":
-            message = person(said)
+            hidden = object_of(row.get("metadata")).get("is_visually_hidden_from_conversation") is True
+            # What the person wrote for every conversation is hidden too.
+            is_own = not hidden or content.get("content_type") == "user_editable_context"
+            message = person(said, "typed" if is_own else "nca")
         elif role == "system":
             message = Message("system", said) if said.strip() else None
         else:
@@ -149,7 +153,7 @@ class _Reading:
             failed = object_of(object_of(row.get("metadata")).get("aggregate_result")).get("status")
             is_error = failed == "failed_with_in_kernel_exception"
             return tool_result(parent, self._calls.pop(parent), said, is_error=is_error)
-        return person(f"[{name or 'tool'}]\n{said}") if said.strip() else None
+        return printed(f"[{name or 'tool'}]\n{said}") if said.strip() else None
 
 
 def _text(content: Mapping[str, Any]) -> str:

@@ -236,8 +236,8 @@ class Rows:
         blocks = blocks_of(attachment.get("prompt"))
         if attachment.get("type") != "queued_command" or not blocks:
             return
-        is_synthetic = attachment.get("commandMode", "prompt") != "prompt"
-        message = user_message([part(block) for block in blocks], is_synthetic=is_synthetic)
+        is_typed = attachment.get("commandMode", "prompt") == "prompt"
+        message = user_message([part(block) for block in blocks], source="typed" if is_typed else "nca")
         at = seconds_of(row.get("timestamp"))
         self._waiting.append(Said(message=message, id=id, at=at, is_aside=is_aside, place=place))
 

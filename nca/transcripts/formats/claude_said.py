@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
-from nca.messages import Message
+from nca.messages import Message, Source
+from nca.transcripts.formats.authors import typed_after
 from nca.transcripts.formats.blocks import blocks_of, user_messages
 from nca.transcripts.formats.values import object_of, text_of
 
@@ -33,30 +34,74 @@ _NOTE = re.compile(r"\s*<(ide_\w+|system-reminder)>.*?</\1>\s*", re.DOTALL)
 """What the program puts before the person's words, in the same text or in one beside it."""
 _REJECTED = "The user doesn't want to proceed with this tool use"
 """How the result of a call begins that the person did not allow: nothing has failed."""
+_WITH_A_WORD = (
+    "To tell you how to proceed, the user said:",
+    "The user provided the following reason for the rejection:",
+)
+"""What stands in such a result before what the person typed."""
+_BEHIND_A_WORD = "\n\nNote: The user's next message may contain a correction or preference."
+_QUESTION = "AskUserQuestion"
+"""Of this tool's calls, what stands there is the program's: that the person wants to talk about the questions."""
+_TYPED = ("typed", "queued")
+"""Where a prompt came from, as newer versions say."""
 
 
 def messages_of(row: Mapping[str, Any], blocks: Iterable[Block], names: Mapping[str, str]) -> Iterator[Message]:
-    """The messages of a user's row. What the program added is marked as not said by the person.
+    """The messages of a user's row, each with who said it.
 
     names  the tools by the ids of their calls
     """
-    if row.get("isMeta"):
+    source = _source(row)
+    if source == "nca":
         runs: Iterable[tuple[bool, Iterable[Block]]] = [(True, blocks)]
     else:
         runs = groupby((piece for block in blocks for piece in _pieces(block)), key=_is_injected)
     for is_injected, run in runs:
         for message in user_messages(run, names):
             if message.role != "tool":
-                yield msgspec.structs.replace(message, is_synthetic=True) if is_injected else message
-            elif message.is_error and message.text.startswith(_REJECTED):
-                yield msgspec.structs.replace(message, is_error=False)
+                yield msgspec.structs.replace(message, source="nca" if is_injected else source)
+            elif message.is_error and message.text.startswith(_REJECTED) and _is_denied(row):
+                yield _refused(message)
             else:
                 yield message
 
 
+def _source(row: Mapping[str, Any]) -> Source | Literal[""]:
+    """Who said what is no result in a user's row; "" where the row does not tell."""
+    came_from, origin = row.get("promptSource"), object_of(row.get("origin")).get("kind", "human")
+    if row.get("isMeta") or came_from == "system" or origin != "human":
+        return "nca"
+    # A subagent's prompt is the model's, and a plan that was taken on in a new session is sent as a prompt.
+    if row.get("isSidechain") or "planContent" in row:
+        return ""
+    return "typed" if came_from in (None, *_TYPED) else ""
+
+
+def _is_denied(row: Mapping[str, Any]) -> bool:
+    """Whether the program itself says that the person refused: a tool's own error may have the same words.
+
+    Older versions say it in the result alone.
+    """
+    if "toolDenialKind" in row:
+        return text_of(row["toolDenialKind"]) == "user-rejected"
+    result = row.get("toolUseResult")
+    return result is None or result == "User rejected tool use" or text_of(result).startswith(f"Error: {_REJECTED}")
+
+
+def _refused(result: Message) -> Message:
+    """The result of a call that the person refused, with what they typed as theirs."""
+    text = result.text
+    place, marker = max((text.find(marker), marker) for marker in _WITH_A_WORD)
+    if place < 0 or result.name == _QUESTION or not isinstance(result.content, str):
+        return msgspec.structs.replace(result, is_error=False)
+    begin = place + len(marker)
+    typed, note, more = text[begin:].partition(_BEHIND_A_WORD)
+    return msgspec.structs.replace(result, content=typed_after(text[:begin], typed, note + more), is_error=False)
+
+
 def is_said(row: Mapping[str, Any]) -> bool:
     """Whether it stands where a person writes: no result, no note of the program."""
-    if row.get("type") != "user" or row.get("isMeta") or row.get("isCompactSummary"):
+    if row.get("type") != "user" or row.get("isCompactSummary") or _source(row) == "nca":
         return False
     content = object_of(row.get("message")).get("content")
     if isinstance(content, str):

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from nca.messages import Message
-from nca.transcripts.formats.blocks import answer_message, blocks_of, user_messages
+from nca.transcripts.formats.blocks import answer_message, blocks_of, part_of, user_message
 from nca.transcripts.formats.building import some_messages
+from nca.transcripts.formats.cline_said import messages_of
 from nca.transcripts.formats.records import About, Compacted, Record, Said, StoredSession, Unreadable
 from nca.transcripts.formats.source import Source
 from nca.transcripts.formats.stores import json_file, stored
@@ -22,6 +23,10 @@ FILE_NAME = "api_conversation_history.json"
 _EXTENSIONS = ("saoudrizwan.claude-dev", "rooveterinaryinc.roo-cline")
 _EDITORS = ("Code", "Code - Insiders", "VSCodium", "Cursor", "Windsurf")
 _REPLACED = ("condenseParent", "truncationParent")
+_SHOWN = "ui_messages.json"
+"""What the person saw, beside what the model was sent."""
+_OF_PROGRAM = ("system", "status")
+"""The display roles of messages that are for the model only."""
 
 
 class Cline:
@@ -91,6 +96,7 @@ def _records(source: Source) -> Iterator[Record]:
     )
     left_out = _range(task)
     names: dict[str, str] = {}
+    known = _typed(source)
     kept: list[str] = []
     for number, given in enumerate(list_of(source.value())):
         row, place = object_of(given), f"message {number + 1}"
@@ -98,7 +104,7 @@ def _records(source: Source) -> Iterator[Record]:
             summary = "\n\n".join(filter(None, (text_of(block.get("text")) for block in blocks_of(row.get("content")))))
             yield Compacted(summary=summary, kept=tuple(kept), is_unreadable=not summary, place=place)
             continue
-        messages = _messages(row, names)
+        messages = _messages(row, names, known)
         if messages is None:
             yield Unreadable(place, "is a message without a known role")
             continue
@@ -111,10 +117,20 @@ def _records(source: Source) -> Iterator[Record]:
             yield Compacted(summary="", kept=tuple(f"message {one + 1}" for one in range(left_out[0])), place=place)
 
 
-def _messages(row: Mapping[str, Any], names: dict[str, str]) -> list[Message] | None:
+def _typed(source: Source) -> frozenset[str] | None:
+    """What the person typed while the task ran, as the file beside it says; None if there is none."""
+    rows = json_file(source.path.with_name(_SHOWN)) if source.path else None
+    if not isinstance(rows, list):
+        return None
+    return frozenset(text_of(row.get("text")).strip() for row in objects_of(rows) if row.get("say") == "user_feedback")
+
+
+def _messages(row: Mapping[str, Any], names: dict[str, str], known: frozenset[str] | None) -> list[Message] | None:
     blocks = [_block(block) for block in blocks_of(row.get("content"))]
     if row.get("role") == "user":
-        return user_messages(blocks, names)
+        if text_of(object_of(row.get("metadata")).get("displayRole")) in _OF_PROGRAM:
+            return [user_message(map(part_of, blocks), source="nca")] if blocks else []
+        return messages_of(blocks, names, known)
     if row.get("role") != "assistant":
         return None
     message = answer_message(blocks, text_of(object_of(row.get("modelInfo")).get("modelId")))

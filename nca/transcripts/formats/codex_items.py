@@ -11,6 +11,7 @@ import msgspec
 from nca.context.rules.empty import NO_OUTPUT
 from nca.messages import MediaPart, Message, Part, TextPart, ToolCall
 from nca.shapes.openai import as_chat_message
+from nca.transcripts.formats.authors import text_by, with_authors
 from nca.transcripts.formats.blocks import arguments_of, json_of
 from nca.transcripts.formats.values import object_of, objects_of, text_of
 
@@ -22,6 +23,11 @@ _CONTEXT = re.compile(
     r"|# AGENTS\.md instructions for )"
 )
 """How messages in the person's role begin that Codex wrote."""
+_REQUEST = "\n## My request for Codex:\n"
+"""What the editor's extension puts between what is open there and what the person typed."""
+_EDITORS = ("# Context from my IDE setup:", "# Files mentioned by the user:")
+_FRAMES = re.compile(r"\s*</?image\b[^>]*>\s*")
+"""What Codex puts before and behind a picture."""
 _ABOUT_CODEX = ("<environment_context>", "<permissions")
 _EXIT_CODE = re.compile(r"(?:\A|\n)(?:Exit code:|Process exited with code) (\d+)")
 _EXIT_CODE_WITHIN_CHARS = 400
@@ -67,7 +73,38 @@ def said(item: Mapping[str, Any]) -> Message | None:
         return None
     if item.get("role") != "user":
         return as_chat_message(Message("system", tuple(parts)))
-    return as_chat_message(Message("user", tuple(parts), is_synthetic=is_context(text_in(item))))
+    return as_chat_message(Message("user", tuple(parts), source="nca" if is_context(text_in(item)) else ""))
+
+
+def as_typed(message: Message, typed: str) -> Message | None:
+    """The message with what the person typed as theirs; None if it is another one.
+
+    typed  what an event of the rollout says that they sent: the same text without what frames pictures
+    """
+    content = message.content
+    parts = (TextPart(content),) if isinstance(content, str) else content or ()
+    texts = [part.text for part in parts if isinstance(part, TextPart) and not _FRAMES.fullmatch(part.text)]
+    # How several texts are put together differs.
+    own, sent = ("".join(text.split()) for text in (_request(typed), " ".join(map(_request, texts))))
+    if message.source or not own or own != sent:
+        return None
+    found: list[Part] = []
+    for part in parts:
+        if not isinstance(part, TextPart):
+            found.append(part)
+        elif _FRAMES.fullmatch(part.text):
+            found.append(text_by("nca", part.text.strip()))
+        else:
+            before = part.text[: len(part.text) - len(_request(part.text))].strip()
+            found += [text_by("nca", before)] if before else []
+            found.append(text_by("typed", _request(part.text)))
+    return with_authors(msgspec.structs.replace(message, content=tuple(found)))
+
+
+def _request(text: str) -> str:
+    """What the person typed, without what the editor's extension put before it."""
+    before, marker, request = text.partition(_REQUEST)
+    return request if marker and before.lstrip().startswith(_EDITORS) else text
 
 
 def call(item: Mapping[str, Any]) -> ToolCall | None:

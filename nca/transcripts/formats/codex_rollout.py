@@ -13,6 +13,7 @@ from nca.transcripts.formats.blocks import json_of
 from nca.transcripts.formats.codex_items import (
     CALLS,
     OUTPUTS,
+    as_typed,
     call,
     is_about_codex,
     is_context,
@@ -68,6 +69,10 @@ class Rollout:
         self._known: dict[tuple[str, ...], str] = {}
         """The newest part with this text or call, by its id."""
         self._events: list[Said] = []
+        self._asked: Said | None = None
+        """The newest message in the person's role, while an event may say that they typed it."""
+        self._typed: set[str] = set()
+        """What events said that the person sent, until its message comes: older versions write the event first."""
         self._about: About | None = None
         self._model = ""
 
@@ -92,7 +97,7 @@ class Rollout:
     def finished(self) -> list[Record]:
         """What no later line adds to: what stands before the newest answer."""
         found = []
-        while self._waiting and self._waiting[0] is not self._last:
+        while self._waiting and self._waiting[0] is not self._last and self._waiting[0] is not self._asked:
             found.append(_record(self._waiting.pop(0)))
         return found
 
@@ -126,10 +131,23 @@ class Rollout:
             self._turn_began = len(self._alive)
         elif kind == "thread_rolled_back":
             self._take_back(count_of(event.get("num_turns")))
-        elif not self._count and kind in ("user_message", "agent_message") and (text := text_of(event.get("message"))):
-            role = "user" if kind == "user_message" else "assistant"
-            message = msgspec.convert({"role": role, "content": text}, Message)
-            self._events.append(Said(message=message, at=_time(row), place=place))
+        elif kind in ("user_message", "agent_message") and (text := text_of(event.get("message"))):
+            message = Message("user", text) if kind == "user_message" else Message("assistant", text)
+            if kind == "user_message":
+                self._take_typed(text)
+                message = as_typed(message, text) or message
+            if not self._count:
+                self._events.append(Said(message=message, at=_time(row), place=place))
+
+    def _take_typed(self, text: str) -> None:
+        """Mark the message that the person typed; the event that says so stands behind it or before it."""
+        asked = self._asked
+        if asked is None or (message := as_typed(asked.message, text)) is None:
+            self._typed.add(text)
+            return
+        place = next(place for place, one in enumerate(self._waiting) if one is asked)
+        self._waiting[place] = msgspec.structs.replace(asked, message=message)
+        self._asked = None
 
     def _take_item(self, item: Mapping[str, Any], place: str, at: float) -> None:
         kind = item.get("type")
@@ -152,10 +170,19 @@ class Rollout:
             if self._turn_began is not None or not self._has_marks:
                 self._turns.append(len(self._alive) if self._turn_began is None else self._turn_began)
             self._turn_began = None
-        self._add(Said(message=message, id=self._next_id(), at=at, is_aside=is_aside, place=place), key)
+        said = Said(message=message, id=self._next_id(), at=at, is_aside=is_aside, place=place)
+        if message.role == "user" and not message.source:
+            for typed in self._typed:
+                if marked := as_typed(message, typed):
+                    said = msgspec.structs.replace(said, message=marked)
+                    self._typed.remove(typed)
+                    break
+            self._asked = None if said.message.source else said
+        self._add(said, key)
 
     def _answer(self, item: Mapping[str, Any], place: str, at: float) -> None:
         kind = item.get("type")
+        self._asked = None
         if self._open is None:
             self._open = self._last = _Answer(self._next_id(), self._model, at, place)
             self._add(self._open, ("answer", self._open.id))

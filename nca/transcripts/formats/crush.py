@@ -12,6 +12,7 @@ from typing import Any
 
 from nca.messages import Message, Part, TextPart
 from nca.sessions.foreign_rows import foreign_database
+from nca.transcripts.formats.authors import text_by
 from nca.transcripts.formats.building import (
     Content,
     answer,
@@ -147,5 +148,5 @@ def _shown(kind: Any, data: Mapping[str, Any]) -> Part | None:
     if kind == "shell_command":
         code = count_of(data.get("exit_code"))
         lines = (f"$ {text_of(data.get('command'))}", text_of(data.get("output")), f"exit code {code}" if code else "")
-        return TextPart("\n".join(filter(None, lines)))
+        return text_by("tool", "\n".join(filter(None, lines)))
     return None

@@ -13,18 +13,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from nca.messages import Message, Usage
+from nca.messages import Message, TextPart, Usage
 from nca.transcripts.formats.building import (
     answer,
     bad_line,
     joined,
-    person,
     shown,
     some_messages,
     tool_call,
     tool_result,
 )
-from nca.transcripts.formats.google_parts import Parts, read_parts, read_response, said_by
+from nca.transcripts.formats.google_parts import Parts, read_parts, read_response, said_by, sent
 from nca.transcripts.formats.records import About, Compacted, Live, Record, Said, StoredSession, Unreadable
 from nca.transcripts.formats.source import BadLine, Source
 from nca.transcripts.formats.stores import chosen_folder, first_line, stored
@@ -166,7 +165,8 @@ class _Reading:
     def _said(self, row: Mapping[str, Any], parts: Parts, record_id: str, place: str) -> Iterator[Record]:
         at = seconds_of(row.get("timestamp"))
         yield from self._results(parts.results, record_id, at, place)
-        message = person(joined(parts.content))
+        typed = read_parts(row.get("displayContent"), "").content
+        message = sent(parts.content, "".join(part.text for part in typed if isinstance(part, TextPart)))
         if message is not None:
             is_command = _COMMAND.match(message.text) is not None
             yield Said(message=message, id=record_id, at=at, is_aside=is_command, place=place)
@@ -200,14 +200,14 @@ class _Reading:
         added: list[dict[str, Any]] = []
         summary = summary_id = ""
         for row in objects_of(messages):
-            record_id, said = text_of(row.get("id")), joined(read_parts(row.get("content"), place).content)
+            record_id, text = text_of(row.get("id")), joined(read_parts(row.get("content"), place).content)
             known = record_id if record_id in self._seen else self._known.get(_says(row), "")
             if known:
                 self._alias[record_id] = known
                 kept.append(known)
-            elif isinstance(said, str) and SNAPSHOT in said and row.get("type") == "user":
-                summary, summary_id = said, record_id
-            elif said != _ACKNOWLEDGED or row.get("type") != "gemini":
+            elif isinstance(text, str) and SNAPSHOT in text and row.get("type") == "user":
+                summary, summary_id = text, record_id
+            elif text != _ACKNOWLEDGED or row.get("type") != "gemini":
                 added.append(row)
         if summary or not before or not set(before) <= set(kept):
             yield from self._compacted(summary, summary_id, kept, place)

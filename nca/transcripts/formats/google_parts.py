@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
 
 from nca.messages import Message, Part, TextPart, ToolCall, Usage
-from nca.transcripts.formats.building import joined, media, shown, tool_call, tool_result
+from nca.transcripts.formats.authors import attached, text_by
+from nca.transcripts.formats.building import joined, media, person, shown, tool_call, tool_result
 from nca.transcripts.formats.values import count_of, list_of, object_of, objects_of, text_of
+
+_FILES = "--- Content from referenced files ---"
+_FILE = re.compile(r"\s*Content from @?(.+?):\s*")
+_END = "--- End of content ---"
+_ADDED = ("<hook_context>", "<system_note>", "<system-reminder>", "<session_context>")
 
 
 class Parts(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,6 +52,31 @@ def read_parts(given: Any, place: str) -> Parts:
         calls=tuple(calls),
         results=tuple(results),
     )
+
+
+def sent(content: tuple[Part, ...], typed: str = "") -> Message | None:
+    """What a person sent; None if there is nothing.
+
+    The files that they mentioned follow their text in parts of their own, between two lines that say so.
+
+    typed  their text, where the format has it beside what was sent
+    """
+    found: list[Part] = []
+    name, is_file = "", False
+    for place, part in enumerate(content):
+        text = part.text.strip() if isinstance(part, TextPart) else ""
+        if place and text in (_FILES, _END):
+            is_file, name = text == _FILES, ""
+            found.append(text_by("nca", text))
+        elif is_file and text and (titled := _FILE.fullmatch(text)):
+            name = titled[1]
+        elif is_file and text:
+            found.append(attached(name or "file", text))
+        elif text.startswith(_ADDED):
+            found.append(text_by("nca", text))
+        else:
+            found.append(text_by("typed", text) if text and text == typed.strip() else part)
+    return person(joined(found))
 
 
 def said_by(speaker: str, parts: Parts, calls: Iterable[str] = ()) -> tuple[str, ...]:

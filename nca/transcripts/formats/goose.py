@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from nca.messages import Message, Part, TextPart, ToolCall
+from nca.messages import Message, Part, Source, TextPart, ToolCall
 from nca.sessions.foreign_rows import foreign_database
 from nca.transcripts.formats.building import (
     answer,
@@ -25,7 +25,7 @@ from nca.transcripts.formats.building import (
     tool_result,
 )
 from nca.transcripts.formats.records import About, Compacted, Record, Said, StoredSession, Unreadable
-from nca.transcripts.formats.source import Source
+from nca.transcripts.formats.source import Source as Given
 from nca.transcripts.formats.stores import chosen_folder, data_folder, is_database_with, newest_key
 from nca.transcripts.formats.values import list_of, object_of, objects_of, seconds_of, text_of
 
@@ -38,10 +38,10 @@ class Goose:
     name = "goose"
     title = "goose"
 
-    def knows(self, source: Source) -> bool:
+    def knows(self, source: Given) -> bool:
         return is_database_with(source, sessions=("id", "working_dir"), messages=("session_id", "role", "content_json"))
 
-    def sessions(self, source: Source) -> Iterable[StoredSession]:
+    def sessions(self, source: Given) -> Iterable[StoredSession]:
         if source.path is None:
             return
         with foreign_database(source.path) as database:
@@ -57,7 +57,7 @@ class Goose:
                     at=seconds_of(row.get("updated_at")),
                 )
 
-    def read(self, source: Source, key: str = "") -> Iterator[Record]:
+    def read(self, source: Given, key: str = "") -> Iterator[Record]:
         return some_messages(self._records(source, key), source, self.title)
 
     def files(self, env: Mapping[str, str], home: Path) -> Iterable[Path]:
@@ -69,7 +69,7 @@ class Goose:
         found = (folder / "sessions" / "sessions.db" for folder in folders)
         return [path for path in found if path.is_file()]
 
-    def _records(self, source: Source, key: str) -> Iterator[Record]:
+    def _records(self, source: Given, key: str) -> Iterator[Record]:
         if source.path is None:
             return
         key = key or newest_key(self.sessions(source))
@@ -129,10 +129,10 @@ class _Reading:
             return
         if beside.get("agentVisible") is not False:
             self._seen.append(record_id)
-        for message in self._messages(row.get("role"), blocks):
+        for message in self._messages(row.get("role"), blocks, "nca" if is_hidden else ""):
             yield Said(message=message, id=record_id, at=at, is_aside=is_hidden and _is_told(blocks), place=place)
 
-    def _messages(self, role: Any, blocks: list[dict[str, Any]]) -> Iterator[Message]:
+    def _messages(self, role: Any, blocks: list[dict[str, Any]], source: Source | Literal[""]) -> Iterator[Message]:
         parts: list[Part | None] = []
         calls: list[ToolCall | None] = []
         thoughts: list[str] = []
@@ -149,7 +149,7 @@ class _Reading:
             else:
                 parts.append(TextPart(text_of(block.get("text"))))
         said = "\n\n".join(filter(None, thoughts))
-        message = answer(parts, calls, said) if role == "assistant" else person(joined(parts))
+        message = answer(parts, calls, said) if role == "assistant" else person(joined(parts), source)
         if message is not None:
             yield message
 

@@ -19,6 +19,8 @@ from nca.transcripts.formats.source import BadLine, Source
 from nca.transcripts.formats.stores import chosen_folder, json_file, stored
 from nca.transcripts.formats.values import object_of, objects_of, text_of
 
+_ADDED = ("<system>", "<system-reminder>", "<notification")
+"""How a message in the user's role begins that Kimi CLI wrote."""
 _PROMPT, _NOTES = "_system_prompt", ("_checkpoint", "_usage")
 
 
@@ -57,7 +59,7 @@ def _directory(source: Source) -> str:
 
 def _records(source: Source) -> Iterator[Record]:
     yield About(session=source.path.parent.name if source.path else "", directory=_directory(source))
-    rows = ChatRows()
+    rows = ChatRows(added=_ADDED)
     for line in source.rows():
         if isinstance(line, BadLine):
             yield from bad_line(line)

@@ -11,9 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from nca.messages import Message, Part, TextPart, ToolCall, Usage
+from nca.messages import Message, Part, TextPart, ToolCall, Usage, user_message
 from nca.sessions.foreign_rows import ForeignDatabase, foreign_database
 from nca.shapes.shaped import as_file
+from nca.transcripts.formats.authors import attached
 from nca.transcripts.formats.building import (
     answer,
     joined,
@@ -28,6 +29,8 @@ from nca.transcripts.formats.records import About, Live, Record, Said, StoredSes
 from nca.transcripts.formats.source import Source
 from nca.transcripts.formats.stores import chosen_folder, is_database_with, newest_key
 from nca.transcripts.formats.values import count_of, object_of, objects_of, seconds_of, text_of
+from nca.words import Span, Words, merged
+from nca.words import text_of as text_of_words
 
 _MAC_FOLDER = Path("Library/Application Support/io.datasette.llm")
 _LINUX_FOLDER = Path(".config/io.datasette.llm")
@@ -140,9 +143,13 @@ class _Conversation:
             is_error = bool(text_of(result.get("exception")))
             call_id = result.get("tool_call_id") or f"{result.get('name')}"
             yield tool_result(call_id, result.get("name"), joined([output, *beside]), is_error=is_error)
-        prompt = self._with_fragments("prompt_fragments", response, text_of(row.get("prompt")))
+        files = [
+            attached(text_of(one.get("source")) or "fragment", text)
+            for one in self._fragments("prompt_fragments", response)
+            if (text := text_of(one.get("content")))
+        ]
         beside = self._attachments.of("prompt_attachments", {"response_id": response})
-        yield person(joined([TextPart(prompt), *beside]))
+        yield person(joined([*files, TextPart(text_of(row.get("prompt"))), *beside]))
 
     def _answered(self, row: Mapping[str, Any], response: str) -> Message | None:
         calls = [
@@ -152,9 +159,13 @@ class _Conversation:
         return answer([TextPart(text_of(row.get("response")))], calls, text_of(row.get("reasoning")))
 
     def _with_fragments(self, table: str, response: str, text: str) -> str:
-        links = self._database.rows(table, {"response_id": response}, order=("order",))
-        held = [next(self._database.rows("fragments", {"id": link.get("fragment_id")}), {}) for link in links]
+        held = self._fragments(table, response)
         return "\n".join(filter(None, [*(text_of(one.get("content")) for one in held), text]))
+
+    def _fragments(self, table: str, response: str) -> list[dict[str, Any]]:
+        """The files and pages that went along, in their order."""
+        links = self._database.rows(table, {"response_id": response}, order=("order",))
+        return [next(self._database.rows("fragments", {"id": link.get("fragment_id")}), {}) for link in links]
 
 
 class _Thread:
@@ -209,11 +220,12 @@ class _Thread:
 
     def _messages(self, row: Mapping[str, Any], message_hash: str) -> Iterator[Message]:
         parts: list[Part | None] = []
+        pieces: list[Span] = []
         calls: list[ToolCall | None] = []
         thoughts: list[str] = []
         for part in self._database.rows("parts", {"message_hash": message_hash}, order=("position",)):
             held = object_of(parsed(part.get("payload")))
-            kind, text = part.get("type"), text_of(part.get("text")) or self._text(held)
+            kind, text = part.get("type"), text_of(part.get("text"))
             call_id = held.get("tool_call_id") or held.get("name")
             if held.get("server_executed") is True:
                 parts.append(as_file(text_of(kind), held, "parts"))
@@ -225,31 +237,35 @@ class _Thread:
                 is_error = bool(held.get("exception"))
                 yield tool_result(call_id, held.get("name"), joined([output, *beside]), is_error=is_error)
             elif kind == "reasoning":
-                thoughts.append(text)
+                thoughts.append(text or text_of_words(self._words(held)))
             elif kind == "attachment":
                 parts.append(self._attachments.part(object_of(held.get("attachment")).get("id")))
+            elif text or row.get("role") != "user":
+                parts.append(TextPart(text or text_of_words(self._words(held))))
             else:
-                parts.append(TextPart(text))
+                pieces += self._words(held)
         role = row.get("role")
         if role == "assistant":
             message = answer(parts, calls, "\n\n".join(filter(None, thoughts)))
         elif role == "system" and (system := joined(parts)):
             message = Message("system", system)
+        elif pieces:
+            message = user_message(tuple(pieces), [part for part in parts if part is not None])
         else:
             message = person(joined(parts))
         if message is not None:
             yield message
 
-    def _text(self, held: Mapping[str, Any]) -> str:
-        """The text of a part that shares pieces with others."""
-        pieces = [text_of(held.get("text"))]
+    def _words(self, held: Mapping[str, Any]) -> Words:
+        """The text of a part that shares pieces with others: these are the files and pages that went along."""
+        found = [Span(text_of(held.get("text")), "foreign")]
         for piece in objects_of(held.get("text_ref")):
             fragment = piece.get("fragment")
             if isinstance(fragment, int):
                 row = next(self._database.rows("fragments", {"id": fragment}), {})
-                pieces.append(text_of(row.get("content")))
-            pieces.append(text_of(piece.get("literal")))
-        return "".join(pieces)
+                found.append(Span(text_of(row.get("content")), "attached"))
+            found.append(Span(text_of(piece.get("literal")), "foreign"))
+        return merged(tuple(found))
 
 
 def _usage(row: Mapping[str, Any]) -> Usage | None:

@@ -14,6 +14,7 @@ from typing import Any
 
 from nca.messages import Message, Part, TextPart, Usage
 from nca.sessions.foreign_rows import ForeignDatabase, foreign_database
+from nca.transcripts.formats.authors import text_by
 from nca.transcripts.formats.building import (
     answer,
     joined,
@@ -266,14 +267,14 @@ def _result(part: Mapping[str, Any]) -> Message | None:
 def _shown(part: Mapping[str, Any]) -> Part | None:
     kind = part.get("type")
     if kind == "text" and part.get("ignored") is not True:
-        return TextPart(text_of(part.get("text")))
+        return text_by("nca" if part.get("synthetic") is True else "typed", text_of(part.get("text")))
     if kind == "file" and part.get("mime") not in _IN_THE_TEXT:
         url = text_of(part.get("url"))
         if url.startswith(("data:", "http:", "https:")):
             return media(url, part.get("mime"), part.get("filename"))
-        return TextPart(f"[file {text_of(part.get('filename')) or url}]")
+        return text_by("nca", f"[file {text_of(part.get('filename')) or url}]")
     if kind == "subtask":
-        return TextPart(text_of(part.get("prompt")))
+        return text_by("nca", text_of(part.get("prompt")))
     return None
 
 

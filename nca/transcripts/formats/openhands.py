@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from nca.messages import Message, Part, TextPart, ToolCall, Usage
+from nca.transcripts.formats.authors import text_by, typed_after
 from nca.transcripts.formats.building import (
     Content,
     answer,
@@ -40,6 +41,8 @@ _KINDS = (
     "Condensation",
     "ConversationStateUpdateEvent",
 )
+_NO_REASON = "User rejected the action"
+"""What OpenHands writes where the person gave no reason."""
 _EVENTS, _STATE = "events", "base_state.json"
 _CONDENSER = "condenser"
 """Whose usage is not that of an answer."""
@@ -236,10 +239,12 @@ def _message(kind: str, event: Mapping[str, Any]) -> Message | None:
         return Message("system", text) if text else None
     if kind == "MessageEvent":
         row = object_of(event.get("llm_message"))
-        parts = [*_parts(row.get("content")), *_parts(event.get("extended_content"))]
+        parts, added = _parts(row.get("content")), _parts(event.get("extended_content"))
         if row.get("role") == "assistant":
-            return answer(parts, (), text_of(row.get("reasoning_content")))
-        return person(joined(parts))
+            return answer([*parts, *added], (), text_of(row.get("reasoning_content")))
+        # What OpenHands knows of a subject goes along with the person's words.
+        more = [text_by("nca", part.text) if isinstance(part, TextPart) else part for part in added]
+        return person(joined([*parts, *more]), "typed" if event.get("source") == "user" else "nca")
     return _result(kind, event)
 
 
@@ -250,7 +255,10 @@ def _result(kind: str, event: Mapping[str, Any]) -> Message | None:
     if kind == "AgentErrorEvent":
         return tool_result(call_id, name, text_of(event.get("error")), is_error=True)
     if kind == "UserRejectObservation":
-        return tool_result(call_id, name, f"Rejected: {text_of(event.get('rejection_reason'))}", is_error=True)
+        reason = text_of(event.get("rejection_reason"))
+        is_typed = event.get("rejection_source", "user") == "user" and reason not in ("", _NO_REASON)
+        said: Content = typed_after("Rejected:", reason) if is_typed else f"Rejected: {reason}"
+        return tool_result(call_id, name, said, is_error=True)
     if kind != "ObservationEvent":
         return None
     row = object_of(event.get("observation"))

@@ -6,11 +6,13 @@ Version 1 has neither ids nor parents: its entries follow one another, and a com
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from nca.messages import Message, Part, TextPart, Usage
+from nca.transcripts.formats.authors import attached
 from nca.transcripts.formats.building import (
     Content,
     answer,
@@ -19,6 +21,7 @@ from nca.transcripts.formats.building import (
     name_of,
     person,
     picture,
+    printed,
     some_messages,
     tool_call,
     tool_result,
@@ -28,6 +31,9 @@ from nca.transcripts.formats.records import About, Compacted, Live, Record, Said
 from nca.transcripts.formats.source import BadLine, Source
 from nca.transcripts.formats.stores import chosen_folder, stored
 from nca.transcripts.formats.values import cost_of, count_of, object_of, objects_of, seconds_of, text_of
+
+_BEFORE = re.compile(r'<(file|skill) name="([^"\n]*)"[^>\n]*>(.*)</\1>(?:\n|\Z)', re.DOTALL)
+"""Up to the last end: a file may hold the end of another one."""
 
 
 class Pi:
@@ -89,9 +95,9 @@ class _Reading:
             case "message":
                 yield from self._message(entry, record_id, place)
             case "custom_message":
-                yield from self._said(person(_content(entry.get("content"))), entry, record_id, place)
+                yield from self._said(person(_content(entry.get("content")), "nca"), entry, record_id, place)
             case "branch_summary":
-                yield from self._said(person(text_of(entry.get("summary"))), entry, record_id, place)
+                yield from self._said(person(text_of(entry.get("summary")), "nca"), entry, record_id, place)
             case "compaction":
                 yield self._compacted(entry, record_id, place)
             case "model_change":
@@ -127,8 +133,10 @@ class _Reading:
         row = object_of(entry.get("message"))
         message: Message | None
         match row.get("role"):
-            case "user" | "custom" | "hookMessage":
-                message = person(_content(row.get("content")))
+            case "user":
+                message = _asked(row.get("content"))
+            case "custom" | "hookMessage":
+                message = person(_content(row.get("content")), "nca")
             case "assistant":
                 message = _answer(row)
             case "toolResult":
@@ -139,9 +147,9 @@ class _Reading:
                     is_error=row.get("isError") is True,
                 )
             case "bashExecution":
-                message = Message("user", _command(row))
+                message = printed(_command(row))
             case "branchSummary" | "compactionSummary":
-                message = person(text_of(row.get("summary")))
+                message = person(text_of(row.get("summary")), "nca")
             case _:
                 yield Unreadable(place, "is a message without a known role")
                 return
@@ -183,6 +191,16 @@ def _answer(row: Mapping[str, Any]) -> Message | None:
 
 def _content(content: Any) -> Content:
     return text_of(content) if isinstance(content, str) else joined([_part(block) for block in objects_of(content)])
+
+
+def _asked(content: Any) -> Message | None:
+    """What was sent as the person's: before their text stand the files and the skill that they named."""
+    given = _content(content)
+    parts: list[Part] = [TextPart(given)] if isinstance(given, str) else list(given)
+    first = parts[0] if parts else None
+    if isinstance(first, TextPart) and (found := _BEFORE.match(first.text)):
+        parts[:1] = [attached(found[2], found[3].strip()), TextPart(first.text[found.end() :].strip())]
+    return person(joined(parts))
 
 
 def _part(block: Mapping[str, Any]) -> Part | None:

@@ -14,8 +14,8 @@ from typing import Any
 import msgspec
 
 from nca.messages import Message
-from nca.transcripts.formats.building import answer, bad_line, joined, person, some_messages
-from nca.transcripts.formats.google_parts import Parts, read_parts, read_usage, said_by
+from nca.transcripts.formats.building import answer, bad_line, joined, some_messages
+from nca.transcripts.formats.google_parts import Parts, read_parts, read_usage, said_by, sent
 from nca.transcripts.formats.parent_chain import Branches
 from nca.transcripts.formats.records import About, Compacted, Live, Record, Said, StoredSession, Unreadable
 from nca.transcripts.formats.source import BadLine, Source
@@ -122,7 +122,7 @@ class _Reading:
                 yield msgspec.structs.replace(said, message=message, usage=usage, model=text_of(row.get("model")))
             return
         yield from self._results(row, parts, said)
-        asked = person(joined(parts.content))
+        asked = sent(parts.content)
         if asked is not None:
             yield msgspec.structs.replace(said, message=asked)
 

@@ -12,7 +12,16 @@ from typing import Any
 
 from nca.errors import InvalidMessages
 from nca.messages import Message, ToolCall
-from nca.transcripts.formats.building import name_of, parsed, person, shown, some_messages, tool_call, tool_result
+from nca.transcripts.formats.building import (
+    name_of,
+    parsed,
+    person,
+    printed,
+    shown,
+    some_messages,
+    tool_call,
+    tool_result,
+)
 from nca.transcripts.formats.records import About, Record, Said, StoredSession, Unreadable
 from nca.transcripts.formats.source import BadLine, Source
 from nca.transcripts.formats.stores import stored
@@ -130,7 +139,7 @@ class _Reading:
             return Message("assistant", None, calls) if calls else Message("assistant", said) if said else None
         if role == "tool":
             if not self._open:
-                return person(said)
+                return printed(said)
             call = self._open.pop(0)
             return tool_result(call.id, call.name, said)
         return Message("system" if role == "system" else "assistant", said) if said.strip() else None

@@ -17,7 +17,7 @@ from nca.errors import InvalidMessages
 from nca.messages import Message, Usage
 from nca.shapes.openai import as_chat_message
 from nca.shapes.responses import ResponsesItems
-from nca.transcripts.formats.building import some_messages
+from nca.transcripts.formats.building import printed, some_messages
 from nca.transcripts.formats.records import About, Record, Said, StoredSession, Unreadable
 from nca.transcripts.formats.source import Source
 from nca.transcripts.formats.stores import stored
@@ -25,6 +25,10 @@ from nca.transcripts.formats.values import cost_of, count_of, list_of, object_of
 from nca.wire import message_from_dict
 
 _MESSAGE_KEYS = ("role", "content", "tool_calls", "tool_call_id", "reasoning_content", "name")
+_OBSERVED = "observation"
+_RETURNED = "<returncode>"
+"""How what a command printed begins, in versions of mini-swe-agent that note nothing else of it."""
+_WRONG_FORMAT = "FormatError"
 _ROLES = ("system", "user", "assistant", "tool", "developer")
 
 
@@ -72,8 +76,15 @@ def _records(source: Source) -> Iterator[Record]:
     )
     rows = list_of(whole.get("history")) or list_of(whole.get("messages")) or list(_steps(whole))
     names: dict[str, str] = {}
+    has_begun = False
     for number, row in enumerate(rows, 1):
-        yield from _message(row, f"message {number}", names)
+        for record in _message(row, f"message {number}", names):
+            if not isinstance(record, Said):
+                yield record
+                continue
+            message = _by_its_author(record.message, object_of(row), has_begun=has_begun)
+            has_begun = has_begun or message.role == "assistant"
+            yield msgspec.structs.replace(record, message=message)
 
 
 def _steps(whole: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -83,7 +94,7 @@ def _steps(whole: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield from (one for one in list_of(step.get("query")) if isinstance(one, dict))
     for step in steps:
         yield {"role": "assistant", "content": step.get("response")}
-        yield {"role": "user", "content": step.get("observation")}
+        yield {"role": "user", "content": step.get("observation"), "message_type": _OBSERVED}
 
 
 def _message(given: Any, place: str, names: dict[str, str]) -> Iterator[Record]:
@@ -108,6 +119,20 @@ def _message(given: Any, place: str, names: dict[str, str]) -> Iterator[Record]:
                 model=text_of(object_of(extra.get("response")).get("model")) if is_answer else "",
                 place=place,
             )
+
+
+def _by_its_author(message: Message, row: Mapping[str, Any], *, has_begun: bool) -> Message:
+    """A message in the user's role with who said it. `has_begun`: a model has answered: before that stands the task,
+    which both programs put into a template."""
+    if message.role != "user":
+        return message
+    extra, text = object_of(row.get("extra")), message.text
+    if row.get("is_demo") is True or extra.get("interrupt_type") == _WRONG_FORMAT:
+        return msgspec.structs.replace(message, source="nca")
+    is_result = row.get("role") == "tool" or row.get("message_type") == _OBSERVED or "returncode" in extra
+    if has_begun and (is_result or text.startswith(_RETURNED)):
+        return printed(message.content or "") or message
+    return message
 
 
 def _named(result: Message, names: Mapping[str, str], extra: Mapping[str, Any]) -> Message:

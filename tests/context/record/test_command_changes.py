@@ -78,13 +78,7 @@ def files(command: str, result: str = "", *, is_error: bool = False) -> list[tup
         ),
         ("for n in 1 2; do echo $n; done; diff <(ls a) <(ls b); touch c", [("c", "written")]),
         ("if grep -q x a; then rm a; fi; touch b || true; touch c; echo $(date)", [("c", "written")]),
-        (
-            "cat > /tmp/move.py <<'END'\ntext = open('a.py').read()\nopen('lib/b.py', 'w').write(text[:9])\n"
-            "open('a.py', 'w').write(text.replace('x = 1', 'def f'))\nEND\npython3 /tmp/move.py && pytest",
-            [("lib/b.py", "written"), ("a.py", "edited, f")],
-        ),
-        ("python3 -X utf8 - <<'END' && ls\nopen('a', 'a').write('one line')\nEND", [("a", "edited, one line")]),
-        ("cd web && python -c \"import os; os.remove('a')\"", [("web/a", "deleted")]),
+        ("touch a && python3 - <<'END'\nopen('b', 'w')\nEND", [("a", "written")]),
         ("git apply <<'END'\n--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-a\n+new line\nEND", [("x.py", "edited, new line")]),
     ],
 )
@@ -121,11 +115,11 @@ def test_plain_commands_say_which_files_they_change(command: str, changed: list[
         "make && touch b; ls",
         "touch a; if [ -f b ]; then mv c a; fi",
         "f=a; f=$(ls); rm $f; echo '$f' > /dev/null",
-        "python3 - <<'END' 2> /dev/null\nopen('a', 'w')\nEND",
-        "python3 - <<'END' | tail -1\nopen('a', 'w')\nEND",
-        "python3 make.py; echo \"open('a', 'w')\"",
+        "python3 - <<'END'\nopen('a', 'w').write('x')\nEND",
+        "cat > /tmp/make.py <<'END'\nopen('a', 'w')\nEND\npython3 /tmp/make.py",
+        "python3 -c \"import os; os.remove('a')\"",
         "echo $(rm a)",
-        "touch 'a\nb'; python3 -c \"open('c\\nd', 'w')\"",
+        "touch 'a\nb'",
         "cat <<'END'\nrm a > b\nEND",
     ],
 )
@@ -152,13 +146,6 @@ def test_nothing_is_said_where_it_is_not_certain(command: str) -> None:
         ),
         ("git commit -m two; ls", "[main 3f2a9bc] two\n 1 file changed", False, [("git commit 3f2a9bc", "two")]),
         ("echo x = 1 > a.py && python a.py", "ValueError: bad\n[exit code 1]", True, [("a.py", "written, x = 1")]),
-        (
-            "python3 - <<'E'\nopen('a', 'w')\n1/0\nE\nls",
-            'Traceback\n  File "<stdin>", line 2, in <module>\n',
-            False,
-            [],
-        ),
-        ("python3 -c \"open('a', 'w')\" && pytest", "1 failed\n[exit code 1]", True, [("a", "written")]),
         ("python make.py && rm a", "ValueError: bad\n[exit code 1]", True, []),
     ],
 )
@@ -171,7 +158,6 @@ def test_what_failed_changed_only_what_stands_before_the_failure(
 _NAMES = st.sampled_from(
     ["a.txt", "b.txt", "sub/c.txt", "'sub/d e.txt'", "new.txt", "sub/new.txt", "missing/x.txt", "sub"]
 )
-_PLAIN_NAMES = st.sampled_from(["a.txt", "sub/c.txt", "new.txt"])
 _STATEMENTS = st.one_of(
     st.builds("mv {} {}".format, _NAMES, _NAMES),
     st.builds("cp {} {}".format, _NAMES, _NAMES),
@@ -183,7 +169,6 @@ _STATEMENTS = st.one_of(
     st.builds("cat >> {} <<END\nrm a.txt\nEND".format, _NAMES),
     st.builds("grep '>' {} | tee {}".format, _NAMES, _NAMES),
     st.builds("f={}; touch $f".format, _NAMES),
-    st.builds("python3 - <<'END'\nimport os\nos.rename({0!r}, 'c.txt')\nopen({0!r}, 'w')\nEND".format, _PLAIN_NAMES),
     st.builds("if test -f {}; then rm -f {}; fi".format, _NAMES, _NAMES),
     st.builds("for f in {} {}; do rm -f $f; done".format, _NAMES, _NAMES),
     st.builds("grep -q b {}".format, _NAMES),

@@ -20,7 +20,7 @@ def test_the_exact_texts_of_the_spec() -> None:
 
 def test_a_missing_result_is_made_up_behind_those_that_came() -> None:
     repaired = with_whole_pairs([user(), calling(call("a", "grep"), call("b", "shell")), result("a"), assistant()])
-    made = Message("tool", RESULT_UNAVAILABLE, tool_call_id="b", name="shell", is_synthetic=True)
+    made = Message("tool", RESULT_UNAVAILABLE, tool_call_id="b", name="shell", source="nca")
     assert repaired[2:] == [result("a"), made, assistant()]
 
 

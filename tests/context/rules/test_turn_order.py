@@ -16,8 +16,8 @@ from tests.context.logs import logs
 from tests.context.samples import assistant, call, calling, result, some, user
 
 SYSTEM = Message("system", "Rules.")
-FIRST = Message("user", BEGINNING, is_synthetic=True)
-SPOKEN = Message("assistant", INTERRUPTED, is_synthetic=True)
+FIRST = Message("user", BEGINNING, source="nca")
+SPOKEN = Message("assistant", INTERRUPTED, source="nca")
 
 
 def test_a_user_message_is_put_first_where_none_is() -> None:

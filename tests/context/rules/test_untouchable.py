@@ -16,7 +16,7 @@ LOG = [
     user("One."),
     assistant(),
     user("Two."),
-    Message("user", "A record.", is_synthetic=True),
+    Message("user", "A record.", source="nca"),
     calling(call("a"), call("b")),
     result("a"),
 ]

@@ -54,7 +54,7 @@ def test_a_fraction_of_the_older_turns_goes_first(fraction: float, gone: int) ->
     draft = truncated(log, draft_of(log).tokens - 10, fraction=fraction)
     assert hidden(draft) == list(range(3, 3 + 2 * gone))
     text = f"{TRUNCATED} [recall expand=3-{2 + 2 * gone}]"
-    assert draft.history.shown(draft.view().items[1]) == Message("user", text, is_synthetic=True)  # type: ignore[arg-type]
+    assert draft.history.shown(draft.view().items[1]) == Message("user", text, source="nca")  # type: ignore[arg-type]
 
 
 def test_then_as_many_whole_turns_as_the_target_needs() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from nca.agent.mentions import mentioned
 from nca.terminal.input.file_mentions import dropped_files, mention_before, written
+from nca.words import words
 
 
 @pytest.mark.parametrize(
@@ -33,7 +34,7 @@ def test_what_is_a_mention(text: str, mention: str | None) -> None:
 )
 def test_what_is_written_means_the_file(name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text("x")
-    assert mentioned(f"@{written(name)} and so on", tmp_path) == [tmp_path / name]
+    assert mentioned(words(f"@{written(name)} and so on"), tmp_path) == [tmp_path / name]
 
 
 def test_a_folder_in_quotes_can_be_typed_on() -> None:

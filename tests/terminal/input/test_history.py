@@ -4,15 +4,27 @@ from __future__ import annotations
 
 import stat
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.document import Document
 
 from nca.terminal.input.history import HistorySuggestion, PrivateHistory
 from nca.terminal.input.pastes import FoldedPastes
+from nca.terminal.input.prompt_text import PromptText
+from nca.words import Source, Span, Words, merged, text_of, words
 
 LINES = "\n".join(f"line {number}" for number in range(50))
+
+
+ALPHABET = "ab @/+#\n0-"
+
+
+def history_in(path: Path, pastes: FoldedPastes | None = None) -> PrivateHistory:
+    return PrivateHistory(path, pastes or FoldedPastes(), PromptText())
 
 
 async def loaded(history: PrivateHistory) -> list[str]:
@@ -21,27 +33,60 @@ async def loaded(history: PrivateHistory) -> list[str]:
 
 async def test_entries_come_back_newest_first_and_only_the_owner_reads_them(tmp_path: Path) -> None:
     path = tmp_path / "data" / "history"
-    history = PrivateHistory(path, FoldedPastes())
+    history = history_in(path)
     for entry in ("one", "two\nlines\n", "  ", "# not a comment", "+plus"):
         history.append_string(entry)
-    assert await loaded(PrivateHistory(path, FoldedPastes())) == ["+plus", "# not a comment", "two\nlines\n", "one"]
+    assert await loaded(history_in(path)) == ["+plus", "# not a comment", "two\nlines\n", "one"]
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
 async def test_a_folded_paste_is_whole_in_the_file_and_folded_in_the_program(tmp_path: Path) -> None:
     pastes = FoldedPastes()
-    history = PrivateHistory(tmp_path / "history", pastes)
+    history = history_in(tmp_path / "history", pastes)
     await loaded(history)
-    folded = f"see {pastes.fold(LINES)}"
+    folded = f"see {text_of(pastes.fold_pasted(LINES))}"
     history.append_string(folded)
-    history.append_string(pastes.fold("x" * 30_000))
+    history.append_string(text_of(pastes.fold_pasted("x" * 30_000)))
     assert history.get_strings()[0] == folded
-    assert await loaded(PrivateHistory(tmp_path / "history", FoldedPastes())) == [f"see {LINES}"]
+    assert await loaded(history_in(tmp_path / "history")) == [f"see {LINES}"]
+
+
+SOURCES: st.SearchStrategy[Source] = st.sampled_from(("typed", "pasted"))
+SAID = st.lists(st.tuples(st.text(ALPHABET), SOURCES)).map(lambda parts: merged(tuple(Span(*part) for part in parts)))
+
+
+@given(st.lists(SAID, max_size=4))
+async def test_a_later_program_knows_what_was_pasted(entries: list[Words]) -> None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "history"
+        text = PromptText()
+        history = PrivateHistory(path, FoldedPastes(), text)
+        entries = [said for said in entries if text_of(said).strip()]
+        for said in entries:
+            text.become(said)
+            history.append_string(text_of(said))
+        later = PromptText()
+        assert await loaded(PrivateHistory(path, FoldedPastes(), later)) == [text_of(one) for one in entries[::-1]]
+        for said in entries:
+            known = later.said_of(text_of(said))
+            assert known == said or [text_of(one) for one in entries].count(text_of(said)) > 1
+
+
+async def test_an_older_entry_counts_as_typed_if_it_is_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "history"
+    path.write_text(
+        "\n# 2026-01-01 10:00:00\n+one line\n\n# 2026-01-02 10:00:00\n+two\n+lines\n# pasted 0-9x 2-\n+odd\n"
+    )
+    text = PromptText()
+    assert await loaded(PrivateHistory(path, FoldedPastes(), text)) == ["odd", "two\nlines", "one line"]
+    assert text.said_of("one line") == words("one line")
+    assert text.said_of("two\nlines") == words("two\nlines", "pasted")
+    assert text.said_of("odd") == words("odd", "pasted")
 
 
 async def test_of_a_large_file_the_end_is_read(tmp_path: Path) -> None:
     path = tmp_path / "history"
-    history = PrivateHistory(path, FoldedPastes())
+    history = history_in(path)
     for number in range(300):
         history.append_string(f"entry {number}\nsecond line")
     history.READ_BYTES = path.stat().st_size // 3
@@ -52,7 +97,7 @@ async def test_of_a_large_file_the_end_is_read(tmp_path: Path) -> None:
 
 async def test_a_history_that_cannot_be_written_is_kept_while_the_program_runs(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    history = PrivateHistory(tmp_path / "file" / "history", FoldedPastes())
+    history = history_in(tmp_path / "file" / "history")
     assert await loaded(history) == []
     history.append_string("typed")
     assert await loaded(history) == ["typed"]
@@ -73,10 +118,13 @@ async def test_a_history_that_cannot_be_written_is_kept_while_the_program_runs(t
     ],
 )
 def test_the_newest_entry_that_begins_so_is_suggested(typed: str, rest: str | None, tmp_path: Path) -> None:
-    pastes = FoldedPastes()
-    history = PrivateHistory(tmp_path / "history", FoldedPastes())
-    for entry in ("fix the parser", "two lines\nhere", "hid\x1b[31m", f"see {pastes.fold(LINES)}", "fix the tests"):
-        history.append_string(entry)
-    suggestion = HistorySuggestion(pastes)
+    text = PromptText()
+    history = PrivateHistory(tmp_path / "history", FoldedPastes(), text)
+    pasted = (Span("see ", "typed"), Span("it", "pasted"))
+    for said in (*map(words, ("fix the parser", "two lines\nhere", "hid\x1b[31m", "fix the tests")), pasted):
+        text.become(said)
+        text.known.add(said)
+        history.append_string(text_of(said))
+    suggestion = HistorySuggestion(text)
     found = suggestion.get_suggestion(Buffer(history=history), Document(typed))
     assert (found.text if found else None) == rest

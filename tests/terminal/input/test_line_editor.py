@@ -6,9 +6,10 @@ import pytest
 from prompt_toolkit.key_binding import KeyPress
 
 from nca.terminal.input.keyboard import PasteTimeoutParser
-from nca.terminal.input.line_editor import first_line, separated, typed
+from nca.terminal.input.line_editor import first_line, separated, typed, unsent
 from nca.terminal.input.pastes import FOLD_LINES
 from nca.terminal.input.prompt import fitted
+from nca.words import text_of, words
 
 LEFT, DELETE, HOME, END = "\x1b[D", "\x1b[3~", "\x1b[H", "\x1b[F"
 
@@ -45,7 +46,7 @@ def parts(text: str) -> list[str]:
 def test_a_line_is_what_the_prompt_would_make_of_it(pressed: str, text: str) -> None:
     line = first_line(keys(pressed))
     assert line is not None
-    assert line.text == text
+    assert text_of(line.said) == text
     assert line.keys == len(keys(pressed))
 
 
@@ -85,3 +86,19 @@ def test_the_end_of_a_long_line_is_what_fits() -> None:
     assert fitted("0123456789" * 5, " (q)", 20) == "…567890123456789 (q)"
     assert fitted("日本" * 20, "", 9) == "…日本日本"
     assert fitted("abc", "", 0) == "…"
+
+
+def test_what_was_pasted_stays_so() -> None:
+    line = first_line(keys(f"see \x1b[200~a @b\x1b[201~{LEFT}{LEFT}\x7f-\x05 now\x17then\r"))
+    assert line is not None
+    assert line.said == (
+        *words("see "),
+        *words("a", "pasted"),
+        *words("-"),
+        *words("@b", "pasted"),
+        *words(" then"),
+    )
+    assert unsent(keys("one\r\x1b[200~two\x1b[201~")) == (*words("one\n"), *words("two", "pasted"))
+    assert [text_of(unsent(part)) for part in separated(keys("one\r\x1b[200~/exit\x1b[201~\rtwo"))] == [
+        "one\n/exit\ntwo"
+    ]

@@ -13,48 +13,66 @@ from prompt_toolkit.layout.processors import Transformation, TransformationInput
 
 from nca.terminal.input.display import ShownText
 from nca.terminal.input.pastes import FoldedPastes
+from nca.words import Span, marked, merged, replaced, text_of, words
 
 LINES = "\n".join(f"line {number}" for number in range(214))
 
 
+def fold(pastes: FoldedPastes, text: str) -> str:
+    return text_of(pastes.fold_pasted(text))
+
+
 def test_short_ones_stay_and_long_ones_are_folded() -> None:
     pastes = FoldedPastes()
-    assert pastes.fold("one\r\ntwo\rthree") == "one\ntwo\nthree"
-    first = pastes.fold(LINES)
+    assert pastes.fold_pasted("one\r\ntwo\rthree") == words("one\ntwo\nthree", "pasted")
+    first = fold(pastes, LINES)
     assert len(first) == 1
-    assert pastes.fold(LINES) == first
-    second, third = pastes.fold(LINES.upper()), pastes.fold("x" * 3_000)
+    assert fold(pastes, LINES) == first
+    second, third = fold(pastes, LINES.upper()), fold(pastes, "x" * 3_000)
     labels = [pastes.label(mark) for mark in (first, second, third)]
     assert labels == ["[pasted 214 lines]", "[pasted 214 lines #2]", "[pasted 3,000 characters]"]
     assert pastes.label("x") is None
-    assert pastes.label(pastes.fold(f"{LINES}\nlast\n")) == "[pasted 215 lines]"
+    assert pastes.label(fold(pastes, f"{LINES}\nlast\n")) == "[pasted 215 lines]"
 
 
 def test_what_comes_back_stands_as_it_stood() -> None:
     pastes = FoldedPastes()
-    typed = f"look: {pastes.fold(LINES.upper())} and {pastes.fold(LINES)}!"
+    marks = (*pastes.fold_pasted(LINES.upper()), Span(" and ", "typed"), *pastes.fold_pasted(LINES))
+    typed = merged((Span("look: ", "typed"), *marks, Span("!", "typed")))
     sent = pastes.unfold(typed)
-    assert sent == f"look: {LINES.upper()} and {LINES}!"
+    assert text_of(sent) == f"look: {LINES.upper()} and {LINES}!"
+    assert [span.source for span in sent] == ["typed", "pasted", "typed", "pasted", "typed"]
     assert pastes.refold(sent) == typed
-    assert pastes.refold("something else") == "something else"
-    changed = sent.replace("line 7\n", "")
-    assert pastes.refold(changed) == typed.replace(pastes.fold(LINES), LINES.replace("line 7\n", ""))
+    assert pastes.refold(words("something else")) == words("something else")
+    place = text_of(sent).index("line 7\n")
+    changed = replaced(sent, place, place + len("line 7\n"), ())
     assert pastes.unfold(pastes.refold(changed)) == changed
+    assert text_of(pastes.refold(changed))[6] == text_of(typed)[6]
+
+
+def test_the_same_paste_with_a_part_that_was_typed_is_another_with_the_same_label() -> None:
+    pastes = FoldedPastes()
+    mark = fold(pastes, LINES)
+    other = pastes.refold(marked(pastes.unfold(words(mark)), 0, 4, "typed"))
+    assert pastes.label(text_of(other)) == pastes.label(mark) == "[pasted 214 lines]"
+    assert [span.source for span in pastes.unfold(other)] == ["typed", "pasted"]
 
 
 @given(st.lists(st.text(max_size=3_000) | st.text("\U0010f000\U0010f001x\n", max_size=30), max_size=5))
 def test_what_was_pasted_is_what_is_sent(texts: list[str]) -> None:
     pastes = FoldedPastes()
-    folded = [pastes.fold(text) for text in texts]
+    folded = [pastes.fold_pasted(text) for text in texts]
     for text, shown in zip(texts, folded, strict=True):
-        assert pastes.unfold(shown) == text.replace("\r\n", "\n").replace("\r", "\n")
+        said = pastes.unfold(shown)
+        assert text_of(said) == text.replace("\r\n", "\n").replace("\r", "\n")
+        assert {span.source for span in said} <= {"pasted"}
 
 
 def test_a_prompt_with_thousands_of_pastes_folds_no_more() -> None:
     pastes = FoldedPastes()
-    marks = {pastes.fold(f"{number} " * 1_000) for number in range(4_094)}
+    marks = {fold(pastes, f"{number} " * 1_000) for number in range(4_094)}
     assert {len(mark) for mark in marks} == {1}
-    assert pastes.fold(LINES) == LINES
+    assert fold(pastes, LINES) == LINES
 
 
 def drawn(text: str, pastes: FoldedPastes) -> Transformation:
@@ -78,7 +96,7 @@ def test_what_is_drawn(text: str, shown: str) -> None:
 
 def test_the_cursor_stands_beside_a_label() -> None:
     pastes = FoldedPastes()
-    line = drawn(f"a {pastes.fold(LINES)}\tb", pastes)
+    line = drawn(f"a {fold(pastes, LINES)}\tb", pastes)
     assert to_plain_text(line.fragments) == "a [pasted 214 lines]    b"
     places = [line.source_to_display(place) for place in range(6)]
     assert places == [0, 1, 2, 20, 24, 25]

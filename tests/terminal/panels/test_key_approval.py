@@ -13,19 +13,21 @@ from prompt_toolkit.key_binding import KeyPress
 from prompt_toolkit.keys import Keys
 
 from nca.agent.approvals import Answer
+from nca.config.claude_permissions import held
 from nca.config.tables import PermissionRule
 from nca.errors import UsageError
 from nca.events import ApprovalAsked, ApprovalGiven
 from nca.sessions.store import Store
 from nca.terminal.commands.registry import find_command
-from nca.terminal.input.type_ahead import PAUSE_SECONDS
+from nca.terminal.input.key_questions import ENTER
+from nca.terminal.input.keyboard import ESCAPE_SECONDS
 from nca.terminal.panels.approval_panel import rule_of
 from nca.terminal.panels.key_approval import ApprovalKeys
 from nca.terminal.render.plain import PlainDraw
 from tests.terminal.stage import a_stage
 from tests.terminal.tty import Tty, chats
 
-CTRL_C, ESCAPE, ENTER, LEFT = "\x03", "\x1b", "\r", "\x1b[D"
+CTRL_C, CTRL_U, ESCAPE, LEFT, UP = "\x03", "\x15", "\x1b", "\x1b[D", "\x1b[A"
 ASKED = ApprovalAsked(
     "c1", "write_file", "write", "write a.txt", path="/work/a.txt", diff="@@ -0 +1 @@\n+one", subject="/work/a.txt"
 )
@@ -99,22 +101,28 @@ def test_the_keys_say_what_a_rule_covers() -> None:
     assert "Enter always here: edit_file src/a.py" in question.line().plain
 
 
-def test_a_choice_is_taken_back_by_any_other_text() -> None:
+def test_a_choice_that_is_taken_back_gives_its_letter_to_the_line() -> None:
     question = ApprovalKeys(rule="shell make")
     assert take(question, "a") is None
-    assert question.take(KeyPress(Keys.Ignore)) is None
+    assert question.take_back() == "a"
+    assert question.take_back() == ""
     assert take(question, ENTER) is None
 
 
-def test_only_keys_that_mean_something_are_expected() -> None:
-    question = ApprovalKeys()
-    assert sorted(question.expected() or "") == ["n", "y"]
-    question = ApprovalKeys(rule="shell make", lines_left=lambda: 1)
-    assert sorted(question.expected() or "") == ["a", "m", "n", "s", "y"]
+def test_only_keys_that_mean_something_are_offered() -> None:
+    assert sorted(ApprovalKeys().offered().keys) == ["n", "y"]
+    left = [1]
+    question = ApprovalKeys(rule="shell make", lines_left=lambda: left[0])
+    assert sorted(question.offered().keys) == ["a", "m", "n", "s", "y"]
+    assert question.offered().next == ""
     take(question, "a")
-    assert "\r" in (question.expected() or "")
+    assert question.offered().next == ENTER
+    take(question, "m")
+    assert question.offered().next == "m"
+    left[0] = 0
+    assert "m" not in question.offered().keys
     take(question, "n")
-    assert question.expected() is None
+    assert question.is_typed
 
 
 def test_a_rule_names_a_path_as_seen_from_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,6 +131,19 @@ def test_a_rule_names_a_path_as_seen_from_here(tmp_path: Path, monkeypatch: pyte
     assert rule_of(inside) == f"edit_file {Path('src', 'a.py')}"
     outside = ApprovalAsked("c", "edit_file", "write", "edit", subject="/elsewhere/a.py\x1b[2J")
     assert rule_of(outside) == "edit_file /elsewhere/a.py"
+
+
+def test_the_question_says_that_a_rule_for_an_mcp_tool_covers_all_arguments() -> None:
+    subject = f"db@{'0' * 12}-{'1' * 12}"
+    asked = ApprovalAsked("c", "mcp__db__query", "execute", "db: query", command="db: query", subject=subject)
+    assert rule_of(asked) == f"mcp__db__query with all arguments ({subject})"
+    question = ApprovalKeys(rule=rule_of(asked))
+    assert "s this session: mcp__db__query with all arguments" in question.line().plain
+    take(question, "a")
+    assert "Enter always here: mcp__db__query with all arguments" in question.line().plain
+
+
+OPEN, QUEUES = "Your line is open, so no key answers.", "(Enter queues it)"
 
 
 @pytest.fixture
@@ -186,7 +207,7 @@ def test_no_with_a_word_reaches_the_model(start: Callable[..., Tty], tmp_path: P
     tty.sees("Then not.")
     tty.line("exit")
     tty.ends()
-    assert results(tmp_path) == ["[not run: the person said no: use b.txt]"]
+    assert results(tmp_path) == ["[not run: the person said no]\nuse b.txt"]
     assert not (tmp_path / "project" / "a.txt").exists()
 
 
@@ -215,15 +236,20 @@ def test_what_was_typed_before_the_question_does_not_answer_it(start: Callable[.
     tty.sees("Allow it?")
     tty.settle()
     assert not (tmp_path / "project" / "a.txt").exists()
-    # Enter would be an answer now: nothing says that it sends this.
-    assert "› yyy" in [line.rstrip() for line in tty.shown()]
-    tty.answer("n", "\r")
+    assert f"› yyy {QUEUES}" in tty.shown()
+    assert OPEN in tty.text()
+    tty.answer("n")
+    tty.sees("› yyyn")
+    tty.answer("\x7f")
+    tty.sees(f"› yyy {QUEUES}")
+    # Now it waits where it was meant to go, and a key answers.
+    tty.answer("\r")
+    tty.sees("› yyy ⏎ (queued)")
+    tty.answer("n")
+    tty.sees("Reason for the model")
+    tty.answer("\r")
     tty.sees("Then not.")
-    tty.settle()
-    # It waits where it was meant to go.
-    assert any(line.startswith("› yyy") for line in tty.shown())
-    tty.send("\r")
-    tty.sees("You said it.")
+    tty.sees("› yyy\n")
 
 
 @pytest.mark.parametrize(
@@ -253,8 +279,8 @@ def test_a_key_soon_after_one_that_edits_the_next_message_is_no_answer(
     tty.sees("Allow it?")
     tty.answer(moved)
     time.sleep(0.1)
-    tty.send("y")
-    tty.settle()
+    tty.key("y")
+    tty.sees("(Enter queues it)")
     assert not (tmp_path / "project" / "a.txt").exists()
     tty.send(ESCAPE)
     tty.sees("Interrupted")
@@ -267,25 +293,113 @@ def test_a_burst_of_keys_is_no_answer_however_late_and_goes_on_to_the_turn(
     tty.line("write it")
     tty.sees("Allow it?")
     tty.answer("yes, but use b.txt\r")
-    tty.settle()
-    assert not (tmp_path / "project" / "a.txt").exists()
-    for key in "way":
-        tty.send(key)
-        time.sleep(0.05)
-    tty.settle()
-    time.sleep(PAUSE_SECONDS)
-    tty.send("a")
+    tty.sees("› yes, but use b.txt ⏎ (queued)")
+    tty.answer("a")
     tty.sees("Enter always here")
-    tty.send("lso")
-    tty.settle()
-    time.sleep(PAUSE_SECONDS)
-    tty.send("\r")
-    tty.settle()
+    tty.key("lso")
+    # What follows at once shows that the letter was no choice.
+    tty.sees("⏎ also (queued)")
     assert not (tmp_path / "project" / "a.txt").exists()
-    time.sleep(PAUSE_SECONDS)
-    tty.send("y")
+    tty.answer("\r")
+    tty.sees("(2 queued)")
+    assert not (tmp_path / "project" / "a.txt").exists()
+    tty.answer("y")
     assert "› yes, but use b.txt" in tty.sees("Heard.")
     assert (tmp_path / "project" / "a.txt").exists()
+
+
+def test_no_key_answers_while_a_line_is_open_however_long_the_person_waits(
+    start: Callable[..., Tty], tmp_path: Path
+) -> None:
+    written = tmp_path / "project" / "a.txt"
+    tty = start(write("a.txt"), "Written.")
+    tty.line("write it")
+    tty.sees("Allow it?")
+    tty.answer("tell me wh")
+    tty.sees(f"› tell me wh {QUEUES}")
+    tty.sees(OPEN)
+    tty.answer("y")
+    tty.sees(f"› tell me why {QUEUES}")
+    assert not written.exists()
+    tty.answer(CTRL_U)
+    tty.sees("y once")
+    tty.sees_no(OPEN)
+    tty.answer("y")
+    tty.sees("Written.")
+    assert written.exists()
+
+
+@pytest.mark.parametrize(
+    ("typed", "line"),
+    [
+        ("\x1b[200~y\x1b[201~", f"› y {QUEUES}"),
+        ("y\r", "› y ⏎ (queued)"),
+        ("yy", f"› yy {QUEUES}"),
+        ("x", f"› x {QUEUES}"),
+        (f"y{LEFT}", f"› y {QUEUES}"),
+    ],
+)
+def test_pastes_several_keys_and_other_letters_are_for_the_line(
+    start: Callable[..., Tty], tmp_path: Path, typed: str, line: str
+) -> None:
+    tty = start(write("a.txt"), "Then not.")
+    tty.line("write it")
+    tty.sees("Allow it?")
+    tty.answer(typed)
+    tty.sees(line)
+    assert not (tmp_path / "project" / "a.txt").exists()
+    tty.key(ESCAPE)
+    tty.sees("Interrupted")
+    assert not (tmp_path / "project" / "a.txt").exists()
+
+
+@pytest.mark.parametrize("key", [ENTER, LEFT, UP, "\t", "\x04", "\x7f", CTRL_U])
+def test_a_key_that_types_nothing_does_nothing_and_the_keys_that_answer_are_said(
+    start: Callable[..., Tty], tmp_path: Path, key: str
+) -> None:
+    tty = start(write("a.txt"), "Written.")
+    tty.line("write it")
+    tty.sees("Allow it?")
+    tty.answer(key)
+    tty.sees("That key did nothing. These answer:\nAllow it?  y once")
+    assert not (tmp_path / "project" / "a.txt").exists()
+    tty.answer("y")
+    tty.sees("Written.")
+    tty.line("exit")
+    assert tty.ends() == 0
+
+
+def test_a_key_in_two_parts_is_no_escape(start: Callable[..., Tty]) -> None:
+    tty = start(write("a.txt"), "Written.")
+    tty.line("write it")
+    tty.sees("Allow it?")
+    tty.answer(ESCAPE)
+    time.sleep(ESCAPE_SECONDS / 5)
+    tty.key("[D")
+    tty.sees("That key did nothing")
+    tty.answer("y")
+    tty.sees("Written.")
+    assert "Interrupted" not in tty.text()
+
+
+def test_a_choice_waits_for_enter_and_other_keys_for_the_line(start: Callable[..., Tty], tmp_path: Path) -> None:
+    tty = start(write("a.txt"), "Written.")
+    tty.line("write it")
+    tty.sees("Allow it?")
+    tty.answer("a")
+    tty.sees("Enter always here")
+    tty.answer("x")
+    tty.sees(f"› x {QUEUES}")
+    tty.answer("\x7f")
+    tty.sees("a always here")
+    # The choice is gone.
+    tty.answer(ENTER)
+    tty.sees("That key did nothing")
+    assert not (tmp_path / "project" / "a.txt").exists()
+    assert not (tmp_path / "nca" / "config.toml").exists()
+    tty.answer("a", ENTER)
+    tty.sees("Written.")
+    assert "a.txt" in (tmp_path / "nca" / "config.toml").read_text()
 
 
 def test_a_long_change_is_shown_to_its_end_before_the_answer(start: Callable[..., Tty], tmp_path: Path) -> None:
@@ -323,6 +437,17 @@ def test_a_line_typed_while_tools_run_reaches_the_running_turn(start: Callable[.
         ]
     assert [text for role, text in roles if role == "user"] == ["PAUSE look", "rather in b", "third"]
     assert [role for role, _ in roles] == ["user", "assistant", "user", "assistant", "user", "assistant"]
+
+
+async def test_permissions_lists_rules_of_other_programs_with_their_file(tmp_path: Path) -> None:
+    file = ".claude/settings.json"
+    rules = held("deny", "Read(./.env)", file, tmp_path), held("ask", "Task(x)", file, tmp_path)
+    with a_stage(tmp_path, held=rules) as stage:
+        text = " ".join((await stage.command("/permissions")).split())
+        assert "1 deny Read(./.env) here .claude/settings.json" in text
+        assert "2 ask Task(x) (not clear, so nca asks) here .claude/settings.json" in text
+        with pytest.raises(UsageError, match=r"Rule 1 is in \.claude/settings\.json"):
+            await stage.command("/permissions remove 1")
 
 
 async def test_permissions_shows_and_changes_mode_and_rules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,6 +43,13 @@ async def test_the_question_says_what_a_rule_covers() -> None:
     assert "a always here (either allows shell make)" in (await answer("y\n"))[1]
 
 
+async def test_an_empty_line_answers_nothing_and_the_answers_are_said_again() -> None:
+    got, said = await answer("\n  \ny\n")
+    assert got == Answer("once")
+    assert said.count("Allow it? y once,") == 3
+    assert (await answer("\n\n"))[0] == Answer("deny")
+
+
 @pytest.mark.parametrize(
     ("typed", "given"),
     [

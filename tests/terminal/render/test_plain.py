@@ -33,7 +33,8 @@ def test_answers_on_standard_output_the_rest_beside_it() -> None:
     )
     assert done.returncode == 0
     assert done.stdout.startswith("Here it is.\nAgain.\nTwo lines.\ncontext.target_ratio = 0.25")
-    told = "Instructions: AGENTS.md.\n"  # this repository's, in which the tests run
+    size = (ROOT / "AGENTS.md").stat().st_size
+    told = f"Instructions: AGENTS.md ({size:,} bytes).\n"  # this repository's, in which the tests run
     assert done.stderr.removeprefix(told).startswith("scripted/model answers.\nTool: list")
     assert "There is no command /nope; nothing was sent.\n" in done.stderr
     assert "\x1b" not in done.stdout + done.stderr
@@ -49,9 +50,9 @@ def test_a_failed_turn_makes_the_exit_code() -> None:
 @pytest.mark.parametrize(
     ("lines", "replies", "code"),
     [
-        ("@./no-such-file\n", [], 2),
-        ("one\n@./no-such-file\n", [{"error": "Down."}], 2),
-        ("@./no-such-file\none\n", [{"error": "Down."}], 3),
+        ("!ls\n", [], 2),
+        ("one\n/permissions auto\n", [{"error": "Down."}], 2),
+        ("!ls\none\n", [{"error": "Down."}], 3),
         ("word " * 20_000 + "\n/context clear\nshort\n", ["Fine."], 4),
         ("   \n\t\nhello\n", ["Fine."], 0),
         ("list\n", [{"tool": "list_directory", "arguments": {"path": "docs"}}], 1),

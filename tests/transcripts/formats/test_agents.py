@@ -286,7 +286,7 @@ def test_the_text_of_a_thread_is_put_together_from_its_fragments(tmp_path: Path)
 def test_the_system_prompt_of_llm_is_there_once(tmp_path: Path) -> None:
     messages = [one.message for one in said(sample("llm", tmp_path))]
     assert [message.role for message in messages] == ["system", "user", "assistant", "tool", "assistant"]
-    assert "def parse(): ..." in messages[1].text
+    assert [part.text for part in messages[1].attachments] == ["def parse(): ..."]
 
 
 def test_what_cline_leaves_out_is_a_cut(tmp_path: Path) -> None:

@@ -45,7 +45,8 @@ def call(id: str, name: str = "Read", **arguments: Any) -> Row:
 
 def result(id: str, parent: str, answered: str, content: Any = "ok", **more: Any) -> Row:
     block = {"type": "tool_result", "tool_use_id": answered, "content": content, **more}
-    return user(id, parent, [block], toolUseResult={"stdout": "ok"})
+    beside = f"Error: {content}" if more.get("is_error") else {"stdout": "ok"}
+    return user(id, parent, [block], toolUseResult=beside)
 
 
 def boundary(id: str, after: str, **meta: Any) -> Row:

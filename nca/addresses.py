@@ -1,4 +1,4 @@
-"""Tell public network addresses, which tools may reach, from private ones: this machine and its neighbours."""
+"""Tell public network addresses, which nca may reach unasked, from private ones: this machine and its neighbours."""
 
 from __future__ import annotations
 

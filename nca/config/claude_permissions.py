@@ -1,0 +1,208 @@
+"""The permission rules of Claude Code's settings files that deny or ask. They hold at once: stricter needs no trust.
+
+A rule is `Tool` or `Tool(what)`. For files `what` is a pattern of .gitignore: `//etc` is from the root of the disk,
+`~/x` from the home directory, `/x` from where the settings are, and anything else from the working directory. For
+commands it is the command, in which `*` stands for any text and `:*` at the end for any arguments.
+
+nca never takes such a rule for less than it says. One that it cannot translate asks about every call that may be meant,
+and is named. `permissions.allow` is not read.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from nca.config.claude_files import claude_files
+from nca.config.document import shown_name, shown_path
+from nca.config.tables import PermissionRule, is_file_pattern
+
+Decision = Literal["deny", "ask"]
+_DECISIONS: tuple[Decision, ...] = ("deny", "ask")
+_RULE = re.compile(r"\s*([A-Za-z0-9_*-]+)\s*(?:\((.*)\))?\s*", re.DOTALL)
+_READING = frozenset({"read", "grep", "glob", "ls", "notebookread"})
+_CHANGING = frozenset({"edit", "write", "multiedit", "notebookedit"})
+_TOOLS: Mapping[str, Sequence[str]] = {
+    "bash": ("shell",),
+    "read": ("read_file", "grep"),
+    "grep": ("grep",),
+    "glob": ("glob",),
+    "ls": ("list_directory",),
+    "edit": ("edit_file", "write_file"),
+    "multiedit": ("edit_file",),
+    "write": ("write_file",),
+    "webfetch": ("fetch_url",),
+    "todowrite": ("todo",),
+    "task": ("task",),
+    "agent": ("task",),
+    "skill": ("skill",),
+}
+"""nca's tools by Claude Code's names for them, in small letters."""
+_WITHOUT = frozenset(
+    {"websearch", "notebookread", "notebookedit", "exitplanmode", "enterplanmode", "askuserquestion", "bashoutput"}
+    | {"killshell", "killbash", "taskoutput", "taskstop", "slashcommand", "lsp", "powershell", "monitor", "workflow"}
+    | {"listmcpresourcestool", "readmcpresourcetool", "enterworktree", "exitworktree"}
+)
+"""Tools that nca does not have: whatever a rule denies of them, nca cannot do."""
+_ANY = ("", "*", "**", ":*")
+_BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
+_MOST_EXPANSIONS = 100
+_MOST_WILDCARDS = 3
+"""Of one part of a path."""
+
+
+class HeldRule(NamedTuple):
+    """One rule of a settings file. `rules` are nca's for it; `is_exact`: they mean the same."""
+
+    decision: Decision
+    written: str
+    file: str
+    rules: tuple[tuple[Decision, PermissionRule], ...]
+    is_exact: bool
+
+    def of(self, decision: Decision) -> tuple[PermissionRule, ...]:
+        return tuple(rule for found, rule in self.rules if found == decision)
+
+
+def held_rules(project: Path | None, home: Path | None, notes: list[str]) -> tuple[HeldRule, ...]:
+    """The rules of the project's files and of the person's own. Adds to `notes` what holds, and what is unclear."""
+    own, *folders = [Path(os.path.realpath(one)) if one is not None else None for one in (home, project)]
+    found: list[HeldRule] = []
+    for folder in filter(None, dict.fromkeys((own, *folders))):
+        is_own = folder == own
+        for path, data in claude_files(folder, notes):
+            name = path.relative_to(folder).as_posix()
+            shown = f"~/{name}" if is_own else name
+            rules = list(_rules_of(data, shown, path.parent if is_own else folder, shown_path(path), notes))
+            notes += _said(rules, shown)
+            found += rules
+    return tuple(found)
+
+
+def _rules_of(data: Mapping[str, object], shown: str, base: Path, where: str, notes: list[str]) -> Iterator[HeldRule]:
+    permissions = data.get("permissions", {})
+    if not isinstance(permissions, dict):
+        notes.append(f"{where}: permissions is no JSON object, so none of them holds; correct the file.")
+        return
+    for decision in _DECISIONS:
+        entries = permissions.get(decision, [])
+        if not isinstance(entries, list):
+            notes.append(f"{where}: permissions.{decision} is no list, so it does not hold; correct the file.")
+            continue
+        for entry in entries:
+            if isinstance(entry, str):
+                yield held(decision, entry, shown, base)
+            else:
+                notes.append(f"{where}: a rule of permissions.{decision} is no text, so it does not hold; correct it.")
+
+
+def held(decision: Decision, written: str, file: str, base: Path) -> HeldRule:
+    """One rule as nca's. `base`: where a pattern that begins with one slash is anchored."""
+    exact = list(_exact(decision, written, base))
+    found = exact or [("ask", rule) for rule in _stricter(written)]
+    origin = f"{shown_name(written)} in {file}"
+    rules = tuple((one, replace(rule, origin=origin)) for one, rule in found)
+    return HeldRule(decision, written, file, rules, bool(exact) or _is_of_no_tool(written))
+
+
+def _exact(decision: Decision, written: str, base: Path) -> Iterator[tuple[Decision, PermissionRule]]:
+    """nca's rules that mean the same, or more where nca judges more strictly; none if there are none."""
+    match = _RULE.fullmatch(written)
+    if match is None:
+        return
+    name, what = match[1].lower(), (match[2] or "").strip()
+    if match[1].startswith("mcp__") or "*" in name:
+        if not what:
+            yield from ((decision, PermissionRule(tool)) for tool in _outside_tools(match[1]))
+    elif what in _ANY:
+        yield from ((decision, PermissionRule(tool)) for tool in _TOOLS.get(name, ()))
+        if name == "read":
+            # Commands read files too, and cannot all be told apart.
+            yield "ask", PermissionRule("shell")
+    elif name in _READING:
+        yield from ((decision, PermissionRule("*", paths=path)) for path in _paths(what, base))
+    elif name in _CHANGING:
+        for path in _paths(what, base):
+            yield from ((decision, PermissionRule(tool, paths=path)) for tool in ("edit_file", "write_file"))
+            # A command that names the file may change it or not: the person decides.
+            yield "ask", PermissionRule("shell", paths=path, for_changes=True)
+    elif name == "bash":
+        yield decision, PermissionRule("shell", pattern=re.sub(r":\*$", " *", what))
+    elif name == "webfetch" and what.lower().startswith("domain:") and what[len("domain:") :].strip():
+        yield decision, PermissionRule("fetch_url", pattern=what[len("domain:") :].strip())
+
+
+def _stricter(written: str) -> Iterator[PermissionRule]:
+    """What to ask about for a rule that cannot be translated: its tool, or all that does more than read."""
+    match = _RULE.fullmatch(written)
+    name = match[1].lower() if match is not None else ""
+    if match is not None and match[1].startswith("mcp__"):
+        yield from map(PermissionRule, _outside_tools(match[1]))
+    elif name in _TOOLS:
+        yield from map(PermissionRule, _TOOLS[name])
+    elif not _is_of_no_tool(written):
+        yield PermissionRule("*", for_changes=True)
+
+
+def _is_of_no_tool(written: str) -> bool:
+    match = _RULE.fullmatch(written)
+    return match is not None and match[1].lower() in _WITHOUT and match[1].lower() not in _CHANGING | _READING
+
+
+def _outside_tools(name: str) -> Sequence[str]:
+    """A server's name alone means all its tools."""
+    is_server = name.startswith("mcp__") and "__" not in name.removeprefix("mcp__")
+    return (name, f"{name}__*") if is_server and not name.endswith("*") else (name,)
+
+
+def _paths(pattern: str, base: Path) -> list[str]:
+    """The patterns as a rule's `paths`; none if .gitignore would read them as something else."""
+    if pattern.startswith(("!", "#")) or "\0" in pattern or "\n" in pattern or _takes_long(pattern):
+        return []
+    if pattern.startswith("//"):
+        pattern = "/" + pattern.lstrip("/")
+    elif pattern.startswith("/"):
+        pattern = f"{_escaped(base)}{pattern}"
+    while pattern.startswith("./"):
+        pattern = pattern[2:].lstrip("/")
+    if not pattern.strip("/."):
+        return []
+    found = [pattern, *(one for one in _expanded(pattern) if one != pattern)]
+    return found if all(map(is_file_pattern, found)) else []
+
+
+def _takes_long(pattern: str) -> bool:
+    """Whether it has so many wildcards that to compare it with a long name could take years."""
+    parts = pattern.split("/")
+    return parts.count("**") > _MOST_WILDCARDS or any(
+        part.count("*") > _MOST_WILDCARDS for part in parts if part != "**"
+    )
+
+
+def _escaped(folder: Path) -> str:
+    return re.sub(r"([\\*?\[])", r"\\\1", str(folder))
+
+
+def _expanded(pattern: str) -> list[str]:
+    """Each choice of `{a,b}`. Claude Code takes braces literally; whoever wrote them meant this."""
+    pieces = _BRACES.split(pattern)
+    choices = [piece.split(",") if number % 2 else [piece] for number, piece in enumerate(pieces)]
+    found = ["".join(chosen) for _, chosen in zip(range(_MOST_EXPANSIONS), product(*choices), strict=False)]
+    return found if len(pieces) > 1 else []
+
+
+def _said(rules: Sequence[HeldRule], file: str) -> Iterator[str]:
+    counts = {decision: sum(rule.decision == decision and rule.is_exact for rule in rules) for decision in _DECISIONS}
+    deny, ask = counts["deny"], counts["ask"]
+    words = [f"{deny} denial{'' if deny == 1 else 's'}"] if deny else []
+    words += [f"{ask} {'rule that asks' if ask == 1 else 'rules that ask'}"] if ask else []
+    if words:
+        yield f"{' and '.join(words)} of {file} hold{'s' if deny + ask == 1 else ''} here."
+    if unclear := list(dict.fromkeys(shown_name(rule.written) for rule in rules if not rule.is_exact)):
+        asked = "are not clear to nca, so it asks" if len(unclear) > 1 else "is not clear to nca, so it asks"
+        yield f"{file}: {', '.join(unclear)} {asked} about every call that may be meant."

@@ -1,0 +1,64 @@
+"""The rules about reading files, for all that shows what is in a file: tools, attachments, instructions, searches."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from nca.config.tables import PermissionRule
+from nca.config.tool_settings import PermissionSettings
+from nca.tools.permissions import reading_rule
+
+MOST_FILES = 5_000
+"""So many are looked at before a command runs that searches in them: about a second."""
+
+
+class Reading:
+    """Which files may be read. A rule for read_file, or for all tools, is one about what is in the file.
+
+    rules      the person's rules, asked for each time because they may change in a chat
+    directory  the project's
+    """
+
+    def __init__(self, rules: Callable[[], PermissionSettings], directory: Path) -> None:
+        self._rules = rules
+        self._directory = directory.resolve()
+
+    def denial(self, path: Path) -> str:
+        """Why the file may not be read, as it follows its name; "" if no rule denies it."""
+        found = self._found(self._rules().deny, path)
+        return f"may not be read: a rule of the person's denies it ({found})" if found else ""
+
+    def is_hidden(self, path: Path) -> bool:
+        """Whether a search that the person was not asked about leaves the file out: a rule denies it, or asks."""
+        rules = self._rules()
+        # A rule that asks about every call has asked about the search, too.
+        asking = [rule for rule in rules.ask if not rule.is_for_all]
+        return self._found((*rules.deny, *asking), path) is not None
+
+    def is_hidden_below(self, folder: Path) -> bool:
+        """Whether a file below the folder is one of these, or there are too many files to say."""
+        count = 0
+        for above, _, files in os.walk(folder) if self.has_rules else ():
+            for name in files:
+                count += 1
+                if count > MOST_FILES or self.is_hidden(Path(above, name)):
+                    return True
+        return False
+
+    @property
+    def has_rules(self) -> bool:
+        """Whether any file may be left out, whatever is searched for."""
+        rules = self._rules()
+        return any(
+            rule.tool in ("*", "read_file") and (rule.paths or rule.subject) and not rule.for_changes
+            for rule in (*rules.deny, *rules.ask)
+        )
+
+    def _found(self, rules: Sequence[PermissionRule], path: Path) -> PermissionRule | None:
+        return reading_rule([rule for rule in rules if not rule.for_changes], path, self._directory) if rules else None
+
+
+ANY_READING = Reading(PermissionSettings, Path("/"))
+"""No rules: any file may be read."""

@@ -1,0 +1,149 @@
+"""Claude Code's rules that deny or ask hold without trust, and none is taken for less than it says."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nca.config.claude_permissions import held
+from nca.config.layers import load
+from nca.config.loaded import LoadedSettings
+from nca.config.tables import PermissionRule
+from nca.tools.permissions import matching
+
+
+class Place:
+    def __init__(self, path: Path) -> None:
+        self.home, self.project = path / "home", path / "project"
+        for folder in (self.home, self.project):
+            (folder / ".claude").mkdir(parents=True)
+
+    def write(self, permissions: Any, name: str = ".claude/settings.json", *, own: bool = False) -> None:
+        text = permissions if isinstance(permissions, str) else json.dumps({"permissions": permissions})
+        ((self.home if own else self.project) / name).write_text(text)
+
+    def load(self) -> LoadedSettings:
+        env = {"HOME": str(self.home), "NCA_HOME": str(self.home / "nca")}
+        return load(project=self.project, env=env, trusts=lambda what: False)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+def test_all_files_hold_at_once_and_each_is_said_in_a_line(place: Place) -> None:
+    place.write({"deny": ["Read(./.env)", "Bash(rm:*)", "WebFetch"], "allow": ["Bash"]})
+    place.write({"deny": ["Read(a)"], "ask": ["Bash(git push:*)"]}, ".claude/settings.local.json")
+    place.write({"ask": ["WebFetch(domain:example.com)"]}, own=True)
+    loaded = place.load()
+    assert sorted(loaded.notes) == [
+        "1 denial and 1 rule that asks of .claude/settings.local.json hold here.",
+        "1 rule that asks of ~/.claude/settings.json holds here.",
+        "3 denials of .claude/settings.json hold here.",
+    ]
+    assert len(loaded.settings.permissions.deny) == 4
+    assert len(loaded.settings.permissions.ask) == 2
+    assert loaded.settings.permissions.allow == ()
+    assert loaded.value("permissions.deny") == ()
+
+
+def test_no_layer_takes_them_away(place: Place) -> None:
+    place.write({"deny": ["Bash"]})
+    loaded = place.load().with_value("permissions.deny", [], "set in this chat").for_model("openai/x")
+    assert [str(rule) for rule in loaded.settings.permissions.deny] == ["Bash in .claude/settings.json"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{", "it is no JSON"),
+        ("", "it is no JSON"),
+        ("[]", "no JSON object"),
+        ('{"permissions": []}', "permissions is no JSON object"),
+        ('{"permissions": {"deny": "Bash"}}', "permissions.deny is no list"),
+        ('{"permissions": {"ask": [5]}}', "a rule of permissions.ask is no text"),
+        ("\xff", "it is no JSON"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_said_in_one_line(place: Place, text: str, said: str) -> None:
+    (place.project / ".claude" / "settings.json").write_bytes(text.encode("latin-1"))
+    notes = place.load().notes
+    assert len(notes) == 1
+    assert said in notes[0]
+    assert "settings.json" in notes[0]
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "Read(!x)",
+        "Task(Explore)",
+        "Skill(deploy)",
+        "Bash(rm",
+        "rm -rf",
+        "",
+        "Nonsense(x)",
+        "WebFetch(https://example.com/*)",
+        "mcp__server__tool(x)",
+        "Read(*a*a*a*a*a*b)",
+        "Read(.)",
+        "Read(a\\)",
+    ],
+)
+def test_what_cannot_be_translated_asks_and_is_named(place: Place, written: str) -> None:
+    place.write({"deny": [written]})
+    loaded = place.load()
+    assert loaded.settings.permissions.deny == ()
+    assert loaded.settings.permissions.ask
+    assert any("not clear to nca" in note and written[:60] in note for note in loaded.notes)
+
+
+@pytest.mark.parametrize("written", ["WebSearch", "WebSearch(x)", "ExitPlanMode"])
+def test_what_nca_has_no_tool_for_holds_by_itself(place: Place, written: str) -> None:
+    place.write({"deny": [written]})
+    assert place.load().notes == ("1 denial of .claude/settings.json holds here.",)
+
+
+@pytest.mark.parametrize(
+    ("written", "rules"),
+    [
+        ("Bash", {PermissionRule("shell")}),
+        ("Bash(*)", {PermissionRule("shell")}),
+        ("bash(npm run test:*)", {PermissionRule("shell", pattern="npm run test *")}),
+        ("WebFetch(domain:example.com)", {PermissionRule("fetch_url", pattern="example.com")}),
+        ("mcp__a__b", {PermissionRule("mcp__a__b")}),
+        ("mcp__a", {PermissionRule("mcp__a"), PermissionRule("mcp__a__*")}),
+        ("mcp__a__*", {PermissionRule("mcp__a__*")}),
+        ("Read(./.env)", {PermissionRule("*", paths=".env")}),
+        ("Read(~/.ssh/**)", {PermissionRule("*", paths="~/.ssh/**")}),
+        ("Read(//etc/passwd)", {PermissionRule("*", paths="/etc/passwd")}),
+        ("Read(/src/*.py)", {PermissionRule("*", paths="/base/src/*.py")}),
+        (
+            "Read(*.{pem,key})",
+            {PermissionRule("*", paths=path) for path in ("*.{pem,key}", "*.pem", "*.key")},
+        ),
+        ("Edit(src/**)", {PermissionRule(tool, paths="src/**") for tool in ("edit_file", "write_file")}),
+        ("Write", {PermissionRule("write_file")}),
+    ],
+)
+def test_the_rules_of_each_form(written: str, rules: set[PermissionRule]) -> None:
+    from dataclasses import replace
+
+    found = held("deny", written, "f", Path("/base"))
+    assert found.is_exact
+    assert {replace(rule, origin="") for rule in found.of("deny")} == rules
+
+
+@given(st.text(max_size=40) | st.from_regex(r"(Read|Edit|Bash|WebFetch|mcp__a__b|\w{3})\([^)]{0,20}\)", fullmatch=True))
+def test_no_rule_is_without_effect_or_unsaid(written: str) -> None:
+    found = held("deny", written, "f", Path("/base"))
+    for rule in found.of("deny"):
+        matching([rule], "x", {"/work/a", "host"}, Path("/work"), ["make x"])
+    assert found.rules or found.is_exact
+    assert found.is_exact or found.of("ask")

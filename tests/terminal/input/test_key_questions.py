@@ -1,0 +1,138 @@
+"""The law of questions that keys answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from prompt_toolkit.key_binding import KeyPress
+
+from nca.terminal.input.key_questions import ENTER, PAUSE_SECONDS, QUIET_SECONDS, Meaning, Offered, meaning
+from nca.terminal.input.keyboard import PasteTimeoutParser
+from nca.terminal.input.line_editor import open_line
+
+OFFERED = Offered("ynsam")
+CONFIRMED = Offered("ynsam", ENTER)
+KEYS = st.sampled_from(
+    [
+        "y",
+        "Y",
+        "n",
+        "s",
+        "a",
+        "m",
+        "x",
+        " ",
+        ENTER,
+        "\n",
+        "\x7f",
+        "\x15",
+        "\x1b[D",
+        "\x1b[A",
+        "\t",
+        "y\r",
+        "yes",
+        "\x04",
+    ]
+)
+SECONDS = st.sampled_from([0.0, 0.2, QUIET_SECONDS, 0.7, PAUSE_SECONDS, 5.0])
+
+
+def pressed(text: str) -> list[KeyPress]:
+    keys: list[KeyPress] = []
+    parser = PasteTimeoutParser(keys.append)
+    parser.feed(text)
+    parser.flush()
+    return keys
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected", "changed"),
+    [
+        ("y", "answer", {}),
+        ("Y", "answer", {}),
+        ("y", "line", {"is_line_empty": False}),
+        ("y", "line", {"since_key_seconds": PAUSE_SECONDS - 0.01}),
+        ("y", "line", {"since_asked_seconds": QUIET_SECONDS - 0.01}),
+        ("x", "line", {}),
+        ("yes", "line", {}),
+        ("yn", "line", {}),
+        ("y\r", "line", {}),
+        ("", "line", {}),
+        ("\x1b[D", "line", {}),
+        ("\x1b[200~y\x1b[201~", "line", {}),
+        (ENTER, "nothing", {}),
+        (ENTER * 2, "nothing", {}),
+        (ENTER, "line", {"is_line_empty": False}),
+        (ENTER, "answer", {"offered": CONFIRMED, "since_key_seconds": QUIET_SECONDS}),
+        (ENTER, "nothing", {"offered": CONFIRMED, "since_key_seconds": QUIET_SECONDS - 0.01}),
+        (ENTER, "line", {"offered": CONFIRMED, "is_line_empty": False}),
+        ("m", "answer", {"offered": Offered("yn", "m"), "since_key_seconds": QUIET_SECONDS}),
+    ],
+)
+def test_what_a_read_means(typed: str, expected: Meaning, changed: dict[str, Any]) -> None:
+    facts: dict[str, Any] = {
+        "offered": OFFERED,
+        "is_line_empty": True,
+        "since_key_seconds": PAUSE_SECONDS,
+        "since_asked_seconds": QUIET_SECONDS,
+        **changed,
+    }
+    assert meaning(typed, **facts) == expected
+
+
+@given(st.lists(st.tuples(KEYS, SECONDS), max_size=20), st.sampled_from([OFFERED, Offered("rf"), Offered("")]))
+def test_a_key_answers_only_a_person_who_paused_over_an_empty_line(
+    reads: list[tuple[str, float]], offered: Offered
+) -> None:
+    line: list[KeyPress] = []
+    asked = 0.0
+    for typed, seconds in reads:
+        asked += seconds
+        means = meaning(
+            typed,
+            offered,
+            is_line_empty=open_line(line).is_empty,
+            since_key_seconds=seconds,
+            since_asked_seconds=asked,
+        )
+        if means == "answer":
+            assert open_line(line).is_empty
+            assert typed.lower() in set(offered.keys)
+            assert seconds >= PAUSE_SECONDS
+            assert asked >= QUIET_SECONDS
+        elif means == "nothing":
+            assert typed == ENTER
+            assert open_line(line).is_empty
+        else:
+            line += pressed(typed)
+        # A text that was typed and not sent keeps every key from answering, however long the person waits.
+        if open_line(line).said:
+            assert not open_line(line).is_empty
+            for key in "ynsam\r":
+                late = meaning(key, CONFIRMED, is_line_empty=False, since_key_seconds=1e6, since_asked_seconds=1e6)
+                assert late == "line"
+
+
+@pytest.mark.parametrize(
+    ("typed", "is_empty"),
+    [
+        ("", True),
+        ("tell me wh", False),
+        ("sent\r", True),
+        ("sent\ry", False),
+        ("word\x15", True),
+        ("a\x7f", True),
+        (" ", False),
+        ("\x1b[D", True),
+        ("\x1b[A", False),
+        ("\x1b[A\x15", False),
+        ("end\\\r", False),
+        ("\x1b\r", False),
+        ("\x1b[200~y\x1b[201~", False),
+    ],
+)
+def test_an_open_line(typed: str, is_empty: bool) -> None:
+    assert open_line(pressed(typed)).is_empty == is_empty
