@@ -8,7 +8,7 @@ from prompt_toolkit.key_binding import KeyPress
 from nca.terminal.input.keyboard import PasteTimeoutParser
 from nca.terminal.input.line_editor import first_line, separated, typed, unsent
 from nca.terminal.input.pastes import FOLD_LINES
-from nca.terminal.input.prompt import fitted
+from nca.terminal.input.prompt_style import fitted
 from nca.words import text_of, words
 
 LEFT, DELETE, HOME, END = "\x1b[D", "\x1b[3~", "\x1b[H", "\x1b[F"
