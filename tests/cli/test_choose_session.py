@@ -57,6 +57,7 @@ def test_reading_shows_everything_and_sends_nothing(start: Callable[..., Tty], t
     with held(tmp_path) as (name, pid):
         tty = start("--resume", name)
         tty.sees(f"already open in process {pid}")
+        tty.sees("r to read it here")  # what is typed before the question is discarded
         tty.line("what?")
         tty.sees("r to read it here", times=2)
         tty.line("r")

@@ -85,8 +85,8 @@ def answered(request: dict[str, Any]) -> Answer | str:
 class FaultRuns:
     """One provider and one process that forks, for all scripts of a module; `start` them, then ask for `outcome`.
 
-    command      "run": one turn with every event as JSON; "loop": one turn in the chat, then another with a model that
-                 works, through a pipe
+    command      "run": one turn with every event as JSON; "loop": one turn in the chat through a pipe, then another
+                 in the same session with a model that works
     is_separate  each in a process that a shell would start, instead of one that is forked
     """
 
@@ -132,20 +132,30 @@ class FaultRuns:
         (work / "b").write_text(TEXT_B)
         if fault.needs_talk:
             shutil.copytree(self._talk / "nca", home / "nca")
-        done = self._run_nca(
-            *self._arguments(name, fault),
-            home=home,
-            cwd=work,
-            stdin=f"{question(name)}\n/model openai/plain\nThank you, {name}.\n" if self._command == "loop" else "",
-            OPENAI_API_KEY="key",
-            OPENAI_API_BASE=self._provider.url,
-            **{f"NCA_{key.replace('.', '__').upper()}": value for key, value in fault.settings.items()},
-        )
+
+        def run(arguments: list[str], stdin: str) -> subprocess.CompletedProcess[str]:
+            return self._run_nca(
+                *arguments,
+                home=home,
+                cwd=work,
+                stdin=stdin,
+                OPENAI_API_KEY="key",
+                OPENAI_API_BASE=self._provider.url,
+                **{f"NCA_{key.replace('.', '__').upper()}": value for key, value in fault.settings.items()},
+            )
+
+        is_chat = self._command == "loop"
+        done = run(self._arguments(name, fault), f"{question(name)}\n" if is_chat else "")
+        runs = [done]
+        if is_chat:
+            again = ["--resume", self._session] if fault.needs_talk else ["--continue"]
+            runs.append(run(["loop", "--model", "openai/plain", *again], f"Thank you, {name}.\n"))
+            assert runs[-1].returncode == 0, runs[-1].stderr
         entries, compactions = self._stored(home, fault)
         return Outcome(
             done.returncode,
-            done.stdout,
-            done.stderr,
+            "".join(one.stdout for one in runs),
+            "".join(one.stderr for one in runs),
             [request for request in self._provider.requests if _is_of(request, name)],
             [request for request in self._provider.overflows if _is_of(request, name)],
             entries,
