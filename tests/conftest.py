@@ -14,6 +14,7 @@ settings.load_profile("nca")
 
 # Whoever runs the tests in the background (nohup, a script's `&`) has these ignored, and programs inherit that.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
+signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 

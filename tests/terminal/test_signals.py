@@ -39,7 +39,8 @@ try:
     with raised():
         try:
             print("busy", flush=True)
-            time.sleep(60)
+            while True:  # a signal right before a long sleep is handled behind it
+                time.sleep(0.05)
         finally:
             print("cleared", flush=True)
 except KeyboardInterrupt:
