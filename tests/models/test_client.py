@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from nca.config.schema import ModelSettings
 from nca.errors import ModelNotFound, ModelUnavailable, ProviderError
 from nca.events import RetryScheduled
+from nca.models import litellm_import
 from nca.models.catalog import describe
 from nca.models.client import Delta, LitellmModel, Model, ModelRequest, Reply
 from nca.testing.provider import Provider
@@ -170,6 +172,14 @@ async def test_whoever_speaks_openais_protocol_is_read_directly(name: str) -> No
     assert provider.requests[0]["model"] == name.split("/", 1)[-1]
 
 
+@pytest.fixture
+async def shared_clients() -> AsyncIterator[None]:
+    """litellm's own clients are there for a whole process; what they hold open must not outlive a test's loop."""
+    yield
+    await litellm_import.load().close_litellm_async_clients()
+
+
+@pytest.mark.usefixtures("shared_clients")
 @pytest.mark.parametrize(
     ("name", "outcome"),
     [

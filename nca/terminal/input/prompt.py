@@ -33,7 +33,7 @@ from nca.terminal.input.line_kind import is_command, is_shell_line, message_of
 from nca.terminal.input.pasted_images import PastedImages
 from nca.terminal.input.pasted_paths import PastedPaths
 from nca.terminal.input.pastes import FoldedPastes
-from nca.terminal.input.prompt_style import fitted, prompt_style, sign
+from nca.terminal.input.prompt_style import prompt_style, sign, typed_ahead
 from nca.terminal.input.prompt_text import PromptText, is_typed_in
 from nca.terminal.input.terminal_output import terminal_output, write_above
 from nca.terminal.input.type_ahead import TypeAhead
@@ -48,8 +48,6 @@ if TYPE_CHECKING:
 
 _HINT_SECONDS = 6.0
 _MENU_ROWS = 8
-_NOTE_COLUMNS = 40
-"""A narrower window has no room for the note after what is typed ahead."""
 _MAX_TEXT_CHARS = 20_000
 """A longer text from an editor is folded, since it would slow the prompt down."""
 
@@ -215,14 +213,7 @@ class Prompt:
         """What was typed while nca works, on one line that fits the window, with a note on what happens to it."""
         if self.type_ahead.is_lent:
             return ""
-        sent, still_open = self.type_ahead.typed()
-        text = " ⏎ ".join((*sent, still_open)).replace("\n", " ↵ ")
-        if not text.strip():
-            return ""
-        width = self._session.app.output.get_size().columns
-        queued = f" ({len(sent)} queued)" if len(sent) > 1 else " (queued)"
-        note = (queued if sent else " (Enter queues it)") if width >= _NOTE_COLUMNS else ""
-        return fitted(one_line(text), note, width - 3)
+        return typed_ahead(*self.type_ahead.typed(), self._session.app.output.get_size().columns)
 
     def take_messages(self) -> list[Words]:
         """Remove and return the messages typed ahead. They go into the history as if they had been read."""

@@ -1,7 +1,8 @@
-"""The colours of the prompt."""
+"""How the prompt looks, and what is typed ahead of it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -12,6 +13,7 @@ from prompt_toolkit.key_binding.vi_state import InputMode
 from prompt_toolkit.styles import Style
 from rich.cells import cell_len, set_cell_size
 
+from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.theme import prompt_styles
 
 _VI_MODES = {
@@ -37,6 +39,8 @@ _STYLES = {
     "scrollbar.background": "bg:default",
     "scrollbar.button": "reverse",
 }
+_NOTE_COLUMNS = 40
+"""A narrower window has no room for the note after what is typed ahead."""
 
 
 @cache
@@ -53,6 +57,16 @@ def sign(app: Application[Any]) -> StyleAndTextTuples:
         return [("class:prompt", "› ")]
     letter = "V" if app.current_buffer.selection_state else _VI_MODES.get(app.vi_state.input_mode, "?")
     return [("class:continuation", f"[{letter}] "), ("class:prompt", "› ")]
+
+
+def typed_ahead(sent: Sequence[str], still_open: str, columns: int) -> str:
+    """What was typed while nca works, on one line that fits the window, with a note on what happens to it."""
+    text = " ⏎ ".join((*sent, still_open)).replace("\n", " ↵ ")
+    if not text.strip():
+        return ""
+    queued = f" ({len(sent)} queued)" if len(sent) > 1 else " (queued)"
+    note = (queued if sent else " (Enter queues it)") if columns >= _NOTE_COLUMNS else ""
+    return fitted(one_line(text), note, columns - 3)
 
 
 def fitted(text: str, note: str, cells: int) -> str:
