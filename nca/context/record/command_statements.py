@@ -87,6 +87,8 @@ def statements_of(command: str, may_change: Callable[[str], object]) -> list[Sta
                 # The number of the output that goes there.
                 statement.words.pop()
             redirection = operator
+        elif operator == "\n" and statement.before in _JOINING and not (statement.words or statement.outputs):
+            continue  # a line may end behind what joins: the command is on the next one
         elif operator:
             statement.is_piped = operator in ("|", "|&")
             found.append(Statement(operator))

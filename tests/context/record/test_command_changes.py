@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from nca.context.record.command_changes import changes_by_command
@@ -179,6 +179,7 @@ _COMMANDS = st.lists(st.tuples(_STATEMENTS, st.sampled_from([" && ", "\n", "; ",
 
 @settings(max_examples=80)
 @given(_COMMANDS)
+@example([("rm a.txt", " || "), ("# rm a.txt", " && "), ("rm b.txt", " && ")])
 def test_what_is_said_of_a_command_is_what_a_shell_does(parts: list[tuple[str, str]]) -> None:
     command = ""
     for statement, end in parts:
