@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import asyncio
     from asyncio.subprocess import Process
 
 _ENDED = ("Z", "X")
@@ -41,20 +42,28 @@ async def start(*argv: str, **options: Any) -> Process:
     import asyncio
 
     starting = asyncio.create_task(asyncio.create_subprocess_exec(*argv, start_new_session=True, **options))
-    cancelled: asyncio.CancelledError | None = None
-    while not starting.done():  # this takes milliseconds, so a cancellation can wait
-        try:
-            await asyncio.wait([starting])
-        except asyncio.CancelledError as error:
-            cancelled = error
+    cancelled = await _despite_cancellation(starting)  # this takes milliseconds, so a cancellation can wait
     if cancelled is not None:
         if starting.exception() is None:
             send(starting.result().pid, signal.SIGKILL)
-            await starting.result().wait()
+            await _despite_cancellation(asyncio.create_task(starting.result().wait()))
         raise cancelled
     process = starting.result()
     began(process.pid)
     return process
+
+
+async def _despite_cancellation(task: asyncio.Task[Any]) -> asyncio.CancelledError | None:
+    """Wait until the task is done; gives the last cancellation that came meanwhile."""
+    import asyncio
+
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError as error:
+            cancelled = error
+    return cancelled
 
 
 def began(group: int) -> None:

