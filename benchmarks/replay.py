@@ -9,7 +9,6 @@ import nca
 from benchmarks.extractors import facts, readable
 from benchmarks.requests import CACHE_READ, CACHE_WRITE
 from nca.config.loaded import defaults
-from nca.context.calibration import Calibration
 from nca.context.history import History
 from nca.context.meter import Meter
 from nca.context.view import Summary, View
@@ -24,7 +23,7 @@ Rows = list[dict[str, Any]]
 
 def estimates(rows: Rows) -> Iterator[str]:
     """Relative errors, call by call, with the views that the session really had."""
-    history, meter = History(), Meter(provider=PROVIDER)
+    history, meter, unlearning = History(), Meter(provider=PROVIDER), Meter(provider=PROVIDER)
     anchored: list[float] = []
     first: list[float] = []
     unlearned: list[float] = []
@@ -37,8 +36,10 @@ def estimates(rows: Rows) -> Iterator[str]:
             continue
         reported = row.get("_usage", {}).get("prompt_tokens", 0)
         if row["role"] == "assistant" and reported:
+            meter.look(history)
+            unlearning.look(history)
             raw, used = meter.raw(history), meter.used(history)
-            plain = (raw - history.call_raw * history.view_calls) * Calibration.unlearned(PROVIDER).ratio
+            plain = (raw - history.call_raw * history.view_calls) * unlearning.calibration.ratio
             fixed = round(reported - plain) if fixed is None else fixed
             unlearned.append((plain + fixed - reported) / reported)
             if has_compacted:

@@ -143,13 +143,23 @@ def user_message(said: Words, beside: Sequence[Part] = ()) -> Message:
     return Message("user", (*own, *beside))
 
 
-class Entry(msgspec.Struct, frozen=True, gc=False):
+class Entry(msgspec.Struct, frozen=True, gc=False, eq=False):
     """A message in the log. `seq` counts from 1 without gaps and defines the order."""
 
     seq: int
     message: Message
     at: float = 0.0
     """Seconds since the epoch, for display only."""
+    tokens: int | None = None
+    """As `nca.context.tokens` counts the message, where this is stored with it. It is no part of what an entry is."""
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Entry):
+            return NotImplemented
+        return (self.seq, self.message, self.at) == (other.seq, other.message, other.at)
+
+    def __hash__(self) -> int:
+        return hash((self.seq, self.message, self.at))
 
 
 class Usage(msgspec.Struct, frozen=True):

@@ -169,15 +169,15 @@ def test_cowagent_trims_the_oldest_half_of_the_complete_turns(count: int, kept: 
 
 
 def test_cowagent_condenses_a_short_session_over_its_budget() -> None:
-    log = turns(4, words=20, steps=30)
+    log = turns(4, words=30, steps=30)
     result = nca.compact(log, context_window=1_000_000, settings={"profile": "cowagent"})
     assert result.tokens_before > result.budget_tokens == 50_000
     assert result.stages_used == ("condense",)
-    assert [row["content"] for row in result.messages] == [row["content"] for row in turns(4, words=20)]
+    assert [row["content"] for row in result.messages] == [row["content"] for row in turns(4, words=30)]
 
 
 def test_cowagent_halves_a_longer_session_over_its_budget() -> None:
-    log = turns(12, words=20, steps=8)
+    log = turns(12, words=32, steps=8)
     result = nca.compact(
         log, context_window=1_000_000, settings={"profile": "cowagent"}, summarizer=Summarizer(), target=0.7
     )
@@ -187,7 +187,7 @@ def test_cowagent_halves_a_longer_session_over_its_budget() -> None:
 
 
 def test_neuron_clears_all_but_two_results_then_summarizes_all_but_five_messages() -> None:
-    log = turns(8, words=10, steps=3)
+    log = turns(8, words=18, steps=3)
     cleared = nca.compact(log, context_window=20_000, settings={"profile": "neuron"}, target=0.6)
     assert cleared.stages_used == ("prune",)
     assert texts(cleared).count("[tool result cleared]") > 0
@@ -212,7 +212,7 @@ def test_nexora_keeps_the_newest_five_turns() -> None:
 def test_nexora_acts_at_eighty_percent_of_the_window(window: int) -> None:
     """Its document divides by the window, and nca by the budget, which is less by the room for the answer."""
     for share, is_due in ((0.79, False), (0.81, True)):
-        text = "x" * int(share * window / 1.15 * 4)
+        text = "word " * int(share * window)
         log = [{"role": "user", "content": text}]
         check = nca.check_context_budget(log, context_window=window, settings={"profile": "nexora"})
         assert check.estimated_input_tokens == pytest.approx(share * window, rel=0.01)
@@ -222,5 +222,5 @@ def test_nexora_acts_at_eighty_percent_of_the_window(window: int) -> None:
 def test_a_foreign_provider_counts_as_it_is_told() -> None:
     log = turns(10, words=10)
     plain = nca.check_context_budget(log, context_window=50_000).estimated_input_tokens
-    told = nca.check_context_budget(log, context_window=50_000, settings={"provider": "anthropic"})
-    assert told.estimated_input_tokens == pytest.approx(plain * 1.23, abs=2)
+    told = nca.check_context_budget(log, context_window=50_000, settings={"provider": "mistral"})
+    assert told.estimated_input_tokens == pytest.approx(plain * 1.2, abs=2)

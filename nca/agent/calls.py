@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from itertools import groupby
 from pathlib import Path
 
@@ -152,13 +152,7 @@ class Calls:
     def _admit(self, outcome: ToolOutcome) -> str:
         """The output within its limits; the whole is saved in the session's folder and named."""
         text = self._pointing(outcome.text, outcome.left_out)
-        limits = self._window.context.admission
-        admitted = admit_output(
-            text,
-            max_bytes=self._window.state.most_result_bytes,
-            max_lines=limits.max_lines,
-            direction=limits.direction,
-        )
+        admitted = admit_output(text, **asdict(self._window.state.limits))
         if not admitted.is_cut or self._outputs is None:
             return admitted.text
         self._outputs.mkdir(parents=True, exist_ok=True, mode=0o700)

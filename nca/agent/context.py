@@ -67,6 +67,11 @@ class Context:
         """`with_details=False` leaves out the parts and the largest items, which cost a look at every shown message."""
         return stats_of(self._window, self._compactor, with_details=with_details)
 
+    @property
+    def window_tokens(self) -> int:
+        """The model's window, as far as it is known."""
+        return self._window.budget.window_tokens
+
     def due(self) -> Action:
         """What happens before the next request, if nothing is added to it: nothing, notice, compact or refuse."""
         return self._window.due()

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from nca.config.hooks import Hook
-from nca.config.schema import AdmissionSettings
+from nca.context.admission import Limits
 from nca.messages import clean_text
 from nca.tools.programs import find_shell
 from nca.tools.shell.output_capture import OutputCapture
@@ -26,7 +26,7 @@ BLOCKS = 2
 """The exit code with which a hook blocks."""
 TEXT_CHARS = 10_000
 """Longer texts are cut: they enter the context (the limit is Claude Code's)."""
-_OUTPUT = AdmissionSettings(max_bytes=262_144, max_lines=100_000)
+_OUTPUT = Limits(max_bytes=262_144, max_lines=100_000)
 _NO_REASON = "no reason given"
 _TEXT_IS_CONTEXT = ("UserPromptSubmit", "SessionStart")
 

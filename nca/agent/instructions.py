@@ -18,7 +18,6 @@ from nca.config.paths import user_config_file
 from nca.config.schema import Settings
 from nca.config.tables import Section
 from nca.context.budget import Budget
-from nca.context.tokens import text_tokens
 from nca.errors import ConfigError
 from nca.models.catalog import ModelFacts
 from nca.redact import KEYS_BY_SHAPE, Redactor
@@ -33,9 +32,9 @@ MAX_FILE_BYTES = 128 * 1024
 MAX_BRANCH_CHARS = 200
 MAX_PROBLEMS = 3
 """Invalid skill files reported one by one; the rest are counted, so that a project cannot fill the screen."""
-MAX_SKILL_TOKENS = 2_000
+MAX_SKILL_TOKENS, BYTES_PER_TOKEN = 2_000, 3
 SKILL_SHARE = 16
-"""The list of skills is sent with every request: at most MAX_SKILL_TOKENS raw tokens, or 1/16 of a small budget."""
+"""The list of skills is sent with every request: at most MAX_SKILL_TOKENS, or 1/16 of a small budget."""
 _SKILLS = (
     "## Skills\n"
     "How things are done here. Before you begin with something that one of these is for, read it with the skill tool."
@@ -156,23 +155,30 @@ class ProjectPrompts:
 
 
 def skill_list(skills: Sequence[SkillFile], max_tokens: int) -> tuple[str, list[str]]:
-    """The section that lists the skills, within so many raw tokens, and notices about it for a person."""
+    """The section that lists the skills, within so many tokens by their bytes, and notices about it for a person.
+
+    The prompt is on the screen before anything can be counted.
+    """
     if not skills:
         return "", []
     notice = f"Skills: {', '.join(skill.name for skill in skills)}."
     listed = [skill for skill in skills if skill.is_listed]
     if not listed:
         return "", [notice]
-    room = max_tokens - text_tokens(_SKILLS) - text_tokens(_MORE_SKILLS.format(count=len(listed)))
+    room = BYTES_PER_TOKEN * max_tokens - _size(_SKILLS) - _size(_MORE_SKILLS.format(count=len(listed)))
     for most_chars in DESCRIPTION_CHARS:
         lines = [f"- {skill.name}: {_cut(skill.when, most_chars)}" for skill in listed]
-        sizes = list(accumulate(text_tokens(line) + 1 for line in lines))
+        sizes = list(accumulate(_size(line) + 1 for line in lines))
         if sizes[-1] <= room:
             return "\n".join([_SKILLS, *lines]), [notice]
     fits = sum(size <= room for size in sizes)
     left_out = len(listed) - fits
     text = "\n".join([_SKILLS, *lines[:fits], _MORE_SKILLS.format(count=left_out)])
     return text, [notice, f"{left_out} of {len(listed)} skills are not listed: there is no room for more."]
+
+
+def _size(text: str) -> int:
+    return len(text.encode("utf-8", "replace"))
 
 
 def _cut(text: str, most_chars: int) -> str:

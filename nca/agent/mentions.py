@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from nca.context.admission import PREVIEW_BYTES, Admitted, fit_files
-from nca.context.tokens import IMAGE_TOKENS, content_tokens, frame_tokens
+from nca.context.tokens import frame_tokens, part_tokens
 from nca.errors import UsageError
+from nca.images import MAX_IMAGE_BYTES, image_kind, image_part, image_problem
 from nca.messages import AttachmentPart, MediaPart, Message, Source, TextPart, clean_text, user_message
-from nca.tools.files.images import MAX_IMAGE_BYTES, image_kind, image_part, image_problem
 from nca.tools.files.read import listing
 from nca.tools.files.read_files import FilesRead
 from nca.tools.files.workspace import Workspace, open_own, shown
@@ -130,7 +130,7 @@ def with_attachments(
     files = [one for one in read if isinstance(one, _Text)]
     files += [_Text(one.name, one.text, len(one.text.encode("utf-8", "replace")), of=one.source) for one in shared]
     images = [one for one in read if isinstance(one, _Image)]
-    room = budget_raw_tokens - len(images) * IMAGE_TOKENS
+    room = budget_raw_tokens - sum(part_tokens(one.part) for one in images)
     if images and room < 0:
         raise UsageError("There is no room for so many images.", advice="Nothing was sent; /compact makes room.")
     room -= sum(frame_tokens(file.name) + REST_TOKENS * (file.source is not None) for file in files)
@@ -223,7 +223,7 @@ def attached_lines(message: Message, tokens_of: Callable[[int], int]) -> Iterato
         if isinstance(part, MediaPart) or not part.is_cut:
             size = "" if isinstance(part, MediaPart) else in_lines(len(part.text.splitlines()))
             told = f"A hook added {size}" if is_of_hook else " · ".join(filter(None, (f"Attached {name}", size)))
-            whole.append(f"{told} · about {tokens_of(content_tokens('user', (part,))):,} tokens")
+            whole.append(f"{told} · about {tokens_of(part_tokens(part)):,} tokens")
         elif part.text:
             kept = len(part.text.encode())
             yield f"{what} was cut to fit: {kept:,} of {part.original_bytes:,} bytes."

@@ -6,10 +6,10 @@ from typing import Any
 
 from nca.config.loaded import LoadedSettings
 from nca.config.schema import ContextSettings
+from nca.context.admission import Limits
 from nca.context.budget import Budget
 from nca.context.history import History
 from nca.context.log import Log
-from nca.context.tokens import RESULT_CHARS_PER_TOKEN
 from nca.errors import ConfigError
 from nca.models.catalog import ModelFacts
 from nca.sessions.session import Session
@@ -51,10 +51,9 @@ class SessionState:
         return self.settings.context
 
     @property
-    def most_result_bytes(self) -> int:
+    def limits(self) -> Limits:
         """The size of one tool result when it enters."""
-        by_budget = int(self.budget.budget_tokens * RESULT_CHARS_PER_TOKEN / RESULT_SHARE_OF_BUDGET)
-        return min(self.context.admission.max_bytes, by_budget)
+        return Limits.of(self.context.admission, self.budget.budget_tokens // RESULT_SHARE_OF_BUDGET)
 
     @property
     def last_todo(self) -> dict[str, Any]:

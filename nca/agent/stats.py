@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from nca.agent.background import Background
 from nca.agent.usage_breakdown import HeavyItem, RepeatedReads, RoleShare, UsageBreakdown, usage_breakdown_of
 from nca.agent.window import Window
 from nca.context.budget import Measurement
+from nca.context.meter import Meter
 from nca.context.parts import parts_of, view_parts
 from nca.context.policy import Rung, aim_ratio, is_due, target_tokens, thresholds
-from nca.context.tokens import text_tokens, tools_tokens
+from nca.context.tokens import text_tokens
+from nca.context.tool_definitions import tools_text, tools_tokens
 from nca.context.view import Marker, Stub, Summary
 from nca.models.costs import request_cost, saved_cost
 from nca.tools.mcp.tool import PREFIX
@@ -131,7 +135,7 @@ def _parts(window: Window, measured: Measurement) -> dict[str, int]:
     meter = window.meter
     of_project = min(meter.system_raw, text_tokens(window.prompt.project))
     own = [tool for tool in window.tools if not tool["function"]["name"].startswith(PREFIX)]
-    own_raw = tools_tokens(own) if len(own) < len(window.tools) else meter.tools_raw
+    own_raw = _tools_raw(meter, own) if len(own) < len(window.tools) else meter.tools_raw
     fixed = {
         "system_prompt": meter.system_raw - of_project,
         "instructions": of_project,
@@ -139,6 +143,11 @@ def _parts(window: Window, measured: Measurement) -> dict[str, int]:
         "mcp_tools": max(0, meter.tools_raw - own_raw),
     }
     return parts_of(measured.breakdown, fixed, view_parts(window.history))
+
+
+def _tools_raw(meter: Meter, tools: Sequence[dict[str, Any]]) -> int:
+    tokenizer = meter.calibration.tokenizer
+    return tools_tokens(tools_text(tools, tokenizer), tokenizer)
 
 
 def _next_rung(window: Window, background: Background) -> str:

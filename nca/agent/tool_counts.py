@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nca.context.parts import split
-from nca.context.tokens import message_tokens
+from nca.context.tokens import entry_tokens
 from nca.messages import Entry
 from nca.tools.tool import Permission
 from nca.tools.toolbox import Toolbox
@@ -96,7 +96,7 @@ def _history(entries: Iterable[Entry]) -> tuple[Counter[str], Counter[str], Coun
             calls[call.name] += 1
         if message.role == "tool":
             name = message.name or names.get(message.tool_call_id, "")
-            results[name] += message_tokens(message)
+            results[name] += entry_tokens(entry)
             failures[name] += message.is_error
             refused[name] += message.is_error and message.text.startswith(_REFUSED)
     return calls, failures, refused, results

@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from nca.agent.state import SessionState
 from nca.config.paths import data_dir, user_config_file
-from nca.config.schema import AdmissionSettings
 from nca.context.budget import Budget
 from nca.file_history.recorder import Recorder
 from nca.models.catalog import ModelFacts
@@ -59,9 +57,6 @@ def own_toolbox(
     editor      has files open, and may show commands in its terminal
     """
 
-    def limits() -> AdmissionSettings:
-        return replace(state.context.admission, max_bytes=state.most_result_bytes)
-
     return default_toolbox(
         directory,
         archive,
@@ -73,11 +68,11 @@ def own_toolbox(
             protected=_protected(directory),
             # A fork names the files of the session that it came from, so all sessions' outputs can be read.
             readable=(outputs.parent,) if outputs else (),
-            limits=limits,
+            limits=lambda: state.limits,
             runner=CommandRunner(
                 directory,
                 settings=lambda: state.settings.tools,
-                limits=limits,
+                limits=lambda: state.limits,
                 outputs=lambda: outputs,
                 terminal=editor.terminal if editor else None,
             ),

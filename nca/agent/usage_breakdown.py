@@ -15,9 +15,9 @@ from nca.context.file_reads import file_use, file_uses
 from nca.context.importance import importances
 from nca.context.parts import message_parts
 from nca.context.stages.deduplicate import superseded
-from nca.context.tokens import RESULT_CHARS_PER_TOKEN, call_tokens, frame_tokens, text_tokens
+from nca.context.tokens import call_tokens, part_tokens
 from nca.context.view import Marker, Stub, Summary, Verbatim
-from nca.messages import AttachmentPart, Message, ToolCall
+from nca.messages import Message, ToolCall
 from nca.wire import content_text
 
 HEAVIEST = 20
@@ -172,7 +172,7 @@ class _Weighing:
             if call_made is not None and (path := _path(call_made)):
                 self.by_file[path] += scaled(item.raw)
         for part in message.attachments:
-            self.by_file[part.path] += scaled(_attached(part))
+            self.by_file[part.path] += scaled(part_tokens(part))
 
 
 def _shown(window: Window) -> Iterator[_Shown]:
@@ -201,10 +201,6 @@ def _repeated(window: Window) -> tuple[RepeatedReads, ...]:
 def _path(call: ToolCall) -> str:
     use = file_use(call)
     return use.path if use is not None else ""
-
-
-def _attached(part: AttachmentPart) -> int:
-    return text_tokens(part.text, RESULT_CHARS_PER_TOKEN) + frame_tokens(part.path)
 
 
 def _label(item: _Shown, call: ToolCall | None) -> str:

@@ -61,7 +61,7 @@ class Window:
         self.prompt = prompt
         self.tools = offered(self._toolbox, facts, self.budget, self.settings.tools.off)
         unlearned = Calibration.unlearned(facts.provider, facts.name, count_as=self.context.count_as)
-        calibration = Calibration(learned.ratio, learned.samples) if learned.samples else unlearned
+        calibration = unlearned.taught(learned.ratio, learned.samples)
         before = self.meter
         is_same, has_model = before.model == facts.name, bool(before.model)
         self._policy = self._policy.reconfigured()
@@ -80,7 +80,6 @@ class Window:
             self._is_cut_noted = False
             self._most_answer_tokens = 0
             self.refused_tokens = 0
-            self.meter.look(self.history)
             self._take_up_reports()
 
     @property
@@ -104,6 +103,7 @@ class Window:
         return self.state.context
 
     def measure(self) -> Measurement:
+        self.meter.look(self.history)
         return self.meter.measure(self.history, self.budget)
 
     def decide(self, moment: Moment) -> Decision:
@@ -137,12 +137,9 @@ class Window:
 
     def append(self, *messages: Message) -> list[Entry]:
         """Append messages to the log, and so to the view. Durable on return."""
-        is_new, entries = not self.history.head, self.session.log.append(messages)
+        entries = self.session.log.append(messages)
         for entry in entries:
             self.history.append(entry)
-        if is_new:
-            # Later ones are not looked at: one may be left by going back, and must leave no trace.
-            self.meter.look(self.history)
         return entries
 
     def append_beside(self, *messages: Message) -> list[Entry]:

@@ -150,9 +150,7 @@ def _first_lines(conversation: Conversation, choice: Choice, *, is_first: bool, 
     from nca.cli.first_run import banner
     from nca.terminal.render.sessions import resumed_lines
 
-    facts = replace(
-        conversation.model.facts, window_tokens=conversation.context.stats(with_details=False).window_tokens
-    )
+    facts = replace(conversation.model.facts, window_tokens=conversation.context.window_tokens)
     loaded = conversation.loaded
     auto, not_kept = loaded.settings.context.auto, ""
     if conversation.store.path is None:

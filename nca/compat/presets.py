@@ -7,13 +7,11 @@ Python. nca's own are code points.
 
 | preset    | text                                                     | a message              | image / document |
 | --------- | -------------------------------------------------------- | ---------------------- | ---------------- |
-| ""        | `nca.context.tokens`, × multiplier × 1.15, rounded once  | + 4, and calls         | 1,024 / 500      |
+| ""        | o200k × what is known of the model's tokenizer           | + 4, and calls         | by size / pages  |
 | nca       | characters / 4, / 3.5 in a tool message (first design)   | + 10, + 50 a call      | as their names   |
 | neurolink | ceil(ceil(UTF-16 units / 4 or 3) × multiplier × 1.15)    | + 4, calls not counted | 1,024 / 1,024    |
 | neuron    | ceil(bytes / 4.0)                                        | + 4, and calls         | 300 / 500        |
 | cowagent  | int(1.5 × non-ASCII + 0.25 × ASCII) + 1, 0 for no text   | + 50 a call, 30 a result | 1,200 / 10     |
-
-A whole request of Claude is counted × 1.15, as measured (`nca.context.calibration.MEASURED_RATIOS`).
 
 The formulas are those of the programs. NeuroLink rounds the product up once more than its documentation says, and
 Neuron rounds each text up in single precision.
@@ -29,26 +27,38 @@ from typing import Any, Protocol
 
 import msgspec
 
-from nca.context.calibration import Calibration, text_ratio
+from nca.context.calibration import Calibration
 from nca.context.history import History
 from nca.context.meter import Meter
-from nca.context.tokens import (
-    CODE_CHARS_PER_TOKEN,
-    CONVERSATION_TOKENS,
-    IMAGE_TOKENS,
-    MESSAGE_TOKENS,
-    PROSE_CHARS_PER_TOKEN,
-    RESULT_CHARS_PER_TOKEN,
-    SAFETY_MARGIN,
-    multiplier,
-    text_tokens,
-)
+from nca.context.tokens import text_tokens
 from nca.messages import Entry, MediaPart, Message, ToolCall
 from nca.wire import content_text, part_text
 
+PROSE_CHARS_PER_TOKEN = 4.0
+"""NeuroLink's CHARS_PER_TOKEN, and nca's first design."""
+CODE_CHARS_PER_TOKEN = 3.0
+"""NeuroLink's CODE_CHARS_PER_TOKEN."""
+RESULT_CHARS_PER_TOKEN = 3.5
+"""From nca's first design, for tool messages."""
+NEUROLINK_MESSAGE_TOKENS = 4
+NEUROLINK_CONVERSATION_TOKENS = 24
+NEUROLINK_IMAGE_TOKENS = 1_024
+NEUROLINK_MARGIN = 1.15
+NEUROLINK_MULTIPLIERS: Mapping[str, float] = {
+    "anthropic": 1.23,
+    "bedrock": 1.23,
+    "google-ai": 1.18,
+    "gemini": 1.18,
+    "vertex": 1.18,
+    "vertex_ai": 1.18,
+    "mistral": 1.26,
+    "codestral": 1.26,
+}
+"""NeuroLink's framing, flat estimate, TOKEN_SAFETY_MARGIN and multipliers, with litellm's names of the providers."""
 FIRST_DESIGN_MESSAGE_TOKENS = 10
 FIRST_DESIGN_CALL_TOKENS = 50
 """What nca's first design adds to the characters of a message, and for each of its calls."""
+NEURON_MESSAGE_TOKENS = 4
 NEURON_IMAGE_TOKENS = 300
 NEURON_DOCUMENT_TOKENS = 500
 """From the table of Neuron's counter."""
@@ -72,10 +82,12 @@ class Preset(Protocol):
 
 
 class Engine:
-    """The engine's own, uncalibrated: the number that a budget check shows."""
+    """The engine's own: the number that a budget check shows."""
 
     def text(self, text: str, provider: str, chars_per_token: float) -> int:
-        return round(text_tokens(text, chars_per_token) * text_ratio(provider))
+        return round(
+            text_tokens(text) * Calibration.unlearned(provider).ratio * PROSE_CHARS_PER_TOKEN / chars_per_token
+        )
 
     def messages(self, messages: Sequence[Message], provider: str, chars_per_token: float) -> int:
         return round(self.request(messages, (), provider, "") * PROSE_CHARS_PER_TOKEN / chars_per_token)
@@ -87,7 +99,9 @@ class Engine:
         """Messages and tools of one request, rounded once; repaired as `rules`, a provider's name, demand."""
         calibration = Calibration.unlearned(provider)
         meter = Meter(provider=rules or provider, calibration=calibration, tools=[dict(tool) for tool in tools])
-        return meter.used(History(Entry(seq, message) for seq, message in enumerate(messages, 1)))
+        history = History(Entry(seq, message) for seq, message in enumerate(messages, 1))
+        meter.look(history)
+        return meter.used(history)
 
 
 class FirstDesign:
@@ -114,13 +128,17 @@ class Neurolink:
 
     def text(self, text: str, provider: str, chars_per_token: float) -> int:
         # The order of the products is the program's: another gives another last bit, and so another token.
-        return ceil(ceil(_utf16_units(text) / chars_per_token) * multiplier(provider) * SAFETY_MARGIN)
+        return ceil(
+            ceil(_utf16_units(text) / chars_per_token)
+            * NEUROLINK_MULTIPLIERS.get(provider.lower(), 1.0)
+            * NEUROLINK_MARGIN
+        )
 
     def messages(self, messages: Sequence[Message], provider: str, chars_per_token: float) -> int:
         if not messages:
             return 0
-        return CONVERSATION_TOKENS + sum(
-            MESSAGE_TOKENS + self._content(message, provider, chars_per_token) for message in messages
+        return NEUROLINK_CONVERSATION_TOKENS + sum(
+            NEUROLINK_MESSAGE_TOKENS + self._content(message, provider, chars_per_token) for message in messages
         )
 
     def tools(self, tools: Tools) -> int:
@@ -132,7 +150,9 @@ class Neurolink:
         if content is None or isinstance(content, str):
             return self.text(content or "", provider, chars_per_token)
         return sum(
-            IMAGE_TOKENS if isinstance(part, MediaPart) else self.text(part_text(part), provider, chars_per_token)
+            NEUROLINK_IMAGE_TOKENS
+            if isinstance(part, MediaPart)
+            else self.text(part_text(part), provider, chars_per_token)
             for part in content
         )
 
@@ -150,7 +170,7 @@ class Neuron:
         return sum(self._tool(tool) for tool in tools)
 
     def _message(self, message: Message, ratio: float) -> int:
-        total = MESSAGE_TOKENS + self._plain(message.reasoning, ratio)
+        total = NEURON_MESSAGE_TOKENS + self._plain(message.reasoning, ratio)
         content = message.content
         for part in content if isinstance(content, tuple) else ():
             if isinstance(part, MediaPart):
@@ -216,7 +236,7 @@ PRESETS: Mapping[str, Preset] = {
     "neuron": Neuron(),
     "cowagent": Cowagent(),
 }
-CODE_PRESETS: Mapping[str, float] = {"": CODE_CHARS_PER_TOKEN, "neurolink": CODE_CHARS_PER_TOKEN}
+CODE_PRESETS: Mapping[str, float] = {"neurolink": CODE_CHARS_PER_TOKEN}
 """The presets that count code denser than prose, with their characters a token."""
 FIXED_PRESETS = ("cowagent",)
 """The presets whose formula has no characters per token to set."""

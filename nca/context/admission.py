@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import floor
 
-from nca.context.tokens import RESULT_CHARS_PER_TOKEN, text_tokens
+from nca.config.schema import AdmissionSettings
+from nca.context.tokens import text_tokens
+from nca.vocabulary import fitting_end, fitting_start, within
 
 MAX_OUTPUT_BYTES = 51_200
 MAX_OUTPUT_LINES = 2_000
@@ -26,6 +28,20 @@ PAGE = re.compile(r"\[[^\n]*?: lines (\d+)-(\d+)")
 """How a result of read_file begins that shows a part of a file."""
 _PAGE_END = re.compile(r"\[(?:no more fit; )?continue with offset=\d+\]\Z")
 _SENTENCE_END = re.compile(r"[.!?]\s|\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a tool's output may take when it enters; max_tokens None: no more than bytes and lines say."""
+
+    max_bytes: int = MAX_OUTPUT_BYTES
+    max_lines: int = MAX_OUTPUT_LINES
+    direction: str = "both"
+    max_tokens: int | None = None
+
+    @classmethod
+    def of(cls, settings: AdmissionSettings, max_tokens: int | None = None) -> Limits:
+        return cls(settings.max_bytes, settings.max_lines, settings.direction, max_tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +80,7 @@ def admit_output(
     *,
     max_bytes: int = MAX_OUTPUT_BYTES,
     max_lines: int = MAX_OUTPUT_LINES,
+    max_tokens: int | None = None,
     direction: str = "both",
     original_bytes: int = 0,
     missing_lines: int = 0,
@@ -76,6 +93,16 @@ def admit_output(
     """
     size = original_bytes or (len(text) if text.isascii() else len(text.encode("utf-8", "replace")))
     head, tail = _limit_bytes(*_limit_lines(text, max_lines, direction), max_bytes, direction)
+    admitted = _joined(text, head, tail, size, missing_lines)
+    room = max_tokens or 0
+    while max_tokens is not None and room >= 0 and text_tokens(admitted.text) > max_tokens:
+        admitted = _joined(text, *_limit_tokens(head, tail, room, direction), size, missing_lines)
+        room -= max(1, text_tokens(admitted.text) - max_tokens)
+    return admitted
+
+
+def _joined(text: str, head: str, tail: str, size: int, missing_lines: int) -> Admitted:
+    """The kept beginning and end of a text with what says that the rest is missing."""
     if len(head) + len(tail) == len(text):
         return Admitted(text, False, size)
     left_out = None
@@ -110,23 +137,30 @@ def without_middle(text: str, max_tokens: int, seq: int, *, has_lines: bool = Fa
     size, most_lines = len(text.encode("utf-8", "replace")), text.count("\n") + 1
     has_lines &= most_lines > 1
     longest = LeftOut(most_lines, 2 * most_lines, size).seam(seq, has_lines=has_lines)
-    room = max_tokens - text_tokens(longest) - 2
     # Of a page of a file, lines were asked for from its first one on: its end is only where to go on.
     is_page = has_lines and PAGE.match(text) is not None
     note = _PAGE_END.search(text) if is_page else None
     ending = note[0] if note else ""
-    low, high = 0, len(text) - len(ending) if is_page else len(text) // 2
-    while low < high:
-        middle = (low + high + 1) // 2
-        if text_tokens(text[:middle]) + text_tokens(ending if is_page else text[-middle:]) <= room:
-            low = middle
-        else:
-            high = middle - 1
-    head, tail = text[:low], ending if is_page else text[len(text) - low :]
-    if (end := head.rfind("\n")) >= low // 2 > 0:
-        head = head[:end]
-    if not is_page and -1 < (start := tail.find("\n")) <= low // 2:
-        tail = tail[start + 1 :]
+
+    def cut(room: int) -> str:
+        if is_page:
+            head = fitting_start(text[: len(text) - len(ending)], room)
+            if 0 < len(head) // 2 <= (end := head.rfind("\n")):
+                head = head[:end]
+            return _without(text, head, ending, seq, has_lines=has_lines)
+        head, tail = fitting_start(text, room // 2), fitting_end(text, room // 2)
+        if 0 < len(head) // 2 <= (end := head.rfind("\n")):
+            head = head[:end]
+        if -1 < (start := tail.find("\n")) <= len(tail) // 2:
+            tail = tail[start + 1 :]
+        return _without(text, head, tail, seq, has_lines=has_lines)
+
+    return within(max_tokens, max_tokens - text_tokens(longest) - text_tokens(ending), cut)
+
+
+def _without(text: str, head: str, tail: str, seq: int, *, has_lines: bool) -> str:
+    """A text's beginning and end, with what stands for the rest between them."""
+    tail = tail[max(0, len(head) + len(tail) - len(text)) :]
     missing = text[len(head) : len(text) - len(tail)]
     first = text.count("\n", 0, len(text) - len(tail) - len(missing.lstrip("\n"))) + 1
     missing = missing.strip("\n")
@@ -156,7 +190,7 @@ def fit_files(files: Sequence[tuple[str, str]], budget_tokens: int, *, sizes: Se
         text[:PREVIEW_CHARS] + _notice(size, text[:PREVIEW_CHARS]) if size > PREVIEW_BYTES else text
         for (_, text), size in zip(files, sizes, strict=True)
     ]
-    wanted = [_file_tokens(text) for text in shown]
+    wanted = [text_tokens(text) for text in shown]
     allowed = _shares(wanted, [not WHOLE_BYTES <= size <= PREVIEW_BYTES for size in sizes], budget_tokens)
     fitted = []
     for (_, text), size, whole, want, most in zip(files, sizes, shown, wanted, allowed, strict=True):
@@ -175,28 +209,21 @@ def _shares(wanted: Sequence[int], comes_first: Sequence[bool], budget_tokens: i
     return [want if is_first else floor(want * share) for want, is_first in zip(wanted, comes_first, strict=True)]
 
 
-def _file_tokens(text: str) -> int:
-    return text_tokens(text, RESULT_CHARS_PER_TOKEN)
-
-
 def _notice(size: int, kept: str) -> str:
     return f"\n[File truncated from {size} bytes to {len(kept.encode('utf-8', 'replace'))} bytes]"
 
 
 def _cut_sentences(text: str, max_tokens: int, size: int) -> str:
     """The beginning with its notice, within `max_tokens`; empty where not even a character fits beside the notice."""
-    beside = _file_tokens(_notice(size, text))
-    low, high = 0, min(len(text), PREVIEW_CHARS if size > PREVIEW_BYTES else int(max_tokens * 4) + 8)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if _file_tokens(text[:middle]) + beside <= max_tokens:
-            low = middle
-        else:
-            high = middle - 1
-    cut = text[:low]
-    ends = [match.end() for match in _SENTENCE_END.finditer(cut, int(low * 0.9))]
-    cut = cut[: ends[-1]] if ends else cut
-    return cut + _notice(size, cut) if cut else ""
+    start = text[:PREVIEW_CHARS] if size > PREVIEW_BYTES else text
+
+    def cut(room: int) -> str:
+        kept = fitting_start(start, room)
+        ends = [match.end() for match in _SENTENCE_END.finditer(kept, int(len(kept) * 0.9))]
+        kept = kept[: ends[-1]] if ends else kept
+        return kept + _notice(size, kept) if kept else ""
+
+    return within(max_tokens, max_tokens - text_tokens(_notice(size, text)), cut)
 
 
 def _limit_lines(text: str, max_lines: int, direction: str) -> tuple[str, str]:
@@ -219,6 +246,14 @@ def _limit_bytes(first: str, last: str, max_bytes: int, direction: str) -> tuple
     kept_first = raw_first[:head].decode("utf-8", "ignore")
     kept_last = raw_end[max(0, len(raw_end) - tail) :].decode("utf-8", "ignore") if tail else ""
     return kept_first, kept_last
+
+
+def _limit_tokens(first: str, last: str, tokens: int, direction: str) -> tuple[str, str]:
+    """The same within a number of tokens."""
+    head, tail = _split(tokens, direction)
+    kept_first = fitting_start(first, head)
+    end = first[len(kept_first) :] if not last and direction != "head" else last
+    return kept_first, fitting_end(end, tail)
 
 
 def _split(limit: int, direction: str) -> tuple[int, int]:

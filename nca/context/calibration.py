@@ -1,18 +1,14 @@
-"""Turn raw counts into tokens: what a model's own reports teach about its tokenizer.
+"""Turn raw counts, which are tokens of o200k, into a model's tokens: what its own reports teach about its tokenizer.
 
-A ratio turns raw counts into the model's tokens. Until a model has reported, it is the provider's multiplier times
-the safety margin, or what the text itself says (`nca.context.density`). The last report is the anchor: only what came
-after it is estimated.
+Until a model has reported, the ratio is what is known of its tokenizer (`nca.context.tokenizers`). The last report is
+the anchor: only what came after it is estimated.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
-
 import msgspec
 
-from nca.context.tokens import SAFETY_MARGIN, multiplier
+from nca.context.tokenizers import Tokenizer, tokenizer_of
 
 LOWEST_RATIO, HIGHEST_RATIO = 0.4, 3.0
 """A report that implies more than this is not about the request that was counted."""
@@ -22,38 +18,17 @@ SMALLEST_LESSON_TOKENS = 200
 """Below this, framing dominates and teaches a wrong ratio."""
 FEWEST_LESSONS = 8
 """Reports before a fit of three numbers is believed."""
-PRIOR_WEIGHT = 1.0
-"""The prior weighs as one request of a thousand tokens."""
+PRIOR_WEIGHT = 0.001
+"""The prior weighs as one report of one token: it decides only what the reports leave open."""
 MOST_EXTRA_TOKENS = 20_000
 """More than this is not a preamble, and a report that implies it is not about this request."""
 MOST_CALL_TOKENS = 400
 """More than this is not the syntax of a call."""
 FULL_LESSON_TOKENS = 2_000
 """Growth between two reports that teaches the ratio with full weight."""
-MEASURED_RATIOS: Mapping[str, float] = {"anthropic": 1.15, "bedrock": 1.15}
-"""Tokens per raw token of whole requests, margin included, where real sessions were measured: Claude reported 1.03 to
-1.16 on two sets of them. NeuroLink's 1.23 belongs to its one density of four characters. Code and results are counted
-denser here, so both together would count the same thing twice, and with the margin a request would look a third larger.
-"""
-FAMILY_MARGINS: Mapping[str, float] = {"gpt": 1.02, "claude": 1.08, "other": 1.05}
-"""What the tokens that `nca.context.density` finds are multiplied by, so that a request is rather counted too large:
-its error; what Claude reported of real sessions beyond its published tokenizer, 1.01 to 1.11 times; and how far
-tokenizers are apart that nothing is known about."""
-_GPT = re.compile(r"gpt|codex|\bo\d\b")
-
-
-def family_of(provider: str, model: str = "") -> str:
-    """Whose tokenizer a model has, as `nca.context.density` names it. Without a model, the provider's own is meant."""
-    name = f"{provider}/{model}".lower()
-    if "claude" in name or provider.lower() == "anthropic":
-        return "claude"
-    is_gpt = _GPT.search(name) if model else provider.lower() in ("openai", "azure")
-    return "gpt" if is_gpt else "other"
-
-
-def text_ratio(provider: str = "") -> float:
-    """Tokens per raw token of a text alone: NeuroLink's multiplier and its margin."""
-    return multiplier(provider) * SAFETY_MARGIN
+OWN_EXTRA_TOKENS, OWN_EXTRA_SHARE = 1_000, 0.03
+"""What a provider with an exact tokenizer may add to a request. A report of more, or of fewer by the same share, is of
+another tokenizer than the model's name says, as behind an endpoint that only looks like OpenAI's."""
 
 
 class Anchor(msgspec.Struct, frozen=True):
@@ -69,7 +44,7 @@ class Anchor(msgspec.Struct, frozen=True):
 
 
 class Lessons(msgspec.Struct, frozen=True):
-    """All reports on one kind of request, as the sums of an ordinary least-squares fit.
+    """All reports on one kind of request, as the sums of a weighted least-squares fit.
 
     tokens = ratio × raw + per_call × calls + extra: how dense the text is, what the syntax of a call adds, and what
     the provider adds to every request. One number cannot hold these three: a session's end has more calls than its
@@ -84,8 +59,10 @@ class Lessons(msgspec.Struct, frozen=True):
 
     def add(self, raw_tokens: int, calls: int, reported_tokens: int) -> Lessons:
         x, c, y = raw_tokens / 1_000, calls / 10, reported_tokens / 1_000
-        squares = (x * x, x * c, x, c * c, c, 1.0)
-        products = (x * y, c * y, y)
+        # What the three numbers leave open adds up along a request, so its variance grows with the request.
+        weight = 1 / y
+        squares = tuple(weight * one for one in (x * x, x * c, x, c * c, c, 1.0))
+        products = tuple(weight * one for one in (x * y, c * y, y))
         return Lessons(
             self.count + 1,
             tuple(map(sum, zip(self.squares, squares, strict=True))),
@@ -101,7 +78,7 @@ class Lessons(msgspec.Struct, frozen=True):
         rows = [
             [xx + PRIOR_WEIGHT, xc, x1, self.products[0] + prior[0]],
             [xc, cc + PRIOR_WEIGHT, c1, self.products[1] + prior[1]],
-            [x1, c1, n + PRIOR_WEIGHT / 10, self.products[2] + prior[2]],
+            [x1, c1, n + PRIOR_WEIGHT, self.products[2] + prior[2]],
         ]
         slope, per_call, extra = _solve(rows)
         per_call, extra = per_call * 100, extra * 1_000
@@ -132,7 +109,8 @@ class Calibration(msgspec.Struct, frozen=True):
     samples       how many reports it rests on
     extra_tokens  what the provider adds to every request beside (a chat template's preamble, tool syntax); never
                   negative, so that a request that shrinks is not under-estimated
-    family        whose tokenizer it is (`nca.context.density`), until the text has been looked at for the ratio
+    tokenizer     whose it is, as far as the model's name says
+    is_exact      the tokenizer is the model's own, and no report has contradicted that
     """
 
     ratio: float
@@ -140,21 +118,28 @@ class Calibration(msgspec.Struct, frozen=True):
     extra_tokens: int = 0
     lessons: Lessons = Lessons()
     """The reports of this session. Beside the ratio they are not kept: a reopened session adds up its usage again."""
-    family: str = ""
+    tokenizer: Tokenizer = Tokenizer()
+    is_exact: bool = False
 
     @classmethod
     def unlearned(cls, provider: str = "", model: str = "", *, count_as: str = "") -> Calibration:
-        """What is assumed of a whole request until a model has reported; `count_as` names the provider whose
-        multiplier a person asked for (context.count_as)."""
-        if count_as:
-            return cls(text_ratio(count_as))
-        ratio = MEASURED_RATIOS.get(provider.lower(), text_ratio(provider))
-        return cls(ratio, family=family_of(provider, model))
+        """What is assumed of a request until a model has reported; `count_as` names the provider whose tokenizer a
+        person asked for (context.count_as)."""
+        tokenizer = tokenizer_of(count_as) if count_as else tokenizer_of(provider, model)
+        is_exact = tokenizer.is_exact and tokenizer.vocabulary == "o200k"
+        return cls(tokenizer.factor * tokenizer.usual, tokenizer=tokenizer, is_exact=is_exact)
 
-    def for_text(self, density: float) -> Calibration:
-        """What is assumed of a request of this density (`nca.context.density`) until the model has reported."""
-        ratio = min(HIGHEST_RATIO, max(LOWEST_RATIO, FAMILY_MARGINS[self.family] * density))
-        return msgspec.structs.replace(self, ratio=ratio, family="")
+    def taught(self, ratio: float, samples: int) -> Calibration:
+        """With what earlier sessions learned of this model; unchanged where they learned nothing."""
+        if not samples:
+            return self
+        is_exact = self.is_exact and abs(ratio - 1) <= OWN_EXTRA_SHARE
+        return msgspec.structs.replace(self, ratio=1.0 if is_exact else ratio, samples=samples, is_exact=is_exact)
+
+    def for_text(self, own_per_raw: float) -> Calibration:
+        """With samples of the text looked at: tokens of the tokenizer's vocabulary for each of o200k."""
+        ratio = min(HIGHEST_RATIO, max(LOWEST_RATIO, self.tokenizer.factor * own_per_raw))
+        return msgspec.structs.replace(self, ratio=ratio)
 
     def tokens(self, raw_tokens: int) -> int:
         """Tokens of a whole request that counts `raw_tokens` raw."""
@@ -168,6 +153,9 @@ class Calibration(msgspec.Struct, frozen=True):
         """
         if raw_tokens < SMALLEST_LESSON_TOKENS or not _believable(reported_tokens, raw_tokens):
             return self
+        if self.is_exact and _is_own(reported_tokens, raw_tokens):
+            extra = max(0, reported_tokens - round(raw_tokens * self.ratio))
+            return msgspec.structs.replace(self, samples=self.samples + 1, extra_tokens=extra)
         grown = raw_tokens - since.raw_tokens if since else 0
         more = reported_tokens - since.reported_tokens if since else 0
         if grown >= SMALLEST_LESSON_TOKENS and _believable(more, grown):
@@ -180,11 +168,17 @@ class Calibration(msgspec.Struct, frozen=True):
         # What cannot be extra (the report is below what the ratio says) is the ratio's fault.
         ratio = min(ratio, max(LOWEST_RATIO, reported_tokens / raw_tokens))
         extra = max(0, reported_tokens - round(raw_tokens * ratio))
-        return Calibration(ratio, self.samples + 1, extra, self.lessons)
+        return msgspec.structs.replace(self, ratio=ratio, samples=self.samples + 1, extra_tokens=extra, is_exact=False)
 
 
 def _believable(tokens: int, raw_tokens: int) -> bool:
     return tokens > 0 and LOWEST_RATIO <= tokens / raw_tokens <= HIGHEST_RATIO
+
+
+def _is_own(tokens: int, raw_tokens: int) -> bool:
+    """Whether a report can be of the tokenizer that counted."""
+    more = OWN_EXTRA_SHARE * raw_tokens
+    return -more <= tokens - raw_tokens <= max(OWN_EXTRA_TOKENS, more)
 
 
 def tokens_used(raw_tokens: int, calibration: Calibration, anchor: Anchor | None, subject: tuple[object, ...]) -> int:

@@ -127,8 +127,8 @@ class Draft:
         if stub is None and not message.tool_calls:
             now = self.history.run_tokens(seq, seq) - MESSAGE_TOKENS
         else:
-            now = content_tokens(message.role, stub.text if stub else message.content)
-        return now - content_tokens(message.role, text)
+            now = content_tokens(stub.text if stub else message.content)
+        return now - content_tokens(text)
 
     def settle(self) -> int:
         """Count the draft's view exactly, repairs between its parts included; returns the tokens."""

@@ -12,7 +12,7 @@ import msgspec
 from nca.context.log import Log, LogSoFar
 from nca.context.log_index import LogIndex
 from nca.context.record.known import Known
-from nca.context.tokens import message_tokens
+from nca.context.tokens import entry_tokens, log_tokens, message_tokens
 from nca.context.view import Marker, Stub, Summary, Verbatim, View, is_in, ranges_of
 from nca.messages import Entry, Message
 
@@ -48,9 +48,8 @@ class History:
         for position, entry in enumerate(loaded, 1):
             if entry.seq != position:
                 raise ValueError(f"message {entry.seq} does not follow message {position - 1}")
-        messages = [entry.message for entry in loaded]
-        self._sums = list(accumulate(map(message_tokens, messages), initial=0))
-        self._calls = list(accumulate([len(message.tool_calls) for message in messages], initial=0))
+        self._sums = list(accumulate(log_tokens(loaded), initial=0))
+        self._calls = list(accumulate([len(entry.message.tool_calls) for entry in loaded], initial=0))
 
     def append(self, entry: Entry) -> None:
         """Raises ValueError where the log would have a gap."""
@@ -60,7 +59,7 @@ class History:
             self._log.append(entry)
             return
         self._list.append(entry)
-        self._sums.append(self._sums[-1] + message_tokens(entry.message))
+        self._sums.append(self._sums[-1] + entry_tokens(entry))
         self._calls.append(self._calls[-1] + len(entry.message.tool_calls))
 
     def so_far(self) -> History:

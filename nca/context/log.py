@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import Protocol, overload
 
-from nca.context.tokens import message_tokens
+from nca.context.tokens import entry_tokens, log_tokens
 from nca.context.view import Range
 from nca.errors import StoreDamaged
 from nca.messages import Entry
@@ -45,14 +45,14 @@ class _Page:
 
     __slots__ = ("calls", "entries", "tokens")
 
-    def __init__(self, entries: list[Entry]) -> None:
+    def __init__(self, entries: list[Entry], tokens: Iterable[int]) -> None:
         self.entries = entries
-        self.tokens = list(accumulate((message_tokens(entry.message) for entry in entries), initial=0))
+        self.tokens = list(accumulate(tokens, initial=0))
         self.calls = list(accumulate((len(entry.message.tool_calls) for entry in entries), initial=0))
 
     def append(self, entry: Entry) -> None:
         self.entries.append(entry)
-        self.tokens.append(self.tokens[-1] + message_tokens(entry.message))
+        self.tokens.append(self.tokens[-1] + entry_tokens(entry))
         self.calls.append(self.calls[-1] + len(entry.message.tool_calls))
 
 
@@ -106,7 +106,7 @@ class Log(Sequence[Entry]):
         else:
             if self._before is not None:
                 self._before.append(self._behind(len(self._pages) - 1) if self._pages else (0, 0))
-            self._pages.append(_Page([entry]))
+            self._pages.append(_Page([entry], [entry_tokens(entry)]))
         self._length += 1
 
     def run(self, first: int, last: int) -> tuple[int, int]:
@@ -128,9 +128,10 @@ class Log(Sequence[Entry]):
             while behind < end and self._pages[behind] is None:
                 behind += 1
             read = self._read(number, behind)
+            tokens = log_tokens(read)
             for place in range(number, behind):
                 start = (place - number) * PAGE
-                self._pages[place] = _Page(read[start : start + PAGE])
+                self._pages[place] = _Page(read[start : start + PAGE], tokens[start : start + PAGE])
             self._before = None
             number = behind
 

@@ -18,18 +18,19 @@ from nca.context.calibration import (
     Lessons,
     tokens_used,
 )
-from nca.context.density import density
 from nca.context.history import History
 from nca.context.repair_cost import RepairCost, repair_cost_of
 from nca.context.request import resolve
 from nca.context.rules.arguments import is_valid
 from nca.context.rules.empty import is_full
-from nca.context.tokens import CONVERSATION_TOKENS, attachment_tokens, message_tokens, tools_text, tools_tokens
+from nca.context.samples import own_per_raw
+from nca.context.tokens import CONVERSATION_TOKENS, attachment_tokens, message_tokens
+from nca.context.tool_definitions import tools_text, tools_tokens
 from nca.context.view import View
 from nca.messages import Message, Usage
 
 KEPT_ANCHORS = 8
-FEWEST_LOOKED_AT = 2_000
+FEWEST_LOOKED_AT = 200
 """Raw tokens of messages; fewer say too little of what is to come."""
 ANSWER_FRAME_TOKENS = 40
 """What a provider may count of an answer beside its text."""
@@ -54,27 +55,39 @@ class Meter:
         self.anchor = anchor
         self._earlier: list[Anchor] = []
         """Anchors of other views, newest first: an undone compaction brings back its number too."""
-        self.system_raw = message_tokens(Message("system", system_prompt)) if system_prompt else 0
-        self._tools = tools
-        self.tools_raw = tools_tokens(tools)
-        self._identity = (system_prompt, len(tools), self.tools_raw)
+        self._system_prompt = system_prompt
+        self._tools_text = tools_text(tools, self.calibration.tokenizer)
+        self._looked_at = 0
         self._repair_cost = RepairCost(provider)
 
     def take_tools(self, tools: Sequence[dict[str, Any]]) -> None:
         """Other tools go along from now on; what was reported of requests with those before anchors nothing."""
-        self._tools = tools
-        self.tools_raw = tools_tokens(tools)
-        self._identity = (self._identity[0], len(tools), self.tools_raw)
+        self._tools_text = tools_text(tools, self.calibration.tokenizer)
+
+    @property
+    def system_raw(self) -> int:
+        """Raw tokens of the system prompt. Nothing is counted before somebody asks, so that a chat starts at once."""
+        return message_tokens(Message("system", self._system_prompt)) if self._system_prompt else 0
+
+    @property
+    def tools_raw(self) -> int:
+        """Raw tokens of the tool definitions."""
+        return tools_tokens(self._tools_text, self.calibration.tokenizer)
 
     def look(self, history: History) -> None:
         """Take the ratio from the text of the next request, if it shows enough and the model has not reported.
 
-        Once: what a compaction aims for and what is left must be counted alike.
+        It is looked at again when twice as much is shown. Not while a compaction is planned: what it aims for and what
+        is left must be counted alike.
         """
-        has_reported = self.anchor is not None or self.calibration.lessons.count
-        if self.calibration.family and not has_reported and history.view_tokens >= FEWEST_LOOKED_AT:
-            beside = (self._identity[0], tools_text(self._tools))
-            self.calibration = self.calibration.for_text(density(history, self.calibration.family, beside))
+        calibration = self.calibration
+        if calibration.is_exact or calibration.samples or self.anchor is not None or calibration.lessons.count:
+            return
+        shown = history.view_tokens
+        if calibration.tokenizer.vocabulary != "o200k" and shown >= max(FEWEST_LOOKED_AT, 2 * self._looked_at):
+            beside = (self._system_prompt, self._tools_text)
+            self.calibration = calibration.for_text(own_per_raw(history, calibration.tokenizer.vocabulary, beside))
+            self._looked_at = shown
 
     @property
     def fixed_raw(self) -> int:
@@ -235,7 +248,7 @@ class Meter:
         return self._subject_of(history.view)
 
     def _subject_of(self, view: View) -> tuple[object, ...]:
-        return (view, self._identity, self.model)
+        return (view, self._system_prompt, self._tools_text, self.model)
 
     def _find_anchor(self, history: History) -> None:
         subject = self.subject(history)

@@ -12,15 +12,13 @@ from itertools import accumulate
 
 from nca.context.history import History
 from nca.context.tokens import (
-    RESULT_CHARS_PER_TOKEN,
     call_tokens,
-    frame_tokens,
-    media_tokens,
     message_tokens,
+    part_tokens,
     text_tokens,
 )
 from nca.context.view import Item, Marker, Summary, Verbatim, View
-from nca.messages import AttachmentPart, MediaPart, Message
+from nca.messages import Message, TextPart
 
 FIXED = ("system_prompt", "instructions", "tool_definitions", "mcp_tools")
 """What goes along with every request: nca's own words, the project's (AGENTS.md), nca's own tools, those of servers."""
@@ -47,7 +45,7 @@ def message_parts(message: Message) -> Counter[str]:
     calls = sum(map(call_tokens, message.tool_calls))
     files = 0
     if message.role == "user" and isinstance(message.content, tuple):
-        files = sum(map(_part_tokens, message.content))
+        files = sum(part_tokens(part) for part in message.content if not isinstance(part, TextPart))
     said = message_tokens(message) - calls - files
     kind = "tool_results" if message.role == "tool" else "conversation"
     return +Counter({kind: said, "tool_calls": calls, "attachments": files})
@@ -161,14 +159,3 @@ def _as_counted(history: History, message: Message) -> Counter[str]:
     if message.tool_calls:
         parts["tool_calls"] += history.call_raw * len(message.tool_calls)
     return parts
-
-
-def _part_tokens(part: object) -> int:
-    """Raw tokens of a file or an image that came with a person's message; 0 for what was said."""
-    match part:
-        case AttachmentPart(path, text):
-            return text_tokens(text, RESULT_CHARS_PER_TOKEN) + frame_tokens(path)
-        case MediaPart():
-            return media_tokens(part)
-        case _:
-            return 0

@@ -11,6 +11,7 @@ import msgspec
 from nca.context.prompts import prompt
 from nca.context.tokens import text_tokens
 from nca.messages import Message, clean_text
+from nca.vocabulary import fitting_start, within
 
 HEADER = "## Conversation Summary (Earlier Context)"
 """NeuroLink's header, and that of nca's first design."""
@@ -148,21 +149,16 @@ def cut_text(text: str, max_tokens: int, rest: str = "") -> str:
     if text_tokens(text) <= max_tokens:
         return text
     end_mark = f" [… {rest} …]" if rest else " […]"
-    room = max_tokens - max(2, text_tokens(end_mark))
-    low, high = 0, len(text)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if text_tokens(text[:middle]) <= room:
-            low = middle
-        else:
-            high = middle - 1
-    cut = text[:low]
-    for end in ("\n\n", "\n", ". ", " "):
-        place = cut.rfind(end, int(low * 0.8))
-        if place > 0:
-            cut = cut[:place]
-            break
-    return cut.rstrip() + end_mark
+
+    def cut(room: int) -> str:
+        kept = fitting_start(text, room)
+        for end in ("\n\n", "\n", ". ", " "):
+            place = kept.rfind(end, int(len(kept) * 0.8))
+            if place > 0:
+                return kept[:place].rstrip() + end_mark
+        return kept.rstrip() + end_mark
+
+    return within(max_tokens, max_tokens - text_tokens(end_mark), cut)
 
 
 def is_summary(message: Message) -> bool:

@@ -15,6 +15,8 @@ from itertools import accumulate
 from nca.context.rules.cut_points import blocks
 from nca.context.tokens import text_tokens
 from nca.messages import Message
+from nca.vocabulary import fitting_end, fitting_start
+from nca.vocabulary import within as fitted
 from nca.wire import content_text
 
 MESSAGE_CHARS = (10_000, 2_500, 600, 150)
@@ -113,11 +115,13 @@ def ends(text: str, max_tokens: int) -> str:
     if text_tokens(text) <= max_tokens:
         return text
 
-    def halved(half: int) -> str:
-        return f"{text[:half]}\n[… left out for length …]\n{text[len(text) - half :]}"
+    seam = "\n[… left out for length …]\n"
 
-    too_long = bisect_left(range(len(text) // 2 + 1), True, key=lambda half: text_tokens(halved(half)) > max_tokens)
-    return halved(max(0, too_long - 1))
+    def cut(room: int) -> str:
+        start, end = fitting_start(text, room // 2), fitting_end(text, room // 2)
+        return f"{start}{seam}{end[max(0, len(start) + len(end) - len(text)) :]}"
+
+    return fitted(max_tokens, max_tokens - text_tokens(seam), cut)
 
 
 class _Showing:

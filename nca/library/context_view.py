@@ -230,6 +230,7 @@ class ContextView:
         )
 
     def _measured(self, history: History) -> Measurement:
+        self._engine.meter.look(history)
         return Measurement(self._engine.meter.used(history), self._engine.budget)
 
     @staticmethod

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from nca.compat.presets import CODE_PRESETS, FIXED_PRESETS, PRESETS, request_tokens
+from nca.compat.presets import CODE_PRESETS, FIXED_PRESETS, PRESETS, PROSE_CHARS_PER_TOKEN, request_tokens
 from nca.context.calibration import Calibration
 from nca.context.meter import Meter
 from nca.context.policy import is_due
-from nca.context.tokens import PROSE_CHARS_PER_TOKEN, RESULT_CHARS_PER_TOKEN, text_tokens
+from nca.context.tokens import text_tokens
 from nca.errors import UsageError
 from nca.library.inputs import (
     budget_of,
@@ -27,6 +27,7 @@ from nca.library.inputs import (
     settings_of,
 )
 from nca.messages import Message, clean_text
+from nca.vocabulary import fitting_start, within
 
 ELLIPSIS = "..."
 """Ends a text that was cut, as in NeuroLink."""
@@ -85,7 +86,7 @@ def check_context_budget(
     meter = Meter(
         model=model,
         provider=shaped.provider or facts.provider,
-        calibration=Calibration.unlearned(facts.provider, count_as=loaded.settings.context.count_as),
+        calibration=Calibration.unlearned(facts.provider, model, count_as=loaded.settings.context.count_as),
         system_prompt=read_text(system_prompt, "system_prompt"),
         tools=read_tools(shaped.tools if tools is None else tools),
     )
@@ -93,7 +94,9 @@ def check_context_budget(
     read = shaped.messages
     if read_text(current_prompt, "current_prompt"):
         read.append(Message("user", clean_text(current_prompt)))
-    measured = meter.measure(history_of(read), budget)
+    history = history_of(read)
+    meter.look(history)
+    measured = meter.measure(history, budget)
     measured = replace(measured, used_tokens=measured.used_tokens + attached)
     return BudgetCheck(
         within_budget=measured.fits,
@@ -108,12 +111,12 @@ def check_context_budget(
 def estimate_tokens(
     text: str, *, provider: str = "", preset: str = "", is_code: bool = False, chars_per_token: float | None = None
 ) -> int:
-    """Tokens of one text, without a tokenizer; 0 for an empty one.
+    """Tokens of one text; 0 for an empty one.
 
-    provider          whose tokenizer: its multiplier counts ("", neurolink); "": 1.0
+    provider          whose tokenizer: o200k times what is assumed of it; "": o200k. neurolink: its multiplier
     preset            "": the engine's own; nca (its first design), neurolink, neuron, cowagent: see nca.compat.presets
-    is_code           3 characters a token instead of 4 ("", neurolink; the others know no difference)
-    chars_per_token   overrules both; cowagent has none to set
+    is_code           3 characters a token instead of 4 (neurolink; the others know no difference)
+    chars_per_token   overrules that; "": 4 is usual, another number scales; cowagent has none to set
 
     Raises UsageError naming the argument.
     """
@@ -155,16 +158,15 @@ def truncate_to_token_budget(text: str, max_tokens: int, provider: str = "") -> 
     whole, most = read_text(text, "text"), read_whole(max_tokens, "max_tokens")
     if estimate_tokens(whole, provider=provider) <= most:
         return TruncatedText(whole, False)
-    low, high = -1, len(whole) - 1
-    while low < high:
-        middle = (low + high + 1) // 2
-        if estimate_tokens(whole[:middle] + ELLIPSIS, provider=provider) <= most:
-            low = middle
-        else:
-            high = middle - 1
-    if low < 0:
+    # Rounded down after half a token more, so that rounding up does not exceed it.
+    raw = int((most + 0.499) / Calibration.unlearned(read_text(provider, "provider")).ratio)
+    if text_tokens(ELLIPSIS) > raw:
         return TruncatedText("", True)
-    return TruncatedText(_whole_sentences(whole, low) + ELLIPSIS, True)
+
+    def cut(room: int) -> str:
+        return _whole_sentences(whole, len(fitting_start(whole, room))) + ELLIPSIS
+
+    return TruncatedText(within(raw, raw - text_tokens(ELLIPSIS), cut), True)
 
 
 def _whole_sentences(text: str, fitting_chars: int) -> str:
@@ -196,4 +198,4 @@ def _density(name: str, chars_per_token: Any, usual: float) -> float:
 
 def _file_tokens(meter: Meter, file: Mapping[str, Any], index: int) -> int:
     content = read_text(file.get("content"), f"files, entry {index}: content")
-    return meter.scaled(text_tokens(content, RESULT_CHARS_PER_TOKEN))
+    return meter.scaled(text_tokens(content))

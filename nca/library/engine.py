@@ -76,6 +76,7 @@ class Engine:
         is_exact       what the ratio says is a limit to everything, as target_tokens are
         is_last        nothing goes on from the view (see `nca.context.plan.compact`)
         """
+        self.meter.look(history)
         planning = plan_compaction(
             history,
             self.meter,
@@ -100,7 +101,7 @@ class Engine:
         return Meter(
             model=self._model,
             provider=provider or self.facts.provider,
-            calibration=Calibration.unlearned(self.facts.provider, count_as=self.settings.count_as),
+            calibration=Calibration.unlearned(self.facts.provider, self._model, count_as=self.settings.count_as),
             system_prompt=self._system_prompt,
             tools=self._tools,
         )

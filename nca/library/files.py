@@ -12,7 +12,7 @@ from typing import Any
 from nca.atomic_write import write_atomically
 from nca.context import admission
 from nca.context.admission import FILE_RATIO, MAX_OUTPUT_BYTES, MAX_OUTPUT_LINES, admit_output
-from nca.context.calibration import text_ratio
+from nca.context.calibration import Calibration
 from nca.errors import NcaError, UsageError
 from nca.library.inputs import kind_of, read_choice, read_mappings, read_number, read_text, read_whole
 from nca.library.windows import available_input_tokens
@@ -150,7 +150,7 @@ def fit_files(
         most = read_whole(budget_tokens, "budget_tokens")
     known = read_text(provider, "provider") or describe(read_text(model, "model")).provider
     # Half a token a file: each one's count is rounded by itself.
-    raw_budget = max(0, int((most - len(rows) / 2) / text_ratio(known)))
+    raw_budget = max(0, int((most - len(rows) / 2) / Calibration.unlearned(known).ratio))
     pairs = [(str(row.get("path") or ""), text) for row, text in zip(rows, texts, strict=True)]
     fitted = admission.fit_files(pairs, raw_budget)
     return [

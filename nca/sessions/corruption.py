@@ -27,7 +27,9 @@ Rows = dict[str, list[Row]]
 """By table."""
 
 _LASTING = {"messages": 1, "views": 0, "summaries": 1, "compactions": 0, "usage": 1}
-"""Tables whose rows never change, and the column of their session. The last column tells no two rows apart."""
+"""Tables whose rows never change, and their session's column. The last column, or a body, tells no two rows apart."""
+_BODY = 5
+"""The column of a message's body."""
 _SESSIONS, _WITHOUT_ROWID = "sessions", ("pins", "learned")
 _STRAYS = "strays"
 _NO_SESSION = 0
@@ -104,8 +106,9 @@ def _read(damaged: Path, size: int, tables: list[_Table]) -> Rows:
         checked = _rows_of(Pages(file, size, frames.pages[: frames.checked]), tables)
     # What passed the log's checksums comes first; behind it, what was written later.
     for name in (_SESSIONS, *_LASTING):
-        known = {row[:-1] for row in checked[name]}
-        newest[name] = checked[name] + [row for row in newest[name] if row[:-1] not in known]
+        end = _BODY if name == "messages" else -1
+        known = {row[:end] for row in checked[name]}
+        newest[name] = checked[name] + [row for row in newest[name] if row[:end] not in known]
     return newest
 
 
@@ -139,10 +142,10 @@ def _rows_of(pages: Pages, tables: list[_Table]) -> Rows:
 def _stray(record: Record) -> list[Row]:
     """The message that can be read although what stands beside it cannot. Nobody knows of which session it is."""
     match record.values:
-        case (_, _, _, _, _, str() | bytes() as body):
+        case (_, _, _, _, _, str() | bytes() as body, *_):
             text = body.decode("utf-8", "replace") if isinstance(body, bytes) else body
             with suppress(StoreDamaged):
-                return [(record.rowid, _NO_SESSION, 0, 0.0, decode_message(text, "a message").role, text)]
+                return [(record.rowid, _NO_SESSION, 0, 0.0, decode_message(text, "a message").role, text, None)]
     return []
 
 
@@ -150,8 +153,8 @@ class _Rebuild:
     """Writes the recovered rows into a new database, one session at a time."""
 
     def __init__(self, rows: Rows, tables: list[_Table], target: Database) -> None:
-        bodies = {row[-1] for row in rows["messages"]}
-        strays = [row for row in rows.get(_STRAYS, []) if row[-1] not in bodies]
+        bodies = {row[_BODY] for row in rows["messages"]}
+        strays = [row for row in rows.get(_STRAYS, []) if row[_BODY] not in bodies]
         self._rows = rows | {"messages": rows["messages"] + strays}
         self._tables = {table.name: table for table in tables}
         self._target = target
@@ -185,7 +188,8 @@ class _Rebuild:
         with self._target.transaction() as connection:
             self._insert(connection, _SESSIONS, [(*row[:10], 0, *row[11:])])
             messages = [
-                (None, number, place, *message[3:-1], upgraded(message[-1])) for place, message in enumerate(log, 1)
+                (None, number, place, *message[3:_BODY], upgraded(message[_BODY]), *message[_BODY + 1 :])
+                for place, message in enumerate(log, 1)
             ]
             self._insert(connection, "messages", messages)
             view_rows.create_first(connection, number)

@@ -14,6 +14,7 @@ import apsw
 import msgspec
 
 from nca.collector import collector_paused
+from nca.context.tokens import message_tokens
 from nca.errors import StoreDamaged, StoreError
 from nca.messages import Entry, Message, Role
 from nca.sessions.access import SessionAccess
@@ -62,7 +63,7 @@ class SessionLog:
         last = _MOST if last is None else last
         end = min(last, self.head)  # read first: another process may append meanwhile
         rows = self._access.rows(
-            "SELECT id, seq, body, at, role, coalesce(octet_length(body), 0) FROM messages"
+            "SELECT id, seq, body, at, role, coalesce(octet_length(body), 0), tokens FROM messages"
             " WHERE session = ? AND seq BETWEEN ? AND ? ORDER BY seq",
             first,
             last,
@@ -73,7 +74,9 @@ class SessionLog:
         if not is_whole or begin != max(1, first) or reached < end:
             self._access.database.report(f"messages between {first} and {max(reached, end)} are missing or in disorder")
         with collector_paused(is_long=len(rows) > _MANY_ROWS):
-            return [Entry(seq, _message(seq, body, role, size), at) for _, seq, body, at, role, size in rows]
+            return [
+                Entry(seq, _message(seq, body, role, size), at, tokens) for _, seq, body, at, role, size, tokens in rows
+            ]
 
     def said(self, last: int) -> tuple[int, int]:
         """How many of the messages 1 … last a person wrote, and the seq of the newest of them, or 0."""
@@ -121,11 +124,13 @@ class SessionLog:
         stored = [decode_message(body, "a message") for body in bodies]
         at = time.time()
         seq = head(connection, number) + 1
-        _insert(connection, [(number, seq + place, at, stored[place].role, body) for place, body in enumerate(bodies)])
+        tokens = [message_tokens(message) for message in stored]
+        rows = enumerate(zip(stored, bodies, tokens, strict=True), seq)
+        _insert(connection, [(number, place, at, one.role, body, raw) for place, (one, body, raw) in rows])
         connection.execute("DELETE FROM partials WHERE session = ?", (number,))
         connection.execute("UPDATE sessions SET title = ? WHERE number = ? AND title = ''", (title_of(stored), number))
         touch(connection, number, at)
-        return [Entry(seq + place, message, at) for place, message in enumerate(stored)]
+        return [Entry(seq + place, message, at, tokens[place]) for place, message in enumerate(stored)]
 
     def save_partial(self, text: str, reasoning: str = "") -> None:
         """Keep the answer so far, in place of the one saved before."""
@@ -202,7 +207,10 @@ def insert(connection: apsw.Connection, session: int, copied: Sequence[Entry]) -
         raise StoreError(f"Message {copied[0].seq} does not follow the last one")
     connection.config(apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER, 0)
     try:
-        _insert(connection, ((session, one.seq, one.at, one.message.role, encode(one.message)) for one in copied))
+        _insert(
+            connection,
+            ((session, one.seq, one.at, one.message.role, encode(one.message), one.tokens) for one in copied),
+        )
     finally:
         connection.config(apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER, 1)
     new, outputs = (session, copied[0].seq), outputs_of(connection)
@@ -218,8 +226,10 @@ def insert(connection: apsw.Connection, session: int, copied: Sequence[Entry]) -
     )
 
 
-def _insert(connection: apsw.Connection, rows: Iterable[tuple[int, int, float, str, str]]) -> None:
-    connection.executemany("INSERT INTO messages (session, seq, at, role, body) VALUES (?, ?, ?, ?, ?)", rows)
+def _insert(connection: apsw.Connection, rows: Iterable[tuple[int, int, float, str, str, int | None]]) -> None:
+    connection.executemany(
+        "INSERT INTO messages (session, seq, at, role, body, tokens) VALUES (?, ?, ?, ?, ?, ?)", rows
+    )
 
 
 def touch(connection: apsw.Connection, session: int, at: float) -> None:

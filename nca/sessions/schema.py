@@ -35,6 +35,7 @@ MIGRATIONS: tuple[str, ...] = tuple(
         "7_chosen_models.sql",
         "8_origins.sql",
         "9_sources.sql",
+        "10_counts.sql",
     )
 )
 """Script n leads from schema n to n + 1. Only ever add one: released schemas are in people's files."""

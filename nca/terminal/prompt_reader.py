@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
+from nca import vocabulary
 from nca.events import MessageTaken
 from nca.terminal.input.completion import PromptCompleter
 from nca.terminal.input.file_finder import FileFinder
@@ -63,21 +64,23 @@ class PromptReader(Reader):
         self._prompt.apply(conversation.loaded.settings.terminal)
         self._prompt.show_status(status)
         self._draw.begin_prompt(self._prompt.above)
-        watch = asyncio.create_task(self._watch(conversation, status.activity))
+        watch = asyncio.create_task(self._watch(conversation, status))
         try:
             return await self._first.read(default, echo=lambda text: self._draw.on_event(MessageTaken(text)))
         finally:
             self._draw.end_prompt()
             watch.cancel()
 
-    async def _watch(self, conversation: Conversation, shown: str) -> None:
+    async def _watch(self, conversation: Conversation, shown: ToolbarStatus) -> None:
         """What goes on in the background stands in the toolbar until it is over; no event says that it is."""
+        if not shown.is_counted:
+            vocabulary.load_behind()
         # The first look comes after the first drawing, which may have started servers.
         await asyncio.sleep(WATCH_SECONDS)
-        while (now := activity_of(conversation)) or now != shown:
-            if now != shown:
-                shown = now
-                self._prompt.show_status(status_of(conversation))
+        while (now := activity_of(conversation)) or now != shown.activity or not shown.is_counted:
+            if now != shown.activity or vocabulary.is_loaded() != shown.is_counted:
+                shown = status_of(conversation)
+                self._prompt.show_status(shown)
             await asyncio.sleep(WATCH_SECONDS)
 
     async def shown(self) -> None:
@@ -122,18 +125,19 @@ class PromptReader(Reader):
 
 
 def status_of(conversation: Conversation) -> ToolbarStatus:
-    """What the toolbar says about a conversation."""
-    stats = conversation.context.stats(with_details=False)
+    """What the toolbar says about a conversation. It counts nothing as long as that would hold up the prompt."""
+    stats = conversation.context.stats(with_details=False) if vocabulary.is_loaded() else None
     return ToolbarStatus(
-        model=stats.model,
-        usage_ratio=stats.usage_ratio,
-        used_tokens=stats.used_tokens,
-        budget_tokens=stats.budget_tokens,
+        model=conversation.model.facts.name,
+        usage_ratio=stats.usage_ratio if stats else 0.0,
+        used_tokens=stats.used_tokens if stats else 0,
+        budget_tokens=stats.budget_tokens if stats else 0,
         session=(conversation.session.info.name or conversation.session.info.id[:8])
         + (" (read-only)" if conversation.session.is_read_only else ""),
         cost=conversation.session.usage.totals().cost,
         permission=conversation.approvals.mode,
-        auto=stats.auto,
+        auto=conversation.loaded.settings.context.auto,
         activity=activity_of(conversation),
-        is_high=stats.is_high,
+        is_high=stats is not None and stats.is_high,
+        is_counted=stats is not None,
     )

@@ -53,6 +53,7 @@ class ShellLine:
 
     def _runner(self) -> CommandRunner:
         # Imported here: most chats run no command.
+        from nca.context.admission import Limits
         from nca.tools.shell.runner import CommandRunner
 
         if self._made is None:
@@ -60,7 +61,7 @@ class ShellLine:
             self._made = CommandRunner(
                 sessions.conversation.directory,
                 settings=lambda: sessions.conversation.loaded.settings.tools,
-                limits=lambda: sessions.conversation.loaded.settings.context.admission,
+                limits=lambda: Limits.of(sessions.conversation.loaded.settings.context.admission),
                 outputs=lambda: sessions.conversation.store.outputs_folder(sessions.conversation.session.info.id),
                 stays_inside=False,
             )

@@ -13,7 +13,8 @@ from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 from nca.testing.script import Answer
-from nca.testing.tokens import count_request_tokens, count_tokens, split_tokens
+from nca.testing.tokens import count_request_tokens, split_text
+from nca.vocabulary import count
 
 _CREATED = 1_700_000_000
 """Fixed, so that two runs write the same bytes."""
@@ -97,7 +98,7 @@ class Exchange:
     def stream_answer(self) -> None:
         """The script's answer token by token, with finish reason, usage if requested, and `[DONE]`."""
         self.begin()
-        for token in split_tokens(self.answer.reasoning):
+        for token in split_text(self.answer.reasoning):
             self.delta({"reasoning_content": token})
         self.text(self.answer.text)
         self._end_with_calls()
@@ -113,7 +114,7 @@ class Exchange:
             self.delta({"role": "assistant", "content": ""})
 
     def text(self, text: str) -> None:
-        for token in split_tokens(text):
+        for token in split_text(text):
             self.delta({"content": token})
             if self.token_seconds:
                 time.sleep(self.token_seconds)
@@ -191,7 +192,7 @@ class Exchange:
 
     def usage(self) -> dict[str, int]:
         calls = " ".join(f"{name} {arguments}" for name, arguments in self.answer.tool_calls)
-        completion = sum(count_tokens(text) for text in (self.answer.text, self.answer.reasoning, calls))
+        completion = sum(count(text) for text in (self.answer.text, self.answer.reasoning, calls))
         prompt = self.prompt_tokens
         return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
 

@@ -23,7 +23,8 @@ from nca.testing.faults import FAULTS, Fault
 from nca.testing.http_exchange import Exchange
 from nca.testing.loopback import LoopbackHandler, LoopbackProvider
 from nca.testing.script import Answer, Script, prose
-from nca.testing.tokens import count_request_tokens, split_tokens
+from nca.testing.tokens import count_request_tokens
+from nca.vocabulary import count, fitting_start
 
 Check = Callable[[dict[str, Any]], list[str]]
 """Returns one line for each rule that a request breaks."""
@@ -86,10 +87,9 @@ class Provider(LoopbackProvider):
         if self.window_tokens:
             limits.append(self.window_tokens - _prompt_tokens(request))
         room = min((limit for limit in limits if limit is not None), default=None)
-        tokens = split_tokens(answer.text)
-        if room is None or len(tokens) <= room:
+        if room is None or count(answer.text) <= room:
             return answer
-        return replace(answer, text="".join(tokens[:room]), finish_reason="length")
+        return replace(answer, text=fitting_start(answer.text, max(0, room)), finish_reason="length")
 
     def note_refused(self, request: dict[str, Any]) -> None:
         """Record a request that was too large; repeating it is a violation."""

@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 from nca.messages import Message, Usage
 from nca.models.catalog import ModelFacts
 from nca.models.model import Delta, ModelRequest, OnDelta, Reply
-from nca.testing.tokens import count_request_tokens, count_tokens
+from nca.testing.tokens import count_request_tokens
+from nca.vocabulary import count
 
 Answer = Reply | Message | str | BaseException
 ScriptedReply = Answer | Callable[[ModelRequest], Answer]
@@ -68,6 +69,6 @@ class ScriptedModel:
             calls = " ".join(f"{call.name} {call.arguments}" for call in message.tool_calls)
             usage = Usage(
                 prompt_tokens=count_request_tokens(request.messages, request.tools),
-                completion_tokens=count_tokens(message.text) + count_tokens(calls),
+                completion_tokens=count(message.text) + count(calls),
             )
         return Reply(message=message, usage=usage, finish_reason="tool_calls" if message.tool_calls else "stop")

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nca.config.schema import AdmissionSettings
+from nca.context.admission import Limits
 from nca.messages import ToolCall, clean_text
 from nca.tools.tool import Approval, Permission, Tool, ToolError, ToolOutcome, TypedTool
 
@@ -171,7 +171,7 @@ class ToolContext:
     last_todo: Callable[[], dict[str, Any]] = dict
     protected: Sequence[Path] = ()
     readable: Sequence[Path] = ()
-    limits: Callable[[], AdmissionSettings] = AdmissionSettings
+    limits: Callable[[], Limits] = Limits
     runner: CommandRunner | None = None
     jobs: Jobs | None = None
     files_read: FilesRead | None = None

@@ -65,7 +65,7 @@ class Composition:
         """Tokens per raw token by the session's reports; 1.0 if there are too few."""
         lessons = Lessons()
         for row in copy.usage:
-            if row.seq:
+            if row.seq and row.usage.prompt_tokens:
                 raw = self._parts.shown(row.view_id, self._views.get(row.view_id, View()), row.seq)
                 lessons = lessons.add(sum(raw.values()), 0, row.usage.prompt_tokens)
         fitted = lessons.fit(1.0)

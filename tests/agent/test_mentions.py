@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 from nca.agent.mentions import mentioned, with_attachments
+from nca.context.media import image_tokens
 from nca.context.request import repair
 from nca.context.rules.media import NOT_SHOWN, without_media
-from nca.context.tokens import IMAGE_TOKENS, SAFETY_MARGIN
 from nca.errors import UsageError
 from nca.events import ErrorRaised, Notice
+from nca.images import image_size
 from nca.messages import Message
 from nca.models.catalog import ModelFacts
 from nca.wire import message_to_dict
@@ -23,6 +24,7 @@ from tests.agent.test_conversation import Room, call
 
 PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x1e\0\0\0\x14"
 PICTURE = PNG + b"\0" * 100
+IMAGE_TOKENS = image_tokens(*image_size(PICTURE))
 
 
 def sent(text: str, directory: Path, room_tokens: int = 10_000, **options: Any) -> Message:
@@ -51,7 +53,7 @@ async def test_what_goes_along_is_said_on_a_line_each(tmp_path: Path) -> None:
     text, listing, image = (event.message for event in room.of(Notice))
     assert text.startswith("Attached src/part_1.py · 120 lines · about ")
     assert listing.startswith("Attached src/ · 6 lines · about ")
-    assert image == f"Attached image shot.png · about {IMAGE_TOKENS * SAFETY_MARGIN:,.0f} tokens"
+    assert image == f"Attached image shot.png · about {IMAGE_TOKENS * 1.15:,.0f} tokens"
     await chat.send(" ".join(f"@{name}" for name in names))
     assert [event.message.partition(" · ")[0] for event in room.of(Notice)[3:]] == [
         *(f"Attached {name}" for name in names[:4]),

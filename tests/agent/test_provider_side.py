@@ -66,7 +66,7 @@ async def ask_four(conversation: Conversation) -> None:
         await conversation.send(question(number))
 
 
-def question(number: int, words: int = 4_000) -> str:
+def question(number: int, words: int = 3_100) -> str:
     return f"Question {number}: " + " ".join(f"word{number}x{index % 89}" for index in range(words))
 
 
@@ -148,7 +148,7 @@ async def test_a_pin_before_it_keeps_the_block_at_home(room: Room) -> None:
 
 async def test_where_nothing_can_go_it_is_asked_once_without_the_wish(room: Room) -> None:
     conversation = room.open()
-    finished = await conversation.send(question(1, words=16_000))
+    finished = await conversation.send(question(1, words=12_500))
     assert finished.reason == "answered"
     assert room.compactions() == [("starting", "provider"), ("skipped", "provider")]
     assert len(room.provider.requests) == 2

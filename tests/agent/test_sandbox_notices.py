@@ -11,9 +11,9 @@ from nca.agent.approvals import Approvals, Nobody
 from nca.agent.permission_rules import SavedRules
 from nca.agent.sandbox_notices import OFFER, WITHOUT
 from nca.config.loaded import defaults
-from nca.config.schema import AdmissionSettings
 from nca.config.tables import PermissionRule
 from nca.config.tool_settings import ToolSettings
+from nca.context.admission import Limits
 from nca.events import Event, Notice
 from nca.messages import ToolCall
 from nca.models.catalog import ModelFacts
@@ -42,7 +42,7 @@ class Machine:
         """The notices of a chat in which the model wants to run these."""
         values = {name.replace("__", "."): value for name, value in settings.items()}
         said: list[Event] = []
-        tools = Toolbox([Shell(CommandRunner(self.root, settings=ToolSettings, limits=AdmissionSettings, env={}))])
+        tools = Toolbox([Shell(CommandRunner(self.root, settings=ToolSettings, limits=Limits, env={}))])
         with Store.open(None) as store, store.create(directory="", model="") as session:
             loaded = defaults().with_values(values, "the test")
             window = window_of(store, session, loaded, ModelFacts("scripted/model", "scripted", 8_000))

@@ -10,9 +10,9 @@ import pytest
 from nca.agent.approvals import Allowed, Answer, Approvals, Nobody
 from nca.agent.permission_rules import SavedRules
 from nca.config.loaded import defaults
-from nca.config.schema import AdmissionSettings
 from nca.config.tables import PermissionRule
 from nca.config.tool_settings import ToolSettings
+from nca.context.admission import Limits
 from nca.events import ApprovalAsked, Listeners
 from nca.messages import ToolCall
 from nca.models.catalog import ModelFacts
@@ -39,7 +39,7 @@ async def runs(
         "permissions.deny": [PermissionRule(tool, subject) for subject in deny],
     }
     loaded = defaults().with_values(values, "the test")
-    runner = CommandRunner(root, settings=ToolSettings, limits=AdmissionSettings)
+    runner = CommandRunner(root, settings=ToolSettings, limits=Limits)
     tools = Toolbox([Shell(runner)])
     with Store.open(None) as store, store.create(directory="", model="") as session:
         window = window_of(store, session, loaded, ModelFacts("scripted/model", "scripted", 8_000))
@@ -116,7 +116,7 @@ async def test_always_is_a_rule_for_exactly_this_command_and_this_folder(tmp_pat
             return Answer("session" if asked.command == "sed -n s/a/b/p a.txt" else "unanswered")
 
     (tmp_path / "sub").mkdir()
-    runner = CommandRunner(tmp_path, settings=ToolSettings, limits=AdmissionSettings)
+    runner = CommandRunner(tmp_path, settings=ToolSettings, limits=Limits)
     tools = Toolbox([Shell(runner)])
     with Store.open(None) as store, store.create(directory="", model="") as session:
         window = window_of(store, session, defaults(), ModelFacts("scripted/model", "scripted", 8_000))

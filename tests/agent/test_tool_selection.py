@@ -13,8 +13,8 @@ from nca.agent.conversation import Conversation
 from nca.agent.reply_checks import ASKED_AGAIN, CHANGE_NOW, NOT_CHANGED
 from nca.agent.tool_selection import offered
 from nca.config.loaded import defaults
-from nca.config.schema import AdmissionSettings
 from nca.config.tool_settings import ToolSettings
+from nca.context.admission import Limits
 from nca.context.budget import Budget
 from nca.errors import ProviderError, ProviderFailure
 from nca.events import Event, Notice, RequestRead, ToolFinished
@@ -191,7 +191,7 @@ def test_tools_that_are_not_ncas_own_stay_as_they_are() -> None:
 def test_a_command_in_the_background_is_offered_only_together_with_job(
     tmp_path: Path, window_tokens: int, off: tuple[str, ...], is_offered: bool
 ) -> None:
-    runner = CommandRunner(tmp_path, settings=ToolSettings, limits=AdmissionSettings)
+    runner = CommandRunner(tmp_path, settings=ToolSettings, limits=Limits)
     toolbox = default_toolbox(tmp_path, context=ToolContext(runner=runner))
     chosen = offered(toolbox, LARGE, Budget.of(window_tokens), off)
     tools = {one["function"]["name"]: one["function"] for one in chosen}

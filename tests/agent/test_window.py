@@ -23,6 +23,7 @@ from tests.agent import parts
 from tests.context.samples import assistant, result, step, talk, user
 
 FACTS = ModelFacts("scripted/model", "scripted", 8_000)
+CLAUDE = ModelFacts("anthropic/claude-sonnet-4", "anthropic", 200_000)
 
 
 def window_of(store: Store, session: Session) -> Window:
@@ -167,34 +168,36 @@ def test_a_long_session_is_opened_by_what_its_view_shows_and_undo_brings_the_res
 
 
 def test_a_session_is_counted_by_its_text_until_its_model_reports() -> None:
+    """Claude's vocabulary makes far more of Chinese than of English."""
     store = Store.open(None)
-    session = store.create(directory="/", model=FACTS.name)
-    session.log.append([user("2,718; 281828 459045 [0x5f, 0x3759]\n" * 80), assistant()] * 5)
-    window = window_of(store, session)
+    session = store.create(directory="/", model=CLAUDE.name)
+    session.log.append([user("会议讨论了调查结果，没有人同意它的说法。" * 40), assistant()] * 5)
+    window = parts.window_of(store, session, defaults(), CLAUDE)
+    window.measure()
     looked = window.meter.calibration.ratio
-    assert looked > 2 > Calibration.unlearned(FACTS.provider).ratio
-    window.append(user("Why is it so, and what should it be? " * 2_000))
+    assert looked > 1.05 * Calibration.unlearned(CLAUDE.provider, CLAUDE.name).ratio
+    window.append(user("Why is it so? " * 100))
     assert window.measure().used_tokens == round(looked * window.meter.raw(window.history))
+    window.append(user("Why is it so, and what should it be? " * 2_000))
+    window.measure()
+    assert window.meter.calibration.ratio < looked, "it is looked at again where twice as much is shown"
     raw = window.meter.raw(window.history)
     window.learn(raw, 0, window.history.head, Usage(raw, 10))
     learned = window.meter.calibration.ratio
     assert learned == pytest.approx(1)
     session.close()
-    assert window_of(store, store.open_session(session.info.id)).meter.calibration.ratio == learned
+    again = parts.window_of(store, store.open_session(session.info.id), defaults(), CLAUDE)
+    again.measure()
+    assert again.meter.calibration.ratio == learned
 
 
-def test_a_new_session_is_counted_by_its_first_message_if_that_is_long() -> None:
+def test_a_short_session_is_not_looked_at() -> None:
     store = Store.open(None)
-    window = window_of(store, store.create(directory="/", model=FACTS.name))
-    before = window.meter.calibration.ratio
-    window.append(user("2,718; 281828 459045 [0x5f, 0x3759]\n" * 900))
-    looked = window.meter.calibration.ratio
-    assert looked > 2 > before
-    window.append(user("Why is it so, and what should it be? " * 2_000))
-    assert window.meter.calibration.ratio == looked
-    short = window_of(store, store.create(directory="/", model=FACTS.name))
-    short.append(user("2,718"))
-    assert short.meter.calibration.ratio == before
+    window = parts.window_of(store, store.create(directory="/", model=CLAUDE.name), defaults(), CLAUDE)
+    before = window.meter.calibration
+    window.append(user("2,718"))
+    window.measure()
+    assert window.meter.calibration == before
 
 
 def test_an_answer_that_says_nothing_leaves_the_report_as_it_is() -> None:

@@ -158,7 +158,9 @@ def test_attachments_count_as_the_text_they_are_sent_as() -> None:
 @given(logs(), st.sampled_from(["", "openai", "anthropic", "mistral"]))
 def test_nca_is_the_engine_s_own_number(messages: list[Message], provider: str) -> None:
     history = History(Entry(seq, message) for seq, message in enumerate(messages, 1))
-    assert request_tokens("", messages, (), provider) == Meter(provider=provider).used(history)
+    meter = Meter(provider=provider)
+    meter.look(history)
+    assert request_tokens("", messages, (), provider) == meter.used(history)
 
 
 @given(st.text(max_size=200), st.text(max_size=40))

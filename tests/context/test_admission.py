@@ -20,7 +20,7 @@ from nca.context.admission import (
     is_whole,
     without_middle,
 )
-from nca.context.tokens import RESULT_CHARS_PER_TOKEN, text_tokens
+from nca.context.tokens import text_tokens
 from tests.context.promises import is_cut_of
 
 directions = st.sampled_from(["both", "head", "tail"])
@@ -68,6 +68,16 @@ def test_lines_are_limited(count: int, most: int, direction: str) -> None:
         assert len(kept) == most
         assert (kept[0] == "line 0") == (direction != "tail")
         assert (kept[-1] == f"line {count - 1}") == (direction != "head")
+
+
+@given(wide | st.text(alphabet="0123456789abcdef\n", max_size=3_000), st.integers(60, 400), directions)
+def test_tokens_are_limited_too(text: str, most: int, direction: str) -> None:
+    admitted = admit_output(text, max_tokens=most, direction=direction)
+    assert text_tokens(admitted.text) <= most
+    assert admitted.is_cut == (text_tokens(text) > most)
+    if admitted.is_cut:
+        assert text_tokens(admitted.text) > 0.7 * most - 40, "what fits stays"
+        assert admit_output(text, max_tokens=None, direction=direction).text == text
 
 
 def test_a_quarter_is_head_and_three_quarters_are_tail() -> None:
@@ -146,7 +156,7 @@ some_files = st.lists(
 def test_files_share_one_budget_and_never_exceed_it(texts: list[str], budget: int) -> None:
     admitted = fit_files([(f"{number}.txt", text) for number, text in enumerate(texts)], budget)
     assert len(admitted) == len(texts)
-    assert sum(text_tokens(one.text, RESULT_CHARS_PER_TOKEN) for one in admitted) <= budget
+    assert sum(text_tokens(one.text) for one in admitted) <= budget
     for one, text in zip(admitted, texts, strict=True):
         assert one.is_cut == (one.text != text)
         assert one.original_bytes == len(text.encode())
@@ -158,7 +168,7 @@ def test_files_share_one_budget_and_never_exceed_it(texts: list[str], budget: in
             assert text.startswith(body)
             assert (int(notice[1]), int(notice[2])) == (len(text.encode()), len(body.encode()))
     small = [index for index, text in enumerate(texts) if len(text.encode()) < 100 * KIB]
-    if sum(text_tokens(texts[index], RESULT_CHARS_PER_TOKEN) for index in small) <= budget:
+    if sum(text_tokens(texts[index]) for index in small) <= budget:
         assert not any(admitted[index].is_cut for index in small)
 
 
@@ -166,7 +176,7 @@ def test_a_small_file_is_whole_beside_a_large_one_that_is_cut() -> None:
     small, large = "A sentence. " * 500, "A sentence. " * 20_000
     one, two = fit_files([("large", large), ("small", small)], 5_000)
     assert (one.is_cut, two.text) == (True, small)
-    assert 2_500 < text_tokens(one.text, RESULT_CHARS_PER_TOKEN) <= 5_000 - text_tokens(small, RESULT_CHARS_PER_TOKEN)
+    assert 2_500 < text_tokens(one.text) <= 5_000 - text_tokens(small)
 
 
 def test_what_there_is_no_room_for_is_empty_and_counts_as_cut() -> None:
@@ -178,7 +188,7 @@ def test_the_size_of_the_whole_is_said_where_only_its_beginning_was_read() -> No
     (one,) = fit_files([("a.log", "word " * 2_000)], 100_000, sizes=[20_000_000])
     assert one.text == "word " * 400 + "\n[File truncated from 20000000 bytes to 2000 bytes]"
     (less,) = fit_files([("a.log", "word " * 2_000)], 200, sizes=[20_000_000])
-    assert text_tokens(less.text, RESULT_CHARS_PER_TOKEN) <= 200
+    assert text_tokens(less.text) <= 200
     assert "from 20000000 bytes" in less.text
 
 
@@ -199,10 +209,10 @@ def test_a_huge_file_is_a_preview() -> None:
     (one,) = fit_files([("huge.log", huge)], 1_000_000)
     assert one.is_cut
     assert one.text.startswith(huge[:PREVIEW_CHARS] + "\n[File truncated from ")
-    assert text_tokens(one.text, RESULT_CHARS_PER_TOKEN) < 700
+    assert text_tokens(one.text) < 700
 
 
-@given(st.one_of(wide, st.lists(wide, max_size=60).map("\n".join)), st.integers(16, 400), st.booleans())
+@given(st.one_of(wide, st.lists(wide, max_size=60).map("\n".join)), st.integers(24, 400), st.booleans())
 def test_a_text_without_its_middle_is_within_its_tokens_and_says_what_is_missing(
     text: str, most: int, has_lines: bool
 ) -> None:
@@ -213,11 +223,11 @@ def test_a_text_without_its_middle_is_within_its_tokens_and_says_what_is_missing
 
 def test_a_text_without_its_middle_keeps_whole_lines_where_they_are_short() -> None:
     text = "".join(f"line {number} of the output\n" for number in range(60)) + "Ran 81 tests\n\nOK"
-    head, tail = without_middle(text, 60, 63, has_lines=True).split(
-        "[… 53 lines left out; recall expand=63 lines=5-57 …]\n"
+    head, tail = without_middle(text, 90, 63, has_lines=True).split(
+        "[… 51 lines left out; recall expand=63 lines=6-56 …]\n"
     )
-    assert [*head.splitlines(), *text.splitlines()[4:57], *tail.splitlines()] == text.splitlines()
-    assert head.splitlines() == [f"line {number} of the output" for number in range(4)]
+    assert [*head.splitlines(), *text.splitlines()[5:56], *tail.splitlines()] == text.splitlines()
+    assert head.splitlines() == [f"line {number} of the output" for number in range(5)]
     assert tail.endswith("\nline 59 of the output\nRan 81 tests\n\nOK")
     assert "recall expand=63 …]" in without_middle(text, 60, 63)
     assert is_whole(text, 63)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,40 +14,53 @@ from nca.context.calibration import (
     Anchor,
     Calibration,
     Lessons,
-    family_of,
     tokens_used,
 )
+from nca.context.tokenizers import O200K
+
+UNLEARNED = Calibration.unlearned("mistral")
 
 raws = st.integers(0, 3_000_000)
 
 
-def test_unlearned_is_multiplier_times_safety_margin() -> None:
-    assert Calibration.unlearned().ratio == 1.15
-    assert Calibration.unlearned("mistral").ratio == pytest.approx(1.26 * 1.15)
-    assert Calibration.unlearned("anthropic").ratio == 1.15, "measured, with the margin"
+def test_unlearned_is_what_is_known_of_the_tokenizer() -> None:
+    assert Calibration.unlearned() == Calibration(1.0, tokenizer=O200K, is_exact=True)
+    assert Calibration.unlearned("mistral").ratio == 1.2
+    assert Calibration.unlearned("anthropic").ratio == pytest.approx(1.06 * 1.11)
+    assert Calibration.unlearned("anthropic").for_text(1.2).ratio == pytest.approx(1.06 * 1.2)
+    assert Calibration.unlearned("openai", "gpt-4").for_text(1.02).ratio == 1.02
 
 
-@pytest.mark.parametrize(
-    ("provider", "model", "family"),
-    [
-        ("openai", "", "gpt"),
-        ("azure", "azure/gpt-5", "gpt"),
-        ("openrouter", "openrouter/openai/o3-mini", "gpt"),
-        ("openai", "openai/a-model-of-my-own", "other"),
-        ("anthropic", "", "claude"),
-        ("bedrock", "bedrock/us.anthropic.claude-sonnet-4", "claude"),
-        ("mistral", "mistral/large", "other"),
-        ("", "", "other"),
-    ],
-)
-def test_a_tokenizer_belongs_to_the_model_and_not_to_who_serves_it(provider: str, model: str, family: str) -> None:
-    assert family_of(provider, model) == family == Calibration.unlearned(provider, model).family
-    assert Calibration.unlearned(provider, model, count_as="mistral").family == "", "a wish is not second-guessed"
+@given(st.integers(1_000, 100_000), st.floats(0.971, 1.029), st.integers(0, 900))
+def test_an_exact_tokenizer_is_not_taught_by_what_a_provider_adds(raw: int, around: float, added: int) -> None:
+    before = Calibration.unlearned("openai")
+    after = before.learn(raw, round(raw * min(1.0, around)) + min(added, 900))
+    assert after.is_exact
+    assert after.ratio == 1.0
+    assert after.extra_tokens >= 0
+
+
+@pytest.mark.parametrize("truth", [0.8, 0.95, 1.08, 1.4])
+def test_a_report_of_another_tokenizer_teaches_all_the_same(truth: float) -> None:
+    """An endpoint may serve any model under OpenAI's names."""
+    calibration = Calibration.unlearned("openai", "openai/gpt-4o")
+    for raw in range(20_000, 80_000, 1_000):
+        calibration = calibration.learn(raw, round(raw * truth))
+    assert not calibration.is_exact
+    assert calibration.ratio == pytest.approx(truth, rel=0.01)
+
+
+def test_what_earlier_sessions_learned_is_taken_up() -> None:
+    exact, other = Calibration.unlearned("openai"), Calibration.unlearned("mistral")
+    assert exact.taught(1.3, 0) is exact
+    assert exact.taught(1.01, 5) == msgspec.structs.replace(exact, samples=5)
+    assert exact.taught(1.3, 5) == msgspec.structs.replace(exact, ratio=1.3, samples=5, is_exact=False)
+    assert other.taught(1.05, 5) == msgspec.structs.replace(other, ratio=1.05, samples=5)
 
 
 def test_the_first_report_is_taken_whole_and_later_ones_move_the_average() -> None:
-    first = Calibration.unlearned().learn(1_000, 900)
-    assert first == Calibration(0.9, 1)
+    first = UNLEARNED.learn(1_000, 900)
+    assert (first.ratio, first.samples) == (0.9, 1)
     second = first.learn(1_000, 1_000)
     assert 0.9 < second.ratio < 1.0
     assert second.samples == 2
@@ -63,7 +77,7 @@ def test_the_ratio_stays_within_its_clamps(raw: int, reported: int) -> None:
 
 @given(st.floats(LOWEST_RATIO, HIGHEST_RATIO))
 def test_it_settles_on_what_is_reported(truth: float) -> None:
-    calibration = Calibration.unlearned()
+    calibration = UNLEARNED
     for raw in range(10_000, 60_000, 1_000):
         calibration = calibration.learn(raw, max(1, round(raw * truth)))
     assert calibration.ratio == pytest.approx(truth, rel=0.01)
@@ -89,7 +103,7 @@ def test_an_anchor_of_another_subject_or_of_a_longer_request_is_not_used(anchore
 
 def test_growth_between_two_reports_teaches_the_ratio_and_the_rest_is_extra() -> None:
     """A provider that adds 1,500 tokens to every request and counts 0.9 a raw token."""
-    calibration, anchor = Calibration.unlearned(), None
+    calibration, anchor = UNLEARNED, None
     for raw in range(1_000, 60_000, 2_000):
         reported = 1_500 + round(raw * 0.9)
         calibration = calibration.learn(raw, reported, anchor)
@@ -100,7 +114,7 @@ def test_growth_between_two_reports_teaches_the_ratio_and_the_rest_is_extra() ->
 
 @given(st.lists(st.tuples(st.integers(200, 100_000), st.integers(1, 200_000)), max_size=12))
 def test_a_request_that_shrinks_is_never_counted_below_its_ratio(reports: list[tuple[int, int]]) -> None:
-    calibration, anchor = Calibration.unlearned(), None
+    calibration, anchor = UNLEARNED, None
     for raw, reported in reports:
         calibration = calibration.learn(raw, reported, anchor)
         anchor = Anchor(("view",), raw, reported)
@@ -126,7 +140,7 @@ def test_what_was_learned_explains_the_report_it_was_learned_from(
 
 @given(st.floats(0.5, 2.5), st.integers(0, 3_000))
 def test_what_a_provider_adds_to_every_request_is_told_from_the_ratio(truth: float, extra: int) -> None:
-    calibration, anchor = Calibration.unlearned(), None
+    calibration, anchor = UNLEARNED, None
     for raw in range(4_000, 120_000, 4_000):
         reported = round(raw * truth) + extra
         calibration = calibration.learn(raw, reported, anchor)

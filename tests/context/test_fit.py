@@ -7,9 +7,9 @@ import pytest
 from nca.config.schema import STAGES
 from nca.context.calibration import Anchor
 from nca.context.meter import Meter
-from nca.context.tokens import CODE_CHARS_PER_TOKEN
 from nca.context.view import Stub, Summary
 from nca.messages import AttachmentPart, Message, TextPart
+from nca.vocabulary import fitting_start
 from tests.context.logs import history_of
 from tests.context.promises import too_large
 from tests.context.samples import (
@@ -81,7 +81,7 @@ def test_a_newest_call_that_leaves_no_room_for_a_record_goes_with_its_result(sha
     """Its arguments cannot be cut. Without a record the model would write the next file with no rule in sight."""
     budget_tokens = 5_200
     page = "All that the page says, in words that nobody has to read twice.\n" * 500
-    text = page[: int(share * budget_tokens * CODE_CHARS_PER_TOKEN)]
+    text = fitting_start(page, int(share * budget_tokens))
     written = [calling(call("w", "write_file", path="docs/page.md", content=text)), result("w", "written")]
     rule = "Always write the docs in British English."
     history, meter = history_of([user(rule), *talk(8), user("Write the page."), *written]), Meter()

@@ -93,7 +93,9 @@ def compacted_badly(history: History, log: Sequence[Message], window: int, stage
         yield f"it says {proposal.tokens_after} tokens, and they are {used}"
     reaches = "truncate" in stages and open_step(log) is None
     target = max(proposal.target_tokens, untouchable) if reaches else budget.budget_tokens
-    yield from filter(None, [too_large(contents(history), used, target, budget.budget_tokens)])
+    # Where a large step leaves nothing below the ceiling, a record may fill half of what the budget leaves.
+    rest = untouchable + (budget.budget_tokens - untouchable) // 2
+    yield from filter(None, [too_large(contents(history), used, target, budget.budget_tokens, rest)])
     if not proposal.compacted:
         return
     yield from refused(history)

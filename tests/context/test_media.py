@@ -1,55 +1,100 @@
-"""Images of tool results are sent after the results, in a separate message."""
+"""What an image, a document and an audio clip take: as the dearest provider counts."""
 
 from __future__ import annotations
 
-from nca.context.history import History
-from nca.context.request import request_messages
-from nca.context.rules.media import NOT_SHOWN
-from nca.context.validate import validate_request
-from nca.context.view import Stub, Verbatim, View
-from nca.messages import Entry, MediaPart, Message, TextPart, ToolCall
+import base64
+import struct
+from typing import Any
 
-IMAGE = MediaPart("image", {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}})
-LOG = (
-    Message("user", "look"),
-    Message("assistant", None, (ToolCall("a", "read_file", "{}"), ToolCall("b", "grep", "{}"))),
-    Message("tool", (TextPart("[x.png]"), IMAGE), tool_call_id="a", name="read_file"),
-    Message("tool", "found", tool_call_id="b", name="grep"),
-    Message("assistant", "seen"),
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nca.context import media
+from nca.context.media import MOST_IMAGE_TOKENS, PAGE_TOKENS, image_tokens, media_tokens
+from nca.images import image_part
+from nca.messages import MediaPart
+from nca.vocabulary import count
+from tests.context.samples import some
+
+sides = st.integers(1, 8_000)
+
+
+def png(width: int, height: int, more: int = 0) -> bytes:
+    return b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + struct.pack(">II", width, height) + b"\0" * more
+
+
+def file(raw: bytes) -> MediaPart:
+    return MediaPart("document", {"type": "file", "file": {"file_data": base64.b64encode(raw).decode()}})
+
+
+def clip(raw: bytes) -> MediaPart:
+    data = {"data": base64.b64encode(raw).decode(), "format": "wav"}
+    return MediaPart("audio", {"type": "input_audio", "input_audio": data})
+
+
+@pytest.mark.parametrize(("width", "height", "tokens"), [(200, 200, 54), (1_000, 1_000, 1_334), (1_092, 1_092, 1_534)])
+def test_claude_counts_pixels(width: int, height: int, tokens: int) -> None:
+    """The table of "Vision"; 1,092 × 1,092 is scaled to 1.15 megapixels."""
+    assert media._claude(width, height) == pytest.approx(tokens, abs=60)
+
+
+@pytest.mark.parametrize(("width", "height", "tokens"), [(1_024, 1_024, 765), (2_048, 4_096, 1_105), (512, 512, 255)])
+def test_gpt_4o_counts_tiles(width: int, height: int, tokens: int) -> None:
+    assert media._tiles(width, height) == tokens
+
+
+@pytest.mark.parametrize(("width", "height", "patches"), [(1_024, 1_024, 1_024), (1_800, 2_400, 1_536)])
+def test_the_small_models_of_openai_count_patches(width: int, height: int, patches: int) -> None:
+    assert media._patches(width, height) == -(-patches * 162 // 100)
+
+
+@pytest.mark.parametrize(("width", "height", "tokens"), [(384, 384, 258), (960, 540, 516), (768, 769, 516)])
+def test_gemini_counts_tiles_of_its_own(width: int, height: int, tokens: int) -> None:
+    assert media._gemini(width, height) == tokens
+
+
+@some
+@given(sides, sides)
+def test_no_provider_counts_more_than_what_is_counted(width: int, height: int) -> None:
+    counts = [each(width, height) for each in (media._claude, media._tiles, media._patches, media._gemini)]
+    part = image_part(png(width, height), "image/png")
+    assert media_tokens(part) == image_tokens(width, height) == max(counts)
+    assert 255 <= max(counts) <= MOST_IMAGE_TOKENS
+
+
+def test_the_size_is_found_behind_a_long_preamble() -> None:
+    preamble = b"\xff\xe1\xff\xf0" + b"\0" * 0xFFEE
+    jpeg = b"\xff\xd8" + preamble * 2 + b"\xff\xc0\0\x11\x08" + struct.pack(">HH", 300, 400) + b"\x03" * 20
+    assert media_tokens(image_part(jpeg, "image/jpeg")) == image_tokens(400, 300)
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        {},
+        {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}},
+        {"image_url": {"url": "data:image/png;base64,A"}},
+        {"image_url": {"url": "data:image/png;base64,\u00e9\u00e9\u00e9\u00e9"}},
+        {"source": {"type": "file", "file_id": "file_011CNha8iCJcU1wXNR6q4V8w"}},
+    ],
 )
-ENTRIES = [Entry(seq, message) for seq, message in enumerate(LOG, 1)]
+def test_an_image_of_unknown_size_is_counted_as_a_large_one(payload: dict[str, Any]) -> None:
+    assert media_tokens(MediaPart("image", payload)) == MOST_IMAGE_TOKENS
 
 
-def test_images_come_behind_the_results_of_their_step() -> None:
-    for provider in ("openai", "anthropic", "gemini", "mistral", ""):
-        rows = request_messages(History(ENTRIES), provider=provider)
-        roles = [row["role"] for row in rows]
-        assert roles[:5] == [
-            "user",
-            "assistant",
-            "tool",
-            "tool",
-            "assistant" if provider in ("mistral", "") else "user",
-        ]
-        assert rows[2]["content"] == "[x.png]"
-        (shown,) = [row for row in rows if isinstance(row["content"], list)]
-        assert shown["content"] == [{"type": "text", "text": "[shown by read_file]"}, IMAGE.payload]
-        assert not validate_request(rows, provider or "openai")
+@pytest.mark.parametrize("pages", [1, 7])
+def test_a_document_counts_its_pages(pages: int) -> None:
+    raw = b"%PDF-1.7\n\xe2\xe3<</Type /Pages>>" + b"<</Type/Page /Parent 1 0 R>>\n" * pages
+    assert media_tokens(file(raw)) == pages * PAGE_TOKENS
+    assert media_tokens(file(b"%PDF-1.7\n\xe2\xe3" + b"\0" * 120_000)) == 3 * PAGE_TOKENS
+    assert media_tokens(file(b"A report. " * 9_000)) == count("A report. " * 9_000)
+    assert media_tokens(MediaPart("document", {})) == PAGE_TOKENS
 
 
-def test_a_step_at_the_end_has_them_too() -> None:
-    rows = request_messages(History(ENTRIES[:4]), provider="openai")
-    assert [row["role"] for row in rows] == ["user", "assistant", "tool", "tool", "user"]
-
-
-def test_a_model_that_takes_none_is_told() -> None:
-    rows = request_messages(History(ENTRIES), provider="openai", can_see=False)
-    assert rows[2]["content"] == f"[x.png]\n{NOT_SHOWN}"
-    assert "base64" not in str(rows)
-
-
-def test_a_cleared_result_has_no_image() -> None:
-    view = View((Verbatim(1, 2), Stub(3, "[cleared]", "prune"), Verbatim(4, 5)), 6)
-    rows = request_messages(History(ENTRIES, view), provider="openai")
-    assert rows[2]["content"] == "[cleared]"
-    assert "base64" not in str(rows)
+def test_a_clip_counts_its_seconds() -> None:
+    header = b"RIFF\0\0\0\0WAVEfmt " + struct.pack("<IHHIIHH", 16, 1, 1, 8_000, 16_000, 2, 16)
+    assert media_tokens(clip(header + b"\0" * (160_000 - len(header)))) == 320
+    assert media_tokens(clip(b"ID3" + b"\0" * 39_997)) == 320
+    assert media_tokens(clip(header[:20])) >= 1
+    assert media_tokens(MediaPart("audio", {})) == 1

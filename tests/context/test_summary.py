@@ -71,7 +71,7 @@ def test_a_cut_keeps_the_beginning_and_says_so(text: str, most: int) -> None:
 
 def test_a_cut_is_made_at_the_end_of_a_paragraph_where_one_is_near() -> None:
     text = "First paragraph of the text.\n\n" * 10
-    assert cut_text(text, 50) == ("First paragraph of the text.\n\n" * 6).rstrip() + " […]"
+    assert cut_text(text, 40) == ("First paragraph of the text.\n\n" * 6).rstrip() + " […]"
 
 
 @pytest.mark.parametrize("header", FOREIGN_HEADERS)

@@ -154,7 +154,7 @@ def test_ends_keeps_the_beginning_and_the_end(text: str, most: int) -> None:
         first, last = cut.split("\n[… left out for length …]\n")
         assert text.startswith(first)
         assert text.endswith(last)
-        assert len(first) == len(last)
+        assert abs(text_tokens(first) - text_tokens(last)) <= 4
 
 
 @pytest.mark.parametrize("count", [1, 3, 100])

@@ -15,6 +15,7 @@ from nca.context.history import History
 from nca.context.meter import Meter
 from nca.context.plan import Proposal
 from nca.context.rules.open_step import open_step
+from nca.context.stages.truncate import SMALLEST_CONTENT_TOKENS
 from nca.context.validate import CHECKS, validate_request
 from nca.context.view import Stub, Summary, check_partition
 from nca.errors import ContextDoesNotFit
@@ -74,9 +75,12 @@ def check(history: History, proposal: Proposal, meter: Meter, stages: tuple[str,
     used = meter.used(history)
     assert used <= proposal.budget_tokens
     if "truncate" in stages and not open_step_raw(history):
-        fixed = untouchable_tokens(history, meter) + MARKER_TOKENS
+        fixed = untouchable_tokens(history, meter) + MARKER_TOKENS + meter.scaled(unseen(history))
         records = sum(history.item_tokens(item) for item in history.view.items if isinstance(item, Summary))
-        target, rest = max(proposal.target_tokens + MARKER_TOKENS, fixed), fixed + meter.scaled(records)
+        target, rest = (
+            max(proposal.target_tokens + MARKER_TOKENS, fixed),
+            fixed + meter.scaled(records),
+        )
         assert too_large(contents(history), used, target, proposal.budget_tokens, rest) == ""
     check_partition(history.view)
     rows = sent(history)
@@ -84,6 +88,17 @@ def check(history: History, proposal: Proposal, meter: Meter, stages: tuple[str,
     for provider in CHECKS:
         assert validate_request(rows, provider) == []
         assert validate_request(sent(history, provider), provider) == []
+
+
+def unseen(history: History) -> int:
+    """What stays of a newest step whose results the model has not seen: its calls, and a little of each result."""
+    results = 0
+    for entry in reversed(history.entries):
+        if entry.message.role != "tool":
+            break
+        results += 1
+    call = history.head - results
+    return history.run_tokens(call, call) + results * (SMALLEST_CONTENT_TOKENS + REPAIR_TOKENS) if results else 0
 
 
 def open_step_raw(history: History) -> int:

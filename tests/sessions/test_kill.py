@@ -20,7 +20,9 @@ from pathlib import Path
 from nca.context.view import Summary, View
 from nca.messages import Message, ToolCall
 from nca.sessions import CompactionRecord, Store
+from nca.vocabulary import load
 
+load()  # A chat has loaded it behind the prompt.
 with Store.open(Path(sys.argv[1])) as store:
     assert not store.notes, store.notes
     latest = store.latest()

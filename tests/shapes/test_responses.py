@@ -108,7 +108,7 @@ def test_cleared_outputs_keep_their_items() -> None:
         items += [
             REASONING,
             call,
-            {**OUTPUT, "call_id": f"c{number}", "output": f"{number} " * 3_000, "id": f"o{number}"},
+            {**OUTPUT, "call_id": f"c{number}", "output": f"{number} " * 1_000, "id": f"o{number}"},
         ]
     result = nca.compact(items, context_window=16_000, stages=["prune"])
     assert result.compacted

@@ -13,7 +13,8 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from nca.context.tokens import tools_tokens
+from nca.context.tokenizers import OTHER
+from nca.context.tool_definitions import tools_text, tools_tokens
 from nca.errors import StoreError
 from nca.messages import ToolCall
 from nca.tools.tool import Permission, Tool, ToolOutcome, TypedTool
@@ -52,8 +53,10 @@ def test_the_definitions_are_openai_shaped_and_stable(tmp_path: Path) -> None:
         assert one["type"] == "function"
         assert one["function"]["description"]
         assert all(entry["description"] for entry in one["function"]["parameters"]["properties"].values())
-        assert tools_tokens([one]) <= MOST_TOKENS.get(one["function"]["name"], USUAL_MOST_TOKENS)
-    assert tools_tokens(definitions) <= 900
+        assert tools_tokens(tools_text([one], OTHER), OTHER) <= MOST_TOKENS.get(
+            one["function"]["name"], USUAL_MOST_TOKENS
+        )
+    assert tools_tokens(tools_text(definitions, OTHER), OTHER) <= 900
     assert box.permission("nothing") is None
 
 

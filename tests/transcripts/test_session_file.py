@@ -46,8 +46,8 @@ def test_a_second_store_has_the_same_bytes_and_the_same_history() -> None:
     with Store.open(None) as store:
         info = store.add(read(to_json(copy)))
         again = store.copy_of(info.id)
-        assert [msgspec.json.encode(entry) for entry in again.entries] == [
-            msgspec.json.encode(entry) for entry in copy.entries
+        assert [msgspec.json.encode(entry.message) for entry in again.entries] == [
+            msgspec.json.encode(entry.message) for entry in copy.entries
         ]
         assert msgspec.structs.replace(again, info=copy.info) == copy
         with store.open_session(info.id) as session:

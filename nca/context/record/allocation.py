@@ -138,7 +138,10 @@ def allocate(
 
 
 class Step(NamedTuple):
-    """One more form of the piece at `place` in its queue, and what it costs above the one before, in raw tokens."""
+    """One more form of the piece at `place` in its queue, and what it costs above the one before, in raw tokens.
+
+    A longer form may cost less, where the shorter one cuts words into more tokens.
+    """
 
     place: int
     piece: Piece
@@ -161,7 +164,7 @@ def _steps(queues: Mapping[Kind, Queue], closed: Set[Kind]) -> Iterator[Step]:
         for place, piece in takewhile(lambda _: kind not in closed, long[kind]):
             costs = piece.costs or tuple(map(line_tokens, piece.forms))
             for form in range(1, len(piece.forms))[which]:
-                yield Step(place, piece, form, max(0, costs[form] - costs[form - 1]))
+                yield Step(place, piece, form, costs[form] - costs[form - 1])
 
     yield from shortest(Kind.RULE)
     yield from longer(Kind.RULE, BUT_FULL)

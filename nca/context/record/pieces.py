@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from enum import IntEnum
+from functools import cache
 from itertools import chain, islice
 
 from nca.context.record.allocation import Kind, Piece, Queue, from_both_ends, line_tokens
@@ -67,9 +68,6 @@ LISTS = {"Read": READ, "URLs": URLS, "Names": NAMES}
 """The lists of the section PLACES, by the word that begins each of their lines."""
 LEFT_OUT_TOKENS = 40
 """Raw tokens of the lines on what is left out, beside the headings that are not needed then."""
-LATEST_TOKENS = text_tokens(HEADINGS[Section.LATEST]) + 2
-HEADINGS_TOKENS = sum(text_tokens(heading) + 2 for heading in HEADINGS.values()) + LEFT_OUT_TOKENS - LATEST_TOKENS
-"""Set aside for the headings, but for that of the latest answer: it is rare, and one line pays for it."""
 FAILS, MENDED, LAST, BETWEEN = "still fails: ", "fixed: ", ", last: ", "; "
 SHORT_CHARS = 320
 """A message of the person up to this length has one form; a longer one is cut in its middle at first."""
@@ -102,6 +100,17 @@ class Forms(dict[tuple[str, bool], tuple[tuple[str, ...], tuple[int, ...]]]):
         return made
 
 
+@cache
+def latest_heading_tokens() -> int:
+    return text_tokens(HEADINGS[Section.LATEST]) + 2
+
+
+@cache
+def headings_tokens() -> int:
+    """Set aside for the headings, but for that of the latest answer: it is rare, and one line pays for it."""
+    return sum(text_tokens(heading) + 2 for heading in HEADINGS.values()) + LEFT_OUT_TOKENS - latest_heading_tokens()
+
+
 def pieces_of(
     ledger: Lines, *, latest: Sequence[str] = (), error_tokens: int = 0, forms: Forms | None = None
 ) -> dict[Kind, Queue]:
@@ -117,7 +126,9 @@ def pieces_of(
     steps = ledger.get(STEPS, ())
     answers = [line for line in ledger.get(ANSWERS, ()) if line not in latest[:1]]
     told = tuple(_numbered(*parted(line)) for line in latest)
-    newest = Piece(Kind.LATEST, Section.LATEST, 0, told, tuple(line_tokens(text) + LATEST_TOKENS for text in told))
+    newest = Piece(
+        Kind.LATEST, Section.LATEST, 0, told, tuple(line_tokens(text) + latest_heading_tokens() for text in told)
+    )
     return {
         Kind.RULE: _said(ledger, Kind.RULE, Section.RULES, known),
         Kind.LATEST: Queue(1, (newest,)) if latest else Queue(),

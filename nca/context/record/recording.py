@@ -18,7 +18,7 @@ from nca.context.record.allocation import Chosen, Kind, allocate, line_tokens
 from nca.context.record.call_facts import call_facts
 from nca.context.record.latest import latest_answer
 from nca.context.record.ledger import Ledger, Reading
-from nca.context.record.pieces import HEADINGS_TOKENS, LATEST_TOKENS, SHORT_CHARS, Forms, pieces_of
+from nca.context.record.pieces import SHORT_CHARS, Forms, headings_tokens, latest_heading_tokens, pieces_of
 from nca.context.record.steps import step_lines
 from nca.context.record.text import UNKNOWN_NOTE, preface, read_again
 from nca.context.record.unseen import (
@@ -151,7 +151,7 @@ class Recording:
         # Which answer the preface names is known later; no number is longer than that of the newest message.
         self.frame = (
             text_tokens(f"{settings.summarize.header}\n{preface(draft.history.head)}{UNKNOWN_NOTE}")
-            + HEADINGS_TOKENS
+            + headings_tokens()
             + SLACK_TOKENS
         )
 
@@ -272,7 +272,7 @@ class Recording:
         files = len(STATE) * self.caps[Kind.STATE] or most // FILES_PART + 1
         caps = {**self.caps, Kind.FILES: files, Kind.STEPS: most // STEPS_PART + 1, Kind.ANSWERS: most // ANSWERS_PART}
         if latest:
-            least = line_tokens(latest[0]) + LATEST_TOKENS
+            least = line_tokens(latest[0]) + latest_heading_tokens()
             caps[Kind.LATEST] = max(least, most // LATEST_PART)
 
         def give(ledger: Ledger, room: int = room, ceiling: int = ceiling) -> Chosen:

@@ -11,7 +11,7 @@ from nca.config.schema import TruncateSettings
 from nca.context.admission import is_whole, without_middle
 from nca.context.draft import Block, Draft, Part, covered
 from nca.context.summary import cut_text
-from nca.context.tokens import PROSE_CHARS_PER_TOKEN, RESULT_CHARS_PER_TOKEN, message_tokens, text_tokens
+from nca.context.tokens import message_tokens, text_tokens
 from nca.context.view import Marker, Summary, how_to_recall
 from nca.messages import Message
 from nca.wire import content_text
@@ -22,7 +22,7 @@ FIRST_EXCHANGE_SHARE = 10
 """The first exchange stays only while it costs at most a tenth of the budget."""
 SMALLEST_CONTENT_TOKENS = 24
 """Contents are not cut below this: what is left says nothing."""
-MARKER_TOKENS = 24
+MARKER_TOKENS = 32
 """Raw tokens of a marker: what is smaller is not hidden behind one."""
 CUTTING = ("truncate", "shorten")
 """The stages that show a message's beginning and end."""
@@ -131,9 +131,6 @@ def cut_message(draft: Draft, block: Block, seq: int, keep_tokens: int, stage: s
     # What was cut already is cut anew from the whole, so that it says how much of that is missing.
     now = draft.history.message(seq) if stub is not None and stub.stage in CUTTING else _now(draft, block, seq)
     whole = content_text(now.content)
-    if now.role == "tool" or now.attachments:
-        # Denser than prose, as which the cut counts: else a file could be stubbed whole and seem to be smaller.
-        keep_tokens = int(keep_tokens * RESULT_CHARS_PER_TOKEN / PROSE_CHARS_PER_TOKEN)
     text = without_middle(whole, keep_tokens, seq, has_lines=now.role == "tool" and is_whole(whole, seq))
     if draft.saving(block, seq, text) <= 0 or (text == whole and now.attachments):
         return False

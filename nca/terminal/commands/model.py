@@ -85,7 +85,7 @@ class ModelCommand(Command):
         conversation = app.conversation
         facts = conversation.model.facts
         # The window in force: a provider or a person may have told another one than what is known of the model.
-        tokens = conversation.context.stats(with_details=False).window_tokens
+        tokens = conversation.context.window_tokens
         is_assumed = facts.window_is_assumed and tokens == facts.window_tokens
         window = f"{tokens:,} tokens" + (" (assumed)" if is_assumed else "")
         text = Text()

@@ -30,7 +30,7 @@ class PastedImages:
     def take(self) -> Path | None:
         """The clipboard's image as a file; None where there is none, or no program that could give it. Blocks."""
         # Imported here: the first prompt does not need it.
-        from nca.tools.files.images import MAX_IMAGE_BYTES, image_kind
+        from nca.images import MAX_IMAGE_BYTES, image_kind
 
         if self._folder is None:
             self._folder = Path(tempfile.mkdtemp(prefix="nca-images-"))

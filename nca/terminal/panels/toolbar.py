@@ -24,6 +24,7 @@ class ToolbarStatus(NamedTuple):
     auto        whether it compacts by itself, as `context.auto` names it
     activity    what is happening in the background
     is_high     the usage is at the compaction threshold, which the gauge's colour shows
+    is_counted  False for the moment in which the vocabulary loads: the gauge waits
     """
 
     model: str
@@ -36,6 +37,7 @@ class ToolbarStatus(NamedTuple):
     auto: str = USUAL_AUTO
     activity: str = ""
     is_high: bool = False
+    is_counted: bool = True
 
 
 def gauge(ratio: float) -> str:
@@ -53,8 +55,8 @@ def toolbar(status: ToolbarStatus, width: int) -> list[tuple[str, str]]:
     from nca.terminal.render.humanize import percent, short_tokens
 
     style = "class:gauge.high" if status.is_high else "class:gauge"
-    share = percent(status.usage_ratio)
-    tokens = f" · {short_tokens(status.used_tokens)}/{short_tokens(status.budget_tokens)}"
+    share = percent(status.usage_ratio) if status.is_counted else "…"
+    tokens = f" · {short_tokens(status.used_tokens)}/{short_tokens(status.budget_tokens)}" if status.is_counted else ""
     model = one_line(status.model, 40)
     session = one_line(status.session, 30)
     cost = money(status.cost) if status.cost else ""

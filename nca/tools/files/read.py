@@ -13,9 +13,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, ClassVar
 
-from nca.config.schema import AdmissionSettings
+from nca.context.admission import Limits
+from nca.context.tokens import text_tokens
+from nca.images import MAX_IMAGE_BYTES, image_kind, image_part, image_problem, image_size
 from nca.safe_open import Folder
-from nca.tools.files.images import MAX_IMAGE_BYTES, image_kind, image_part, image_problem, image_size
 from nca.tools.files.read_files import MAX_CHANGED_BYTES, FilesRead
 from nca.tools.files.text_file import is_binary
 from nca.tools.files.workspace import IsDirectory, Workspace, shown
@@ -31,7 +32,7 @@ MAX_UTF16_BYTES = 8 << 20
 MAX_ENTRIES = 500
 MAX_LISTED = 100_000
 _PIECE_BYTES = 64 * 1024
-_NOTES_BYTES, _NOTES_LINES = 400, 2
+_NOTES_BYTES, _NOTES_LINES, _NOTES_TOKENS = 400, 2, 120
 _LEAST_ROOM_BYTES = 200
 """Room for the notes above and below a page."""
 
@@ -45,7 +46,7 @@ class ReadFile(TypedTool):
         workspace: Workspace,
         files_read: FilesRead | None = None,
         can_see: Callable[[], bool] = lambda: False,
-        limits: Callable[[], AdmissionSettings] = AdmissionSettings,
+        limits: Callable[[], Limits] = Limits,
     ) -> None:
         """All but the workspace are asked at each call.
 
@@ -94,9 +95,14 @@ class ReadFile(TypedTool):
                 source = io.BytesIO(source.read(MAX_UTF16_BYTES).decode("utf-16", "replace").encode())
             elif is_binary(head):
                 raise ToolError(f"{shown(name)} is a binary file ({size:,} bytes)")
-            room = max(_LEAST_ROOM_BYTES, min(MAX_BYTES, self._limits().max_bytes) - _NOTES_BYTES)
-            most_lines = max(1, min(limit, self._limits().max_lines - _NOTES_LINES))
+            limits = self._limits()
+            room = max(_LEAST_ROOM_BYTES, min(MAX_BYTES, limits.max_bytes) - _NOTES_BYTES)
+            most_lines = max(1, min(limit, limits.max_lines - _NOTES_LINES))
             page = _page(source, offset, most_lines, room, count=size <= MAX_COUNTED_BYTES)
+            while (smaller := _room_within(page, limits.max_tokens)) < room:
+                source.seek(0)
+                room = smaller
+                page = _page(source, offset, most_lines, room, count=size <= MAX_COUNTED_BYTES)
         if page.last < offset and page.total is None:
             raise ToolError(f"line {offset:,} of {shown(name)} is too far into the file to be read")
         if page.last < offset and offset > 1:
@@ -131,6 +137,14 @@ class _Page:
     reached: int
     total: int | None
     is_cut: bool
+
+
+def _room_within(page: _Page, max_tokens: int | None) -> int:
+    """Bytes for a page of at most so many tokens, from what this one has; its own size or more where it fits."""
+    if max_tokens is None:
+        return MAX_BYTES
+    most, tokens = max_tokens - _NOTES_TOKENS, text_tokens(page.raw.decode("utf-8", "replace"))
+    return MAX_BYTES if tokens <= most else max(_LEAST_ROOM_BYTES, int(0.95 * len(page.raw) * most / tokens))
 
 
 def _page(file: BinaryIO, offset: int, limit: int, room: int, *, count: bool) -> _Page:

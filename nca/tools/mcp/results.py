@@ -8,8 +8,8 @@ import json
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from nca.images import MAX_IMAGE_BYTES, image_kind, image_part
 from nca.messages import MediaPart, clean_text
-from nca.tools.files.images import MAX_IMAGE_BYTES, image_kind, image_part
 from nca.tools.tool import ToolOutcome
 
 if TYPE_CHECKING:

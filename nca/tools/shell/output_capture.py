@@ -13,16 +13,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from nca.config.schema import AdmissionSettings
-from nca.context.admission import LeftOut, admit_output
+from nca.context.admission import LeftOut, Limits, admit_output
 
 MOST_MEMORY_BYTES = 1_048_576
 MOST_FILE_BYTES = 128 * 1_048_576
 """An output up to this size is saved in whole."""
 BEGINNING_BYTES = 16 * 1_048_576
 """How much of a larger output is saved: endless output repeats itself."""
-NOTES_BYTES, NOTES_LINES = 600, 12
+NOTES_BYTES, NOTES_LINES, NOTES_TOKENS = 600, 12, 200
 """Room for the notes below an output, so that both together pass admission uncut."""
+_LEAST_TOKENS = 100
 _PIECE_BYTES = 262_144
 _LONGEST_KEY_BYTES = 8_192
 _NO_KEY = re.compile(rb"[^A-Za-z0-9_.~+/=-]")
@@ -59,7 +59,7 @@ class Output:
 class OutputCapture:
     """Call `feed` with each piece of output, then `finish` or `drop` once."""
 
-    def __init__(self, limits: AdmissionSettings, folder: Path | None) -> None:
+    def __init__(self, limits: Limits, folder: Path | None) -> None:
         """folder: where the whole output is saved if it is cut; created when needed."""
         self._limits = limits
         self._keep_bytes = min(limits.max_bytes, MOST_MEMORY_BYTES // 4)
@@ -97,10 +97,12 @@ class OutputCapture:
         # Mark the seam, as admission may cut elsewhere.
         seam = _SEAM if self._is_over else b""
         kept = bytes(self._head) + seam + bytes(self._tail[-self._keep_bytes :])
+        most = self._limits.max_tokens
         admitted = admit_output(
             readable(kept),
             max_bytes=max(200, self._keep_bytes - NOTES_BYTES),
             max_lines=max(10, self._limits.max_lines - NOTES_LINES),
+            max_tokens=None if most is None else max(_LEAST_TOKENS, most - NOTES_TOKENS),
             direction=self._limits.direction,
             original_bytes=self._total,
             missing_lines=self._lines - _line_ends(kept) if self._is_over else 0,

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nca.config.paths import data_dir, user_config_file
-from nca.config.schema import AdmissionSettings
 from nca.config.tool_settings import ToolSettings
-from nca.context.admission import SAVED, LeftOut
+from nca.context.admission import SAVED, LeftOut, Limits
 from nca.models.api_keys import known_secrets
 from nca.redact import Redactor
 from nca.tools.editor import EditorTerminal
@@ -109,7 +108,7 @@ class CommandRunner:
         root: Path,
         *,
         settings: Callable[[], ToolSettings],
-        limits: Callable[[], AdmissionSettings],
+        limits: Callable[[], Limits],
         outputs: Callable[[], Path | None] = lambda: None,
         env: Mapping[str, str] = os.environ,
         stays_inside: bool = True,

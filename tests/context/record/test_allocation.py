@@ -75,12 +75,12 @@ def test_a_long_piece_comes_in_short_before_any_lower_one_and_in_full_where_ther
 
 
 def test_long_messages_with_rules_that_do_not_all_fit_leave_room_for_changed_files_and_other_words() -> None:
-    rules = [Piece(Kind.RULE, 0, place, ("r" * 100, "r" * 3_000)) for place in range(2)]
-    words = [Piece(Kind.WORDS, 1, 2 + place, ("w" * 100,)) for place in range(4)]
-    files = [Piece(Kind.FILES, 2, 6 + place, ("f" * 60, "f" * 100)) for place in range(3)]
+    rules = [Piece(Kind.RULE, 0, place, ("r " * 25, "r " * 780)) for place in range(2)]
+    words = [Piece(Kind.WORDS, 1, 2 + place, ("w " * 25,)) for place in range(4)]
+    files = [Piece(Kind.FILES, 2, 6 + place, ("f " * 15, "f " * 25)) for place in range(3)]
     one_in_full = allocate([*rules, *words, *files], 1_200, 1_200)
     assert taken(one_in_full) == {0: 1, 1: 0, 2: 0, 3: 0, 4: 0, 5: 0, 6: 0, 7: 0, 8: 0}
-    none_in_full = allocate([*rules, *words, *files], 400, 400)
+    none_in_full = allocate([*rules, *words, *files], 430, 430)
     assert taken(none_in_full) == {0: 0, 1: 0, 2: 0, 3: 0, 4: 0, 6: 0, 7: 0, 8: 0}
 
 
@@ -102,7 +102,7 @@ def test_all_rules_of_a_long_message_come_before_changed_files_and_its_other_sen
 
 
 def test_bounds_that_a_person_set_hold_for_their_kind_alone() -> None:
-    them = [Piece(Kind.WORDS, 1, place, ("w" * 40,)) for place in range(5)] + [Piece(Kind.STATE, 3, 9, ("state",))]
+    them = [Piece(Kind.WORDS, 1, place, ("w " * 10,)) for place in range(5)] + [Piece(Kind.STATE, 3, 9, ("state",))]
     chosen = allocate(them, 1_000, 1_000, caps={Kind.WORDS: 25})
     assert [piece.kind for piece, _ in chosen.lines] == [Kind.WORDS, Kind.WORDS, Kind.STATE]
 

@@ -76,13 +76,13 @@ def test_a_turn_that_begins_in_a_pinned_step_stays_and_twice_is_once() -> None:
     assert not compacted(history, WINDOW, settings=ContextSettings(max_turns=3)).compacted
 
 
-@pytest.mark.parametrize(("words", "text"), [(0, ""), (4, f"{TRUNCATED} [recall expand=1-6]")])
-def test_turns_smaller_than_a_summary_leave_behind_a_marker(words: int, text: str) -> None:
-    log = talk(6, words)
+@pytest.mark.parametrize(("said", "text"), [("So", ""), ("So, as it was said,", f"{TRUNCATED} [recall expand=1-6]")])
+def test_turns_smaller_than_a_summary_leave_behind_a_marker(said: str, text: str) -> None:
+    log = [one for number in range(1, 7) for one in (user(f"Why {number}"), assistant(f"{said} {number}"))]
     history = history_of(log)
     proposal = compacted(history, WINDOW, settings=FOUR, summarizer=answering())
     assert proposal.compacted
-    assert "Answer 3" in proposal.trimmed_text
+    assert f"{said} 3" in proposal.trimmed_text
     assert [item.text for item in history.view.items if isinstance(item, Marker)] == [text]
     assert [row["content"] for row in sent(history)][-6:] == [message.text for message in log[6:]]
 

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from nca import vocabulary
 from nca.models.costs import money
 from nca.terminal.panels.toolbar import ToolbarStatus, activity_of, gauge, toolbar
 from nca.terminal.prompt_reader import status_of
@@ -96,3 +97,16 @@ async def test_servers_that_start_stand_in_the_toolbar(tmp_path: Path) -> None:
         assert status_of(conversation).permission == "ask"
         conversation.set("context.auto", "off")
         assert "auto-compaction off" in text(status_of(conversation), 40)
+
+
+async def test_the_gauge_waits_for_the_vocabulary_and_the_prompt_does_not(tmp_path: Path) -> None:
+    with a_stage(tmp_path) as stage:
+        vocabulary._o200k.cache_clear()
+        waiting = status_of(stage.conversation)
+        assert not vocabulary.is_loaded(), "nothing was counted for the status"
+        assert "░░░░░░ …" in text(waiting, 100)
+        assert text(waiting, 4) == " …"
+        vocabulary.load()
+        counted = status_of(stage.conversation)
+        assert counted.is_counted
+        assert counted.used_tokens == stage.conversation.context.stats().used_tokens > 0

@@ -6,7 +6,7 @@ import json
 
 from nca.testing.faults import BEGUN, FAULTS, Fault, event, once
 from nca.testing.http_exchange import Exchange
-from nca.testing.tokens import split_tokens
+from nca.testing.tokens import split_text
 from tests.testing.cases.case import Case, breaks, breaks_once
 
 _LONG = "A line of an answer that goes on for some time, and then a little further. " * 2_000
@@ -19,7 +19,7 @@ def _wrapped(wrap: str, end: str = "\n\n") -> Fault:
 
     def run(exchange: Exchange) -> None:
         exchange.begin()
-        for token in split_tokens(exchange.answer.text):
+        for token in split_text(exchange.answer.text):
             data = exchange.chunk({"choices": [{"index": 0, "delta": {"content": token}, "finish_reason": None}]})
             exchange.raw((wrap.format(data) + end).encode())
         exchange.finish()

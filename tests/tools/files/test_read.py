@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nca.config.schema import AdmissionSettings
-from nca.context.admission import admit_output
+from nca.context.admission import Limits, admit_output
 from nca.tools.files.read import MAX_BYTES, ListDirectory, ReadFile
 from nca.tools.files.workspace import Workspace
 from nca.tools.tool import ToolError
@@ -21,10 +20,10 @@ def root(tmp_path: Path) -> Path:
     return root
 
 
-WIDE = AdmissionSettings(max_bytes=2 * MAX_BYTES, max_lines=3_000)
+WIDE = Limits(max_bytes=2 * MAX_BYTES, max_lines=3_000)
 
 
-async def read(root: Path, path: str, offset: int = 1, limit: int = 2000, *, limits: AdmissionSettings = WIDE) -> str:
+async def read(root: Path, path: str, offset: int = 1, limit: int = 2000, *, limits: Limits = WIDE) -> str:
     outcome = await ReadFile(Workspace(root), limits=lambda: limits).call(path, offset, limit)
     assert not outcome.is_error
     return outcome.text
@@ -179,7 +178,7 @@ async def test_a_long_listing_says_how_many_more(root: Path) -> None:
 
 async def test_a_page_ends_with_a_whole_line_within_the_limits_of_a_result(root: Path) -> None:
     (root / "long").write_text("".join(f"line {number}, and more of it\n" for number in range(1, 641)))
-    limits, offset, joined = AdmissionSettings(max_bytes=6_000, max_lines=100), 1, ""
+    limits, offset, joined = Limits(max_bytes=6_000, max_lines=100), 1, ""
     while True:
         text = await read(root, "long", offset, limits=limits)
         assert not admit_output(text, max_bytes=6_000, max_lines=100).is_cut

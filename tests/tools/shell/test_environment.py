@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from nca.config.schema import AdmissionSettings
 from nca.config.tool_settings import ToolSettings
+from nca.context.admission import Limits
 from nca.tools.shell.environment import command_environment
 from nca.tools.shell.runner import CommandRunner
 
@@ -58,7 +58,7 @@ def test_nothing_planted_is_passed_on() -> None:
 
 
 async def test_nothing_planted_is_seen_by_a_command(tmp_path: Path) -> None:
-    runner = CommandRunner(tmp_path, settings=ToolSettings, limits=AdmissionSettings, env={**PLANTED, **USUAL})
+    runner = CommandRunner(tmp_path, settings=ToolSettings, limits=Limits, env={**PLANTED, **USUAL})
     result = await runner.run("env; cat /proc/self/environ /proc/$$/environ 2>/dev/null || true; set; echo $0 $*")
     assert "HOME=/home/me" in result.output.text
     assert not [secret for secret in SECRETS if secret in result.output.text]
@@ -99,6 +99,6 @@ def test_proxies_without_credentials_pass() -> None:
 
 def test_a_command_started_elsewhere_has_no_keys_either(tmp_path: Path) -> None:
     """From a program that has no loop of its own running, too."""
-    runner = CommandRunner(tmp_path, settings=ToolSettings, limits=AdmissionSettings, env={**PLANTED, **USUAL})
+    runner = CommandRunner(tmp_path, settings=ToolSettings, limits=Limits, env={**PLANTED, **USUAL})
     result = asyncio.run(runner.run("bash -c 'bash -c env'"))
     assert not [secret for secret in SECRETS if secret in result.output.text]

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from nca.config.schema import AdmissionSettings
 from nca.config.tool_settings import ToolSettings
+from nca.context.admission import Limits
 from nca.file_history.recorder import Recorder
 from nca.tools.shell.jobs import MOST_KEPT, MOST_RUNNING, Job, Jobs
 from nca.tools.shell.runner import CommandRunner
@@ -29,7 +29,7 @@ class Setup:
         self.runner = CommandRunner(
             root,
             settings=lambda: ToolSettings(timeout_seconds=1),
-            limits=AdmissionSettings,
+            limits=Limits,
             outputs=lambda: root / "outputs",
             env={"PATH": os.environ["PATH"], "OPENAI_API_KEY": "sk-secret-0123456789abcdef"},
         )

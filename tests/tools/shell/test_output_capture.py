@@ -13,8 +13,7 @@ from hypothesis import example, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from nca.config.schema import AdmissionSettings
-from nca.context.admission import admit_output
+from nca.context.admission import Limits, admit_output
 from nca.redact import Redactor
 from nca.tools.shell.output_capture import (
     BEGINNING_BYTES,
@@ -25,7 +24,7 @@ from nca.tools.shell.output_capture import (
     readable,
 )
 
-LIMITS = AdmissionSettings(max_bytes=2_000, max_lines=40)
+LIMITS = Limits(max_bytes=2_000, max_lines=40)
 KEY = "sk-proj-" + "a1B2" * 10
 
 
@@ -45,7 +44,7 @@ def as_it_is(text: str) -> str:
 @example([b"\n" * 26 + b" " * 100 + b"&......", b"long " * 775], "both")
 @hypothesis_settings(max_examples=300, deadline=None)
 def test_as_if_all_had_been_kept(pieces: list[bytes], direction: str) -> None:
-    limits = AdmissionSettings(max_bytes=2_000, max_lines=40, direction=direction)
+    limits = Limits(max_bytes=2_000, max_lines=40, direction=direction)
     captured = OutputCapture(limits, None)
     for piece in pieces:
         captured.feed(piece)
@@ -127,10 +126,10 @@ def test_where_nothing_can_be_written_the_output_is_still_there(tmp_path: Path) 
 FULL_DISK = """
 import resource, sys
 from pathlib import Path
-from nca.config.schema import AdmissionSettings
+from nca.context.admission import Limits
 from nca.tools.shell.output_capture import OutputCapture
 resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000))
-captured = OutputCapture(AdmissionSettings(max_bytes=2_000, max_lines=40), Path(sys.argv[1]))
+captured = OutputCapture(Limits(max_bytes=2_000, max_lines=40), Path(sys.argv[1]))
 for _ in range(20):
     captured.feed(b"x" * 10_000)
 output = captured.finish(lambda text: text)

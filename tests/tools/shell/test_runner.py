@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from nca.config.schema import AdmissionSettings
 from nca.config.tool_settings import ToolSettings
+from nca.context.admission import Limits
 from nca.tools.shell.output_capture import BEGINNING_BYTES, MOST_FILE_BYTES
 from nca.tools.shell.runner import MOST_COMMAND_BYTES, CommandResult, CommandRunner
 from nca.tools.tool import ToolError
@@ -33,7 +33,7 @@ def a_runner(tmp_path: Path, settings: ToolSettings = PATIENT, *, stays_inside: 
     return CommandRunner(
         root,
         settings=lambda: settings,
-        limits=AdmissionSettings,
+        limits=Limits,
         outputs=lambda: tmp_path / "outputs" / "session",
         stays_inside=stays_inside,
     )
@@ -210,8 +210,8 @@ async def test_the_whole_output_is_named_last(runner: CommandRunner) -> None:
     assert result.output.saved.read_text().split() == [str(number) for number in range(1, 50_001)]
     assert result.output.text.startswith("1\n2\n")
     assert "\n50000\n\n[Output truncated from" in result.output.text
-    assert len(result.report().encode()) <= AdmissionSettings().max_bytes
-    assert result.report().count("\n") <= AdmissionSettings().max_lines
+    assert len(result.report().encode()) <= Limits().max_bytes
+    assert result.report().count("\n") <= Limits().max_lines
 
 
 async def test_output_is_told_as_it_comes(runner: CommandRunner) -> None:
@@ -257,7 +257,8 @@ async def test_many_at_once_leave_no_descriptors(runner: CommandRunner) -> None:
 MEMORY = """
 import asyncio, resource, sys
 from pathlib import Path
-from nca.config.schema import AdmissionSettings, ToolSettings
+from nca.config.schema import ToolSettings
+from nca.context.admission import Limits
 from nca.tools.shell.output_capture import BEGINNING_BYTES, MOST_FILE_BYTES
 from nca.tools.shell.runner import CommandRunner
 
@@ -268,7 +269,7 @@ async def main() -> None:
     def count(text: str) -> None:
         nonlocal pieces
         pieces += 1
-    runner = CommandRunner(root, settings=lambda: settings, limits=AdmissionSettings, outputs=lambda: root / "out")
+    runner = CommandRunner(root, settings=lambda: settings, limits=Limits, outputs=lambda: root / "out")
     await runner.run("seq 1 100000", on_output=count)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     async with asyncio.timeout(60):
@@ -320,6 +321,6 @@ def test_output_without_an_end(tmp_path: Path, command: str) -> None:
 
 def test_limits_are_asked_anew(tmp_path: Path) -> None:
     settings = [PATIENT]
-    runner = CommandRunner(tmp_path, settings=lambda: settings[0], limits=AdmissionSettings)
+    runner = CommandRunner(tmp_path, settings=lambda: settings[0], limits=Limits)
     settings[0] = replace(PATIENT, timeout_seconds=1)
     assert asyncio.run(runner.run("sleep 30")).ended.is_timeout

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from nca.config.schema import AdmissionSettings
 from nca.config.tool_settings import ToolSettings
+from nca.context.admission import Limits
 from nca.tools.shell.runner import CommandRunner
 from nca.tools.shell.sandbox import sandboxed
 from nca.tools.shell.tool import Shell
@@ -50,7 +50,7 @@ def place(tmp_path: Path) -> Callable[[str | None], tuple[CommandRunner, Path]]:
         )
         env = {"PATH": f"{programs}:{without}", "HOME": str(home), "NCA_HOME": str(tmp_path / "nca")}
         settings = ToolSettings(sandbox="bwrap")
-        return CommandRunner(root, settings=lambda: settings, limits=AdmissionSettings, env=env), log
+        return CommandRunner(root, settings=lambda: settings, limits=Limits, env=env), log
 
     return make
 
@@ -138,7 +138,7 @@ def walls(tmp_path: Path) -> CommandRunner:
     settings = ToolSettings(sandbox="bwrap")
     path = f"{os.environ['PATH']}{os.pathsep}{Path(bwrap).parent}"
     env = {"PATH": path, "HOME": str(home), "NCA_HOME": str(tmp_path / "nca")}
-    runner = CommandRunner(tmp_path / "root", settings=lambda: settings, limits=AdmissionSettings, env=env)
+    runner = CommandRunner(tmp_path / "root", settings=lambda: settings, limits=Limits, env=env)
     (runner.root / ".git" / "hooks").mkdir(parents=True)
     (runner.root / ".git" / "config").write_text("[core]\n")
     try:
@@ -180,9 +180,7 @@ async def test_no_socket_is_reached(walls: CommandRunner) -> None:
         server.settimeout(5)
         connect = f"bash -c 'exec 3<>/dev/tcp/127.0.0.1/{server.getsockname()[1]}' && echo connected"
         assert "connected" not in await said(walls, connect)
-        outside = CommandRunner(
-            walls.root, settings=ToolSettings, limits=AdmissionSettings, env={"PATH": os.environ["PATH"]}
-        )
+        outside = CommandRunner(walls.root, settings=ToolSettings, limits=Limits, env={"PATH": os.environ["PATH"]})
         assert "connected" in await said(outside, connect)
         server.accept()[0].close()
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from nca.config.schema import AdmissionSettings
 from nca.config.tool_settings import ToolSettings
+from nca.context.admission import Limits
 from nca.messages import ToolCall
 from nca.tools.files.read_files import FilesRead
 from nca.tools.shell.command_text import mentioned_names, remarks
@@ -33,7 +33,7 @@ from tests.tools.shell_strings import (
 def shell(tmp_path: Path) -> Shell:
     (tmp_path / "sub").mkdir()
     (tmp_path / "notes.txt").write_text("hello\n")
-    return Shell(CommandRunner(tmp_path, settings=ToolSettings, limits=AdmissionSettings))
+    return Shell(CommandRunner(tmp_path, settings=ToolSettings, limits=Limits))
 
 
 def test_what_it_needs_is_judged_call_by_call(shell: Shell) -> None:
@@ -99,7 +99,7 @@ async def test_a_failure_before_a_pipe_is_seen(shell: Shell, tmp_path: Path, com
 )
 async def test_a_file_that_a_command_shows_in_whole_was_read(tmp_path: Path, command: str) -> None:
     files_read = FilesRead()
-    shell = Shell(CommandRunner(tmp_path, settings=ToolSettings, limits=AdmissionSettings), files_read=files_read)
+    shell = Shell(CommandRunner(tmp_path, settings=ToolSettings, limits=Limits), files_read=files_read)
     (tmp_path / "f").write_bytes(b"one\r\n\n\ttw\xe9\nthree")
     (tmp_path / "g").write_text("g\n")
     await shell.run({"command": command})
@@ -111,7 +111,7 @@ async def test_a_file_that_a_command_shows_in_whole_was_read(tmp_path: Path, com
 )
 async def test_a_file_of_which_a_command_shows_less_was_not_read(tmp_path: Path, command: str) -> None:
     files_read = FilesRead()
-    shell = Shell(CommandRunner(tmp_path, settings=ToolSettings, limits=AdmissionSettings), files_read=files_read)
+    shell = Shell(CommandRunner(tmp_path, settings=ToolSettings, limits=Limits), files_read=files_read)
     (tmp_path / "f").write_text("one\ntwo\nthree\n")
     await shell.run({"command": command})
     (tmp_path / "f").write_text("line\n" * 5_000)

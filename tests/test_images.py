@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nca.tools.files.images import MAX_IMAGE_BYTES
+from nca.images import MAX_IMAGE_BYTES
 from nca.tools.files.read import ReadFile
 from nca.tools.files.workspace import Workspace
 from nca.tools.tool import ToolError
