@@ -35,6 +35,7 @@ from typing import Any, Self
 import certifi
 
 import nca
+from nca import vocabulary
 from nca.models.catalog import describe
 from nca.models.litellm_import import load
 from tests.cli.command import environment
@@ -237,6 +238,7 @@ def _tell(to: int, **values: object) -> None:
 def _import() -> None:
     """All that a command comes to import, while there is only one thread."""
     load()
+    vocabulary.load()
     for module in pkgutil.walk_packages(nca.__path__, "nca."):
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
