@@ -65,7 +65,7 @@ class Policy:
 
 
 POLICIES = (
-    *(Policy(target) for target in (TARGET_RATIO, 0.20, 0.30, 0.40, 0.50)),
+    *(Policy(target) for target in (TARGET_RATIO, 0.20, 0.30, 0.50, 0.60)),
     *(Policy(compact_threshold=threshold) for threshold in (0.60, 0.70, 0.90)),
     Policy(stages=("summarize", "truncate")),
     Policy(stages=("prune", "summarize", "truncate")),
@@ -141,7 +141,7 @@ def policies(figures: Mapping[str, Any]) -> Iterator[str]:
         " sessions."
     )
     yield ""
-    yield from table(HEAD, [_cells(row) for row in found])
+    yield from table(HEAD, [_cells(row, found[0]["target_ratio"]) for row in found])
     yield ""
     yield (
         "A lower target costs less with a cache and without. It never goes below what cannot shrink plus a quarter of"
@@ -153,10 +153,11 @@ def policies(figures: Mapping[str, Any]) -> Iterator[str]:
     yield ""
 
 
-def _cells(row: Row) -> tuple[str, ...]:
+def _cells(row: Row, default_target: float) -> tuple[str, ...]:
+    """`default_target` is that of the nca which was measured."""
     stages = "all" if row["stages"] == list(STAGES) else ", ".join(row["stages"])
     costs = (f"{100 * row[name]:.2f}%" for name in COSTS)
-    target = "default" if row["target_ratio"] == TARGET_RATIO else f"{row['target_ratio']:g}"
+    target = "default" if row["target_ratio"] == default_target else f"{row['target_ratio']:g}"
     shares = (f"{100 * share:.1f}%" for share in (*row["kept"].values(), row["stated"]))
     return stages, target, f"{row['compact_threshold']:g}", *costs, str(row["compactions"]), *shares
 

@@ -24,6 +24,7 @@ class Fact:
     """What must stay readable from message `from_message` (the first is 1) on: any word of each group in `all_of`.
 
     until_message   from this message on it no longer matters; 0: it matters to the end
+    by              who said it: person, model or tool; "": not noted
     """
 
     name: str
@@ -31,6 +32,7 @@ class Fact:
     kind: str
     all_of: Sequence[Sequence[str]]
     until_message: int = 0
+    by: str = ""
 
     def is_in(self, text: str) -> bool:
         return all(any(word in text for word in group) for group in self.all_of)

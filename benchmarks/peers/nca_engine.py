@@ -76,7 +76,7 @@ class Nca(Adapter):
     def from_dicts(self, rows: list[Row], task: Row) -> list[Row]:
         """As a library: `nca.compact`, which also checks the messages, counts them and keeps a record."""
         target, stages = task["target_tokens"] / task["budget_tokens"], STAGES_OF[task["variant"]]
-        return nca.compact(rows, context_window=task["window_tokens"], target=target, stages=stages).messages
+        return nca.compact(rows, context_window=task["window_tokens"], target=target, stages=stages, fit="cut").messages
 
     def is_overflow(self, error: Row) -> bool:
         failure = nca.classify_provider_error(error["body"], status=error["status"], provider=error["provider"])

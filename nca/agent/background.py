@@ -22,6 +22,7 @@ from nca.context.policy import is_worth_it
 from nca.context.view import Range
 from nca.errors import NcaError
 from nca.events import Listener
+from nca.file_history.history import FileHistory
 
 MOVED_ON = "The context has changed since the preparation began."
 
@@ -38,9 +39,10 @@ class Background(Compactor):
         *,
         is_on: bool,
         hooks: Hooks | None = None,
+        files: FileHistory | None = None,
     ) -> None:
         """is_on: False never prepares anything."""
-        super().__init__(window, models, emit, memory, hooks)
+        super().__init__(window, models, emit, memory, hooks, files)
         self.is_on = is_on
         self._task: asyncio.Task[tuple[Proposal, float]] | None = None
         self._planned_on: tuple[object, ...] = ()

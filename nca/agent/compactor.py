@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from dataclasses import dataclass, replace
 from typing import Any
 
-from nca.agent.context_notices import context_warning, does_not_fit
+from nca.agent.context_notices import context_warning, cut_newest_notice, does_not_fit
 from nca.agent.fallbacks import Fallbacks
 from nca.agent.hooks import Hooks
 from nca.agent.memory import Memory
@@ -25,8 +26,10 @@ from nca.context.summary import SummaryRequest
 from nca.context.view import Range
 from nca.errors import NcaError, ProviderFailure, UsageError
 from nca.events import ContextCompaction, Listener, Notice
+from nca.file_history.history import FileHistory
 from nca.models.client import Reply
 from nca.models.costs import saved_cost
+from nca.sessions.passages import RECALL
 from nca.sessions.views import CompactionRecord
 
 Trigger = str
@@ -57,16 +60,24 @@ class Compactor:
     models  the one that answers, or the one that the settings name, is asked for summaries
     memory  keeps the summaries of trimmed turns, once their compaction is on disk; None: nobody keeps them
     hooks   may forbid a compaction; None: nobody is asked
+    files   knows what changed in the project; None: the calls alone say it
     """
 
     def __init__(
-        self, window: Window, models: Fallbacks, emit: Listener, memory: Memory | None, hooks: Hooks | None = None
+        self,
+        window: Window,
+        models: Fallbacks,
+        emit: Listener,
+        memory: Memory | None,
+        hooks: Hooks | None = None,
+        files: FileHistory | None = None,
     ) -> None:
         self.window = window
         self.summarizer = Summarizer(window, models, emit)
         self._emit = emit
         self._memory = memory
         self._hooks = hooks
+        self._files = files
 
     def after_turn(self, *, is_preparing: bool = False) -> None:
         """Show the notice that is due. `is_preparing`: a compaction is being prepared in the background."""
@@ -178,6 +189,7 @@ class Compactor:
         All questions to the summarizer share one deadline.
         """
         self.summarizer.start()
+        changed = await asyncio.to_thread(self._files.last_changes) if self._files is not None else []
         planning = compact(
             self.window.history.so_far(),
             self.window.meter,
@@ -187,6 +199,8 @@ class Compactor:
             target_tokens=target_tokens,
             target_ratio=aim_ratio(self.window.budget, self.window.context),
             is_manual=trigger == "manual",
+            has_recall=any(tool["function"]["name"] == RECALL for tool in self.window.tools),
+            changed_files=changed,
             has_summarizer=self.summarizer.may_be_asked,
             summarizer_window=self.summarizer.window_tokens,
             only=only,
@@ -250,7 +264,10 @@ class Compactor:
             seconds=seconds,
             cost=self.summarizer.cost,
         )
+        was_cut = cut_newest_notice(self.window, proposal.cut_newest)
         self.window.commit(proposal, record)
+        if not was_cut and (notice := cut_newest_notice(self.window, proposal.cut_newest)):
+            self._emit(Notice(notice))
         if proposal.trimmed_text and self._memory is not None:
             problem = self._memory.keep_trimmed(proposal.trimmed_text, self.window.session.info.title)
             if problem:

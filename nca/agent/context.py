@@ -11,7 +11,6 @@ from nca.agent.background import Background
 from nca.agent.compaction_diff import CompactionDiff, compaction_diff
 from nca.agent.compactor import CompactionOutcome
 from nca.agent.manual_edits import (
-    COLLAPSE,
     check_exists,
     check_shown,
     cleared,
@@ -27,6 +26,7 @@ from nca.agent.window import Window
 from nca.context.log import LogSoFar
 from nca.context.policy import Action
 from nca.context.restore import block_of, restored
+from nca.context.rules.untouchable import COLLAPSE
 from nca.context.view import Range, Summary, View
 from nca.errors import StoreError, UsageError
 from nca.messages import Entry, Message

@@ -5,8 +5,10 @@ from __future__ import annotations
 from nca.agent.window import Window
 from nca.context.budget import Measurement
 from nca.context.policy import NoticeLevel
+from nca.context.view import Stub
 from nca.errors import ContextDoesNotFit
 from nca.events import ContextWarning
+from nca.wire import content_text
 
 
 def context_warning(window: Window, level: NoticeLevel, what_follows: str = "") -> ContextWarning:
@@ -28,6 +30,18 @@ def context_warning(window: Window, level: NoticeLevel, what_follows: str = "") 
         budget_tokens=measured.budget.budget_tokens,
         message=message,
     )
+
+
+def cut_newest_notice(window: Window, seq: int) -> str:
+    """What a person is told whose newest message is cut in the view in force; "" where message `seq` is not."""
+    stub = next((item for item in window.history.view.items if isinstance(item, Stub) and item.seq == seq), None)
+    if stub is None:
+        return ""
+    whole = content_text(window.history.message(seq).content)
+    seen = sum(bool(line.strip()) for line in stub.text.splitlines()) - 1
+    lines = whole.count("\n") + 1
+    shown = f"{seen:,} of its {lines:,} lines" if lines > seen else "a part of it"
+    return f"Your message is larger than the window: the model sees {shown}; /context show {seq} has all."
 
 
 def does_not_fit(measured: Measurement, auto: str) -> ContextDoesNotFit:

@@ -10,7 +10,7 @@ from nca.context.draft import Draft, Part, covered
 from nca.context.history import History
 from nca.context.plan import is_answered
 from nca.context.restore import block_of, hidden_item
-from nca.context.rules.untouchable import unseen, untouchable
+from nca.context.rules.untouchable import COLLAPSE, unseen, untouchable
 from nca.context.stages.deduplicate import STAGE as DEDUPLICATE
 from nca.context.stages.deduplicate import fix_pointers, superseded
 from nca.context.stages.prune import stub_text
@@ -18,8 +18,6 @@ from nca.context.stages.truncate import cut_message
 from nca.context.view import Marker, Range, Summary, View, hidden_by, is_in, ranges_of, without_ranges
 from nca.errors import UsageError
 
-COLLAPSE = "collapse"
-"""The stage that is recorded for a message which a person shortened."""
 SECOND_TRY = "retry"
 """The stage that is recorded where a message that failed gives way to what the person sent in its place."""
 FEWEST_RESTORED_TURNS = 3
@@ -72,8 +70,6 @@ def _collapse(window: Window, draft: Draft, seqs: Sequence[int]) -> dict[int, in
     pointers = {one.seq: one.text for one in superseded(draft)}
     saved = {}
     for seq in seqs:
-        if seq not in homes:
-            raise UsageError(f"Message {seq} is a record of earlier messages.", advice="The next compaction merges it.")
         block, message, before = homes[seq], window.history.message(seq), draft.raw
         if message.role != "tool":
             cut_message(draft, block, seq, COLLAPSED_TOKENS, COLLAPSE)

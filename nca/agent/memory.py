@@ -18,8 +18,7 @@ import msgspec
 from nca.agent.state import SessionState
 from nca.atomic_write import write_atomically
 from nca.config.schema import MemorySettings
-from nca.context.record.ledger import extract, merge
-from nca.context.record.text import plain_record
+from nca.context.record.compose import plain_record
 from nca.context.view import Summary
 from nca.errors import ConfigError
 from nca.messages import clean_text
@@ -71,11 +70,9 @@ class Memory:
         """Add what holds at the end of this session as a note. Raises ConfigError."""
         history = self._state.history
         summaries = [item for item in history.view.items if isinstance(item, Summary)]
-        ledger = merge([*(one.ledger for one in summaries), extract(list(history.visible()), history.facts)])
         prose = [one.prose for one in summaries]
-        self.note(
-            "\n\n".join(filter(None, [self._state.session.info.title, *prose, plain_record(ledger, NOTE_TOKENS)]))
-        )
+        record = plain_record(history, [(1, history.head)], NOTE_TOKENS)
+        self.note("\n\n".join(filter(None, [self._state.session.info.title, *prose, record])))
 
     def keep_trimmed(self, text: str, heading: str) -> str:
         """Add trimmed turns to today's file. Returns what went wrong, as one line, or ""."""

@@ -1,4 +1,4 @@
-"""List what a log holds of one kind, for recall: rules, decisions, errors, files, one file's uses, one turn."""
+"""List what a log holds of one kind, for recall: messages, answers, errors, files, one file's uses, one turn."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from collections.abc import Iterable, Iterator
 from posixpath import normpath
 
 from nca.context.file_reads import file_use, main_argument
-from nca.context.record.outcomes import error_lines, is_failed
-from nca.context.record.statements import single_rules, stated
+from nca.context.record.excerpt import excerpt
+from nca.context.record.words import said_in
 from nca.messages import Entry, ToolCall
 
-SCOPES = ("session", "all", "rules", "decisions", "errors", "files")
+SCOPES = ("session", "all", "messages", "answers", "errors", "files")
 MAX_CALL_CHARS = 80
+ERROR_CHARS = 300
 _TURN = re.compile(r"turn\s*#?(\d{1,9})")
 
 Listed = tuple[int, str]
@@ -22,11 +23,11 @@ Listed = tuple[int, str]
 def listed(entries: Iterable[Entry], scope: str) -> list[Listed]:
     """What the log holds of this scope, oldest first. Raises ValueError for a scope that is none."""
     match scope:
-        case "rules":
-            said = [(entry.seq, text) for entry in entries for text in stated(entry.message).rules]
-            return [(seq, rule) for seq, text in said for rule in single_rules(text)]
-        case "decisions":
-            return [(entry.seq, one) for entry in entries for one in stated(entry.message).decisions]
+        case "messages":
+            said = ((entry.seq, said_in(entry.message, entry.seq)) for entry in entries)
+            return [(seq, one.typed.strip()) for seq, one in said if one is not None and one.typed.strip()]
+        case "answers":
+            return [(entry.seq, text) for entry in entries if (text := _answer(entry))]
         case "errors":
             return _errors(entries)
         case "files":
@@ -53,6 +54,11 @@ def lines_of_turn(entries: Iterable[Entry]) -> list[Listed]:
     return found
 
 
+def _answer(entry: Entry) -> str:
+    message = entry.message
+    return message.text.strip() if message.role == "assistant" and not message.tool_calls else ""
+
+
 def _errors(entries: Iterable[Entry]) -> list[Listed]:
     """Failed calls that have not succeeded since, with the lines that say why."""
     open_calls: dict[str, ToolCall] = {}
@@ -65,8 +71,8 @@ def _errors(entries: Iterable[Entry]) -> list[Listed]:
         call = open_calls.pop(message.tool_call_id, None)
         name = _call_line(call) if call else f"message {entry.seq}"
         failed.pop(name, None)
-        if is_failed(call, message):
-            failed[name] = (entry.seq, f"{name}: " + " · ".join(error_lines(message.text)))
+        if message.is_error:
+            failed[name] = (entry.seq, f"{name}: {excerpt(message.text.strip(), ERROR_CHARS)}")
     return list(failed.values())
 
 

@@ -129,7 +129,7 @@ class _Weighing:
             self._take(item)
 
     def items(self, collapsible: Mapping[int, int]) -> Iterator[ContextItem]:
-        scores = importances(self._history.visible(), self._history.facts, self._history.pins)
+        scores = importances(self._history.visible(), self._history.pins)
         for shown in self.shown:
             tokens, item, message = self._window.meter.scaled(shown.raw), shown.item, shown.message
             calls = " ".join(f"→ {call.name} {call.arguments[:EXCERPT_CHARS]}" for call in message.tool_calls)

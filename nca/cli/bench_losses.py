@@ -11,13 +11,7 @@ if TYPE_CHECKING:
 _LISTED = 8
 """Lost facts listed for each compaction; --json and --html have all."""
 _FACT_CHARS = 100
-_SINGULAR = {
-    "rules": "rule or correction",
-    "words": "message",
-    "decisions": "decision",
-    "files": "file",
-    "errors": "error",
-}
+_SINGULAR = {"words": "message", "files": "file", "errors": "error"}
 
 
 def lines(agent: str, compactions: Sequence[CompactionLoss]) -> Iterator[str]:

@@ -30,6 +30,7 @@ def compact(
         str | None, typer.Option(help="The stages, in order: prune,deduplicate,summarize,truncate.")
     ] = None,
     summarizer: Annotated[str | None, typer.Option(help="The model that writes summaries, or none.")] = None,
+    fit: flags.Fit = None,
     focus: Annotated[str, typer.Option(help="What summaries should keep above all.")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object: the figures and messages.")] = False,
     out: Annotated[Path | None, typer.Option(help="Write to this file, not to standard output.")] = None,
@@ -51,8 +52,9 @@ def compact(
         summarizer=summarizer,
         target=target,
         stages=stages,
+        fit=fit,
     )
-    loaded = load(project=Path.cwd(), env=os.environ, flags=given)
+    loaded = load(project=Path.cwd(), env=os.environ, flags=given).with_default("context.fit", "refuse")
     source, key = open_source(file)
     transcript, notes = read_plain(source, key=key)
     print_notes(notes)
@@ -108,8 +110,7 @@ def _report(result: CompactionResult) -> str:
         kept = result.kept_facts
         line = (
             f"Compacted {result.tokens_before:,} → {result.tokens_after:,} tokens"
-            f" ({', '.join(result.stages_used)}; kept {kept['kept']} of {kept['total']}"
-            " rules, messages, decisions and changes)."
+            f" ({', '.join(result.stages_used)}; kept {kept['kept']} of {kept['total']} messages and changed files)."
         )
     else:
         line = f"Nothing to compact: {result.tokens_before:,} tokens, the target is {result.target_tokens:,}."

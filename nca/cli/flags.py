@@ -19,6 +19,9 @@ CompactThreshold = Annotated[str | None, typer.Option(help="Compact from this us
 DisableCompaction = Annotated[bool, typer.Option("--disable-compaction", help="Never compact.")]
 ContextWindow = Annotated[str | None, typer.Option(help="The context window in tokens.")]
 MaxOutputTokens = Annotated[str | None, typer.Option(help="Tokens to reserve for the answer.")]
+Fit = Annotated[
+    str | None, typer.Option(help="A newest message that is larger than the window: cut, or refuse (the default).")
+]
 Permission = Annotated[str | None, typer.Option(help="Permission mode: ask, accept-edits, plan or auto.")]
 MaxCost = Annotated[str | None, typer.Option(help="Stop before the session costs more than this, in US dollars.")]
 Trust = Annotated[bool, typer.Option("--trust", help="Trust this project's settings for this run.")]

@@ -35,6 +35,7 @@ def run(
     max_output_tokens: flags.MaxOutputTokens = None,
     permission: flags.Permission = None,
     max_cost: flags.MaxCost = None,
+    fit: flags.Fit = None,
     trust: flags.Trust = False,
     profile: flags.Profile = None,
     config: flags.Config = None,
@@ -47,7 +48,7 @@ def run(
 
     if stream is not None and stream not in STREAMS:
         raise UsageError(f"--stream: {stream!r} is not valid; valid: {', '.join(STREAMS)}.")
-    loaded = load_settings(settings_of(**locals()), config, trust=trust)
+    loaded = load_settings(settings_of(**locals()), config, trust=trust).with_default("context.fit", "refuse")
     said = _words(prompt)
     return asyncio.run(_turn(loaded, said, session, as_json, stream))
 

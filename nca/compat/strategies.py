@@ -19,17 +19,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Any
+from typing import Any, Literal
 
+from nca.config.schema import SummarizeSettings
 from nca.context.draft import Block, Draft, Part, covered
 from nca.context.driver import drive
+from nca.context.history import History
+from nca.context.importance import importances
 from nca.context.meter import Meter
-from nca.context.record.ledger import extract
-from nca.context.record.text import plain_record
+from nca.context.record.compose import SLACK_TOKENS, Composer, Prose
+from nca.context.record.text import PREFACE, read_again
 from nca.context.request import repair, request_messages
 from nca.context.stages.custom import Strategy
-from nca.context.summary import Written
+from nca.context.summary import Written, clean_prose, is_summary
 from nca.context.summary_writer import BY_CODE, write
+from nca.context.tokens import text_tokens
 from nca.context.view import Marker, Summary, View
 from nca.errors import InvalidMessages, UsageError
 from nca.library.counting import estimate_messages_tokens
@@ -86,6 +90,8 @@ class _Counting:
         for block in draft.blocks():
             # Whoever calls a strategy says how much stays: results that no answer followed yet are as any other.
             block.is_locked = block.is_locked and not block.is_unseen
+            if not block.is_locked and all(is_summary(draft.history.message(seq)) for seq in block.seqs):
+                draft.replace([block], _as_summary(draft, block))
         return draft
 
     def _request(self, draft: Draft) -> Rows:
@@ -185,34 +191,33 @@ class Summarization(_Counting):
         if not gone:
             return self._request(draft)
         # An earlier summary is merged, and nothing in it is taken for talk.
-        earlier: list[Part] = [part for part in draft.parts if isinstance(part, Summary)]
-        written = self._write(draft, gone, [part.prose for part in earlier if isinstance(part, Summary)])
+        earlier = [part for part in draft.parts if isinstance(part, Summary)]
+        written = self._write(draft, gone, earlier)
         if written.prose:
             text = f"{SUMMARY_PREFIX}\n{written.prose}"
-            ranges = covered([*earlier, *gone])
-            summary = Summary(_id(gone, text), ranges, text, written.prose, made_by=written.made_by)
-            draft.replace([*earlier, *gone], summary)
+            leaving: list[Part] = [*earlier, *gone]
+            summary = Summary(_id(gone, text), covered(leaving), text, written.prose, made_by=written.made_by)
+            draft.replace(leaving, summary)
         return self._request(draft)
 
-    def _write(self, draft: Draft, gone: Sequence[Block], earlier: Sequence[str]) -> Written:
+    def _write(self, draft: Draft, gone: Sequence[Block], earlier: Sequence[Summary]) -> Written:
         """Ask in full, then for a short list; where no answer can be used, code writes what it knows."""
         entries = [draft.history.entries[seq - 1] for block in gone for seq in block.seqs]
         room = min(SUMMARY_TOKENS, sum(block.raw for block in gone) // SUMMARY_SHARE)
         window = self.window_tokens or ASSUMED_WINDOW_TOKENS
         writing = write(
             [entry.message for entry in entries],
-            existing=[prose for prose in earlier if prose],
+            existing=[one.prose for one in earlier if one.prose],
             live=(),
             focus=self.focus,
             max_tokens=room if self.summarizer is not None else 0,
             input_tokens=int(window * INPUT_RATIO / draft.meter.calibration.ratio),
-            scores=lambda: [draft.score(entry.seq) for entry in entries],
+            scores=lambda: [one.score for one in importances(entries).values()],
         )
         written = drive(writing, asking(self.summarizer))
         if written.prose:
             return written
-        record = plain_record(extract(entries, draft.history.facts), room)
-        return Written("\n\n".join(text for text in (*earlier, record) if text), BY_CODE, written.failures)
+        return Written(_record(draft.history, [*earlier, *gone], room), BY_CODE, written.failures)
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,6 +276,29 @@ def _older(draft: Draft, keep_last: int) -> list[Block]:
         else:
             kept += sum(draft.history.message(seq).role != "system" for seq in block.seqs)
     return gone
+
+
+def _as_summary(draft: Draft, block: Block) -> Summary:
+    """A message that is a summary, as an item of a view."""
+    message = draft.history.message(block.first)
+    role: Literal["user", "system"] = "system" if message.role == "system" else "user"
+    return Summary(_id([block], message.text), covered([block]), message.text, clean_prose(message.text), role=role)
+
+
+def _record(history: History, gone: Sequence[Part], room: int) -> str:
+    """What code tells of these parts: what a model wrote of some as it is, and of all others lines.
+
+    The lines of earlier records are written anew among those of the messages, so that records do not add up.
+
+    room   raw tokens for what is new
+    """
+    earlier = [part.text for part in gone if isinstance(part, Summary)]
+    prose = sum(text_tokens(read_again(text)[0]) for text in earlier)
+    lines = sum(map(text_tokens, earlier)) - prose
+    frame = prose + text_tokens(PREFACE) + SLACK_TOKENS
+    composer = Composer(history, SummarizeSettings(header=""), numbered=False)
+    record = composer.record(covered(gone), frame + min(SUMMARY_TOKENS, room + lines), Prose())
+    return record.strip().removeprefix(PREFACE).strip()
 
 
 def _cleared(message: Message) -> str:

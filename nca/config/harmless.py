@@ -57,7 +57,7 @@ HARMLESS: dict[str, Harmless] = {
     "context.info_threshold": Harmless("When a grey line appears. A higher share would hide it.", most=0.8),
     "context.compact_threshold": Harmless(f"{_MOMENT} A lower share would cost many summaries.", 0.5, 0.95),
     "context.compact_tokens": Harmless(f"{_MOMENT} A lower number would cost many summaries.", least=32_000),
-    "context.target_ratio": Harmless(_AMOUNT, 0.1, 0.6),
+    "context.target_ratio": Harmless(_AMOUNT, 0.1, 0.7),
     "context.max_tokens": Harmless("A smaller budget is stricter; below this little fits.", least=32_000),
     "context.preserve_turns": Harmless(_AMOUNT, 1, 50),
     "context.keep_recent_ratio": Harmless(_AMOUNT, least=0.25),

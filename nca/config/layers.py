@@ -38,6 +38,7 @@ FLAGS = MappingProxyType(
         "context.auto": "--disable-compaction",
         "context.compact_threshold": "--compact-threshold",
         "context.target_ratio": "--target",
+        "context.fit": "--fit",
         "context.stages": "--stages",
         "agent.max_steps": "--max-steps",
         "agent.permission": "--permission",

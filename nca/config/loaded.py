@@ -96,6 +96,13 @@ class LoadedSettings:
             return self._with(chosen, origin)._with(rest, origin)
         return self._with(values, origin)
 
+    def with_default(self, key: str, value: Any) -> LoadedSettings:
+        """A copy with another default: what somebody has set stays."""
+        if self.origin(key) != "default":
+            return self
+        base = {**self.base, key: SettingValue(value, "default", Layer.DEFAULT)}
+        return replace(self, base=MappingProxyType(base))
+
     def _with(self, values: Mapping[str, Any], origin: str) -> LoadedSettings:
         overrides = [Override(name, raw, origin, fixed_place("")) for name, raw in values.items()]
         # A switch such as enablePruning modifies the value in effect.

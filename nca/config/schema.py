@@ -34,7 +34,7 @@ from nca.config.value_types import (
 
 STAGES = ("prune", "deduplicate", "summarize", "truncate")
 """The default stages in their default order."""
-INFO_THRESHOLD, TARGET_RATIO = 0.60, 0.25
+INFO_THRESHOLD, TARGET_RATIO = 0.60, 0.40
 PROFILES = ("nca", "neurolink", "cowagent", "neuron", "nexora")
 """Other programs whose settings can be used; nca.compat.profiles has their values."""
 
@@ -194,7 +194,13 @@ class ContextSettings:
     target_ratio: float = setting(
         TARGET_RATIO,
         ratio(),
-        "Usage that a compaction aims for. The default gives way to 8,000 tokens in a small window, up to half.",
+        "Usage that a compaction aims for. The default rises to 13,000 tokens in a small window, up to 65%.",
+    )
+    fit: str = setting(
+        "cut",
+        choice("cut", "refuse"),
+        "A newest message that alone is larger than the window: cut it, or refuse it. `nca run` and the library refuse,"
+        " unless this is set.",
     )
     max_tokens: int = setting(
         0, whole(), "Maximum budget of a request, below the window. 0: the window decides.", unit="tokens"

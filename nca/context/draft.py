@@ -8,17 +8,25 @@ from dataclasses import dataclass, field
 import msgspec
 
 from nca.context.history import History
-from nca.context.importance import Importance, importances
 from nca.context.meter import Meter
-from nca.context.record.text import record_of
 from nca.context.rules import BLOCK_REPAIRS
 from nca.context.rules.cut_points import blocks
 from nca.context.rules.regular import regular_spans
 from nca.context.rules.untouchable import unseen, untouchable
 from nca.context.settled_prefix import settled_stretches
-from nca.context.summary import is_summary
 from nca.context.tokens import MESSAGE_TOKENS, content_tokens
-from nca.context.view import Item, Marker, Range, Stub, Summary, Verbatim, View, check_partition, merge_ranges
+from nca.context.view import (
+    Item,
+    Marker,
+    Range,
+    Stub,
+    Summary,
+    Verbatim,
+    View,
+    check_partition,
+    merge_ranges,
+    without_recall,
+)
 from nca.messages import Entry, Message
 from nca.wire import content_text
 
@@ -52,14 +60,24 @@ Part = Block | Summary | Marker
 class Draft:
     """Starts as the history's view; stages change it; `view()` is what came out."""
 
-    def __init__(self, history: History, meter: Meter, *, keeps_newest: bool = True, recent_raw: int = 0) -> None:
+    def __init__(
+        self,
+        history: History,
+        meter: Meter,
+        *,
+        keeps_newest: bool = True,
+        recent_raw: int = 0,
+        has_recall: bool = True,
+    ) -> None:
         """A draft of the history's view.
 
         keeps_newest  False: the newest user message has its answer, and may be hidden as others may
+        has_recall    whoever reads the view can look up what it leaves out: placeholders say how
         recent_raw    raw tokens of the newest messages that are looked at; 0: all are
         """
         self.history = history
         self.meter = meter
+        self.has_recall = has_recall
         self.locked = untouchable(history)
         self.unseen = unseen(history)
         self.newest_user = history.newest_user
@@ -68,7 +86,6 @@ class Draft:
         self.parts: list[Part] = []
         self._turn = 0
         self._recent_raw = recent_raw
-        self._importances: dict[int, Importance] = {}
         self._take_view()
         # Anchored counts are exact; the ratio that they imply for this request is the best for its parts too.
         raw = meter.raw(history)
@@ -101,13 +118,6 @@ class Draft:
                 turns.setdefault(block.turn, []).append(block)
         return list(turns.values())
 
-    def score(self, seq: int) -> float:
-        """How much a message matters, from 0 to 1, among all that the view shows."""
-        if not self._importances:
-            history = self.history
-            self._importances = importances(history.visible(), history.facts, history.pins)
-        return self._importances[seq].score
-
     def part_raw(self, part: Part) -> int:
         return part.raw if isinstance(part, Block) else self.history.item_tokens(part)
 
@@ -139,8 +149,9 @@ class Draft:
 
     def put_stub(self, block: Block, seq: int, text: str, stage: str, saved: int | None = None) -> int:
         """Show message `seq` as `text`; `saved` is its `saving`, where that is known. Returns the raw tokens saved."""
-        before = block.raw
-        self._stub(block, Stub(seq, text, stage), self.saving(block, seq, text) if saved is None else saved)
+        before, told = block.raw, self.told(text)
+        is_known = saved is not None and told == text
+        self._stub(block, Stub(seq, told, stage), saved if is_known and saved else self.saving(block, seq, told))
         self.raw += block.raw - before
         return before - block.raw
 
@@ -159,6 +170,7 @@ class Draft:
     def replace(self, gone: Iterable[Part], item: Summary | Marker) -> None:
         """Put `item` where the first of `gone` stood, and take all of `gone` out."""
         leaving = {id(part) for part in gone}
+        item = msgspec.structs.replace(item, text=self.told(item.text))
         place = next(index for index, part in enumerate(self.parts) if id(part) in leaving)
         self.parts = [
             *self.parts[:place],
@@ -166,6 +178,10 @@ class Draft:
             *(part for part in self.parts[place:] if id(part) not in leaving),
         ]
         self.raw = self._extra_raw + sum(self.part_raw(part) for part in self.parts)
+
+    def told(self, text: str) -> str:
+        """What nca writes in place of something, without how to look it up where nobody can."""
+        return text if self.has_recall else without_recall(text)
 
     def view(self) -> View:
         items = list(_items(self.parts))
@@ -236,13 +252,7 @@ class Draft:
             self._close(run, stubs)
             if kept:
                 stubs[entries[0].seq] = kept
-        for entry in entries:
-            if entry.message.is_synthetic and is_summary(entry.message) and entry.seq not in self.locked:
-                # A record that came with the messages is one here too: it is merged, and nothing is cut for it.
-                self._close(run, stubs)
-                self.parts.append(record_of(entry.seq, entry.message))
-            else:
-                run.append(entry)
+        run.extend(entries)
 
     def _close(self, run: list[Entry], stubs: dict[int, Stub]) -> None:
         """Turn a run of neighbouring messages into blocks."""

@@ -24,6 +24,12 @@ PATH_KEYS = (
 )
 _READS = re.compile(r"(?i)(^|[_\-.])(read|view|open|cat|show)|^read|readfile|openfile|viewfile")
 _WRITES = re.compile(r"(?i)write|edit|create|replace|patch|insert|append|delete|remove|rename|move|save")
+_ONLY_READS = re.compile(
+    r"(?i)(?:^|[_\-.])(?:read|view|cat|open|list|ls|search|grep|glob|find|fetch|recall|get|look|lookup|show|think|query|todo"
+    r"|job|calculate)(?:[_\-.]|$)|^(?:read|view|list|search|grep|glob|find|fetch|get|think|ls)"
+)
+"""Names of tools that change nothing: what a tool of another program only reads is known by its name alone."""
+_RUNS = ("command", "cmd", "script", "code")
 _CUT = re.compile(r"(?m)^\[(?:Output|File) truncated from |\A\[[^\n]* is longer than shown")
 _FAILURE = re.compile(r"(?i)\A\W*(?:error|exception|failed|cannot|could not|enoent|eacces|no such file)\b")
 MOST_FAILURE_LINES = 12
@@ -84,6 +90,20 @@ def main_argument(call: ToolCall) -> str:
     texts = {key: value for key, value in arguments.items() if isinstance(value, str)}
     wanted = next((texts[key] for key in _WANTED if texts.get(key)), "")
     return wanted or path_of(arguments) or next(iter(texts.values()), "")
+
+
+def only_reads(call: ToolCall) -> bool:
+    """Whether a call is known to change nothing."""
+    use = file_use(call)
+    if use is not None:
+        return not use.is_write
+    return not runs_program(call) and bool(_ONLY_READS.search(call.name))
+
+
+def runs_program(call: ToolCall) -> bool:
+    """Whether a call runs a command or a script: what that changed is known by the record of files alone."""
+    arguments = arguments_of(call)
+    return any(isinstance(arguments.get(key), str | list) for key in _RUNS) and not path_of(arguments)
 
 
 def file_use(call: ToolCall) -> FileUse | None:

@@ -7,8 +7,8 @@ from hashlib import blake2b
 from nca.config.schema import ContextSettings
 from nca.context.budget import Budget
 from nca.context.draft import Block, Draft
-from nca.context.record.unseen import LEAST_UNSEEN_TOKENS
-from nca.context.stages.truncate import cut_message, cut_summaries, truncate
+from nca.context.record.steps import LEAST_RESULT_TOKENS, cut_content
+from nca.context.stages.truncate import cut_summaries, truncate
 from nca.errors import ContextDoesNotFit
 
 NEWEST_SHARE = 0.5
@@ -69,20 +69,39 @@ def fit_or_refuse(draft: Draft, budget: Budget, limit_tokens: int) -> None:
         )
 
 
-def make_room_beside_newest(draft: Draft, limit_tokens: int) -> None:
+def make_room_beside_newest(draft: Draft, limit_tokens: int) -> bool:
     """Where the newest user message is larger than what others leave of the limit, cut it to half of that.
 
-    So a record of everything before it has room, and a second compaction finds nothing more to cut.
+    So a record of everything before it has room, and a second compaction finds nothing more to cut. Whether it was cut.
     """
     seq = draft.newest_user
     block = next((block for block in draft.blocks() if seq in block.seqs), None) if seq else None
     if seq is None or block is None:
-        return
+        return False
     others_raw = sum(part.raw for part in draft.blocks() if part.is_locked and not part.is_unseen and part is not block)
     left = limit_tokens - draft.meter.total(draft.meter.fixed_raw + others_raw)
-    if draft.meter.scaled(draft.history.run_tokens(seq, seq)) > left:
-        keep_raw = int(NEWEST_SHARE * left / draft.meter.calibration.ratio)
-        cut_message(draft, block, seq, max(SMALLEST_NEWEST_TOKENS, keep_raw))
+    size = draft.history.run_tokens(seq, seq)
+    if draft.meter.scaled(size) <= left:
+        return False
+    keep_raw = max(SMALLEST_NEWEST_TOKENS, int(NEWEST_SHARE * left / draft.meter.calibration.ratio))
+    cut = cut_content(draft.history.message(seq), seq, size, keep_raw)
+    if cut is None or draft.saving(block, seq, cut.text) <= 0:
+        return False
+    draft.put_stub(block, seq, cut.text, "truncate")
+    return True
+
+
+def refuse_newest(draft: Draft, budget: Budget) -> ContextDoesNotFit:
+    """The error for a newest message that is larger than the window, where nobody has said that it may be cut."""
+    seq = draft.newest_user or draft.history.head
+    tokens = draft.meter.scaled(draft.history.run_tokens(seq, seq))
+    return ContextDoesNotFit(
+        f"The message has {tokens:,} tokens, and the budget is {budget.budget_tokens:,} (window"
+        f" {budget.window_tokens:,}, of which {budget.reserve_tokens:,} are kept for the answer).",
+        advice='Shorten it, use a model with a larger window, or let it be cut: --fit cut, fit="cut", context.fit.',
+        used_tokens=tokens,
+        budget_tokens=budget.budget_tokens,
+    )
 
 
 def release_large_step(draft: Draft, budget_tokens: int) -> None:
@@ -103,5 +122,5 @@ def release_large_step(draft: Draft, budget_tokens: int) -> None:
 def _least_raw(draft: Draft, block: Block) -> int:
     """Raw tokens of a step whose results are cut as far as they may be."""
     tokens, message = draft.history.run_tokens, draft.history.message
-    most = {seq: LEAST_UNSEEN_TOKENS if message(seq).role == "tool" else block.raw for seq in block.seqs}
+    most = {seq: LEAST_RESULT_TOKENS if message(seq).role == "tool" else block.raw for seq in block.seqs}
     return sum(min(tokens(seq, seq), limit) for seq, limit in most.items())

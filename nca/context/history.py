@@ -11,7 +11,7 @@ import msgspec
 
 from nca.context.log import Log, LogSoFar
 from nca.context.log_index import LogIndex
-from nca.context.record.known import Known
+from nca.context.named import Named
 from nca.context.tokens import entry_tokens, log_tokens, message_tokens
 from nca.context.view import Marker, Stub, Summary, Verbatim, View, is_in, ranges_of
 from nca.messages import Entry, Message
@@ -27,8 +27,8 @@ class History:
         self._log = entries if isinstance(entries, Log) else None
         self._list: list[Entry] = []
         self._pins = frozenset(pins)
-        self.facts = Known()
-        """What each message states, by identity: looked for once in a session."""
+        self.named = Named()
+        """The names in each message: looked for once in a session."""
         self.call_raw = 0
         """Raw tokens of each tool call beside its text, learned from the model's reports."""
         self._sums = [0]
@@ -69,6 +69,12 @@ class History:
         now._index = self._index.so_far(now.entries)
         return now
 
+    def seen_as(self, view: View) -> History:
+        """The same log with another view, to be read only."""
+        now = copy(self)
+        now._items, now._view = self._count(view), view
+        return now
+
     @property
     def head(self) -> int:
         """The newest seq; 0 for an empty log."""
@@ -86,7 +92,7 @@ class History:
             self._index = LogIndex(self.entries, view.aside)
         if self._log is not None and self._log.release(self._shown_ranges()):
             # What was found goes with its messages; it is found again where they are read again.
-            self.facts.keep(entry.message for entry in self._log.in_memory())
+            self.named.keep(entry.message for entry in self._log.in_memory())
 
     @property
     def pins(self) -> frozenset[int]:

@@ -120,6 +120,10 @@ class Meter:
         """Tokens of a whole request that counts `raw_tokens` raw."""
         return self.calibration.tokens(raw_tokens)
 
+    def raw_for(self, tokens: int) -> int:
+        """Raw tokens of a whole request that counts so many tokens: the inverse of `total`."""
+        return int((tokens - self.calibration.extra_tokens) / self.calibration.ratio)
+
     def scaled(self, raw_tokens: int) -> int:
         """Tokens of a part of a request that counts `raw_tokens` raw."""
         return round(raw_tokens * self.calibration.ratio)

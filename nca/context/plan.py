@@ -8,34 +8,53 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import ceil
 from types import MappingProxyType
 from typing import Any, TypeVar
 
 from nca.config.schema import STAGES, ContextSettings
 from nca.context import policy
 from nca.context.budget import Budget
-from nca.context.draft import Draft
-from nca.context.fit import fit, fit_or_refuse, make_room_beside_newest, marker_id, release_large_step, truncate_to
+from nca.context.draft import Block, Draft
+from nca.context.fit import (
+    fit,
+    fit_or_refuse,
+    make_room_beside_newest,
+    marker_id,
+    refuse_newest,
+    release_large_step,
+    truncate_to,
+)
 from nca.context.history import History
 from nca.context.meter import Meter
-from nca.context.record.recording import SummaryJob
-from nca.context.record.unseen import unseen_results_raw, unseen_share
 from nca.context.retention import KeptFacts
+from nca.context.rules.untouchable import COLLAPSE
 from nca.context.settled_prefix import recent_raw
 from nca.context.stages.custom import StageRequest, act
 from nca.context.stages.deduplicate import deduplicate, fix_pointers
-from nca.context.stages.prune import prune
-from nca.context.stages.summarize import summarize
+from nca.context.stages.prune import fill, prune
+from nca.context.stages.summarize import Aims, summarize, summarize_range
 from nca.context.stages.trim import trim
-from nca.context.stages.truncate import MARKER_TOKENS
 from nca.context.summary import SummaryFailure, SummaryRequest, Written
+from nca.context.summary_job import SummaryJob
 from nca.context.summary_writer import BY_CODE, NO_SUMMARIZER
-from nca.context.view import Range, Summary, View
+from nca.context.view import (
+    Item,
+    Marker,
+    Range,
+    Stub,
+    Summary,
+    Verbatim,
+    View,
+    ordered,
+    ranges_of,
+    without_ranges,
+)
 
 INPUT_RATIO = 0.6
 """The share of the summarizer's window for what it reads; the rest is its answer and what the estimate may miss."""
 
+SHORTENING = ("prune", "deduplicate", "truncate")
+"""Stages of nca that act on what is shown."""
 STAGE_ROUNDS = 3
 """nca's own stages run again while a view above its target comes down: one may open the way for another."""
 
@@ -70,6 +89,8 @@ class Proposal:
     """Why a stage of a package did nothing; each names its stage."""
     trimmed_text: str = ""
     """The summary of trimmed turns, for the day's memory file."""
+    cut_newest: int = 0
+    """The person's newest message, where it alone is larger than the window and was cut; else 0."""
 
     @property
     def tokens_saved(self) -> int:
@@ -107,9 +128,9 @@ def compact(
     focus: str = "",
     target_tokens: int = 0,
     target_ratio: float = 0.0,
-    is_exact: bool = False,
-    is_last: bool = False,
     is_manual: bool = False,
+    has_recall: bool = True,
+    changed_files: Sequence[tuple[int, str]] = (),
     summarizer_window: int = 0,
     has_summarizer: bool = True,
     only: Range | None = None,
@@ -119,20 +140,25 @@ def compact(
 
     target_tokens      0: the ratio decides
     target_ratio       0: the settings' own, as `policy.target_ratio` has it
-    is_exact           rules, words and decisions keep to the target too, as they do to target_tokens
-    is_last            nothing goes on from the view: what its record has no room for need not be looked for
     is_manual          a person asked: aim below what is there, even if it is under the target already
+    has_recall         whoever reads the view can look up what it leaves out by its number
+    changed_files      what the record of files knows to have changed: the message behind which, and the path
     summarizer_window  tokens; 0: the chat's own window
-    has_summarizer     False: summaries are extracts made by code
+    has_summarizer     False: no model writes a summary
     only               summarize these messages alone, first to last, because a person chose them
     more_stages        stages beside the four of the engine, by the names that context.stages may hold
     """
+    input_tokens = int((summarizer_window or budget.window_tokens) * INPUT_RATIO / meter.calibration.ratio)
+    job = SummaryJob(
+        settings, budget.budget_tokens, focus, input_tokens, has_summarizer, has_recall, tuple(changed_files)
+    )
     ratio = target_ratio or policy.target_ratio(budget, settings)
     recent = recent_raw(history, meter, budget, settings, ratio, target_tokens) if only is None else 0
-    draft = Draft(history, meter, keeps_newest=only is None or not is_answered(history), recent_raw=recent)
-    input_tokens = int((summarizer_window or budget.window_tokens) * INPUT_RATIO / meter.calibration.ratio)
-    job = SummaryJob(settings, budget.budget_tokens, focus, input_tokens, has_summarizer, is_last)
-    planning = Planning(draft, budget, job, more_stages, is_exact=is_exact or bool(target_tokens))
+    is_whole = only is None and "summarize" in settings.stages and not settings.max_turns
+    start = as_never_compacted(history, meter.raw_for(budget.budget_tokens)) if is_whole else history
+    keeps_newest = only is None or not is_answered(history)
+    draft = Draft(start, meter, keeps_newest=keeps_newest, recent_raw=recent, has_recall=has_recall)
+    planning = Planning(history, draft, budget, job, more_stages)
     planning.aim(target_tokens, ratio, is_manual=is_manual)
     yield from planning.work() if only is None else planning.work_on(*only)
     return planning.proposal()
@@ -142,45 +168,51 @@ def compact(
 class Planning:
     """One compaction while it is planned. `target` and `limit` are in tokens, as the draft counts."""
 
+    history: History
     draft: Draft
     budget: Budget
     job: SummaryJob
     more_stages: Mapping[str, Stage]
     target: int = 0
     limit: int = 0
-    is_exact: bool = False
-    """Whoever asks named the target: it is a limit to everything."""
-    cut_target: int = 0
-    """What contents are cut for: a person who asks for less than the usual target loses nothing by it."""
-    floor: int = 0
-    """What is left of the draft with nothing but what cannot be had again."""
     saved: dict[str, int] = field(default_factory=dict)
     failures: list[str] = field(default_factory=list)
     stage_failures: list[str] = field(default_factory=list)
     written: Written | None = None
     trimmed: list[str] = field(default_factory=list)
+    cut_newest: int = 0
     before: int = field(init=False)
     before_raw: int = field(init=False)
 
     def __post_init__(self) -> None:
-        self.before = self.draft.meter.used(self.draft.history)
-        self.before_raw = self.draft.raw
+        self.before = self.draft.meter.used(self.history)
+        self.before_raw = self.draft.meter.raw(self.history)
 
     def aim(self, target_tokens: int, target_ratio: float, *, is_manual: bool) -> None:
         # Where the anchor knows that this request is larger than its parts count, aim lower by as much.
-        share = min(1.0, self.draft.tokens / self.before)
+        share = min(1.0, self.draft.meter.total(self.before_raw) / self.before)
         tokens = self.draft.tokens
-        make_room_beside_newest(self.draft, self.budget.budget_tokens)
+        if make_room_beside_newest(self.draft, self.budget.budget_tokens):
+            if self.job.settings.fit == "refuse":
+                raise refuse_newest(self.draft, self.budget)
+            self.cut_newest = self.draft.newest_user or 0
         release_large_step(self.draft, self.budget.budget_tokens)
         self._note("truncate", tokens)
         fixed = self.draft.fixed_tokens()
         target = target_tokens or policy.target_tokens(self.budget, fixed, target_ratio)
-        usual = target
         if is_manual:
-            target = min(target, fixed + max(0, self.draft.tokens - fixed) // 2)
+            # Of what there is without any compaction, so that a second one finds nothing to do.
+            target = fixed + max(0, min(target, self._whole_tokens()) - fixed) // 2
         self.limit = int(share * self.budget.budget_tokens)
         self.target = min(int(share * target), self.limit)
-        self.cut_target = min(int(share * usual), self.limit)
+
+    def _is_whole(self) -> bool:
+        """Whether the draft shows all of the log, but for what a person has cleared."""
+        return all(isinstance(part, Block) or not part.text for part in self.draft.parts)
+
+    def _whole_tokens(self) -> int:
+        """The conversation as if it had never been compacted; where it was and does not fit, more than any target."""
+        return self.draft.tokens if self._is_whole() else self.budget.budget_tokens
 
     def work(self) -> Asking[None]:
         """Trim if there are too many turns, then run stage after stage while it is over the target, then fit."""
@@ -189,11 +221,11 @@ class Planning:
             yield from self._measured("trim", self.trim(most=settings.max_turns))
             # Repairs between what stays count too: without them the stages could find nothing left to do.
             self.draft.settle()
-        elif self.draft.tokens <= self.target:
+        elif min(self.draft.tokens, self.draft.meter.total(self.before_raw)) <= self.target:
             return
         stages: Sequence[str] = settings.stages
         for _ in range(STAGE_ROUNDS):
-            before, self.floor = self.draft.tokens, 0
+            before = self.draft.tokens
             yield from self._run(stages)
             fix_pointers(self.draft)
             tokens = self.draft.settle()
@@ -203,27 +235,30 @@ class Planning:
             self.job = replace(self.job, has_summarizer=False)
             stages = [stage for stage in stages if stage in STAGES]
         # Over the budget it comes down to the target whatever the stages are, so that compactions stay rare.
-        if self.draft.tokens > (self.reach if "truncate" in settings.stages else self.limit):
-            fit(self.draft, settings, self.reach, self.budget)
+        if self.draft.tokens > (self.target if "truncate" in settings.stages else self.limit):
+            fit(self.draft, settings, self.target, self.budget)
         if self.draft.tokens > self.limit:
             fit_or_refuse(self.draft, self.budget, self.limit)
         self._note("truncate", tokens)
 
     def _run(self, stages: Sequence[str]) -> Asking[None]:
-        for stage in stages:
-            if self.draft.tokens <= (self.reach if stage == "truncate" else max(self.target, self.floor)):
+        for place, stage in enumerate(stages):
+            if self.draft.tokens <= self.target:
                 break
+            if stage in SHORTENING and "summarize" in stages[place:] and not self._is_whole():
+                # A record is made of the log: what an earlier compaction has left is no part of it.
+                continue
             yield from self._measured(stage, self._stage(stage))
 
     def work_on(self, first: int, last: int) -> Asking[None]:
-        """Summarize messages first … last alone."""
-        yield from self._measured("summarize", self._summarize_only(first, last))
+        """Summarize messages first … last alone: a block if its last message is among them, so calls keep results."""
+        chosen = [block for block in self.draft.blocks() if first <= block.last <= last and not block.is_locked]
+        yield from self._measured("summarize", self._summarize_range(chosen))
         fix_pointers(self.draft)
         self.draft.settle()
 
     def proposal(self) -> Proposal:
-        after, budget = self.draft.tokens, self.budget.budget_tokens
-        history = self.draft.history
+        after, budget, history = self.draft.tokens, self.budget.budget_tokens, self.history
         if not self.saved or after >= min(self.before, self.draft.meter.total(self.before_raw)):
             numbers = (self.before, self.before, budget, self.target)
             return Proposal(history.view, False, history.head, (), *numbers, stage_failures=tuple(self.stage_failures))
@@ -238,11 +273,12 @@ class Planning:
             budget,
             self.target,
             saved_by_stage=self.saved,
-            facts=KeptFacts(history, history.view, view),
+            facts=KeptFacts(history, view),
             made_by=self.written.made_by if self.written else "",
             failures=tuple(self.failures),
             stage_failures=tuple(self.stage_failures),
             trimmed_text="\n\n".join(self.trimmed),
+            cut_newest=self.cut_newest,
         )
 
     def _stage(self, stage: str) -> Asking[None]:
@@ -256,64 +292,31 @@ class Planning:
                     budget_tokens=budget_tokens,
                     history_chars=self.job.settings.admission.history_chars,
                 )
+                fill(draft, self.target)
             case "deduplicate":
                 deduplicate(draft, self.job.settings.deduplicate, target_tokens=self.target)
+                fill(draft, self.target)
             case "summarize":
-                aims = self.target, self.ceiling
-                self._take((yield from summarize(draft, self.job, target_tokens=aims[0], ceiling_tokens=aims[1])))
-                self._protect()
+                told = [span for item in self.history.view.items if isinstance(item, Summary) for span in item.ranges]
+                view, written = yield from summarize(draft, self.job, Aims(self.target, self.limit), told)
+                self._take(written)
+                self.draft = Draft(self.history.seen_as(view), draft.meter, has_recall=draft.has_recall)
             case "truncate":
-                truncate_to(draft, self.job.settings, self.reach, self.budget)
+                truncate_to(draft, self.job.settings, self.target, self.budget)
             case _ if stage in self.more_stages:
                 yield from self.more_stages[stage](self)
             case _:
                 self.stage_failures += filter(None, [(yield from act(draft, stage))])
 
-    @property
-    def ceiling(self) -> int:
-        """What rules, changed files, words and decisions may fill; a target that was named is a limit to them too."""
-        return (
-            self.target
-            if self.is_exact
-            else min(self.limit, policy.ceiling_tokens(self.budget, self.job.settings, self.target))
-        )
-
-    @property
-    def reach(self) -> int:
-        """What the later stages come down to: the target, or what is left of a record that is larger."""
-        return max(self.cut_target, self.floor)
-
-    def _protect(self) -> None:
-        """What cannot be had again may take the view above the target: it is not cut for the target's sake."""
-        draft = self.draft
-        has_record = any(isinstance(part, Summary) for part in draft.parts)
-        movable = 0
-        if not has_record or draft.tokens > self.ceiling:
-            results = unseen_results_raw(draft)
-            movable = sum(block.raw for block in draft.blocks() if not block.is_locked)
-            staying = draft.meter.total(draft.raw - movable - results)
-            most = self.ceiling if self.is_exact else self.limit
-            # New results keep their share even where what stays is larger than the ceiling.
-            cut = results - unseen_share(self.ceiling - staying, most - staying)
-            if has_record:
-                above = draft.meter.total(draft.raw - movable) - self.ceiling
-                cut = min(cut, ceil(above / draft.meter.calibration.ratio))
-            movable += max(0, cut)
-        is_worth_it = movable > MARKER_TOKENS
-        least = draft.meter.total(draft.raw - movable + MARKER_TOKENS) if is_worth_it else draft.tokens
-        self.floor = min(least, self.limit)
-
-    def _summarize_only(self, first: int, last: int) -> Asking[None]:
-        """A block is summarized if its last message is in the range, so a call stays with its results."""
-        chosen = [block for block in self.draft.blocks() if first <= block.last <= last and not block.is_locked]
-        # Room is not the point: the summary may be as long as its settings allow.
-        most = self.budget.budget_tokens
-        work = summarize(self.draft, self.job, target_tokens=most, ceiling_tokens=most, older=chosen)
-        self._take((yield from work))
+    def _summarize_range(self, chosen: Sequence[Block]) -> Asking[None]:
+        written = yield from summarize_range(self.draft, self.job, chosen)
+        self._take(written)
 
     def trim(self, *, fewest: int = 2, most: int = 0) -> Asking[None]:
         """Replace the oldest half of the complete turns by a summary (`nca.context.stages.trim`)."""
-        done = yield from trim(self.draft, self.job, marker_id(self.draft), fewest=fewest, most=most)
+        target = self.target
+        marker = marker_id(self.draft)
+        done = yield from trim(self.draft, self.job, marker, fewest=fewest, most=most, target_tokens=target)
         if done is not None:
             self.trimmed.append(done.text)
             self._take(done.written)
@@ -331,6 +334,36 @@ class Planning:
     def _note(self, stage: str, tokens_before: int) -> None:
         if self.draft.tokens < tokens_before:
             self.saved[stage] = self.saved.get(stage, 0) + tokens_before - self.draft.tokens
+
+
+def as_never_compacted(history: History, room_raw: int) -> History:
+    """The log with a view that shows all of it, but for what a person has cleared, put aside or shortened.
+
+    A compaction starts from it, so that what an earlier one left out is no part of the outcome. Where what was said and
+    called does not fit into `room_raw`, no shortening of results is enough: then the history is given as it is.
+    """
+    view = history.view
+
+    def is_shortened(item: Item) -> bool:
+        return isinstance(item, Stub) and item.stage != COLLAPSE
+
+    has_prose = any(isinstance(item, Summary) and item.prose for item in view.items)
+    if has_prose or (history.pins and any(map(is_shortened, view.items))):
+        # A model's prose cannot be made again, and what was pinned when it was cut already stays as it was then.
+        return history
+
+    if not any((isinstance(item, Summary | Marker) and item.text) or is_shortened(item) for item in view.items):
+        return history
+    for entry in history.backwards():
+        if entry.message.role != "tool":
+            room_raw -= history.run_tokens(entry.seq, entry.seq)
+        if room_raw < 0:
+            return history
+    staying: list[Item] = [item for item in view.items if isinstance(item, Marker) and not item.text]
+    staying += [item for item in view.items if isinstance(item, Stub) and not is_shortened(item)]
+    hidden = [*view.aside, *(span for item in staying for span in ranges_of(item))]
+    shown = [Verbatim(*run) for run in without_ranges([(1, history.head)], hidden)]
+    return history.seen_as(ordered([*staying, *shown], history.head, view.aside))
 
 
 def is_answered(history: History) -> bool:

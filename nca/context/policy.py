@@ -16,18 +16,20 @@ from nca.context.budget import Budget, Measurement
 from nca.context.history import History
 from nca.context.turns import complete_turns
 
+MOST_FREE_RATIO = 0.5
+"""Of what the budget leaves beside what cannot shrink: a compaction frees at least as much."""
 REARM_RATIO = 0.05
 """No second automatic compaction before the usage has grown by this share of the budget."""
 PREPARE_BELOW_RATIO = 0.05
 """Preparation begins this share of the budget below the compaction threshold, where context.idle_threshold is 0."""
 MOST_UNHELPFUL = 2
 """After so many automatic compactions in a row that saved nothing, none is tried until the budget is exceeded."""
-SMALL_TARGET_TOKENS, SMALL_TARGET_RATIO = 8_000, 0.5
+SMALL_TARGET_TOKENS, SMALL_TARGET_RATIO = 13_000, 0.65
 """In a small window the default target is so many tokens, up to this share of the budget: what is lost below it is not
-worth what it saves (`python -m benchmarks.policy`)."""
-USUAL_TARGET_RATIO = 0.625
-"""The highest default target over the default threshold (0.50 / 0.80): kept where the threshold is set lower."""
-NEAREST_TARGET_RATIO = 0.8
+worth what it saves (`python -m benchmarks.targets`)."""
+USUAL_TARGET_RATIO = 0.8
+"""The highest default target over the default threshold (0.65 / 0.80): kept where the threshold is set lower."""
+NEAREST_TARGET_RATIO = 0.9
 """A target nearer to the threshold than this would make compactions many and small."""
 _HAIR = 1e-6
 """Floats: 0.55 * 100 is 55.000000000000007, and 55 of 100 is at the threshold."""
@@ -213,19 +215,10 @@ def is_worth_it(tokens_saved: int, budget: Budget) -> bool:
 
 
 def target_tokens(budget: Budget, fixed_tokens: int, target_ratio: float) -> int:
-    """Where a compaction aims: never below what cannot shrink and a quarter of the rest."""
-    floor_tokens = fixed_tokens + max(0, budget.budget_tokens - fixed_tokens) // 4
+    """Where a compaction aims: never below what cannot shrink and the same share of the rest, up to half of it."""
+    share = min(MOST_FREE_RATIO, target_ratio)
+    floor_tokens = fixed_tokens + int(share * max(0, budget.budget_tokens - fixed_tokens))
     return max(int(target_ratio * budget.budget_tokens), floor_tokens)
-
-
-def ceiling_tokens(budget: Budget, settings: ContextSettings, target: int) -> int:
-    """What cannot be had again may take a compaction this far above its target: halfway to the next one.
-
-    Where the target is close to the next one already, it is a quarter of what the budget leaves.
-    """
-    to_next = thresholds(budget, settings).compact - target
-    to_budget = budget.budget_tokens - target
-    return target + max(0, to_next, to_budget // 2) // 2
 
 
 def target_ratio(budget: Budget, settings: ContextSettings) -> float:

@@ -20,12 +20,10 @@ from nca.context.history import History
 from nca.context.meter import Meter
 from nca.context.plan import Proposal
 from nca.context.policy import aim_ratio
-from nca.context.record import ledger as facts
-from nca.context.record.allocation import allocate
-from nca.context.record.pieces import pieces_of
+from nca.context.record.compose import Composer, Prose
 from nca.context.retention import KeptFacts
-from nca.context.stages.summarize import compose
-from nca.context.summary import Written, clean_prose
+from nca.context.summary import clean_prose
+from nca.context.tokens import text_tokens
 from nca.context.view import Marker, Summary
 
 STAGE = "provider"
@@ -67,7 +65,7 @@ def adopt(
         budget.budget_tokens,
         target,
         saved_by_stage={STAGE: before - after},
-        facts=KeptFacts(history, history.view, view),
+        facts=KeptFacts(history, view),
         made_by=summary.made_by,
     )
 
@@ -87,25 +85,12 @@ def _gone(draft: Draft, settings: ContextSettings, target_tokens: int) -> list[P
 def _summary(
     draft: Draft, gone: list[Part], settings: ContextSettings, budget: Budget, summary: ProviderSummary
 ) -> Summary:
-    blocks = [part for part in gone if isinstance(part, Block)]
-    earlier = [part.ledger for part in gone if isinstance(part, Summary)]
-    entries = [draft.history.entries[seq - 1] for block in blocks for seq in block.seqs]
-    ledger = facts.merge([*earlier, facts.extract(entries, draft.history.facts)])
+    ranges = covered(gone)
     room = min(sum(draft.part_raw(part) for part in gone) // 2, budget.budget_tokens // RECORD_PART)
-    chosen = allocate(pieces_of(ledger), room, room)
-    written = Written(clean_prose(str(summary.block.get("content", ""))), summary.made_by)
-    header = settings.summarize.header
-    made = compose(
-        covered(gone),
-        written,
-        ledger,
-        chosen,
-        rank=0,
-        role="user",
-        header=header,
-        answered=draft.history.last_answer,
-    )
-    return msgspec.structs.replace(made, block=summary.block)
+    prose = Prose(clean_prose(str(summary.block.get("content", ""))), summary.made_by)
+    composer = Composer(draft.history, settings.summarize)
+    made = composer.summary(ranges, composer.record(ranges, room + text_tokens(prose.text), prose), prose)
+    return msgspec.structs.replace(made, block=summary.block, role="user")
 
 
 def newest_steps(draft: Draft, turn: Sequence[Block], room_tokens: int) -> list[Block]:

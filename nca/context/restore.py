@@ -10,12 +10,7 @@ from collections.abc import Sequence
 import msgspec
 
 from nca.context.history import History
-from nca.context.record import ledger as facts
-from nca.context.record.allocation import allocate
-from nca.context.record.pieces import pieces_of
 from nca.context.rules.cut_points import blocks
-from nca.context.stages.summarize import compose
-from nca.context.summary import HEADER, Written
 from nca.context.view import (
     Item,
     Marker,
@@ -24,16 +19,12 @@ from nca.context.view import (
     Summary,
     Verbatim,
     View,
-    check_partition,
     merge_ranges,
-    ranges_of,
-    seqs,
+    ordered,
     without_ranges,
 )
 from nca.messages import Message
 
-RECORD_TOKENS = 4_000
-"""Raw tokens for what a summary keeps by code when it is made anew."""
 NEAR = 64
 """Messages to both sides of one that are looked at first: a log may have a million, and a call's results are near."""
 
@@ -64,13 +55,11 @@ def _is_closed(messages: Sequence[Message]) -> bool:
 def restored(history: History, ranges: Sequence[Range]) -> View:
     """The view with these messages as they are, in the order of the log; every other item stays.
 
-    A summary or marker stands for what is left of its messages, and goes where nothing is. What its ledger held of
-    other summaries is handed to the newest of those, within RECORD_TOKENS.
+    A summary or marker stands for what is left of its messages, and goes where nothing is.
     """
     wanted = without_ranges(ranges, history.view.aside)
     items: list[Item] = []
     shown: list[Range] = []
-    orphaned: list[Summary] = []
     for item in history.view.items:
         if isinstance(item, Verbatim):
             shown.append((item.first, item.last))
@@ -84,46 +73,8 @@ def restored(history: History, ranges: Sequence[Range]) -> View:
             shown += without_ranges(item.ranges, left)
             if left:
                 items.append(msgspec.structs.replace(item, ranges=left))
-            elif isinstance(item, Summary) and item.ledger:
-                orphaned.append(item)
-    if orphaned:
-        items = _with_ledger(history, items)
     items += [Verbatim(first, last) for first, last in merge_ranges(shown)]
-    return _ordered(items, history.view)
-
-
-def _ordered(items: list[Item], before: View) -> View:
-    """Each item where its first message stood, as stages place them."""
-    placed, tail = sorted(items, key=lambda item: min(first for first, _ in ranges_of(item))), before.tail
-    if placed and isinstance(last := placed[-1], Verbatim) and last.last == tail - 1:
-        tail = last.first
-        placed.pop()
-    view = View(tuple(placed), tail, before.aside)
-    check_partition(view)
-    return view
-
-
-def _with_ledger(history: History, items: list[Item]) -> list[Item]:
-    """The newest summary that is left keeps the facts of all that are left."""
-    left = [item for item in items if isinstance(item, Summary)]
-    if not left or any(item.ledger for item in left):
-        return items
-    covered = merge_ranges(span for item in left for span in item.ranges)
-    known = facts.merge([facts.extract([history.entries[seq - 1] for seq in seqs(covered)], history.facts)])
-    newest = left[-1]
-    header = newest.text.partition("\n")[0] or HEADER
-    full = compose(
-        newest.ranges,
-        Written(newest.prose, newest.made_by),
-        known,
-        allocate(pieces_of(known), RECORD_TOKENS, RECORD_TOKENS),
-        rank=newest.rank,
-        role=newest.role,
-        header=header,
-        answered=history.last_answer,
-    )
-    full = msgspec.structs.replace(full, id=newest.id)
-    return [full if item is newest else item for item in items]
+    return ordered(items, history.view.tail - 1, history.view.aside)
 
 
 def hidden_item(view: View, wanted: str) -> Summary | Marker | None:

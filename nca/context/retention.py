@@ -1,45 +1,25 @@
-"""How much of everything that was ever stated can be read now: checked by code, whoever wrote the record."""
+"""How much of what was ever said can be read in a view: counted by code, whoever wrote the record."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
 from nca.context.history import History
-from nca.context.record.commits import known_by
-from nca.context.record.ledger import (
-    DECISIONS,
-    FAILING,
-    FILES,
-    RULES,
-    WORDS,
-    Ledger,
-    extract,
-    merge,
-    parted,
-)
-from nca.context.record.statements import single_rules
+from nca.context.record.past import Past, changes_file
+from nca.context.record.words import said_in
 from nca.context.request import resolve
-from nca.context.view import Summary, View, without_ranges
+from nca.context.view import View
 
-COUNTED = {
-    "rules": (RULES,),
-    "words": (WORDS,),
-    "decisions": (DECISIONS,),
-    "state": (FILES, FAILING),
-}
-"""By kind: what counts as stated. Contents that one call brings back do not."""
+MOST_COUNTED = 4_000
+"""Messages that are looked at, from the newest on: a log may have a million."""
+READ_CHARS = 80
+"""A message can be read where its beginning can."""
 
-
-_IN_WORDS = {
-    "rules": "rules",
-    "words": "of your messages",
-    "decisions": "decisions",
-    "state": "changed files and open errors",
-}
+_IN_WORDS = {"words": "of your messages", "files": "changed files"}
 
 
 def kept_in_words(by_kind: Mapping[str, tuple[int, int]], kept: int = 0, total: int = 0) -> str:
-    """`3 of 3 rules, 12 of 14 of your messages`: what can still be read of everything that was stated, by kind.
+    """`12 of 14 of your messages, 3 of 3 changed files`: what can be read of all that was said and done, by kind.
 
     Without kinds, as of an older session, the sum.
     """
@@ -49,67 +29,49 @@ def kept_in_words(by_kind: Mapping[str, tuple[int, int]], kept: int = 0, total: 
 
 
 class KeptFacts:
-    """Counted when somebody first asks, for the log as it was: looking for facts costs more than a plan does."""
+    """Counted when somebody first asks, for the log as it was."""
 
-    def __init__(self, history: History, before: View, after: View) -> None:
-        self._history = history
-        self._views = before, after
-        self._head = history.head
+    def __init__(self, history: History, view: View) -> None:
+        self._history = history.so_far()
+        self._view = view
         self._counted: dict[str, tuple[int, int]] | None = None
 
     def count(self) -> tuple[int, int]:
-        """(statements that can be read in the new view, all that were ever stated)."""
+        """(what can be read in the view, all that there was)."""
         counted = self.by_kind()
         return sum(kept for kept, _ in counted.values()), sum(total for _, total in counted.values())
 
     def by_kind(self) -> dict[str, tuple[int, int]]:
-        """The same by kind, as COUNTED has them; kinds without a statement are left out."""
+        """The same by kind; kinds of which there was nothing are left out."""
         if self._counted is None:
-            text = self._text(self._views[1])
-            ledger = self._stated()
-            found = {
-                kind: [fact for category in categories for fact in _facts(ledger, category)]
-                for kind, categories in COUNTED.items()
-            }
+            text = _squeezed("\n".join(_texts(self._history, self._view)))
+            found = {"words": list(_words(self._history)), "files": list(_files(self._history))}
             self._counted = {
-                kind: (sum(" ".join(fact.split()) in text for fact in facts), len(facts))
-                for kind, facts in found.items()
-                if facts
+                kind: (sum(fact in text for fact in facts), len(facts)) for kind, facts in found.items() if facts
             }
         return self._counted
 
-    def _stated(self) -> Ledger:
-        """What the records of either view hold, and what the messages state that the earlier one still shows."""
-        before, after = self._views
-        records = [item.ledger for view in (before, after) for item in view.items if isinstance(item, Summary)]
-        # A summary of another stage keeps no ledger: what it stands for is looked at again.
-        hidden = [span for item in before.items if isinstance(item, Summary) and item.ledger for span in item.ranges]
-        # Only these are read: a log may be a million messages long.
-        spans = without_ranges([(1, self._head)], [*hidden, *before.aside])
-        shown = [entry for first, last in spans for entry in self._history.entries[first - 1 : last]]
-        return merge([*records, extract(shown, self._history.facts)])
 
-    def _text(self, view: View) -> str:
-        """All that can be read in a view, white space folded."""
-        later = self._history.head - self._head
-        pieces: list[str] = []
-        for message in resolve(self._history, view)[: -later or None]:
-            pieces.append(message.text)
-            pieces.extend(part.text for part in message.attachments)
-            pieces.extend(call.arguments for call in message.tool_calls)
-        return " ".join("\n".join(pieces).split())
+def _texts(history: History, view: View) -> Iterator[str]:
+    for message in resolve(history, view):
+        yield message.text
+        yield from (part.text for part in message.attachments)
+        yield from (call.arguments for call in message.tool_calls)
 
 
-def _facts(ledger: Ledger, category: str) -> Iterator[str]:
-    """What must be readable of each line: of state the file or command, of what was said the text itself."""
-    for line in ledger.get(category, ()):
-        _, text = parted(line)
-        if category == FILES:
-            yield known_by(text.partition("\t")[0])
-        elif category == FAILING:
-            yield text.split("\t")[1] if "\t" in text else text
-        elif category == RULES:
-            # Of a long message a record may have the rules alone.
-            yield from single_rules(text)
-        else:
-            yield text
+def _words(history: History) -> Iterator[str]:
+    for place, entry in enumerate(Past.of(history).backwards()):
+        if place >= MOST_COUNTED:
+            return
+        said = said_in(entry.message, entry.seq)
+        if said is not None and said.typed.strip():
+            yield _squeezed(said.typed.strip()[: 4 * READ_CHARS])[:READ_CHARS].rstrip()
+
+
+def _files(history: History) -> Iterator[str]:
+    past = Past.of(history)
+    yield from {path for one in past.calls() if not one.has_failed and (path := changes_file(one.call))}
+
+
+def _squeezed(text: str) -> str:
+    return " ".join(text.split())

@@ -14,7 +14,7 @@ from functools import cached_property
 from itertools import accumulate
 
 from nca.context.prompts import prompt
-from nca.context.record.prose import is_complete, marked
+from nca.context.prose import is_complete, marked
 from nca.context.summary import SummaryFailure, SummaryReply, SummaryRequest, Written, accept, cut_text
 from nca.context.summary_input import Chunk, as_data, framed, split, within
 from nca.context.tokens import message_tokens, text_tokens

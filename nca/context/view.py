@@ -7,6 +7,7 @@ set arithmetic. Between compactions only the log grows, so a view shows a longer
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
@@ -14,6 +15,8 @@ import msgspec
 
 Range = tuple[int, int]
 """First and last seq, both included."""
+_RECALL = re.compile(r" \[recall expand=[\d-]+\]|[;:] recall expand=[\d-]+(?: lines=[\d-]+)?")
+"""`how_to_recall` as placeholders, markers and cuts have it."""
 
 
 class Verbatim(msgspec.Struct, frozen=True, tag_field="type", tag="verbatim"):
@@ -120,6 +123,11 @@ def how_to_recall(ranges: Iterable[Range]) -> str:
     return f"recall expand={first}" + (f"-{last}" if last > first else "")
 
 
+def without_recall(text: str) -> str:
+    """What nca wrote in place of something, for a reader that cannot look anything up."""
+    return _RECALL.sub("", text)
+
+
 def seqs(ranges: Iterable[Range]) -> Iterator[int]:
     for first, last in ranges:
         yield from range(first, last + 1)
@@ -134,6 +142,21 @@ def check_partition(view: View) -> None:
         expected = last + 1
     if expected != view.tail:
         raise ValueError(f"the view covers up to message {expected - 1}, but its tail starts at {view.tail}")
+
+
+def ordered(items: Iterable[Item], head: int, aside: tuple[Range, ...]) -> View:
+    """A view with these items, which cover the messages up to `head`, each where its first message stood.
+
+    Raises ValueError as `check_partition`.
+    """
+    placed = sorted(items, key=lambda item: min(first for first, _ in ranges_of(item)))
+    tail = head + 1
+    if placed and isinstance(last := placed[-1], Verbatim) and last.last == head:
+        tail = last.first
+        placed.pop()
+    view = View(tuple(placed), tail, aside)
+    check_partition(view)
+    return view
 
 
 def is_in(seq: int, ranges: Iterable[Range]) -> bool:

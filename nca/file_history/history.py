@@ -60,6 +60,16 @@ class FileHistory:
         """
         return net_changes(self._journal(seq=seq), self._scope.record.content)
 
+    def last_changes(self) -> list[tuple[int, str]]:
+        """Each path that changed, with the newest message of the log when it last did; rewinds are none.
+
+        Raises StoreError.
+        """
+        if not self._scope.is_recorded:
+            return []
+        last = {one.path: one.seq for one in self._scope.record.changes() if one.rewind is None and one.is_done}
+        return [(seq, path) for path, seq in last.items()]
+
     def changed_in(self, first: int, last: int) -> tuple[FileChange, ...]:
         """The net change of each file by what was done in the messages first … last, without rewinds.
 

@@ -58,7 +58,10 @@ class CompactionResult(_Counting):
 
     @property
     def kept_facts(self) -> dict[str, int]:
-        """{"kept", "total"}: of all that was ever stated, what can be read in what is left. Counted when asked for."""
+        """{"kept", "total"}: of the person's messages and the changed files, what can be read in what is left.
+
+        Counted when asked for.
+        """
         kept, total = self._facts.count() if self._facts else (0, 0)
         return {"kept": kept, "total": total}
 
@@ -75,6 +78,7 @@ def compact(
     focus: str = "",
     tools: Sequence[Mapping[str, Any]] | None = None,
     settings: Mapping[str, Any] | None = None,
+    fit: str | None = None,
 ) -> CompactionResult:
     """Bring a conversation to its target.
 
@@ -89,11 +93,17 @@ def compact(
     focus        what the summary should keep above all
     tools        the tool definitions that go along with the request; they are counted; None: those of the object
     settings     by nca's names or those of another program
+    fit          a newest message that alone is larger than the window: "cut" it, or "refuse" it, as by default
 
     Raises InvalidMessages, UsageError, ConfigError, ContextDoesNotFit.
     """
     loaded = settings_of(
-        settings, context_window=context_window, max_output_tokens=max_output_tokens, target=target, stages=stages
+        settings,
+        context_window=context_window,
+        max_output_tokens=max_output_tokens,
+        target=target,
+        stages=stages,
+        fit=fit,
     )
     return compact_loaded(messages, loaded, model=model, summarizer=summarizer, focus=focus, tools=tools)
 
@@ -121,8 +131,7 @@ def compact_loaded(
     proposal = engine.compact(
         history,
         target_ratio=engine.settings.target_ratio if engine.has_own_target else 0.0,
-        is_exact=engine.has_own_target,
-        is_last=True,
+        has_recall=False,
         focus=read_text(focus, "focus"),
     )
     return _result(shaped, history, proposal, engine)

@@ -92,7 +92,7 @@ class ContextView:
     fitted. Anything else is refused, because two conversations in one view would read each other's words. `recall` may
     be called from several threads.
 
-    model, context_window, max_output_tokens, summarizer, tools, settings   as for `nca.compact`
+    model, context_window, max_output_tokens, summarizer, tools, settings, fit   as for `nca.compact`
     system_prompt   counted, where it is no message of the conversation
     state           the `state` of an earlier view of this conversation
 
@@ -109,10 +109,11 @@ class ContextView:
         summarizer: Summarizer | None = None,
         tools: Sequence[Mapping[str, Any]] | None = None,
         settings: Mapping[str, Any] | None = None,
+        fit: str | None = None,
         state: Mapping[str, Any] | None = None,
     ) -> None:
         self._engine = Engine(
-            settings_of(settings, context_window=context_window, max_output_tokens=max_output_tokens),
+            settings_of(settings, context_window=context_window, max_output_tokens=max_output_tokens, fit=fit),
             read_text(model, "model"),
             tools=read_tools(tools),
             system_prompt=read_text(system_prompt, "system_prompt"),

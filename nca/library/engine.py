@@ -66,15 +66,13 @@ class Engine:
         *,
         target_ratio: float = 0.0,
         target_tokens: int = 0,
-        is_exact: bool = False,
-        is_last: bool = False,
+        has_recall: bool = True,
         focus: str = "",
     ) -> Proposal:
         """Plan a compaction and ask the summarizer. Raises ContextDoesNotFit.
 
         target_tokens  the size to reach; 0: the ratio decides, and with 0 for both the default
-        is_exact       what the ratio says is a limit to everything, as target_tokens are
-        is_last        nothing goes on from the view (see `nca.context.plan.compact`)
+        has_recall     whoever reads the view can look up what it leaves out (see `nca.context.plan.compact`)
         """
         self.meter.look(history)
         planning = plan_compaction(
@@ -85,8 +83,7 @@ class Engine:
             focus=focus,
             target_ratio=target_ratio,
             target_tokens=target_tokens,
-            is_exact=is_exact,
-            is_last=is_last,
+            has_recall=has_recall,
             summarizer_window=self._summarizer_window,
             has_summarizer=self.has_summarizer,
             more_stages=MORE_STAGES,

@@ -120,6 +120,7 @@ def settings_of(
     target: Any = None,
     stages: Any = None,
     threshold: Any = None,
+    fit: Any = None,
 ) -> LoadedSettings:
     """The defaults, the settings given by name, and over them what the call's own arguments say. Raises ConfigError."""
     if settings is not None and not isinstance(settings, Mapping):
@@ -139,7 +140,9 @@ def settings_of(
         given["context.stages"] = stages
     if threshold is not None:
         given["context.compact_threshold"] = threshold
-    return defaults().with_values(given, "the call")
+    if fit is not None:
+        given["context.fit"] = fit
+    return defaults().with_values(given, "the call").with_default("context.fit", "refuse")
 
 
 def facts_of(model: Any, loaded: LoadedSettings) -> ModelFacts:

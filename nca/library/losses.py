@@ -16,16 +16,8 @@ from pathlib import PurePath
 
 from nca.config.loaded import LoadedSettings
 from nca.context.history import History
-from nca.context.record.commits import known_by
-from nca.context.record.ledger import (
-    DECISIONS,
-    FAILING,
-    FILES,
-    RULES,
-    extract,
-    parted,
-)
-from nca.context.record.statements import single_rules
+from nca.context.record.past import Past, asked, changes_file
+from nca.context.record.words import said_in
 from nca.context.request import resolve
 from nca.context.tokens import text_tokens
 from nca.context.view import Marker, Summary, View, is_in
@@ -37,12 +29,9 @@ from nca.sessions.transfer import SessionCopy
 from nca.sessions.view_rows import CompactionRecord
 from nca.transcripts.compactions import compaction_positions
 from nca.transcripts.formats.assemble import ENCRYPTED
-from nca.words import text_of
 
 KINDS = {
-    "rules": "rules, corrections",
     "words": "messages",
-    "decisions": "decisions",
     "files": "changed files",
     "errors": "open errors",
 }
@@ -201,35 +190,29 @@ class _Beside:
 
     def _facts(self, kind: str) -> Iterator[tuple[int, str, str]]:
         """What was stated so far: the number of its message, its text, and what must be readable of it."""
-        if kind == "words":
-            for entry in self._log.entries:
-                # A result may stand beside the person's words.
-                text = text_of(tuple(one for one in entry.message.said if one.source != "tool")).strip()
-                if entry.message.role == "user" and not entry.message.is_synthetic and text:
-                    yield self._seqs[entry.seq - 1], text, " ".join(text.split())
-            return
-        category = {"rules": RULES, "decisions": DECISIONS, "files": FILES, "errors": FAILING}[kind]
-        for line in extract(self._log.entries, self._log.facts).get(category, ()):
-            seq, text = parted(line)
-            if kind == "rules":
-                # "What do we do always?" asks for no rule.
-                rules = [one for one in single_rules(text) if not one.endswith("?")]
-                yield from ((self._seq(seq), one, " ".join(one.split())) for one in rules)
-                continue
-            needle = text
-            if kind == "files":
-                text = text.partition("\t")[0]
-                known = known_by(text)
-                needle = known if known != text else PurePath(text).name or text
-            elif kind == "errors":
-                text = text.rpartition("\t")[2].partition("\n")[0]
-                needle = " ".join(text.split())[:ERROR_CHARS]
-            if needle.strip():
-                yield self._seq(seq), text, " ".join(needle.split())
-
-    def _seq(self, seq: int) -> int:
-        """The number of the session's message that one of the log stands for; 0 where there is none."""
-        return self._seqs[seq - 1] if 0 < seq <= len(self._seqs) else 0
+        past = Past.of(self._log)
+        match kind:
+            case "words":
+                for entry in past.forwards():
+                    said = said_in(entry.message, entry.seq)
+                    if said is not None and (text := said.typed.strip()):
+                        yield self._seqs[entry.seq - 1], text, " ".join(text.split())
+            case "files":
+                newest: dict[str, int] = {}
+                for called in past.calls():
+                    if not called.has_failed and (path := changes_file(called.call)):
+                        newest.setdefault(path, called.seq)
+                for path, seq in reversed(newest.items()):
+                    yield self._seqs[seq - 1], path, PurePath(path).name or path
+            case "errors":
+                latest: dict[str, tuple[int, str]] = {}
+                for called in past.calls():
+                    if called.result is not None:
+                        lines = called.result.text.strip().splitlines() if called.has_failed else []
+                        latest.setdefault(asked(called.call), (called.seq, lines[-1].strip() if lines else ""))
+                for seq, error in reversed(latest.values()):
+                    if error:
+                        yield self._seqs[seq - 1], error, " ".join(error.split())[:ERROR_CHARS]
 
     def _cost(self, record: CompactionRecord, after: History) -> float | None:
         """What the agent recorded, else the price of reading the conversation and writing what is new in it."""

@@ -171,7 +171,7 @@ class _Replaying:
 
     def found(self) -> Replay:
         history, budget = self._history, self._budget
-        kept, total = KeptFacts(history, View(), history.view).count()
+        kept, total = KeptFacts(history, history.view).count()
         shown = "\n".join(message.text for message in resolve(history))
         said = [e.message for e in history.entries if e.message.role == "user" and not e.message.is_synthetic]
         return Replay(

@@ -77,7 +77,7 @@ class Recall(TypedTool):
     async def call(
         self,
         query: Annotated[str, "A question, words, a path, an error."] = "",
-        scope: Annotated[str, "session, all, rules, decisions, errors, files, turn 12, or a path."] = "session",
+        scope: Annotated[str, "session, all, messages, answers, errors, files, turn 12, or a path."] = "session",
         expand: Annotated[str, "Instead: show message 57 or 57-60 whole."] = "",
         lines: Annotated[str, "With expand: 100-200."] = "",
         offset: Annotated[int, "Where the last answer says to continue."] = 0,
@@ -95,7 +95,7 @@ class Recall(TypedTool):
         if expand.strip():
             return self._expand(expand.strip(), lines, max(0, offset))
         if not query.strip() and scope in ("session", "all"):
-            raise ToolError("give a query, a scope such as rules, or a message's number to expand")
+            raise ToolError("give a query, a scope such as messages, or a message's number to expand")
         return self._search(query, scope.strip(), max(0, offset))
 
     def summarize(self, arguments: dict[str, Any]) -> str:

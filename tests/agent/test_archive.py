@@ -135,7 +135,7 @@ LIGHTHOUSE = "Never share it: the lighthouse password is 4711."
 
 
 async def test_what_is_in_view_is_named_and_not_repeated(store: Store, tmp_path: Path) -> None:
-    look = recalling('{"query": "lighthouse password"}', '{"scope": "rules"}')
+    look = recalling('{"query": "lighthouse password"}', '{"scope": "messages"}')
     conversation = opened(store, tmp_path, ["Noted.", look, "ok", look, "ok"])
     await conversation.send(LIGHTHOUSE)
     assert all("[in view: message 1" in text and "4711" not in text for text in await answers(conversation))
@@ -154,13 +154,13 @@ def test_what_a_record_quotes_is_in_view(store: Store, tmp_path: Path) -> None:
         session.log.append(said(LIGHTHOUSE, "Noted.", "Never feed the gulls.", "Noted.", "Go on."))
         state = SessionState(store, session, defaults(), FACTS)
         state.history.view = View((Summary("s", ((1, 4),), f"The person said:\n- {LIGHTHOUSE}"),), 5)
-        recalled = Archive(state, Memory(state, tmp_path)).recall("", "rules", 10, 200)
+        recalled = Archive(state, Memory(state, tmp_path)).recall("", "messages", 10, 200)
     assert [hit.id for hit in recalled.hits] == ["3"]
     assert recalled.in_view == [1]
 
 
 async def test_five_recalls_of_one_step_share_one_part_of_a_small_window(store: Store, tmp_path: Path) -> None:
-    queries = ('{"query": "walrus"}', '{"query": "seal"}', '{"scope": "rules"}', '{"expand": 3}', '{"query": "ice"}')
+    queries = ('{"query": "walrus"}', '{"query": "seal"}', '{"scope": "messages"}', '{"expand": 3}', '{"query": "ice"}')
     look = recalling(*queries)
     model = ScriptedModel([*["Noted."] * 12, look, "ok"], facts=replace(FACTS, window_tokens=12_000))
     conversation = Conversation.open(defaults(), store=store, model=model, directory=tmp_path)

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from nca.config.loaded import defaults
 from nca.context.tokens import message_tokens
-from nca.events import ContextCompaction, Event, SideRequestFinished
+from nca.context.view import Marker
+from nca.errors import ContextDoesNotFit
+from nca.events import ContextCompaction, Event, Notice, SideRequestFinished
+from nca.messages import Message
 from nca.models.catalog import ModelFacts
 from nca.sessions.store import Store
 from nca.testing.scripted import ScriptedModel
 from nca.wire import message_from_dict
-from tests.agent.parts import OnlyModel, compactor_of, window_of
+from tests.agent.parts import OnlyModel, compactor_of, context_of, window_of
 from tests.context.samples import talk
 
 FACTS = ModelFacts("scripted/model", "scripted", 32_000)
@@ -68,3 +73,65 @@ async def test_after_two_compactions_in_vain_one_event_says_so_and_no_third_is_t
     window.use(loaded.with_value("context.stages", ["truncate"], "the test"), FACTS)
     assert window.due() == "compact"
     assert await grow_to(0.97) == ["starting", "completed"]
+
+
+async def test_a_message_larger_than_the_window_is_cut_and_one_line_says_once_how_much_the_model_sees() -> None:
+    store, events = Store.open(None), list[Event]()
+    loaded = defaults().with_values({"model.summarizer": "none", "model.context_window": 8_000}, "the test")
+    window = window_of(store, store.create(directory="/", model=FACTS.name), loaded, FACTS)
+    compactor = compactor_of(window, ScriptedModel([], facts=FACTS), events.append)
+    lines = [f"{number}: the wind over station {number * 7919 % 9973} is weak." for number in range(5_000)]
+    window.append(*talk(3), Message("user", "\n".join(lines), source="typed"))
+    seq, context = window.history.head, context_of(window, compactor)
+    await compactor.before_request()
+    seen = str(window.request_messages()[-1]["content"]).splitlines()
+    kept = sum(line in seen for line in lines)
+    assert kept > 20
+    assert lines[0] in seen
+    assert lines[-1] in seen
+    (notice,) = (event for event in events if isinstance(event, Notice))
+    told = re.fullmatch(
+        r"Your message is larger than the window: the model sees ([\d,]+) of its 5,000 lines;"
+        rf" /context show {seq} has all\.",
+        notice.message,
+    )
+    assert told is not None
+    # A line of which only a part is left counts too: at most one at each gap.
+    assert kept <= int(told[1].replace(",", "")) <= kept + sum("[…]" in line for line in seen)
+    # With a pin beside it less of it has room: later compactions of the turn cut it again, and nobody is told twice.
+    for turn in range(3):
+        while window.due() != "compact":
+            window.append(Message("assistant", f"Station {turn} it is. " * 40))
+        context.pin(window.history.head)
+        await compactor.before_request()
+    assert len([event for event in events if isinstance(event, ContextCompaction) and event.phase == "completed"]) == 4
+    (again,) = (text for row in window.request_messages() if (text := str(row["content"])).startswith(lines[0]))
+    assert 20 < sum(line in again.splitlines() for line in lines) < kept
+    assert [event for event in events if isinstance(event, Notice)] == [notice]
+
+
+async def test_where_a_cut_is_forbidden_a_message_larger_than_the_window_is_refused_and_nothing_changes() -> None:
+    store, events = Store.open(None), list[Event]()
+    loaded = defaults().with_values({"context.fit": "refuse", "model.context_window": 8_000}, "the test")
+    window = window_of(store, store.create(directory="/", model=FACTS.name), loaded, FACTS)
+    window.append(*talk(3), Message("user", "The wind is weak.\n" * 5_000, source="typed"))
+    before = window.history.view
+    compactor = compactor_of(window, ScriptedModel([], facts=FACTS), events.append)
+    with pytest.raises(ContextDoesNotFit, match=r"The message has [\d,]+ tokens, and the budget is 5,200"):
+        await compactor.before_request()
+    assert window.history.view == before
+    assert [event for event in events if isinstance(event, Notice)] == []
+
+
+async def test_a_pin_that_the_person_has_cleared_stays_hidden_after_a_compaction() -> None:
+    store, loaded = Store.open(None), defaults().with_value("model.summarizer", "none", "the test")
+    window = window_of(store, store.create(directory="/", model=FACTS.name), loaded, FACTS)
+    compactor = compactor_of(window, ScriptedModel([], facts=FACTS))
+    window.append(*talk(3))
+    context = context_of(window, compactor)
+    context.pin(2)
+    context.clear()
+    window.append(*talk(60))
+    outcome = await compactor.compact("manual")
+    assert outcome.compacted
+    assert window.history.view.items[0] == Marker("clear6", ((1, 6),), "")

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from nca.agent.conversation import Conversation
-from nca.agent.manual_edits import COLLAPSE
+from nca.context.record.text import HEADINGS, Section
+from nca.context.rules.untouchable import COLLAPSE
 from nca.context.summary import HEADER
 from nca.context.view import Stub, Summary
 from nca.errors import UsageError
@@ -147,7 +148,7 @@ async def test_the_summarizer_reads_only_what_goes(tmp_path: Path) -> None:
         asked.append(str(request.messages))
         return SUMMARY
 
-    replies: list[ScriptedReply] = [f"Apples. {TALK}", f"Pears. {TALK}", listen]
+    replies: list[ScriptedReply] = [f"Apples. {TALK * 6}", f"Pears. {TALK * 6}", listen]
     conversation = Room(tmp_path).open(replies, facts=ROOMY)
     await conversation.send(f"About apples? {TALK}")
     await conversation.send(f"About pears? {TALK}")
@@ -201,11 +202,12 @@ async def test_the_number_is_the_same_again_where_nothing_was_asked_since_the_co
     await conversation.close()
 
 
-async def test_a_record_that_came_with_the_messages_stays_as_it_is(read_twice: Conversation) -> None:
-    """As an import has one: it is merged by the next compaction, and a person cannot shorten it."""
-    record = Message("user", f"{HEADER}\n\n{TALK}", source="nca")
+async def test_of_a_record_that_came_with_the_messages_nothing_is_lost(read_twice: Conversation) -> None:
+    """As an import has one: however much of it a person lets the model see, the next compaction reads all of it."""
+    lines = "\n".join(f"- ({seq}) Apples of sort {seq} go into box {seq}." for seq in range(1, 40, 2))
+    record = Message("user", f"{HEADER}\n\n{HEADINGS[Section.WORDS]}\n{lines}", source="nca")
     with read_twice.store.create(directory=str(read_twice.directory), model="m") as session:
-        session.log.append([record, Message("user", "Go on."), Message("assistant", TALK)])
+        session.log.append([record, Message("user", "Go on."), Message("assistant", TALK * 8)])
     reopened = Conversation.open(
         read_twice.loaded,
         store=read_twice.store,
@@ -213,6 +215,11 @@ async def test_a_record_that_came_with_the_messages_stays_as_it_is(read_twice: C
         directory=read_twice.directory,
         session=session.info.id,
     )
-    with pytest.raises(UsageError, match="is a record of earlier messages"):
-        reopened.context.collapse([1])
-    assert [bool(item.frees) for item in reopened.context.items()] == [False, False, True]
+    assert [bool(item.frees) for item in reopened.context.items()] == [True, False, True]
+    assert reopened.context.collapse([1]) is not None
+    assert "box 19" not in str(shown(reopened))
+    await reopened.context.compact()
+    (text, *_) = shown(reopened)
+    assert text.count(HEADER) == 1
+    assert all(f"Apples of sort {seq} go into box {seq}." in text for seq in range(1, 40, 2))
+    assert reopened.context.entries[0].message == record

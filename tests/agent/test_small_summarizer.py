@@ -20,7 +20,7 @@ from nca.models.catalog import ModelFacts
 from nca.models.client import Model, ModelRequest, OnDelta, Reply
 from nca.sessions.store import Store
 from nca.testing.provider import Provider
-from nca.testing.scripted import ScriptedModel
+from nca.testing.scripted import ScriptedModel, ScriptedReply
 from nca.testing.tokens import count_request_tokens
 from tests.agent.parts import compactor_of, window_of
 from tests.context.samples import talk
@@ -28,7 +28,10 @@ from tests.context.samples import talk
 LARGE = ModelFacts("scripted/large", "scripted", 64_000)
 SMALL = ModelFacts("scripted/small", "scripted", 6_150)
 TURNS = 30
-ANSWER = "So it is, with a number of details. " * 40
+
+
+def answer(number: int) -> str:
+    return " ".join(f"So it is with question {number}, and this is detail {detail}." for detail in range(25))
 
 
 def told(text: str) -> str:
@@ -49,9 +52,8 @@ def closing(events: list[Event]) -> ContextCompaction:
 async def grown(path: Path) -> str:
     """A session of thirty long turns in a large window; its id."""
     store = Store.open(path / "sessions.db")
-    conversation = Conversation.open(
-        defaults(), store=store, model=ScriptedModel([ANSWER] * TURNS, facts=LARGE), directory=path
-    )
+    replies: list[ScriptedReply] = [answer(number) for number in range(1, TURNS + 1)]
+    conversation = Conversation.open(defaults(), store=store, model=ScriptedModel(replies, facts=LARGE), directory=path)
     for number in range(1, TURNS + 1):
         await conversation.send(f"Question {number}?")
     session = conversation.session.info.id
@@ -91,7 +93,7 @@ async def test_a_session_that_goes_on_with_a_small_model_is_summarized_by_it_in_
     assert all(f"Question {number}" in summary.prose for number in range(1, covered + 1))
     # One after the other: each question shows what was told before, and messages that no other one shows.
     assert [text.count("<existing_summary>") for text in asked] == [0] + [1] * (len(asked) - 1)
-    shown = [number for text in asked for number in re.findall(r"\[user\]\nQuestion (\d+)", text)]
+    shown = [number for text in asked for number in re.findall(r"\[user\]\n\(\d+\) Question (\d+)", text)]
     assert shown == [str(number) for number in range(1, len(shown) + 1)]
     assert len(shown) >= covered, "what is told of and has room again stays in view"
     await conversation.close()
@@ -116,13 +118,17 @@ async def test_two_failures_on_the_way_keep_what_was_told_and_say_so(tmp_path: P
     completed = closing(events)
     assert completed.phase == "completed"
     how = "finished" if at else "written"
-    text = " ".join(str(row["content"]) for row in conversation.context.effective_history())
     assert completed.message.endswith(f" Summary {how} by code: 503: overloaded.")
     (summary,) = [item for item in conversation.context.view.items if isinstance(item, Summary)]
+    covered = summary.ranges[-1][1] // 2
+    assert covered > 20
     assert summary.made_by == (f"{SMALL.name} + extract" if at else "extract")
     assert ("All of: Question 1" in summary.prose) == bool(at)
-    assert "### Answers so far" in text
-    assert "So it is" in text
+    answers = summary.text.partition("### What you answered\n")[2]
+    answered = [int(number) for number in re.findall(r"\(\d+\) So it is with question (\d+),", answers)]
+    assert len(answered) > 15
+    assert answered == list(range(covered + 1 - len(answered), covered + 1)), "the oldest give way first"
+    assert all(f"({2 * number - 1}) Question {number}?" in summary.text for number in range(1, covered + 1))
     await conversation.close()
 
 

@@ -28,7 +28,7 @@ async def test_the_heaviest_items_say_how_much_they_matter_and_why(tmp_path: Pat
     stats = conversation.context.stats()
     heaviest = stats.heaviest[0]
     assert (heaviest.id, heaviest.label) == ("5", "result of read_file long.txt")
-    assert (heaviest.score, heaviest.reasons) == (0.7, ("a file in play",))
+    assert (heaviest.score, heaviest.reasons) == (0.3, ("tool output",))
     assert [item.tokens for item in stats.heaviest] == sorted((item.tokens for item in stats.heaviest), reverse=True)
     (mine,) = [item for item in stats.heaviest if item.id == "1"]
     assert (mine.score, mine.reasons) == (0.9, ("your words",))
@@ -37,8 +37,8 @@ async def test_the_heaviest_items_say_how_much_they_matter_and_why(tmp_path: Pat
         "label": heaviest.label,
         "id": "5",
         "tokens": heaviest.tokens,
-        "score": 0.7,
-        "reasons": ["a file in play"],
+        "score": 0.3,
+        "reasons": ["tool output"],
     }
 
 

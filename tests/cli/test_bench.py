@@ -118,7 +118,7 @@ def test_what_another_agent_lost_in_the_terminal_as_json_and_as_a_page(tmp_path:
     assert "Never touch the folder migrations." in done.stdout
     assert "Never touch the folder migrations." in page.read_text(encoding="utf-8")
     assert key not in done.stdout + page.read_text(encoding="utf-8")
-    assert [one["kinds"]["rules"]["after"] for one in figures(tmp_path, str(file))["losses"]] == [0]
+    assert [one["kinds"]["words"]["after"] for one in figures(tmp_path, str(file))["losses"]] == [0]
     again = nca("bench", str(file), "--html", str(page), home=tmp_path)
     assert again.returncode == 2
     assert len(again.stderr.splitlines()) <= 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -66,13 +67,13 @@ def test_without_json_the_messages_are_lines_and_the_numbers_on_stderr(tmp_path:
     )
     assert done.returncode == 0
     assert done.stdout == ""
-    assert "Compacted" in done.stderr
+    assert re.search(r"^Compacted .* kept \d+ of \d+ messages and changed files\)", done.stderr)
     assert all(json.loads(line)["role"] for line in out.read_text().splitlines())
 
 
 def test_a_request_with_its_system_prompt_beside_it_comes_back_as_one(tmp_path: Path) -> None:
     request = to_anthropic(conversations()[2])
-    done = nca("compact", "-", "--context-window", "12000", home=tmp_path, stdin=json.dumps(request))
+    done = nca("compact", "-", "--context-window", "8000", home=tmp_path, stdin=json.dumps(request))
     assert done.returncode == 0
     compacted = json.loads(done.stdout)
     assert {**compacted, "messages": 0} == {**request, "messages": 0}
@@ -142,3 +143,21 @@ def test_what_cannot_fit_exits_with_4(tmp_path: Path) -> None:
     done = nca("compact", "-", "--context-window", "4000", home=tmp_path, stdin=json.dumps(messages))
     assert done.returncode == 4
     assert "even after compaction" in done.stderr
+
+
+def test_a_newest_message_that_is_larger_than_the_window_is_refused_unless_it_may_be_cut(tmp_path: Path) -> None:
+    text = "The first word. " + "a line of it\n" * 9_000 + "The last word."
+    stdin = json.dumps([{"role": "user", "content": "Hi"}, {"role": "user", "content": text}])
+    done = nca("compact", "-", "--context-window", "8000", home=tmp_path, stdin=stdin)
+    assert (done.returncode, done.stdout) == (4, "")
+    assert "The message has" in done.stderr
+    assert "--fit cut" in done.stderr
+    result = compacted(tmp_path, "-", "--context-window", "8000", "--fit", "cut", stdin=stdin)
+    newest = newest_user(result["messages"])
+    assert newest.startswith("The first word.")
+    assert "The last word." in newest
+    assert result["tokens_after"] <= result["budget_tokens"]
+    wrong = nca("compact", "-", "--fit", "drop", home=tmp_path, stdin=stdin)
+    assert wrong.returncode == 2
+    assert "--fit" in wrong.stderr
+    assert "cut, refuse" in wrong.stderr

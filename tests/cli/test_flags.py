@@ -38,7 +38,7 @@ def test_every_flag_sets_its_setting_and_says_so() -> None:
     known = {name for command in (loop, run, compact) for name in hints(command)}
     assert parameters.keys() <= known
     values = {"profile": "nexora", "permission": "plan", "stages": "prune", "compact_threshold": "70%", "target": "0.4"}
-    values |= {"max_steps": "7"}
+    values |= {"max_steps": "7", "fit": "refuse"}
     switches = {"disable_compaction": True, "plain": True}
     settings = settings_of(**{name: values.get(name, "4000") for name in parameters} | switches)
     assert settings.keys() == FLAGS.keys()

@@ -74,6 +74,22 @@ def test_what_is_piped_in_attaches_nothing(provider: Provider, tmp_path: Path) -
     assert sent[-1].endswith(diff)
 
 
+def test_a_message_larger_than_the_window_is_refused_unless_it_may_be_cut(provider: Provider, tmp_path: Path) -> None:
+    piped = "The first word. " + "a line of it\n" * 4_000 + "The last word."
+    provider.script = lambda _: "Read."
+    done = run(provider, tmp_path, "Sum it up:", "--context-window", "4000", stdin=piped)
+    assert (done.returncode, done.stdout) == (4, "")
+    assert "The message has" in done.stderr
+    assert "--fit cut" in done.stderr
+    assert provider.requests == []
+    cut = run(provider, tmp_path, "Sum it up:", "--fit", "cut", "--context-window", "4000", stdin=piped)
+    assert (cut.returncode, cut.stdout) == (0, "Read.\n")
+    sent = provider.requests[-1]["messages"][-1]["content"]
+    assert sent.startswith("Sum it up:")
+    assert "The last word." in sent
+    assert "cut from 4,0" in sent
+
+
 def test_ndjson_is_every_event_in_order(provider: Provider, tmp_path: Path) -> None:
     done = run(provider, tmp_path, "Hello", "--stream", "ndjson", "--context-window", "4000")
     events = [json.loads(line) for line in done.stdout.splitlines()]

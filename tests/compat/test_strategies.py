@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -167,6 +168,35 @@ def test_without_a_usable_answer_code_writes_the_summary(summarizer: Any) -> Non
     assert rows[1]["content"].startswith(f"{HEADER}\n")
     assert "Rust" in rows[1]["content"]
     assert rows[2:] == RUST[5:]
+
+
+def test_code_keeps_what_it_told_before_and_its_summary_does_not_grow_for_ever() -> None:
+    strategy = nca.Summarization(None, 2, 0)
+    rows = [SYSTEM, user("Never touch lock.py, whatever the reason. " + "It is generated. " * 10)]
+    sizes = []
+    for number in range(40):
+        done = answer(f"Part {number} is written. " * 12)
+        rows += [user(f"Now part {number}, please."), *step(f"c{number}", text="found it " * 60), done]
+        rows = strategy.compact(rows)
+        if not number:
+            continue
+        (summary,) = [row for row in rows if str(row["content"]).startswith(HEADER)]
+        assert "Never touch lock.py" in summary["content"]
+        assert len(set(re.findall("(?m)^### .*", summary["content"]))) == summary["content"].count("### ")
+        sizes.append(nca.estimate_tokens(summary["content"]))
+    assert max(sizes) < 1_300
+    assert "part 0," in summary["content"]
+    assert "part 38," in summary["content"]
+
+
+def test_what_a_model_wrote_stays_beside_what_code_tells_later() -> None:
+    once = nca.Summarization(lambda _: PROSE, 2, 0).compact(RUST)
+    grown = [*once, user("Use generics. " * 40), answer("They are monomorphized... " * 40), user("Thanks."), answer()]
+    twice = nca.Summarization(None, 2, 0).compact(grown)
+    assert twice[0] == SYSTEM
+    assert twice[1]["content"].startswith(f"{HEADER}\n{PROSE}\n\n")
+    assert "Use generics." in twice[1]["content"]
+    assert twice[2:] == [user("Thanks."), answer()]
 
 
 def test_a_summary_that_would_not_be_smaller_is_not_made() -> None:

@@ -29,6 +29,8 @@ PROVIDERS = ("", *CHECKS)
 """No provider in particular, then each whose rules are known."""
 CUT = re.compile(r"\n?\[… [\d,]+ (?:lines|bytes) left out; recall expand=\d+(?: lines=\d+-\d+)? …\]\n?")
 """Stands in a cut message for its middle."""
+NOTE = re.compile(r"\n?\[… cut from [\d,]+ lines(?:; recall expand=\d+)? …\]\Z")
+"""Stands behind an excerpt of a message."""
 REPLACEABLE = ("\n- `", "### Where things are")
 """In a record what can be had again: how a command ended that does not fail, and where things are."""
 THRESHOLD = 0.8
@@ -38,7 +40,10 @@ Content = str | tuple[Part, ...] | None
 
 
 def is_cut_of(text: str, whole: str) -> bool:
-    """Whether a text is the beginning and the end of another, with what is missing said between."""
+    """Whether a text is the beginning and the end of another, or an excerpt of it, and says what is missing."""
+    if note := NOTE.search(text):
+        parts = [line.strip() for line in text[: note.start()].replace("[…]", "\n").splitlines()]
+        return all(part in whole for part in parts)
     head, *tails = CUT.split(text, maxsplit=1)
     return bool(tails) and whole.startswith(head.rstrip()) and whole.endswith(tails[0])
 
@@ -188,7 +193,7 @@ def newest_problem(log: Sequence[Message], view: View, rows: Rows) -> str:
     sent = [row["content"] for row in rows if row["role"] == "user"]
     if isinstance(item, Stub):
         whole = content_text(log[seq - 1].content)
-        is_visible = bool(CUT.search(item.text)) and is_cut_of(item.text, whole)
+        is_visible = is_cut_of(item.text, whole)
         return "" if is_visible and item.text in sent else f"message {seq} is cut where nobody sees it"
     is_whole = isinstance(item, Verbatim | None) and content_to_wire(content) in sent
     return "" if is_whole else f"message {seq}, the newest, is not sent whole"

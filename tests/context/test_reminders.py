@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from nca.config.tables import Injection
 from nca.context.policy import reminder_is_reached
-from nca.context.record.ledger import RULES, extract
+from nca.context.record.words import said_in
 from nca.context.reminders import Reminders, shown_injections, with_reminders
 from nca.context.request import request_messages
-from nca.messages import AttachmentPart, Entry, Message, TextPart
+from nca.messages import AttachmentPart, Message, TextPart
 from tests.context.logs import history_of
 
 FIVE = Injection(every_turns=5, text="Be concise.")
@@ -88,7 +88,9 @@ def test_it_comes_along_with_the_persons_message_and_is_not_their_word() -> None
     assert not message.is_synthetic
     content = "Always use tabs.\n\n<reminder>\nBe concise.\n</reminder>\n\n<reminder>\nA \ufffd text\n</reminder>"
     assert request_messages(history_of([message])) == [{"role": "user", "content": content}]
-    assert extract([Entry(1, message)])[RULES] == ["1\tAlways use tabs."]
+    said = said_in(message, 1)
+    assert said is not None
+    assert (said.typed, said.beside) == ("Always use tabs.", ())
     assert with_reminders(typed, []) is typed
 
 

@@ -378,9 +378,10 @@ def test_a_reply_behind_the_live_messages_speaks_of_all_of_them() -> None:
 
 def test_an_echo_of_any_live_message_is_one() -> None:
     echo = LONG_TALK[-1].text * 6
-    outcome, _ = written(
-        lambda _: SummaryReply(echo, "m", is_of_live=True), [*LONG_TALK, assistant(echo)], input_tokens=INPUT
+    outcome, asked = written(
+        lambda _: SummaryReply(echo, "m", is_of_live=True), [*LONG_TALK, assistant(echo)], input_tokens=2 * INPUT
     )
+    assert echo not in transcript(asked[0]), "it stands in a later chunk"
     assert outcome.failures == ("the summarizer repeated its input",) * 2
 
 

@@ -16,6 +16,7 @@ from tests.transcripts.formats.test_claude_code import raw as lines
 
 NEVER = "Never touch the folder migrations."
 ALWAYS = "Always run the linter before you commit."
+README = "Now document it in README.md."
 TABS = "From now on use tabs in Makefiles & <scripts>."
 FIRST = f"Please add a cache to server.py. {NEVER}"
 DETAIL = "".join(f"- Step {number}: a part of the module was looked at and changed.\n" for number in range(60))
@@ -61,7 +62,7 @@ def session() -> SessionCopy:
     writing.add(user, TABS)
     writing.work("Makefile", 12)
     writing.compact(f"A cache was added. Rules of the user: {TABS} The linter is to be run before each commit, always.")
-    writing.add(user, "Now document it in README.md.")
+    writing.add(user, README)
     writing.work("README.md", 12)
     writing.compact(f"All is done but the release. {TABS}")
     writing.add(user, "Release it.")
@@ -76,14 +77,14 @@ def lost(one: CompactionLoss, kind: str) -> list[str]:
     return [fact.text for fact in one.lost if fact.kind == kind and not fact.is_reworded]
 
 
-def test_each_compaction_says_which_rules_it_dropped_and_nothing_that_it_kept() -> None:
+def test_each_compaction_says_which_messages_it_dropped_and_nothing_that_it_kept() -> None:
     first, second, third = found()
     assert [one.number for one in (first, second, third)] == [1, 2, 3]
-    assert sorted(lost(first, "rules")) == [ALWAYS, FIRST]
-    assert lost(second, "rules") == []
-    assert lost(third, "rules") == [], "what was gone before is not lost again"
-    rules = [one.kinds["rules"] for one in (first, second, third)]
-    assert [(count.stated, count.before, count.after) for count in rules] == [(2, 2, 0), (3, 1, 1), (3, 1, 1)]
+    assert lost(first, "words") == [FIRST, ALWAYS]
+    assert lost(second, "words") == []
+    assert lost(third, "words") == [README], "what was gone before is not lost again"
+    words = [one.kinds["words"] for one in (first, second, third)]
+    assert [(count.stated, count.before, count.after) for count in words] == [(2, 2, 0), (3, 1, 1), (4, 2, 1)]
 
 
 def test_the_messages_and_files_that_were_lost_stand_with_their_numbers() -> None:
@@ -98,11 +99,11 @@ def test_the_messages_and_files_that_were_lost_stand_with_their_numbers() -> Non
     assert lost(third, "files") == ["/work/README.md"]
 
 
-def test_nca_in_the_same_room_keeps_the_rules_and_stays_in_it() -> None:
+def test_nca_in_the_same_room_keeps_the_messages_and_the_files_and_stays_in_it() -> None:
     for one in found():
-        assert one.nca_tokens > 0
-        assert one.kinds["rules"].with_nca == one.kinds["rules"].stated
-        assert all(fact.with_nca for fact in one.lost if fact.kind == "rules")
+        assert 0 < one.nca_tokens <= one.room_tokens
+        assert all(count.with_nca == count.stated for count in one.kinds.values())
+        assert all(fact.with_nca for fact in one.lost)
 
 
 def test_a_fact_in_other_words_is_not_called_lost() -> None:
@@ -112,18 +113,27 @@ def test_a_fact_in_other_words_is_not_called_lost() -> None:
     writing.compact("Without a backup of the database, the customer table must never be deleted: delete nothing.")
     writing.add(user, "Go on.")
     (one,) = losses(read(*writing.rows).copy, defaults())
-    assert [(fact.kind, fact.is_reworded) for fact in one.lost if fact.kind == "rules"] == [("rules", True)]
-    assert one.kinds["rules"].reworded == 1
+    assert [fact.is_reworded for fact in one.lost if fact.kind == "words"] == [True]
+    assert one.kinds["words"].reworded == 1
 
 
-def test_a_question_is_no_rule() -> None:
+def test_an_error_is_open_until_the_same_call_is_made_again() -> None:
     writing = Writing()
-    writing.add(user, "What do we do with commits without a message, always fill in the number?")
-    writing.work("a.py", 8)
-    writing.compact("They talked.")
+    writing.add(user, "Make the tests pass.")
+    for command, text, has_failed in (
+        ("make test", "collected 40 items\nFAILED test_port: expected 8080", True),
+        ("make lint", "E501 in server.py", True),
+        ("cat log", "ERROR: the disk was full last week", False),
+        ("make lint", "All checks passed", False),
+    ):
+        id = f"r{len(writing.rows)}"
+        writing.add(answer, call(id, "Bash", command=command))
+        writing.rows.append(result(f"r{len(writing.rows) + 1}", str(writing.last), id, text, is_error=has_failed))
+    writing.compact("They ran the linter.")
     writing.add(user, "Go on.")
     (one,) = losses(read(*writing.rows).copy, defaults())
-    assert "rules" not in {fact.kind for fact in one.lost}
+    assert lost(one, "errors") == ["FAILED test_port: expected 8080"]
+    assert one.kinds["errors"].stated == 1
 
 
 def test_a_session_without_compactions_has_no_losses() -> None:

@@ -71,8 +71,8 @@ async def test_context_shows_how_much_the_heaviest_messages_matter(tmp_path: Pat
         assert "\x1b" not in text
         (mine,) = [line for line in heaviest.splitlines() if line.split()[:1] == ["1"]]
         (answer,) = [line for line in heaviest.splitlines() if line.split()[:1] == ["2"]]
-        assert mine.rstrip().endswith("1.00 a rule you stated")
-        assert answer.rstrip().endswith("0.80 a decision")
+        assert mine.rstrip().endswith("0.90 your words")
+        assert answer.rstrip().endswith("0.60 an answer")
 
 
 async def test_compact_undo_redo_and_history_agree(tmp_path: Path) -> None:

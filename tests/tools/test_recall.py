@@ -142,7 +142,7 @@ async def test_a_long_message_is_shown_in_pieces_that_join(box: Toolbox, store: 
         ({"expand": "ffffffff:1"}, "nothing has the id"),
         ({"expand": "note:1"}, "nothing has the id"),
         ({"expand": "2", "offset": 10_000}, "is past its end"),
-        ({"query": "x", "scope": "world"}, "the scopes are session, all, rules"),
+        ({"query": "x", "scope": "world"}, "the scopes are session, all, messages, answers, errors"),
         ({"query": "walrus", "offset": 100}, "offset 100 is past the last"),
         ({"expand": "2", "lines": "all"}, "a range such as 100-200"),
         ({"expand": "2", "lines": "9-12"}, "has 1 line;"),

@@ -1,82 +1,114 @@
-"""The steps of a turn in progress that are no longer shown, one line each: the only steps that a record lists."""
+"""The newest messages as they are: steps back from the newest, whole or with long contents cut."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
-from nca.context.file_reads import arguments_of, file_use, main_argument
-from nca.context.record.outcomes import command_of, outcome_of
-from nca.messages import Entry, Message, ToolCall
+from nca.context.history import History
+from nca.context.record.answers import shortened
+from nca.context.record.excerpt import excerpt
+from nca.context.record.piece import Piece, by_age
+from nca.context.rules.cut_points import blocks
+from nca.context.rules.regular import regular_spans
+from nca.context.tokens import call_tokens, content_tokens, text_tokens
+from nca.context.view import Range, Stub, how_to_recall
+from nca.messages import Message
+from nca.wire import content_text
 
-MAX_ARGUMENT_CHARS = 100
-SHOWN_CHARS = 80
-"""Of a result, as far as one line of it tells something."""
-BEGINNING_CHARS = 80
-RECALL = "recall"
-"""The tool that shows what was said before: what it showed again is no step of the work."""
-
-
-def step_lines(gone: Iterable[Entry], newest_user: int) -> list[str]:
-    """Lines of a ledger, oldest first, each with the message of its result.
-
-    The same call with the same outcome stands once, where it was last.
-    """
-    calls: dict[str, ToolCall] = {}
-    lines: dict[str, int] = {}
-    for entry in gone:
-        if entry.seq <= newest_user:
-            continue
-        calls |= {call.id: call for call in entry.message.tool_calls if not _shows_again(call)}
-        if entry.message.role == "tool" and (call := calls.pop(entry.message.tool_call_id, None)) is not None:
-            text = f"{call.name} {_object_of(call)} → {_came_to(call, entry.message)}"
-            lines.pop(text, None)
-            lines[text] = entry.seq
-    return [f"{seq}\t{text}" for text, seq in lines.items()]
+LEVELS = tuple(64 << power for power in range(14))
+"""How much of each content is shown, in tokens."""
+AGE_POWER = 1.0
+LEAST_RESULT_TOKENS = 32
+"""What is left of a result in any case: less says nothing."""
+LEAST_WORDS_TOKENS = 256
+"""A message of the person's or the model's that is no longer than this is not cut."""
+CUT = "shorten"
+"""The stage that a cut content names."""
+SMALLEST_CUT_CHARS, CUT_ROUNDS, CUT_FULL = 16, 5, 0.97
+SEAM_TOKENS = 20
+"""What says that something is cut, and how to get it."""
+WINDOW = 64
+"""Messages that are divided into steps at once."""
 
 
-def _shows_again(call: ToolCall) -> bool:
-    return call.name == RECALL and "expand" in arguments_of(call)
+class Step(NamedTuple):
+    """The smallest run of messages that may stand by itself. `sizes` are raw tokens."""
+
+    first: int
+    last: int
+    sizes: tuple[int, ...]
+
+    @property
+    def seqs(self) -> range:
+        return range(self.first, self.last + 1)
+
+    @property
+    def raw(self) -> int:
+        return sum(self.sizes)
 
 
-def _object_of(call: ToolCall) -> str:
-    """What a call is about; of a file that was read in part, which lines."""
-    what = " ".join((command_of(call) or main_argument(call)).split())[:MAX_ARGUMENT_CHARS]
-    use = file_use(call)
-    if use is None or use.is_write or (use.first_line == 1 and use.last_line is None):
-        return what
-    return f"{what} {use.first_line}-{use.last_line or ''}"
+def steps_back(history: History, spans: Sequence[Range]) -> Iterator[Step]:
+    """The steps of these stretches, newest first, read as far as somebody asks."""
+    for first, last in reversed(spans):
+        end = last
+        while end >= first:
+            begin = max(first, end - WINDOW + 1)
+            while begin > first and history.message(begin).role != "user" and end - begin < 4 * WINDOW:
+                begin -= 1
+            while begin > first and history.message(begin).role == "tool":
+                begin -= 1
+            messages = [entry.message for entry in history.entries[begin - 1 : end]]
+            for start, stop in reversed(regular_spans(messages) or blocks(messages)):
+                yield step_of(history, begin + start, begin + stop)
+            end = begin - 1
 
 
-def _came_to(call: ToolCall, result: Message) -> str:
-    """How it ended; of what was only looked at, how much there was and how it begins."""
-    outcome = outcome_of(call, result)
-    if not outcome.was_run or outcome.is_failure or outcome.text != "ok":
-        return outcome.text
-    # Notes in brackets are nca's own.
-    lines = [line for line in result.text.strip().splitlines() if not line.startswith("[")]
-    count = f"{len(lines):,} lines" if lines[1:] else "ok"
-    telling = [line.strip() for line in lines if line.strip()]
-    if not telling or file_use(call) is not None:
-        return count
-    # The last line of what a program prints says most, of what was found the first.
-    one = " ".join(telling[-1 if outcome.is_command else 0].split())
-    said = one if len(one) <= SHOWN_CHARS else f"{one[:SHOWN_CHARS].rstrip()} …"
-    return f"{count}, {'the last' if outcome.is_command else 'the first'}: {said}" if lines[1:] else said
+def step_of(history: History, first: int, last: int) -> Step:
+    return Step(first, last, tuple(history.run_tokens(seq, seq) for seq in range(first, last + 1)))
 
 
-def one_line_each(staying: Sequence[Entry]) -> list[str]:
-    """What stays behind a record, for who writes it: each message or call in a few words."""
-    lines: list[str] = []
-    for entry in staying:
-        message = entry.message
-        if message.role == "user" and not message.is_synthetic:
-            lines.append(f"user: {_begin(message.text)}")
-        elif message.role == "assistant":
-            lines += [f"{call.name} {_begin(command_of(call) or main_argument(call))}" for call in message.tool_calls]
-            if not message.tool_calls and message.text.strip():
-                lines.append(f"assistant: {_begin(message.text)}")
-    return lines
+def least(message: Message) -> int:
+    """Tokens that a message keeps at least."""
+    return LEAST_RESULT_TOKENS if message.role == "tool" else LEAST_WORDS_TOKENS
 
 
-def _begin(text: str) -> str:
-    return " ".join(text.split())[:BEGINNING_CHARS]
+def shown_raw(message: Message, size: int, level: int) -> int:
+    """Raw tokens of a message of `size` of which `level` tokens are shown; its calls are shown whole."""
+    level = max(level, least(message)) + SEAM_TOKENS
+    if not message.content or size <= level:
+        return size
+    return min(size, level + sum(map(call_tokens, message.tool_calls)))
+
+
+def cut_content(message: Message, seq: int, size: int, level: int) -> Stub | None:
+    """A message of which `level` tokens of its content are shown; None where all of it is."""
+    if shown_raw(message, size, level) >= size:
+        return None
+    text = content_text(message.content)
+    content, most = content_tokens(message.content), max(level, least(message))
+    note = f"[… cut from {text.count(chr(10)) + 1:,} lines; {how_to_recall([(seq, seq)])} …]"
+    limit, full = most + SEAM_TOKENS, max(1, len(text) * most // max(1, content))
+    chars = full
+    best = note
+    for _ in range(CUT_ROUNDS):
+        kept = shortened(text, most * chars // full) if message.role == "assistant" else excerpt(text, chars)
+        body = f"{kept}\n{note}"
+        shown = text_tokens(body)
+        if shown <= limit:
+            best = max(best, body, key=len)
+        if chars < SMALLEST_CUT_CHARS or CUT_FULL * limit <= shown <= limit:
+            break
+        chars = int(chars * limit / shown * (1 if shown <= limit else CUT_FULL))
+    return Stub(seq, best, CUT)
+
+
+def older(steps: Iterator[Step]) -> Iterator[Piece]:
+    """Each step with more and more of its contents."""
+
+    def form(step: Step, level: int, before: int) -> Piece | None:
+        if before and max(step.sizes) <= before + SEAM_TOKENS:
+            return None
+        return Piece(("step", step.first), step.last, "", 0, step.seqs, level)
+
+    return by_age(steps, LEVELS, form, AGE_POWER)

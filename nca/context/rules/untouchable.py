@@ -12,6 +12,9 @@ from nca.messages import Entry
 if TYPE_CHECKING:
     from nca.context.history import History
 
+COLLAPSE = "collapse"
+"""The stage of a message that a person shortened: it stays so."""
+
 
 def untouchable(history: History) -> set[int]:
     """The seqs that stay as they are; system messages only where they are shown: what is hidden has gone already."""

@@ -5,12 +5,16 @@ from __future__ import annotations
 from nca.config.schema import PruneSettings
 from nca.context.admission import admit_output, is_whole
 from nca.context.draft import Block, Draft
+from nca.context.record.steps import SEAM_TOKENS, cut_content
+from nca.context.tokens import content_tokens
 from nca.messages import Message
 
 CLEARED = "[cleared: recall expand={seq}]"
 """The default of context.prune.placeholder. NeuroLink's says `[Tool result cleared]`."""
 SEQ = "{seq}"
 """Stands for the message's number in a placeholder."""
+FILLED = ("prune", "deduplicate", "shorten")
+SMALLEST_FILL_TOKENS = 100
 SHORTENED = "shorten"
 """The stage that such a stub names: it may still be cleared later."""
 MAX_ERROR_CHARS = 200
@@ -23,7 +27,7 @@ BUDGET_SHARE_MINIMUM = 10
 def prune(
     draft: Draft, settings: PruneSettings, *, target_tokens: int, budget_tokens: int, history_chars: int = 20_000
 ) -> None:
-    """Clear results until the target is met, the least important and then the oldest first; none if that saves little.
+    """Clear results until the target is met, the oldest first; none if that saves little.
 
     history_chars  longer results of earlier turns are cut to their beginning and end in any case, as CowAgent does
     """
@@ -35,14 +39,29 @@ def prune(
     minimum = min(settings.minimum_savings_tokens, needed, budget_tokens // BUDGET_SHARE_MINIMUM)
     if possible < max(1, minimum):
         return
-    # Where all of them are not enough, it does not matter which comes first.
-    is_enough = draft.meter.total(draft.raw - possible_raw) <= target_tokens
-    if is_enough:
-        candidates.sort(key=lambda row: draft.score(row[1]))
     for block, seq, text, saved in candidates:
-        if is_enough and draft.tokens <= target_tokens:
+        if draft.tokens <= target_tokens:
             return
         draft.put_stub(block, seq, text, "prune", saved)
+
+
+def fill(draft: Draft, target_tokens: int) -> None:
+    """Show again what fits of the results that were cleared, the newest first: no room is left beside a placeholder."""
+    cleared = [(block, seq) for block in draft.blocks() for seq, stub in block.stubs.items() if stub.stage in FILLED]
+    for block, seq in sorted(cleared, key=lambda row: -row[1]):
+        stub = block.stubs[seq]
+        left = int((target_tokens - draft.tokens) / draft.meter.calibration.ratio)
+        if left < SMALLEST_FILL_TOKENS:
+            return
+        level = left + content_tokens(stub.text) - SEAM_TOKENS
+        draft.remove_stub(block, seq)
+        excess = draft.tokens - target_tokens
+        if excess <= 0:
+            continue
+        size = draft.history.run_tokens(seq, seq)
+        cut = cut_content(draft.history.message(seq), seq, size, level)
+        if cut is None or draft.put_stub(block, seq, cut.text, SHORTENED) <= 0 or draft.tokens > target_tokens:
+            draft.put_stub(block, seq, stub.text, stub.stage)
 
 
 def shorten_earlier(draft: Draft, history_chars: int) -> None:

@@ -1,255 +1,327 @@
-"""Summarize: a record takes the place of what goes, with a model's prose if one is asked (`context/record`)."""
+"""Summarize: the view is made anew from the log, with a record in place of what has no room (`context/record`)."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
-from hashlib import blake2b
-from typing import Literal, cast
+import re
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass
+
+import msgspec
 
 from nca.context.draft import Block, Draft, Part, covered
-from nca.context.record.allocation import Chosen
-from nca.context.record.ledger import Ledger
-from nca.context.record.left_out import left_out
-from nca.context.record.prose import harvested, within, without_stale
-from nca.context.record.recording import Record, Recording, SummaryJob, raw_of
-from nca.context.record.steps import one_line_each
-from nca.context.record.text import laid_out
+from nca.context.importance import importances
+from nca.context.record.compose import Composer, Prose
+from nca.context.record.steps import cut_content
+from nca.context.record.text import read_again
 from nca.context.request import repair
-from nca.context.summary import HEADER, SummaryFailure, SummaryReply, SummaryRequest, Written, is_summary
-from nca.context.summary_writer import BY_CODE, NO_SUMMARIZER, Surroundings, write
+from nca.context.rules.untouchable import COLLAPSE
+from nca.context.summary import SummaryFailure, SummaryReply, SummaryRequest, Written, cut_text, is_summary
+from nca.context.summary_job import SummaryJob
+from nca.context.summary_writer import NO_SUMMARIZER, Surroundings, write
+from nca.context.todo import NAME as TODO
 from nca.context.tokens import message_tokens, text_tokens
-from nca.context.view import Range, Summary, Verbatim, seqs
+from nca.context.view import Marker, Range, Stub, Summary, Verbatim, View, is_in, seqs, without_ranges
 from nca.messages import Entry, Message
+from nca.wire import content_text
 
-SMALLEST_STRETCH_TOKENS = 160
-"""Raw tokens. Less than this is not worth a record: its frame alone costs a quarter of it."""
 PROSE_SHARE = 0.25
-"""Of the room, for what a model writes: the rest is for what code knows and for the newest steps."""
-MERGED_SHARE = 0.5
-"""Of the room, at most, where prose of earlier records is to be merged: less would lose what it says."""
+"""Of the room, for what a model writes."""
 SMALLEST_PROSE_TOKENS = 150
 """With less room than this no model is asked."""
 WORTH_A_CALL = 3
 """What a model is asked about is so many times as long as its answer."""
 LIVE_SHARE = 1.4
 """What was sent before is counted better than a flattened text, so it may fill more of the window (0.6 × 1.4)."""
+RANGE_SHARE = 0.5
+"""A record of messages that somebody has chosen takes at most this share of them."""
+FIT_ROUNDS = 5
+FULL = 0.97
+"""A view that is so full is not made again."""
+LINE_CHARS = 120
+_KEEP = re.compile(r"(?im)^\W*keep\W+((?:\W*\d+)+)\W*$")
+_NUMBER = re.compile(r"\d+")
+
+Asking = Generator[SummaryRequest, "SummaryReply | SummaryFailure", Written]
+
+
+@dataclass(frozen=True, slots=True)
+class Aims:
+    """Tokens: what a compaction comes down to, and what it may not pass."""
+
+    target: int
+    limit: int
 
 
 def summarize(
-    draft: Draft,
-    job: SummaryJob,
-    *,
-    target_tokens: int,
-    ceiling_tokens: int,
-    older: Sequence[Block] | None = None,
+    draft: Draft, job: SummaryJob, aims: Aims, told: Sequence[Range] = ()
+) -> Generator[SummaryRequest, SummaryReply | SummaryFailure, tuple[View, Written]]:
+    """The view of the whole log within the target.
+
+    told  messages that an earlier record stands for: no model is asked about them again
+    """
+    composer = _composer(draft, job)
+    earlier = _earlier(draft.parts)
+    room = _room(draft, composer, aims.target)
+    held = _held(earlier, int(PROSE_SHARE * room))
+    most = _most_prose(job, room, held)
+    reserved = Prose(" a" * most) if most else held
+    view = _fitted(draft, composer, aims, reserved)
+    written = Written(held.text, held.made_by, () if job.has_summarizer else (NO_SUMMARIZER,))
+    gone = _hidden(view, draft, told)
+    if most and sum(message_tokens(entry.message) for entry in gone) >= WORTH_A_CALL * most:
+        existing = [*_records(gone), *(one.text for one in earlier)]
+        written = yield from _asked(draft, job, gone, view, existing, max_tokens=most)
+        written = written if written.prose or not held.text else Written(held.text, held.made_by, written.failures)
+    if reserved is not held or written.prose != held.text:
+        text, important = _named(written.prose, draft.history.head)
+        view = _fitted(draft, composer, aims, Prose(text, written.made_by, important, is_merged=bool(text)))
+        written = Written(text, written.made_by, written.failures)
+    return view, written
+
+
+def summarize_range(
+    draft: Draft, job: SummaryJob, older: Sequence[Block], target_tokens: int = 0
 ) -> Generator[SummaryRequest, SummaryReply | SummaryFailure, Written | None]:
-    """Replace the older part by a record; None, and nothing changed, where that would not be smaller.
+    """Replace these blocks by a record; None, and nothing changed, where that would not be smaller.
 
-    ceiling_tokens  what rules, changed files, words and decisions may fill above the target
-    older           the blocks that go; None: all but the newest that fit
+    target_tokens  what the record leaves room for, where there is so much; 0: a share of what goes alone bounds it
     """
-    settings = job.settings
-    recording = Recording(draft, job, target_tokens, ceiling_tokens)
-    if older is None:
-        recording.make_way()
-    held = [text for part in recording.absorbed if (text := without_stale(part.prose))]
-    prose_raw = _prose_room(recording, job, older, sum(map(text_tokens, held))) if job.has_summarizer else 0
-    held_raw = text_tokens(within(held, _most_prose(recording, prose_raw))) if held else 0
-    reserved_raw = max(prose_raw, held_raw)
-    if older is None:
-        record = _first_worth_it(recording, reserved_raw, held_raw)
-    else:
-        record = recording.record_of(list(older), *_all(recording))
-    if not _is_worth_it(recording, record):
+    if not older:
         return None
-    is_first, is_whole = _position(draft, recording.absorbed, record.gone)
-    written, named = yield from _prose_of(draft, job, recording, record, prose_raw, is_first=is_first)
-    written_raw = text_tokens(written.prose) if written.prose else 0
-    if older is None and written_raw != reserved_raw:
-        # The prose is shorter or longer than what was set aside: lines and the newest steps get what is left.
-        record = _first_worth_it(recording, written_raw, reserved_raw, held_raw)
-    record = record.with_named(named)
-    before: list[Part] = [*recording.absorbed, *recording.markers(record.gone)] if is_whole else []
-    leaving = [*before, *record.gone]
-    own = settings.summarize
-    role = cast('Literal["user", "system"]', own.role)
-    rank = 1 + max((part.rank for part in recording.absorbed), default=-1)
-    summary = compose(
-        covered(leaving),
-        written,
-        record.ledger,
-        record.chosen,
-        rank=rank,
-        role=role,
-        header=own.header,
-        answered=draft.history.last_answer,
-    )
-    return written if _put(draft, leaving, summary) else None
-
-
-def _prose_of(
-    draft: Draft, job: SummaryJob, recording: Recording, record: Record, prose_raw: int, *, is_first: bool
-) -> Generator[SummaryRequest, SummaryReply | SummaryFailure, tuple[Written, Ledger]]:
-    """A model's prose with the rules and decisions that it named; else what still holds of earlier prose.
-
-    prose_raw  raw tokens that were set aside for a model; 0: none is asked
-    is_first   nothing that could go too stands before what goes
-    """
-    earlier = [*(part.prose for part in recording.absorbed if part.prose), *record.prose]
-    failures = () if job.has_summarizer else (NO_SUMMARIZER,)
-    if prose_raw and raw_of(record.gone) >= prose_raw:
-        room_raw = int(LIVE_SHARE * job.input_tokens) - draft.meter.fixed_raw
-        live = _live(draft, record.gone, room_raw) if is_first else ()
-        written = yield from _asked(draft, job, record, earlier, max_tokens=prose_raw, live=live)
-        prose, named = harvested(written.prose, record.ledger)
-        return Written(prose, written.made_by, written.failures), named
-    if earlier:
-        prose = within(earlier, _most_prose(recording, prose_raw))
-        return Written(prose, _maker(recording.absorbed), failures), Ledger()
-    return Written("", BY_CODE, failures), Ledger()
-
-
-def compose(
-    ranges: tuple[Range, ...],
-    written: Written,
-    ledger: Ledger,
-    chosen: Chosen,
-    *,
-    rank: int,
-    role: Literal["user", "system"],
-    header: str = HEADER,
-    answered: int = 0,
-) -> Summary:
-    """The record as it is sent; its id follows from what it covers and says."""
-    parts = laid_out(header, written.prose, chosen.lines, answered), left_out(ledger, chosen, ranges[-1][1])
-    text = "\n\n".join(part for part in parts if part)
-    digest = blake2b(f"{ranges}{text}".encode("utf-8", "replace"), digest_size=4).hexdigest()
-    return Summary(digest, ranges, text, written.prose, ledger, rank, written.made_by, role)
-
-
-def _put(draft: Draft, leaving: Sequence[Part], summary: Summary) -> bool:
-    """Put the record in their place; False, and nothing changed, where that would not be smaller."""
+    absorbed, before = _neighbours(draft, older)
+    gone_raw = sum(block.raw for block in older)
+    leaving_raw = gone_raw + sum(map(draft.part_raw, absorbed))
+    room = max(1, int(RANGE_SHARE * leaving_raw))
+    if target_tokens:
+        room = max(SMALLEST_PROSE_TOKENS, min(room, draft.meter.raw_for(target_tokens) - draft.raw + leaving_raw))
+    earlier = _earlier(absorbed)
+    held = _held(earlier, room // 2)
+    most = _most_prose(job, min(room, gone_raw), held)
+    written = Written(held.text, held.made_by, () if job.has_summarizer else (NO_SUMMARIZER,))
+    if most and gone_raw >= WORTH_A_CALL * most:
+        gone = [draft.history.entries[seq - 1] for block in older for seq in block.seqs]
+        existing = [*_records(gone), *(one.text for one in earlier)]
+        written = yield from _asked(draft, job, gone, None, existing, max_tokens=most)
+        written = written if written.prose or not held.text else Written(held.text, held.made_by, written.failures)
+    text, important = _named(written.prose, draft.history.head)
+    prose = Prose(text, written.made_by, important, is_merged=bool(text) and text != held.text)
+    leaving = [*before, *older]
+    ranges = covered(leaving)
+    composer = _composer(draft, job)
+    record = composer.record(ranges, room, prose)
     kept, raw_before = list(draft.parts), draft.raw
-    draft.replace(leaving, summary)
+    draft.replace(leaving, composer.summary(ranges, record, prose))
     if draft.raw < raw_before:
-        return True
+        return Written(text, written.made_by, written.failures)
     draft.parts, draft.raw = kept, raw_before
-    return False
+    return None
 
 
-def _live(draft: Draft, gone: Sequence[Block], room_raw: int) -> list[Message]:
-    """The request's own beginning up to the last covered message; empty where stubs stand in it or room is short."""
-    last = gone[-1].last
-    if raw_of(gone) > room_raw:
-        return []
-    covered_seqs = set(seqs(covered(gone)))
-    messages: list[Message] = []
-    for item in (*draft.history.view.items, Verbatim(draft.history.view.tail, draft.history.head)):
-        if isinstance(item, Verbatim):
-            messages += [entry.message for entry in draft.history.entries[item.first - 1 : min(item.last, last)]]
-            if item.last >= last:
-                break
-        elif not isinstance(item, Summary) and any(seq in covered_seqs for seq in [getattr(item, "seq", 0)]):
-            return []
-        else:
-            shown = draft.history.shown(item)
-            messages += [shown] if shown is not None else []
-    messages = repair(messages, draft.meter.provider)
-    return messages if sum(map(message_tokens, messages)) <= room_raw else []
+def _composer(draft: Draft, job: SummaryJob) -> Composer:
+    """What stays whatever the room: locked blocks; and the step whose results are new."""
+    history = draft.history
+    locked = [block for block in draft.blocks() if block.is_locked]
+    stubs = [stub for block in draft.blocks() for stub in block.stubs.values()]
+    # What was pinned when it was cut already stays as it was then.
+    pinned = [(block.first, block.last) for block in locked if not history.pins.isdisjoint(block.seqs)]
+    kept_stubs = [
+        stub for stub in stubs if stub.stage == COLLAPSE or stub.seq == draft.newest_user or is_in(stub.seq, pinned)
+    ]
+    gone = tuple(part for part in draft.parts if isinstance(part, Marker) and not part.text)
+    kept = [(block.first, block.last) for block in locked if not block.is_unseen]
+    return Composer(
+        history,
+        job.settings.summarize,
+        kept=without_ranges(kept, [*(span for marker in gone for span in marker.ranges), *history.view.aside]),
+        unseen=tuple((block.first, block.last) for block in locked if block.is_unseen),
+        gone=gone,
+        numbered=job.has_recall,
+        changed=job.changed_files,
+        stubs=(*kept_stubs, *_beside_list(draft, locked)),
+        most_messages=job.settings.max_messages,
+        # Turns that were trimmed for their number stay hidden.
+        first_shown=min((block.first for block in draft.blocks()), default=1) if job.settings.max_turns else 1,
+    )
 
 
-def _first_worth_it(recording: Recording, *prose_raws: int) -> Record:
-    """The record with the first of these lengths of prose with which enough goes; else the last one."""
-    for prose_raw in prose_raws:
-        record = recording.choose(prose_raw)
-        if _is_worth_it(recording, record):
+def _beside_list(draft: Draft, locked: Sequence[Block]) -> Iterator[Stub]:
+    """The list of what is to be done stays with its step: what other calls of that step brought is cut."""
+    history = draft.history
+    seq = history.newest_list[0] if history.newest_list is not None else 0
+    block = next((block for block in locked if block.first == seq and not block.is_unseen), None)
+    if block is None or any(one in history.pins or one == draft.newest_user for one in block.seqs):
+        return
+    lists = {call.id for call in history.message(seq).tool_calls if call.name == TODO}
+    for one in block.seqs:
+        message = history.message(one)
+        if message.role == "tool" and message.tool_call_id not in lists and one not in block.stubs:
+            stub = cut_content(message, one, history.run_tokens(one, one), 0)
+            if stub is not None:
+                yield Stub(one, draft.told(stub.text), stub.stage)
+
+
+def _room(draft: Draft, composer: Composer, target: int) -> int:
+    """Raw tokens below the target beside what stays."""
+    meter, history = draft.meter, draft.history
+    fixed = meter.fixed_raw + sum(history.run_tokens(first, last) for first, last in composer.kept)
+    for stub in composer.stubs:
+        if is_in(stub.seq, composer.kept):
+            fixed -= history.run_tokens(stub.seq, stub.seq) - history.item_tokens(stub)
+    return max(0, meter.raw_for(target) - fixed)
+
+
+def _fitted(draft: Draft, composer: Composer, aims: Aims, prose: Prose) -> View:
+    """The view that fills the target, by exact counts: what is joined counts a little more or less than its parts."""
+    meter = draft.meter
+    room = _room(draft, composer, aims.target)
+    best: View | None = None
+    best_tokens = 0
+    for _ in range(FIT_ROUNDS):
+        view, has_left_out = composer.view(room, prose)
+        tokens = meter.total(meter.raw_with(draft.history, view))
+        fits = tokens <= aims.target
+        if best is None or (fits and not best_tokens <= aims.target) or (fits and tokens > best_tokens):
+            best, best_tokens = view, tokens
+        if fits and (not has_left_out or tokens >= FULL * aims.target):
             break
-    return record
+        change = meter.raw_for(aims.target) - meter.raw_for(tokens)
+        if room <= 0 and change <= 0:
+            break
+        room = max(0, room + (change - 8 if change < 0 else int(0.9 * change)))
+    assert best is not None
+    if best_tokens > aims.target and prose.text:
+        # What stays is larger than the target: nobody's prose has room.
+        return _fitted(draft, composer, aims, Prose(made_by=prose.made_by, important=prose.important))
+    return best
 
 
-def _is_worth_it(recording: Recording, record: Record) -> bool:
-    """Whether enough goes for a record, be it messages or what an earlier record need not say any more."""
-    gone_raw = raw_of(record.gone)
-    saved_raw = gone_raw + recording.absorbed_raw - recording.record_raw(record)
-    return bool(gone_raw) and max(gone_raw, saved_raw if recording.absorbed else 0) >= SMALLEST_STRETCH_TOKENS
+def _earlier(parts: Sequence[Part]) -> list[Prose]:
+    """What models wrote before, oldest first: it cannot be computed again."""
+    return [Prose(part.prose, part.made_by) for part in parts if isinstance(part, Summary) and part.prose]
 
 
-def _prose_room(recording: Recording, job: SummaryJob, older: Sequence[Block] | None, held_raw: int) -> int:
-    """Raw tokens for a model's prose; 0 where too little is left to say anything beside what is held already.
-
-    held_raw  what still holds of the prose of earlier records: the new one has room for it and for more
-    """
-    most = job.settings.summarize.max_tokens or job.budget_tokens
-    room = min(int(PROSE_SHARE * recording.rooms.target), job.budget_tokens // 10)
-    merged = min(held_raw + 2 * SMALLEST_PROSE_TOKENS, int(MERGED_SHARE * recording.rooms.target)) if held_raw else 0
-    worth = raw_of(recording.movable if older is None else older) // WORTH_A_CALL
-    room = min(max(room, merged), most, held_raw + worth)
-    return room if room >= held_raw + SMALLEST_PROSE_TOKENS else 0
+def _records(gone: Sequence[Entry]) -> list[str]:
+    """The prose of records among these messages: another program's, or what is left of one in a program's own list."""
+    texts = (read_again(entry.message.text)[0] for entry in gone if is_summary(entry.message))
+    return [text for text in texts if text]
 
 
-def _most_prose(recording: Recording, prose_raw: int) -> int:
-    """Raw tokens that the prose of earlier records may keep."""
-    return max(prose_raw, int(MERGED_SHARE * recording.rooms.target))
+def _held(earlier: Sequence[Prose], most: int) -> Prose:
+    """The newest of these that fit together; of the newest alone its beginning."""
+    kept: list[Prose] = []
+    left = most
+    for one in reversed(earlier):
+        left -= text_tokens(one.text) + 1
+        if left < 0:
+            break
+        kept.append(one)
+    if earlier and not kept and most >= SMALLEST_PROSE_TOKENS // 3:
+        kept = [Prose(cut_text(earlier[-1].text, most), earlier[-1].made_by)]
+    if not kept:
+        return Prose()
+    return Prose("\n\n".join(one.text for one in kept[::-1]), kept[0].made_by)
 
 
-def _all(recording: Recording) -> tuple[int, int]:
-    return max(0, recording.rooms.target - recording.frame), max(0, recording.rooms.ceiling - recording.frame)
+def _most_prose(job: SummaryJob, room: int, held: Prose) -> int:
+    """Raw tokens for a model's prose; 0: none is asked."""
+    if not job.has_summarizer:
+        return 0
+    most = min(int(PROSE_SHARE * room), job.budget_tokens // 10, job.settings.summarize.max_tokens or room)
+    most = max(most, min(text_tokens(held.text) + SMALLEST_PROSE_TOKENS, room // 2)) if held.text else most
+    return most if most >= SMALLEST_PROSE_TOKENS else 0
+
+
+def _named(prose: str, head: int) -> tuple[str, frozenset[int]]:
+    """The prose, and the numbers of messages that it names as ones to keep; those that there are."""
+    found = [int(number) for line in _KEEP.findall(prose) for number in _NUMBER.findall(line)]
+    return prose, frozenset(number for number in found if 1 <= number <= head)
+
+
+def _hidden(view: View, draft: Draft, told: Sequence[Range]) -> list[Entry]:
+    """The messages for which the new record stands and no earlier one did."""
+    spans = [span for item in view.items if isinstance(item, Summary) for span in item.ranges]
+    return [draft.history.entries[seq - 1] for seq in seqs(without_ranges(spans, told))]
 
 
 def _asked(
-    draft: Draft,
-    job: SummaryJob,
-    record: Record,
-    earlier: Sequence[str],
-    *,
-    max_tokens: int,
-    live: Sequence[Message],
-) -> Generator[SummaryRequest, SummaryReply | SummaryFailure, Written]:
-    """What a model makes of the messages that go. Earlier prose is merged only where it keeps its room."""
+    draft: Draft, job: SummaryJob, gone: Sequence[Entry], view: View | None, earlier: Sequence[str], *, max_tokens: int
+) -> Asking:
+    """What a model makes of the messages that go, and of what was written before."""
     history = draft.history
-    shown = [seq for block in record.gone for seq in block.seqs if not is_summary(history.message(seq))]
-    holding = [text for prose in earlier if (text := without_stale(prose))]
-    last = record.gone[-1].last
-    staying = [history.entries[seq - 1] for block in draft.blocks() for seq in block.seqs if seq > last]
+    shown = [entry for entry in gone if not is_summary(entry.message)]
+    last = gone[-1].seq
+    staying = [entry for entry in _staying(draft, view) if entry.seq > last]
+    room_raw = int(LIVE_SHARE * job.input_tokens) - draft.meter.fixed_raw
     newest = history.message(history.newest_user).text if history.newest_user else ""
     written = yield from write(
-        list(map(history.message, shown)),
-        existing=holding,
-        live=live,
+        [_numbered(entry) if job.has_recall else entry.message for entry in shown],
+        existing=earlier,
+        live=_live(draft, gone, room_raw),
         focus=job.focus,
         max_tokens=max_tokens,
         input_tokens=job.input_tokens,
         form=job.settings.summarize.form,
-        scores=lambda: list(map(draft.score, shown)),
-        surroundings=Surroundings(newest, one_line_each(staying), "\n".join(map(_said_in, staying))),
+        scores=lambda: [one.score for one in importances(shown).values()],
+        surroundings=Surroundings(newest, [_one_line(entry) for entry in staying], "\n".join(map(_said_in, staying))),
     )
-    return (
-        written
-        if written.prose or not holding
-        else Written(within(holding, max_tokens), written.made_by, written.failures)
-    )
+    return written
+
+
+def _staying(draft: Draft, view: View | None) -> list[Entry]:
+    if view is None:
+        return [draft.history.entries[seq - 1] for block in draft.blocks() for seq in block.seqs]
+    shown = [span for item in view.items if isinstance(item, Verbatim | Stub) for span in _span(item)]
+    return [draft.history.entries[seq - 1] for seq in seqs([*shown, (view.tail, draft.history.head)])]
+
+
+def _numbered(entry: Entry) -> Message:
+    """The message with its number, by which a model can name it."""
+    text = f"({entry.seq}) {content_text(entry.message.content)}"
+    return msgspec.structs.replace(entry.message, content=text)
+
+
+def _span(item: Verbatim | Stub) -> list[Range]:
+    return [(item.first, item.last)] if isinstance(item, Verbatim) else [(item.seq, item.seq)]
+
+
+def _one_line(entry: Entry) -> str:
+    message = entry.message
+    calls = ", ".join(call.name for call in message.tool_calls)
+    said = " ".join(message.text[: 4 * LINE_CHARS].split())[:LINE_CHARS]
+    return f"({entry.seq}) {message.role}: {' '.join(filter(None, [said, f'calls {calls}' if calls else '']))}"
 
 
 def _said_in(entry: Entry) -> str:
     return "\n".join((entry.message.text, *(call.arguments for call in entry.message.tool_calls)))
 
 
-def _maker(absorbed: Sequence[Summary]) -> str:
-    return next((part.made_by for part in reversed(absorbed) if part.prose), BY_CODE)
+def _live(draft: Draft, gone: Sequence[Entry], room_raw: int) -> list[Message]:
+    """The request's own beginning up to the last covered message; empty where stubs stand in it or room is short."""
+    history, last = draft.history, gone[-1].seq
+    covered_seqs = {entry.seq for entry in gone}
+    messages: list[Message] = []
+    for item in (*history.view.items, Verbatim(history.view.tail, history.head)):
+        if isinstance(item, Verbatim):
+            messages += [entry.message for entry in history.entries[item.first - 1 : min(item.last, last)]]
+            if item.last >= last:
+                break
+        elif isinstance(item, Stub) and item.seq in covered_seqs:
+            return []
+        elif (shown := history.shown(item)) is not None:
+            messages.append(shown)
+    messages = repair(messages, draft.meter.provider)
+    return messages if sum(map(message_tokens, messages)) <= room_raw else []
 
 
-def _position(draft: Draft, absorbed: Sequence[Summary], gone: Sequence[Block]) -> tuple[bool, bool]:
-    """Whether nothing that could go too stands before `gone`; and whether none stands between it and `absorbed`.
+def _neighbours(draft: Draft, older: Sequence[Block]) -> tuple[list[Summary], list[Part]]:
+    """Earlier records that the new one takes in, and the parts that go with them: where nothing between them stays.
 
-    Where some does (a person chose what goes), a merged record would tell of later things at an earlier place.
+    Otherwise the record would tell of later things at an earlier place.
     """
-    going = {id(part) for part in (*absorbed, *gone)}
-    places = [place for place, part in enumerate(draft.parts) if id(part) in going]
-    staying = [
-        place
-        for place, part in enumerate(draft.parts)
-        if isinstance(part, Block) and not part.is_locked and id(part) not in going
-    ]
-    first_gone = next(place for place, part in enumerate(draft.parts) if part is gone[0])
-    is_first = not any(place < first_gone for place in staying)
-    return is_first, not any(places[0] < place < places[-1] for place in staying)
+    going = {id(block) for block in older}
+    absorbed = [part for part in draft.parts if isinstance(part, Summary)]
+    places = [place for place, part in enumerate(draft.parts) if id(part) in going or isinstance(part, Summary)]
+    between = draft.parts[places[0] : places[-1] + 1]
+    if any(isinstance(part, Block) and not part.is_locked and id(part) not in going for part in between):
+        return [], []
+    return absorbed, [part for part in between if isinstance(part, Summary) or (isinstance(part, Marker) and part.text)]

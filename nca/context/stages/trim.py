@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Generator
 from dataclasses import dataclass
 
-from nca.context.draft import Block, Draft, Part
-from nca.context.record.ledger import extract
-from nca.context.record.recording import SummaryJob
-from nca.context.record.text import plain_record
-from nca.context.stages.summarize import summarize
+from nca.context.draft import Block, Draft, Part, covered
+from nca.context.record.compose import plain_record
+from nca.context.stages.summarize import summarize_range
 from nca.context.stages.truncate import truncated
 from nca.context.summary import SummaryFailure, SummaryReply, SummaryRequest, Written
+from nca.context.summary_job import SummaryJob
 from nca.context.tokens import message_tokens
 from nca.context.turns import complete_turns
 from nca.context.view import Marker
@@ -34,23 +33,20 @@ class Trimmed:
 
 
 def trim(
-    draft: Draft, job: SummaryJob, marker_id: str, *, fewest: int = 2, most: int = 0
+    draft: Draft, job: SummaryJob, marker_id: str, *, fewest: int = 2, most: int = 0, target_tokens: int = 0
 ) -> Generator[SummaryRequest, SummaryReply | SummaryFailure, Trimmed | None]:
     """Replace the oldest half of the complete turns; None, and nothing changed, where nothing of them may go.
 
     fewest  so many complete turns there must be
     most    halve again while there are more than this; 0: once
+    target_tokens  see `summarize_range`
     """
     older = _older_half(draft, fewest, most)
     if sum(block.raw for block in older) == 0:
         return None
-    trimmed = [draft.history.entries[seq - 1] for block in older for seq in block.seqs]
     room = min(sum(block.raw for block in older), MEMORY_TOKENS)
-    note = plain_record(extract(trimmed, draft.history.facts), room)
-    # Room is not the point of trimming: the summary may be as long as its settings allow.
-    written = yield from summarize(
-        draft, job, target_tokens=job.budget_tokens, ceiling_tokens=job.budget_tokens, older=older
-    )
+    note = plain_record(draft.history, covered(older), room)
+    written = yield from summarize_range(draft, job, older, target_tokens)
     if written is not None:
         return Trimmed("\n\n".join(text for text in (written.prose, note) if text), written)
     _leave_out(draft, older, marker_id)

@@ -46,11 +46,11 @@ class CommandResult:
     def is_error(self) -> bool:
         return self.ended.is_timeout or self.ended.exit_code != 0
 
-    def summary(self, said: str = "") -> str:
-        """In a few words how it ended, and how much it printed; `said` takes the place of "done"."""
+    def summary(self) -> str:
+        """In a few words how it ended, and how much it printed."""
         lines = self.output.text.count("\n") + bool(self.output.text and not self.output.text.endswith("\n"))
         size = f"{self.output.total_bytes:,} bytes" if self.output.saved else in_lines(lines)
-        return f"{ending(self.ended, self.timeout_seconds)[1:-1] or said or 'done'} · {size}"
+        return f"{ending(self.ended, self.timeout_seconds)[1:-1] or 'done'} · {size}"
 
     @property
     def left_out(self) -> LeftOut | None:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
-from nca.context.record.outcomes import outcome_of
 from nca.file_history.recorder import Recorder
-from nca.messages import Message, ToolCall
 from nca.tools.files.read_files import MAX_CHANGED_BYTES, FilesRead
 from nca.tools.files.workspace import Workspace
 from nca.tools.shell.command_rules import rule_names
@@ -69,16 +66,8 @@ class Shell(TypedTool):
         if argv is not None:
             await asyncio.to_thread(self._note_shown, command, result.output.text)
         text, printed = result.report(), result.output.text
-        summary = result.summary(self._failure_said(command, printed))
+        summary = result.summary()
         return ToolOutcome(text, result.is_error, summary, printed=printed, left_out=result.left_out)
-
-    def _failure_said(self, command: str, output: str) -> str:
-        """What an output says that failed: behind a pipe the exit code is that of the last program alone."""
-        call = ToolCall("", self.name, json.dumps({"command": command}))
-        outcome = outcome_of(call, Message("tool", output))
-        if not outcome.is_failure:
-            return ""
-        return "done, and its output speaks of an error" if outcome.text == "failed" else outcome.text
 
     def summarize(self, arguments: dict[str, Any]) -> str:
         shown = f"$ {unambiguous(str(arguments.get('command', '')))}"

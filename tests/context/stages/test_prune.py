@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from nca.config.schema import ContextSettings, PruneSettings
 from nca.context.admission import admit_output
 from nca.context.draft import Draft
-from nca.context.request import resolve
-from nca.context.stages.prune import CLEARED, prune, stub_text
-from nca.context.view import Stub
+from nca.context.meter import Meter
+from nca.context.rules.untouchable import COLLAPSE
+from nca.context.stages.prune import CLEARED, SMALLEST_FILL_TOKENS, fill, prune, stub_text
+from nca.context.view import Stub, Verbatim, View
 from nca.messages import Message
 from tests.context.logs import history_of, logs
 from tests.context.samples import (
@@ -64,7 +65,7 @@ def test_results_become_placeholders_oldest_first_until_the_target_is_met() -> N
     assert some.tokens <= whole - 150
 
 
-def test_what_matters_least_gives_way_first_whatever_its_age() -> None:
+def test_the_oldest_gives_way_first_whatever_it_says() -> None:
     long = "line " * 100
     log = [
         user("Look at the parser."),
@@ -76,16 +77,13 @@ def test_what_matters_least_gives_way_first_whatever_its_age() -> None:
         *step("f", long, "shell", command="git status"),
         user("And 1a2b3c4d?"),
     ]
-    # 9 is superseded by 13; 11 and 13 are plain output; 5 is referred to, 3 is in play, 7 is not fixed.
-    order = []
     target = draft_of(log).tokens
-    for _ in range(6):
+    for count in range(1, 7):
         target = pruned(log, target=target - 1).tokens
-        order += [seq for seq in stubs(pruned(log, target=target)) if seq not in order]
-    assert order == [9, 11, 13, 5, 3, 7]
+        assert list(stubs(pruned(log, target=target))) == [3, 5, 7, 9, 11, 13][:count]
 
 
-def test_a_pin_overrules_the_score() -> None:
+def test_a_pin_overrules_the_age() -> None:
     long = "line " * 100
     log = [user(), *step("a", long, "shell"), *step("b", long, path="a.py"), user()]
     target = draft_of(log).tokens - 50
@@ -93,6 +91,52 @@ def test_a_pin_overrules_the_score() -> None:
     draft = draft_of(log, pins={3})
     prune(draft, FREELY, target_tokens=target, budget_tokens=100_000)
     assert list(stubs(draft)) == [5]
+
+
+# The room that is left
+
+
+def lines(name: str, count: int) -> str:
+    return "".join(f"{name} {number} of the output\n" for number in range(count))
+
+
+def test_the_room_that_is_left_shows_the_newest_of_the_cleared_again_cut_to_fit() -> None:
+    log = [user(), *step("a", lines("first", 300)), *step("b", lines("second", 300)), *step("c", "ok"), user()]
+    draft = draft_of(log)
+    whole, cost = draft.tokens, draft.meter.scaled(draft.history.run_tokens(5, 5))
+    target = whole - cost // 2
+    prune(draft, FREELY, target_tokens=0, budget_tokens=100_000)
+    assert list(stubs(draft)) == [3, 5]
+    fill(draft, target)
+    assert list(stubs(draft)) == [3], "the second has room again, and of the first a part"
+    assert 0.95 * target <= draft.settle() <= target
+    assert stubs(draft)[3].startswith("first 0 of the output\nfirst 1 of the output\n")
+    assert "first 299 of the output" in stubs(draft)[3]
+    assert stubs(draft)[3].endswith("\n[… cut from 301 lines; recall expand=3 …]")
+
+
+def test_what_a_person_shortened_stays_short_and_little_room_is_left_empty() -> None:
+    log = [user(), *step("a", lines("first", 300)), *step("b", lines("second", 300)), user()]
+    history = history_of(log)
+    history.view = View((Verbatim(1, 2), Stub(3, "[short]", COLLAPSE), Verbatim(4, 4), Stub(5, "[gone]", "prune")), 6)
+    draft = Draft(history, Meter())
+    fill(draft, draft.tokens + SMALLEST_FILL_TOKENS - 1)
+    assert stubs(draft) == {3: "[short]", 5: "[gone]"}
+    fill(draft, draft.tokens + 100_000)
+    assert stubs(draft) == {3: "[short]"}
+
+
+@some
+@given(logs(), st.integers(100, 4_000), st.booleans())
+def test_filling_keeps_to_the_target_and_takes_nothing_away(
+    messages: list[Message], target: int, has_recall: bool
+) -> None:
+    draft = Draft(history_of(messages), Meter(), has_recall=has_recall)
+    prune(draft, FREELY, target_tokens=0, budget_tokens=100_000)
+    cleared, tokens = stubs(draft), draft.tokens
+    fill(draft, target)
+    assert tokens <= draft.tokens <= max(tokens, target)
+    assert set(stubs(draft)) <= set(cleared)
 
 
 @some
@@ -211,11 +255,19 @@ def test_long_results_of_earlier_turns_keep_their_beginning_and_end() -> None:
     """As in CowAgent: above 20,000 characters; those of the turn in progress are not touched."""
     long = "first line\n" + "x " * 15_000 + "\nlast line"
     log = [user("One"), *step("a", long), assistant(), user("Two"), *step("b", long)]
+    shortened = stubs(pruned(log, target=100_000))
+    assert list(shortened) == [3]
+    assert shortened[3].startswith("first line")
+    assert "last line" in shortened[3]
+    assert "[Output truncated from 30021 bytes" in shortened[3]
+    assert len(shortened[3]) < 20_200
+
+
+def test_a_compaction_fills_its_target_with_the_newest_results() -> None:
+    log = [user(), *(row for n in range(40) for row in step(f"c{n}", lines(f"call {n}", 40))), assistant(), user()]
     history = history_of(log)
-    compacted(history, 60_000, settings=ContextSettings(stages=("prune",)), target_tokens=26_000)
-    first, second = (message.text for message in resolve(history) if message.role == "tool")
-    assert first.startswith("first line")
-    assert "last line" in first
-    assert "[Output truncated from 30021 bytes" in first
-    assert len(first) < 20_200
-    assert second == long
+    proposal = compacted(history, 16_000, stages=["prune"])
+    assert 0.95 * proposal.target_tokens <= proposal.tokens_after <= proposal.target_tokens
+    cleared = [item.seq for item in history.view.items if isinstance(item, Stub)]
+    assert cleared == list(range(3, cleared[-1] + 1, 2)), "the oldest, without a gap"
+    assert len(cleared) < 40

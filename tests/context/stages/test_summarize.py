@@ -7,11 +7,8 @@ from dataclasses import replace
 import pytest
 
 from nca.config.schema import ContextSettings, SummarizeSettings
-from nca.context.budget import Budget
 from nca.context.history import History
 from nca.context.meter import Meter
-from nca.context.policy import ceiling_tokens
-from nca.context.record.ledger import FILES, RULES, WORDS
 from nca.context.record.text import ANSWERED, preface
 from nca.context.summary import FOREIGN_HEADERS, HEADER, SummaryReply, SummaryRequest
 from nca.context.tokens import text_tokens
@@ -47,7 +44,7 @@ def test_the_older_part_becomes_one_summary_that_says_what_it_covers() -> None:
     (summary,) = summaries(history)
     assert proposal.stages_used == ("summarize",)
     assert proposal.made_by == summary.made_by == "tester"
-    assert summary.text.startswith(f"{HEADER}\n{preface(history.last_answer)}\n\n{PROSE}")
+    assert summary.text.startswith(f"{HEADER}\n{preface(answered=history.last_answer, numbered=True)}\n\n{PROSE}")
     assert summary.ranges[0][0] == 2
     shown = sent(history)
     assert shown[0]["content"] == "Rules."
@@ -98,7 +95,6 @@ def test_the_summarizer_reads_originals_not_stubs_and_never_a_summary_as_talk() 
     grow(history, talk(40, start=41))
     compacted(history, 4_000, settings=ONLY, summarizer=answer, summarizer_window=32_000)
     assert "<existing_summary>\n### 1. Goal and intent\nTo test the engine with care" in asked[1]
-    assert "Go on." not in asked[1].partition("</existing_summary>")[0], "what was next then is stale"
     assert HEADER not in asked[1]
     assert "ORIGINAL" not in asked[1]
 
@@ -134,7 +130,8 @@ def test_a_model_that_keeps_its_prefix_gets_the_request_s_own_beginning() -> Non
 
     compacted(history, WINDOW, settings=ONLY, summarizer=answer)
     last = summaries(history)[0].ranges[-1][1]
-    assert list(live[0]) == before[:last]
+    assert list(live[0]) == before[: len(live[0])]
+    assert len(live[0]) >= last
 
 
 def test_the_users_words_are_kept_verbatim() -> None:
@@ -219,17 +216,8 @@ def test_rules_and_words_outlive_any_number_of_compactions(window: int) -> None:
         assert "Never touch i18n.py." in text
         assert "I am Marta." in text
         assert "hum-stage-7" in text
-        assert len(summaries(history)) == 1
-
-
-def test_the_newest_answers_stay_where_the_persons_words_alone_would_fill_a_record() -> None:
-    """What was said last is answered next."""
-    history = history_of([*talk(400, 12), user("And now?")])
-    proposal = compacted(history, 8_000)
-    newest = [entry for entry in history.visible() if entry.message.role == "assistant"]
-    raw = sum(history.run_tokens(entry.seq, entry.seq) for entry in newest)
-    assert raw > 0.05 * proposal.target_tokens
-    assert proposal.tokens_after <= ceiling_tokens(Budget.of(8_000), ContextSettings(), proposal.target_tokens)
+        assert len(summaries(history)) <= 1
+    assert summaries(history)
 
 
 def test_a_burst_of_results_is_cut_before_any_rule_goes() -> None:
@@ -241,22 +229,20 @@ def test_a_burst_of_results_is_cut_before_any_rule_goes() -> None:
     text = "\n".join(str(row["content"]) for row in sent(history))
     assert all(f"never touch file{n}.py" in text for n in range(12))
     assert all(f"hit {n}\nhit {n}" in text for n in range(10))
-    assert proposal.tokens_after <= ceiling_tokens(Budget.of(12_000), ContextSettings(), proposal.target_tokens)
+    assert proposal.tokens_after <= proposal.target_tokens
 
 
-def test_rules_and_decisions_that_the_model_names_outlive_its_prose() -> None:
-    history = history_of([user("El archivo schema.sql no se edita."), *talk(60, words=20)])
-    named = (
-        "### Pending and next step\nAsk on.\n\n### Constraints and rules the user set\n- Nunca edites schema.sql.\n\n"
-        "### Decisions and findings\n- Approach B, because A breaks.\n\n### Done\nSixty questions were asked."
+def test_messages_that_the_model_names_come_first_however_old() -> None:
+    """The numbers are checked: the log has no message 9,999."""
+    history = history_of(
+        [*talk(40, words=60), user("El archivo schema.sql no se edita."), *talk(200, words=60, start=41)]
     )
-    compacted(history, 16_000, settings=ONLY, summarizer=answering(named), target_tokens=3_000)
-    grow(history, talk(80, words=20, start=61))
-    compacted(history, 16_000, settings=ONLY, target_tokens=5_000)
-    text = "\n".join(str(row["content"]) for row in sent(history))
-    assert text.count("Nunca edites schema.sql.") == 1
-    assert text.count("Approach B, because A breaks.") == 1
-    assert "Ask on." in text or "Sixty questions were asked." in text
+    compacted(history, 8_000, settings=ONLY, summarizer=answering(f"{PROSE}\n\nKeep: 81, 9999"))
+    (summary,) = summaries(history)
+    assert "(81) El archivo schema.sql no se edita." in summary.text
+    without = history_of([entry.message for entry in history.entries])
+    compacted(without, 8_000, settings=ONLY)
+    assert "(81)" not in summaries(without)[0].text
 
 
 def test_no_model_is_asked_where_its_answer_would_have_no_room() -> None:
@@ -289,10 +275,10 @@ def test_another_tool_s_summary_is_merged_and_never_taken_for_talk(header: str) 
         asked.append(request.messages[0].text)
         return SummaryReply(PROSE, "m")
 
-    compacted(history, 16_000, settings=ONLY, summarizer=answer, summarizer_window=64_000)
+    compacted(history, 6_000, settings=ONLY, summarizer=answer, summarizer_window=64_000)
     assert "<existing_summary>\nWe must always keep" in asked[0]
     (summary,) = summaries(history)
-    assert not any("ABC-1234" in line for line in (*summary.ledger.get(WORDS, ()), *summary.ledger.get(RULES, ())))
+    assert "ABC-1234" not in summary.text
     assert summary.text.count(HEADER) == 1
 
 
@@ -306,5 +292,6 @@ def test_files_that_were_changed_stay_known_over_compactions() -> None:
         ]
         grow(history, [*edits, assistant("Done."), user("And more.")])
         compacted(history, 4_000)
-    (summary,) = summaries(history)
-    assert {line.split("\t")[1] for line in summary.ledger[FILES]} == {f"f{n}.py" for n in range(7)}
+    assert summaries(history)
+    text = str(sent(history))
+    assert all(f"f{n}.py" in text for n in range(7))

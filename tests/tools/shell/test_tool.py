@@ -69,17 +69,18 @@ async def test_what_was_judged_is_what_runs(shell: Shell) -> None:
 @pytest.mark.parametrize(
     ("command", "summary"),
     [
-        ("printf 'FAILED a.py::test\\n2 failed, 10 passed in 0.1s\\n' | tail -1; true", "2 failed, 10 passed in 0.1s"),
-        ("python3 -c 'raise ValueError(1)' 2>&1 | tail -1", "done, and its output speaks of an error"),
-        ("printf '12 passed in 0.1s\\n' | tail", "done"),
-        ("cat failing.log | tail", "done"),
-        ("printf '2 failed in 0.1s\\n'; exit 3", "exit code 3"),
+        ("printf 'FAILED a.py::test\\n2 failed, 10 passed in 0.1s\\n' | tail -1; true", "done"),
+        ("python3 -c 'raise ValueError(1)' 2>&1 | tail -1", "done"),
+        ("python3 -c 'raise ValueError(1)' 2>&1 | tail -1; exit 1", "exit code 1"),
+        ("cat failing.log", "done"),
+        ("printf '12 passed in 0.1s\\n'; exit 3", "exit code 3"),
     ],
 )
-async def test_a_failure_before_a_pipe_is_seen(shell: Shell, tmp_path: Path, command: str, summary: str) -> None:
+async def test_the_exit_code_alone_says_what_failed(shell: Shell, tmp_path: Path, command: str, summary: str) -> None:
     (tmp_path / "failing.log").write_text("2 failed in 0.1s\n")
     outcome = await shell.run({"command": command})
     assert outcome.summary == f"{summary} · 1 line"
+    assert outcome.is_error == (summary != "done")
 
 
 @pytest.mark.parametrize(

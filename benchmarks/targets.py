@@ -1,0 +1,99 @@
+"""How far a compaction should go: what each target keeps and costs. python -m benchmarks.targets [FOLDER]
+
+Each recorded session is replayed in small windows, compacted by code alone, at targets from 0.2 to 0.7 of the budget.
+FOLDER has transcripts, one message a line; the longest is replayed in large windows. Default: the value of
+NCA_TRANSCRIPTS.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.recorded import readable
+from benchmarks.requests import CACHE_READ, CACHE_WRITE
+from benchmarks.stated import OWN, Recorded, sessions_in
+from benchmarks.summed import table
+from nca.config.loaded import defaults
+from nca.library.replay import replay
+from nca.messages import Message
+from nca.wire import message_from_dict
+
+TARGETS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.65, 0.7)
+SMALL_WINDOWS = (8_000, 12_000, 16_000, 24_000, 32_000)
+LARGE_WINDOWS = (64_000, 200_000)
+SPEAKERS = ("person", "model", "tool")
+_BY_ROLE = {"user": "person", "assistant": "model", "tool": "tool"}
+Row = tuple[str, ...]
+
+
+def main() -> None:
+    given = sys.argv[1] if len(sys.argv) > 1 else os.environ.get("NCA_TRANSCRIPTS", "")
+    sessions = sessions_in(OWN)
+    head = ("window", "target", *SPEAKERS, "compactions", "read, with a cache", "read, without")
+    rows = [row for window in SMALL_WINDOWS for row in _small(sessions, window)]
+    print("\n".join(table(head, rows)))
+    if given:
+        found = [_messages(rows) for rows in map(_rows, sorted(Path(given).glob("*.jsonl"))) if rows]
+        longest = max(found, key=len)
+        rows = [row for window in LARGE_WINDOWS for row in _large(longest, window)]
+        print("\n".join(table(("window", "target", "compactions", "read, with a cache", "read, without"), rows)))
+
+
+def _small(sessions: Sequence[Recorded], window: int) -> Iterator[Row]:
+    for target in TARGETS:
+        due, kept, compactions = Counter[str](), Counter[str](), 0
+        read = [0.0, 0.0]
+        for session in sessions:
+            found = readable(session, window, has_tools=True, settings={"context.target_ratio": target})
+            compactions += found.compactions
+            for head, _, lost in found.requests:
+                for fact in session.due(head):
+                    speaker = fact.by or _BY_ROLE[str(session.rows[fact.from_message - 1]["role"])]
+                    due[speaker] += 1
+                    kept[speaker] += fact.name not in lost
+            read = [one + more for one, more in zip(read, _read(_messages(session.rows), window, target), strict=True)]
+        shares = (f"{100 * kept[one] / due[one]:.1f}%" if due[one] else "–" for one in SPEAKERS)
+        yield (f"{window:,}", f"{target:.2f}", *shares, f"{compactions}", *(f"{one:.2f} M" for one in read))
+
+
+def _large(messages: Sequence[Message], window: int) -> Iterator[Row]:
+    for target in TARGETS:
+        found = replay(messages, _settings(window, target))
+        read = _read(messages, window, target)
+        yield (
+            f"{window:,}",
+            f"{target:.2f}",
+            f"{len(found.compactions)}",
+            *(f"{one:.2f} M" for one in read),
+        )
+
+
+def _read(messages: Sequence[Message], window: int, target: float) -> tuple[float, float]:
+    """Millions of tokens that all requests read, at the price of fresh ones: with a provider's cache, and without."""
+    sent = replay(messages, _settings(window, target)).with_nca
+    fresh = sent.tokens - sent.cached_tokens
+    return (fresh * CACHE_WRITE + sent.cached_tokens * CACHE_READ) / 1e6, sent.tokens / 1e6
+
+
+def _settings(window: int, target: float) -> Any:
+    return defaults().with_values({"model.context_window": window, "context.target_ratio": target}, "the benchmark")
+
+
+def _rows(file: Path) -> list[dict[str, Any]]:
+    """The messages of a file that has one in each line."""
+    rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
+    return [row for row in rows if "role" in row and not row["role"].startswith("_")]
+
+
+def _messages(rows: Sequence[dict[str, Any]]) -> list[Message]:
+    return [message_from_dict(row) for row in rows]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,51 @@
+"""The names that texts use: identifiers, paths and the like. Those of a message are looked for once in a session."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from nca.context.file_reads import arguments_of
+from nca.messages import Message, ToolCall
+
+TEXT_CHARS, ARGUMENT_CHARS = 20_000, 4_000
+"""So much of a message's text, and of the arguments of each of its calls, is looked at."""
+SHORTEST, LONGEST = 5, 100
+_NAME = re.compile(r"[A-Za-z_0-9][\w$-]*(?:[./:@#,-]+[\w$-]+)*%?")
+_SHAPE = re.compile(r"(?=.*[A-Za-z])(?:.*[/_.\d]|.*[a-z][A-Z])")
+"""A name has a letter, and a mark that plain words have not: no time and no plain number is one."""
+
+
+def names_in(message: Message) -> frozenset[str]:
+    """The names in a message's text and in the arguments of its calls."""
+    text = " ".join((message.text[:TEXT_CHARS], *(_said(call) for call in message.tool_calls)))
+    return names_of(text)
+
+
+def names_of(text: str) -> frozenset[str]:
+    found = (name.strip("./:@#-") for name in set(_NAME.findall(text)))
+    return frozenset(name for name in found if SHORTEST <= len(name) <= LONGEST and _SHAPE.match(name))
+
+
+def _said(call: ToolCall) -> str:
+    """The values of a call's arguments, without their names and JSON's marks."""
+    values = arguments_of(call).values()
+    return " ".join(map(str, values))[:ARGUMENT_CHARS] if values else call.arguments[:ARGUMENT_CHARS]
+
+
+class Named:
+    """By the identity of a message, which is held with its names, so that no other can take that identity."""
+
+    def __init__(self) -> None:
+        self._names: dict[int, tuple[Message, frozenset[str]]] = {}
+
+    def of(self, message: Message) -> frozenset[str]:
+        held = self._names.get(id(message))
+        if held is None:
+            held = self._names[id(message)] = (message, names_in(message))
+        return held[1]
+
+    def keep(self, messages: Iterable[Message]) -> None:
+        """Forget all messages but these."""
+        kept = set(map(id, messages))
+        self._names = {key: held for key, held in self._names.items() if key in kept}

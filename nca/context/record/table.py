@@ -1,0 +1,44 @@
+"""The table of kinds: in which order and with which weight pieces of the log have room."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from nca.context.record import answers, calls, names, words
+from nca.context.record.past import Past
+from nca.context.record.piece import Piece
+from nca.context.record.text import Section
+
+
+class Kind(NamedTuple):
+    """A kind of piece.
+
+    section  where its lines stand in a record; None for messages that are shown themselves
+    weights  its share of the room in each round; 0: it waits for a later one
+    """
+
+    name: str
+    section: Section | None
+    weights: tuple[float, float, float]
+    pieces: Callable[[Past], Iterator[Piece]] | None
+
+
+NEWEST, STEPS = "what the newest step brought in", "the newest steps"
+KINDS = (
+    Kind("the person's words, short", Section.WORDS, (0.7, 0, 0), words.short),
+    Kind("the person's words, as long as most are", Section.WORDS, (0, 0.7, 0), words.medium),
+    Kind(NEWEST, None, (0.2, 0.15, 0.3), None),
+    Kind("calls of this turn", Section.TURN, (0.03, 0.03, 0.08), calls.turn),
+    Kind("effects", Section.EFFECTS, (0.03, 0.04, 0.1), calls.effects),
+    Kind("what failed", Section.FAILED, (0.01, 0.01, 0.03), calls.failed),
+    Kind("the answer that the newest message answers", Section.ANSWERS, (0, 0.08, 0.15), answers.latest),
+    Kind("longer words", Section.WORDS, (0, 0, 0.15), words.longer),
+    Kind("answers", Section.ANSWERS, (0, 0, 0.7), answers.answers),
+    Kind("names", Section.NAMES, (0, 0, 0.12), names.names),
+    Kind("older calls that may have done something", Section.CALLS, (0, 0, 0.25), calls.runs),
+    Kind("older calls that only read", Section.CALLS, (0, 0, 0.05), calls.reads),
+    Kind("remarks of the model", Section.REMARKS, (0, 0, 0.1), answers.remarks),
+    Kind(STEPS, None, (0, 0, 0.2), None),
+)
+"""Each round but the last ends with the lane of its own place. Rows without pieces are the messages themselves."""

@@ -1,0 +1,47 @@
+"""A record as text, and read back."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nca.context.record.piece import line
+from nca.context.record.text import HEADINGS, Section, laid_out, preface, read_again
+from nca.context.summary import HEADER
+
+TEXTS = st.text("ab()123 #-\n•·", min_size=1, max_size=60).map(str.strip).filter(bool)
+
+
+@given(st.lists(st.tuples(st.sampled_from([one for one in Section if one is not Section.NAMES]), TEXTS), max_size=8))
+def test_lines_come_back_in_their_sections(rows: list[tuple[Section, str]]) -> None:
+    taken = [(section, line((place,), place + 1, text)) for place, (section, text) in enumerate(rows)]
+    text = laid_out(HEADER, preface(answered=0, numbered=False), "", taken, numbered=False)
+    prose, found = read_again(text)
+    assert prose == ""
+    for section in HEADINGS:
+        said = [" ".join(one.split()) for where, one in rows if where is section]
+        # A number in brackets at the beginning is read as a message's: it is one in the records of a chat.
+        assert len(found.get(section, [])) == len(said)
+
+
+def test_numbers_are_those_of_the_messages() -> None:
+    taken = [(Section.WORDS, line(("said", 7), 7, "Use tabs.\nAlways.")), (Section.NAMES, line(("n",), 3, "a.py"))]
+    text = laid_out(HEADER, preface(answered=5, numbered=True), "Prose.", taken, numbered=True)
+    assert "- (7) Use tabs.\n  Always." in text
+    assert "All up to (5) has been answered." in text
+    assert read_again(text) == ("Prose.", {Section.WORDS: ["Use tabs.\nAlways."], Section.NAMES: ["a.py"]})
+
+
+def test_without_recall_there_is_neither_number_nor_hint() -> None:
+    text = laid_out(
+        HEADER, preface(answered=5, numbered=False), "", [(Section.WORDS, line((1,), 7, "x"))], numbered=False
+    )
+    assert "(7)" not in text
+    assert "recall" not in text
+
+
+def test_another_programs_summary_is_prose() -> None:
+    assert read_again(f"{HEADER}\nThey talked about tabs.\n\n### Goal\nTabs.") == (
+        "They talked about tabs.\n\n### Goal\nTabs.",
+        {},
+    )

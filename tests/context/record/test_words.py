@@ -1,0 +1,59 @@
+"""What the person said, and what they pasted."""
+
+from __future__ import annotations
+
+from nca.context.history import History
+from nca.context.record.past import Past
+from nca.context.record.words import SHORT_TOKENS, longer, medium, said_in, short, told_apart
+from nca.context.tokens import text_tokens
+from nca.messages import Entry, Message, user_message
+from nca.words import Span
+
+LOG = "\n".join(f"10:{n:02} INFO part {n} done in {n} ms" for n in range(60))
+
+
+def _past(*messages: Message, important: frozenset[int] = frozenset()) -> Past:
+    history = History(Entry(seq, message) for seq, message in enumerate(messages, 1))
+    return Past(history, ((1, history.head),), important=important)
+
+
+def test_only_what_was_typed_is_the_persons_words() -> None:
+    said = said_in(user_message((Span("Look at this:\n", "typed"), Span(LOG, "pasted"))), 3)
+    assert said is not None
+    assert said.typed == "Look at this:\n"
+    assert said.beside == (("pasted", LOG),)
+    assert said.form(50, 30).startswith("Look at this:\n[pasted, 60 lines] 10:00 INFO")
+
+
+def test_a_foreign_text_is_told_apart_by_its_lines() -> None:
+    text = f"Please look at what the server printed last night.\n{LOG}\nWhich of these lines shows the cause of it?"
+    typed, pasted = told_apart(text)
+    assert typed == ("Please look at what the server printed last night.\nWhich of these lines shows the cause of it?")
+    assert pasted == LOG
+
+
+def test_a_short_foreign_text_is_typed() -> None:
+    assert told_apart("a\nb\nc") == ("a\nb\nc", "")
+
+
+def test_nobody_said_what_nca_wrote() -> None:
+    assert said_in(Message("user", "A reminder.", source="nca"), 1) is None
+    assert said_in(Message("assistant", "An answer."), 1) is None
+
+
+def test_the_newest_and_the_oldest_come_in_turn() -> None:
+    past = _past(*(Message("user", f"word {n}", source="typed") for n in range(1, 6)))
+    assert [piece.seq for piece in short(past)] == [5, 1, 4, 2, 3]
+
+
+def test_what_a_model_named_comes_first() -> None:
+    past = _past(*(Message("user", f"word {n}", source="typed") for n in range(1, 6)), important=frozenset({3}))
+    assert [piece.seq for piece in short(past)] == [3, 5, 1, 4, 2]
+
+
+def test_a_message_has_longer_and_longer_forms() -> None:
+    past = _past(Message("user", "Several words that go on. " * 400, source="typed"))
+    sizes = [text_tokens(piece.text) for pieces in (short, medium, longer) for piece in pieces(past)]
+    assert sizes == sorted(sizes)
+    assert sizes[0] <= SHORT_TOKENS
+    assert len(sizes) > 3
