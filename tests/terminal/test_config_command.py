@@ -43,7 +43,7 @@ async def test_the_default_comes_back_and_what_was_below(tmp_path: Path) -> None
         loaded = stage.conversation.loaded
         assert loaded.value("context.target_ratio") == 0.45
         await stage.command("/config context.target_ratio default")
-        assert stage.conversation.loaded.settings.context.target_ratio == 0.25
+        assert stage.conversation.loaded.settings.context.target_ratio == 0.4
         await stage.command("/config context.max_turns 7")
         shown = await stage.command("/config context.max_turns")
         assert "Before: 0 turns (default); --unset restores it." in shown

@@ -166,7 +166,7 @@ def test_settings_are_browsed_edited_and_saved_in_the_chat(start: Callable[..., 
     tty.line("/config")
     tty.sees(f"1 of {len(KEYS)}")
     tty.send("target_ratio\r")
-    tty.sees("context.target_ratio = 0.25")
+    tty.sees("context.target_ratio = 0.4")
     tty.send(CTRL_U + "2\r")
     tty.sees("did you mean 0.2 or 2%?")
     tty.send(CTRL_U + "30%" + CTRL_S)
