@@ -16,9 +16,9 @@ from tests.terminal.stage import a_stage
 async def test_the_overview_is_one_screen_with_what_is_changed_first(tmp_path: Path) -> None:
     with a_stage(tmp_path) as stage:
         assert "All settings have their defaults." in await stage.command("/config")
-        await stage.command("/config context.target_ratio 0.4")
+        await stage.command("/config context.target_ratio 0.45")
         lines = (await stage.command("/config")).splitlines()
-        assert lines[0].split() == ["•", "context.target_ratio", "0.4", "set", "in", "this", "chat"]
+        assert lines[0].split() == ["•", "context.target_ratio", "0.45", "set", "in", "this", "chat"]
         assert len(lines) <= 20
         for group in ("model", "context.prune", "terminal"):
             assert any(line.startswith(f"{group} ") for line in lines)
