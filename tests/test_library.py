@@ -152,8 +152,9 @@ def test_items_cover_every_message_exactly_once() -> None:
 def test_the_numbers_follow_from_window_reserve_and_target() -> None:
     result = compact(ROWS, context_window=WINDOW, max_output_tokens=1_000, target=0.4)
     assert result.budget_tokens == 5_000
-    assert result.target_tokens == 2_000
-    assert compact(ROWS, context_window=WINDOW, max_output_tokens=1_000, target=0.01).target_tokens > 1_250
+    # A share of the budget, and of the newest message, which cannot shrink, all of it.
+    assert 2_000 < result.target_tokens < 2_030
+    assert 0 < compact(ROWS, context_window=WINDOW, max_output_tokens=1_000, target=0.001).target_tokens < 50
 
 
 def test_stages_and_settings_by_canonical_and_seed_names() -> None:

@@ -229,8 +229,12 @@ def target_ratio(budget: Budget, settings: ContextSettings) -> float:
 
 
 def aim_ratio(budget: Budget, settings: ContextSettings) -> float:
-    """The same for an automatic compaction: far enough below its threshold to be rare."""
-    trigger_ratio = thresholds(budget, settings).compact / budget.budget_tokens
+    """The same for an automatic compaction: far enough below its threshold to be rare.
+
+    Where a person has set when one is prepared, that is its threshold: it is in force from the next message on.
+    """
+    at = thresholds(budget, settings)
+    trigger_ratio = (at.prepare if settings.idle_threshold else at.compact) / budget.budget_tokens
     ratio = target_ratio(budget, settings)
     return ratio if ratio <= NEAREST_TARGET_RATIO * trigger_ratio else USUAL_TARGET_RATIO * trigger_ratio
 

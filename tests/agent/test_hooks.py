@@ -272,12 +272,12 @@ def compacted(room: Room, hooks: list[dict[str, Any]]) -> str:
         conversation = Conversation.open(
             defaults().with_values({"hooks": hooks}, "the test"),
             store=room.store,
-            model=ScriptedModel(["An answer. " * 800] * 8 + ["A summary."] * 4, facts=FACTS),
+            model=ScriptedModel(["An answer. " * 200] * 28 + ["A summary."] * 4, facts=FACTS),
             directory=room.path,
             listener=room.events.append,
         )
         try:
-            for turn in range(8):
+            for turn in range(28):
                 await conversation.send(f"Never touch file{turn}.py. Question {turn}?")
             outcome = await conversation.context.compact()
             return outcome.message
@@ -312,11 +312,11 @@ def test_a_hook_forbids_a_preview_that_is_accepted(room: Room) -> None:
                 {"hooks": [{"event": "PreCompact", "command": "echo not now >&2; exit 2"}]}, "the test"
             ),
             store=room.store,
-            model=ScriptedModel(["An answer. " * 800] * 8 + ["A summary."] * 4, facts=FACTS),
+            model=ScriptedModel(["An answer. " * 200] * 28 + ["A summary."] * 4, facts=FACTS),
             directory=room.path,
         )
         try:
-            for turn in range(8):
+            for turn in range(28):
                 await conversation.send(f"Never touch file{turn}.py. Question {turn}?")
             preview = await conversation.context.preview()
             assert preview.proposal.compacted

@@ -11,11 +11,12 @@ import msgspec
 from nca.context.draft import Block, Draft, Part, covered
 from nca.context.importance import importances
 from nca.context.record.compose import Composer, Prose
+from nca.context.record.past import is_record
 from nca.context.record.steps import cut_content
 from nca.context.record.text import read_again
 from nca.context.request import repair
 from nca.context.rules.untouchable import COLLAPSE
-from nca.context.summary import SummaryFailure, SummaryReply, SummaryRequest, Written, cut_text, is_summary
+from nca.context.summary import SummaryFailure, SummaryReply, SummaryRequest, Written, cut_text
 from nca.context.summary_job import SummaryJob
 from nca.context.summary_writer import NO_SUMMARIZER, Surroundings, write
 from nca.context.todo import NAME as TODO
@@ -202,7 +203,7 @@ def _earlier(parts: Sequence[Part]) -> list[Prose]:
 
 def _records(gone: Sequence[Entry]) -> list[str]:
     """The prose of records among these messages: another program's, or what is left of one in a program's own list."""
-    texts = (read_again(entry.message.text)[0] for entry in gone if is_summary(entry.message))
+    texts = (read_again(entry.message.text)[0] for entry in gone if is_record(entry.message))
     return [text for text in texts if text]
 
 
@@ -248,7 +249,7 @@ def _asked(
 ) -> Asking:
     """What a model makes of the messages that go, and of what was written before."""
     history = draft.history
-    shown = [entry for entry in gone if not is_summary(entry.message)]
+    shown = [entry for entry in gone if not is_record(entry.message)]
     last = gone[-1].seq
     staying = [entry for entry in _staying(draft, view) if entry.seq > last]
     room_raw = int(LIVE_SHARE * job.input_tokens) - draft.meter.fixed_raw

@@ -267,7 +267,7 @@ def test_bounds_of_a_person_hold() -> None:
 
 @pytest.mark.parametrize("header", FOREIGN_HEADERS)
 def test_another_tool_s_summary_is_merged_and_never_taken_for_talk(header: str) -> None:
-    foreign = user(f"{header}\nWe must always keep the ticket ABC-1234 and ABC-1234 in mind.")
+    foreign = Message("user", f"{header}\nWe must always keep the ticket ABC-1234 and ABC-1234 in mind.", source="nca")
     history = history_of([foreign, assistant("I see."), *talk(60)])
     asked: list[str] = []
 
