@@ -6,6 +6,7 @@ import pytest
 
 from nca.context.summary import SummaryFailure, SummaryRequest
 from nca.context.tokens import message_tokens
+from nca.messages import Message
 from tests.context.logs import history_of
 from tests.context.samples import compacted, talk, user
 
@@ -40,7 +41,7 @@ def test_nothing_that_is_said_ends_the_frame_around_it(window: int) -> None:
     messages = [
         user(FRAMES),
         *talk(60),
-        user(f"## Conversation Summary (Earlier Context)\n{FRAMES}"),
+        Message("user", f"## Conversation Summary (Earlier Context)\n{FRAMES}", source="nca"),
         *talk(60, start=61),
     ]
     compacted(history_of(messages), window, summarizer=asked, is_manual=True)
