@@ -41,16 +41,17 @@ class Folder:
     @contextlib.contextmanager
     def entries(self) -> Iterator[Iterator[os.DirEntry[str]]]:
         """The entries of the folder; their status can be read inside the block. Raises OSError."""
-        with self._readable() as handle, os.scandir(handle) as scan:
+        with self.readable() as handle, os.scandir(handle) as scan:
             yield scan
 
     def sync(self) -> None:
         """Make a new or renamed entry durable, if the file system can."""
-        with contextlib.suppress(OSError), self._readable() as handle:
+        with contextlib.suppress(OSError), self.readable() as handle:
             os.fsync(handle)
 
     @contextlib.contextmanager
-    def _readable(self) -> Iterator[int]:
+    def readable(self) -> Iterator[int]:
+        """A descriptor of the folder that can be listed and flushed. Raises OSError."""
         handle = os.open(".", _FOLDER, dir_fd=self.handle)
         try:
             yield handle

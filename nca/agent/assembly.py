@@ -137,6 +137,6 @@ def assemble(
         memory=memory,
         servers=servers,
         background=compactor,
-        rewinds=Rewinds(window, compactor, user_input, files),
+        rewinds=Rewinds(window, compactor, user_input, files, jobs),
         beside=Beside(window, models, parts.spending, emit),
     )

@@ -26,11 +26,13 @@ from nca.agent.reply_checks import (
     orders_change,
     wants_change,
 )
+from nca.agent.rewinding import FINISHING, PROGRESS_SECONDS, WAITING
 from nca.agent.turn import Turn
 from nca.config.loaded import LoadedSettings
 from nca.config.names import canonical
 from nca.errors import ConfigError, NcaError, UsageError
 from nca.events import ErrorRaised, Listener, Listeners, Notice, TurnFinished, TurnStarted
+from nca.file_history.restore import Watch
 from nca.messages import Source, clean_text
 from nca.models.model import Model
 from nca.sessions.session import Kind, Session
@@ -152,18 +154,35 @@ class Conversation:
             opened.close()
             raise
         conversation._notify(told.problems)
-        if not read_only:
-            conversation.files.recorder.start(looks=False)
         if opened.recovered:
             conversation._emit(Notice(CUT_OFF))
-        if not read_only and (said := conversation.rewinds.finish_interrupted()):
-            conversation._emit(Notice(said))
+        if not read_only:
+            conversation._finish_interrupted()
         if opened.views.is_damaged:
             conversation._emit(Notice(VIEW_DAMAGED))
         restores = session and not read_only and conversation.loaded.settings.session.restore == "text"
         if restores and conversation.context.restore_text() is not None:
             conversation._emit(Notice("Restored as text (session.restore); /context undo shows the steps again."))
         return conversation
+
+    def _finish_interrupted(self) -> None:
+        """Finish a rewind that a crash cut off, files and chat, before anybody acts in the folder."""
+        began, said = time.monotonic(), 0.0
+
+        def progress(done: int, of: int) -> None:
+            nonlocal said
+            if (now := time.monotonic()) - max(began, said) >= PROGRESS_SECONDS:
+                said = now
+                self._emit(Notice(FINISHING.format(f"{done:,} of {of:,} steps") if of else WAITING))
+
+        self.files.recorder.begin(Watch(progress))
+        self._say_of_files()
+        if told := self.rewinds.finish_interrupted():
+            self._emit(Notice(told))
+
+    def _say_of_files(self) -> None:
+        for notice in self.files.recorder.take_notices():
+            self._emit(Notice(notice))
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Hear all events from now on; call the returned function to stop."""
@@ -201,7 +220,7 @@ class Conversation:
             await self._background.swap_in()
             await self._enter(said, attachments, beside)
             if self._has_own_tools:
-                self.files.recorder.start(looks=True)
+                self.files.recorder.start()
             asked = self._window.history.head
             self._emit(TurnStarted(self.session.info.id, self._window.history.turns))
             finished = await turn.run(lambda: self._missing(text, asked))
@@ -220,8 +239,7 @@ class Conversation:
         if finished.reason == "answered":
             self._background.consider()
         self._compactor.after_turn(is_preparing=self.context.is_preparing)
-        for notice in self.files.recorder.take_notices():
-            self._emit(Notice(notice))
+        self._say_of_files()
         is_unanswered = bool(self.approvals.unanswered)
         finished = msgspec.structs.replace(
             finished,

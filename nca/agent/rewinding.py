@@ -7,7 +7,7 @@ changes, and the chat goes back before the first file is touched. What was cut o
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
@@ -20,18 +20,40 @@ from nca.context.view import is_in
 from nca.errors import StoreError, UsageError
 from nca.file_history.changes import FileChange
 from nca.file_history.history import FileHistory, RewindOutcome
-from nca.file_history.plan import RewindPlan
+from nca.file_history.plan import PlannedChange, RewindPlan
+from nca.file_history.restore import Watch
 from nca.messages import Entry, clean_text
 from nca.sessions.rewinds import Target
 from nca.sessions.view_rows import REDO, REWIND
+from nca.tools.shell.jobs import Jobs
 from nca.words import Words, text_of
 
 What = Literal["both", "chat", "files"]
 
+PROGRESS_SECONDS = 1.0
+FINISHING = "Finishing a rewind that was cut off: {}."
+WAITING = "Another nca takes files of this folder back. Waiting for it."
 FINISHED = "A rewind that was cut off has been finished; /redo takes it back."
 _PAGE = 50
 _BEFORE, _END, _FORWARD, _STAY = "before", "end", "forward", "stay"
 """What becomes of the chat: the words that are stored with a rewind of files."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What a person wants of the files for which it is theirs to say.
+
+    take    those that somebody changed since, and that get their older state all the same
+    keep    those that stay as they are
+    merges  those that get a merge, as `Rewinds.merged` gave it
+    """
+
+    take: frozenset[str] = frozenset()
+    keep: frozenset[str] = frozenset()
+    merges: tuple[PlannedChange, ...] = ()
+
+
+EVERYTHING_CERTAIN = Choice()
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +83,10 @@ class Point:
 class Rewinds:
     """The log keeps everything: what is left is another branch, and can be gone back to."""
 
-    def __init__(self, window: Window, background: Background, user_input: UserInput, files: FileHistory) -> None:
-        self._window = window
+    def __init__(
+        self, window: Window, background: Background, user_input: UserInput, files: FileHistory, jobs: Jobs
+    ) -> None:
+        self._window, self._jobs = window, jobs
         self._stored = window.session.rewinds
         self._background = background
         self._user_input = user_input
@@ -89,18 +113,9 @@ class Rewinds:
         following = self._window.session.log.next_said(seq)
         return self._point(seq, following - 1 if following else self._window.history.head)
 
-    def last_turn(self) -> list[Point]:
-        """The person's newest message that something came of, and those sent after it in vain; oldest first.
-
-        Where nothing came of any, only the newest; empty where there is none.
-        """
-        found: list[Point] = []
-        for point in self.points():
-            if not (point.is_left or point.rewind):
-                found.insert(0, point)
-                if point.last > point.seq:
-                    return found
-        return found[-1:]
+    def last_turn(self) -> Point | None:
+        """The person's newest message in the conversation, whatever came of it; None where there is none."""
+        return next((point for point in self.points() if not (point.is_left or point.rewind)), None)
 
     async def changes(self, point: Point) -> tuple[FileChange, ...]:
         """The files that the turn changed. Raises StoreError."""
@@ -120,21 +135,43 @@ class Rewinds:
             return await asyncio.to_thread(self._files.plan, point.seq)
         return await self._plan_back(point.rewind)
 
-    async def go_back(self, point: Point, plan: RewindPlan, what: What, take: Collection[str] = ()) -> RewindOutcome:
-        """Go back, with `plan` for the files. Raises UsageError, StoreError; then nothing changed.
+    async def go_back(
+        self,
+        point: Point,
+        plan: RewindPlan,
+        what: What,
+        choice: Choice = EVERYTHING_CERTAIN,
+        watch: Watch | None = None,
+    ) -> RewindOutcome:
+        """Go back, with `plan` for the files: all that goes back, or nothing.
 
-        take  files that someone else changed and that get their older state all the same
+        watch  hears of the files, and may stop it
+        Raises UsageError, StoreError; then nothing changed, or the message says what could not go back.
         """
         chat = f"{_END} {point.rewind}" if point.rewind else f"{_BEFORE} {point.seq}"
-        outcome = await self._go(_STAY if what == "files" else chat, RewindPlan() if what == "chat" else plan, take)
+        chat, plan = _STAY if what == "files" else chat, RewindPlan() if what == "chat" else plan
+        outcome = await self._go(chat, plan, choice, watch or Watch())
         if what == "files" and (told := _told(outcome)):
             self._user_input.share("rewind", told, "nca")
         return outcome
 
-    async def go_forward(self) -> RewindOutcome | None:
-        """Take the last rewind back; None where there is none, or something was said since."""
+    async def plan_forward(self) -> RewindPlan | None:
+        """What `go_forward` would do to the files; None where there is no rewind, or something was said since."""
         rewind = self._stored.newest
-        return None if rewind is None else await self._go(f"{_FORWARD} {rewind}", await self._plan_back(rewind))
+        return None if rewind is None else await self._plan_back(rewind)
+
+    async def go_forward(
+        self, plan: RewindPlan | None = None, choice: Choice = EVERYTHING_CERTAIN, watch: Watch | None = None
+    ) -> RewindOutcome | None:
+        """Take the last rewind back, with `plan` for the files; None as for `plan_forward`. Raises as `go_back`."""
+        rewind = self._stored.newest
+        if rewind is None:
+            return None
+        return await self._go(f"{_FORWARD} {rewind}", plan or await self._plan_back(rewind), choice, watch or Watch())
+
+    async def merged(self, one: PlannedChange) -> tuple[PlannedChange, int] | None:
+        """See `FileHistory.merged`. Raises StoreError."""
+        return await asyncio.to_thread(self._files.merged, one)
 
     def finish_interrupted(self) -> str:
         """Finish what becomes of the chat where a rewind was cut off. Returns what the person should know, or ""."""
@@ -159,8 +196,14 @@ class Rewinds:
                 return await asyncio.to_thread(self._files.plan_back, number)
         return await asyncio.to_thread(self._files.plan, since)
 
-    async def _go(self, chat: str, plan: RewindPlan, take: Collection[str] = ()) -> RewindOutcome:
+    async def _go(self, chat: str, plan: RewindPlan, choice: Choice, watch: Watch) -> RewindOutcome:
         self._window.session.refuse_reader()
+        if plan.touches_files and (running := [job for job in self._jobs.all if job.is_running]):
+            names = ", ".join(f"job {job.number} ({job.name})" for job in running)
+            raise UsageError(
+                f"Files cannot go back while something may change them: {names}.",
+                advice=f"`/jobs stop {running[0].number}` ends it. Nothing was changed.",
+            )
         await self._background.close()
         loop = asyncio.get_running_loop()
 
@@ -171,14 +214,27 @@ class Rewinds:
             # The conversation is the loop's; the files are another thread's.
             asyncio.run_coroutine_threadsafe(show(number), loop).result()
 
-        if plan.is_empty:
+        if not plan.touches_files:
             self._show(chat, 0)
-            return RewindOutcome(0, (), (), (), (), plan.unset)
-        work = asyncio.ensure_future(asyncio.to_thread(self._files.apply, plan, take, chat=chat, before=show_there))
-        # Half a rewind is none: who stops it now comes too late.
+            return RewindOutcome(0, not_stored=plan.not_stored, unset=plan.unset)
+        work = asyncio.ensure_future(
+            asyncio.to_thread(
+                self._files.apply,
+                plan,
+                choice.take,
+                keep=choice.keep,
+                merges=choice.merges,
+                chat=chat,
+                then=show_there,
+                watch=watch,
+            )
+        )
+        # Half a rewind is none: who stops it gets all of it back, or comes too late.
         while not work.done():
-            with suppress(asyncio.CancelledError):
+            try:
                 await asyncio.wait({work})
+            except asyncio.CancelledError:
+                watch.stop.set()
         return work.result()
 
     def _show(self, chat: str, files: int) -> None:

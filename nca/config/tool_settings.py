@@ -65,7 +65,7 @@ class RewindSettings:
     max_files: int = setting(
         50_000,
         whole(),
-        "In a project with more files, what commands change is not recorded. 0: never record it.",
+        "In a project with more files, what commands change in the folders that exceed it is not recorded. 0: nowhere.",
         unit="files",
         user_only=True,
     )
@@ -79,7 +79,7 @@ class RewindSettings:
     max_scan_seconds: float = setting(
         2.0,
         number(0.1, 600),
-        "The same where looking for changed files takes longer.",
+        "The same where looking for changed files takes more of the processor.",
         unit="seconds",
         user_only=True,
     )

@@ -6,6 +6,7 @@ import errno
 import hashlib
 import os
 import stat
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
@@ -88,13 +89,24 @@ def is_temporary(name: str) -> bool:
     return name.startswith(".nca-") and name.endswith(".tmp")
 
 
-def remove_temporaries(root: Path, path: str) -> None:
-    """Remove what a killed nca has left in the folder of a path that it was writing."""
-    with suppress(OSError), open_folder(str(root), PurePosixPath(path).parent.parts) as folder:
-        with folder.entries() as entries:
-            names = [entry.name for entry in entries if is_temporary(entry.name)]
-        for name in names:
-            os.unlink(name, dir_fd=folder.handle)
+def remove_temporaries(root: Path, paths: Iterable[str]) -> None:
+    """Remove what a killed nca has left where it was writing these paths: beside each, or in a folder above it."""
+    folders = {above.parts for path in paths for above in PurePosixPath(path).parents}
+    for parts in folders:
+        with suppress(OSError), open_folder(str(root), parts) as folder:
+            with folder.entries() as entries:
+                names = [entry.name for entry in entries if is_temporary(entry.name)]
+            for name in names:
+                os.unlink(name, dir_fd=folder.handle)
+
+
+def nearest_folder(root: Path, parts: tuple[str, ...]) -> tuple[str, ...]:
+    """The innermost folder on the way to this one that is there."""
+    while parts:
+        with suppress(OSError), open_folder(str(root), parts):
+            return parts
+        parts = parts[:-1]
+    return parts
 
 
 def missing_folders(root: Path, path: str) -> list[str]:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from nca.config.tool_settings import RewindSettings
 from nca.errors import UsageError
 from nca.file_history.changes import FileChange, net_changes
 from nca.file_history.disk import look
+from nca.file_history.interrupted import finish, settle, told
+from nca.file_history.merge import merged
+from nca.file_history.obstacles import obstacles
 from nca.file_history.plan import PlannedChange, RewindPlan, plan_rewind
 from nca.file_history.recording import Recording
-from nca.file_history.restore import finish_rewind
+from nca.file_history.restore import CHANGED, NotRestored, Watch, restore, take_back
 from nca.file_history.scope import Scope
 from nca.sessions.file_states import Change
 from nca.sessions.store import Store
@@ -27,10 +30,11 @@ class RewindOutcome:
     """What a rewind did; see RewindPlan. `id`: for `plan_back`, which takes it back."""
 
     id: int
-    restored: tuple[PlannedChange, ...]
-    deleted: tuple[PlannedChange, ...]
-    left: tuple[PlannedChange, ...]
-    not_stored: tuple[PlannedChange, ...]
+    restored: tuple[PlannedChange, ...] = ()
+    deleted: tuple[PlannedChange, ...] = ()
+    left: tuple[PlannedChange, ...] = ()
+    blocked: tuple[PlannedChange, ...] = ()
+    not_stored: tuple[PlannedChange, ...] = ()
     unset: tuple[PlannedChange, ...] = ()
 
 
@@ -80,7 +84,9 @@ class FileHistory:
 
     def plan(self, seq: int) -> RewindPlan:
         """The way back to the files as they were before message `seq`. Raises StoreError."""
-        return self._plan(self._journal(seq=seq))
+        plan = self._plan(self._journal(seq=seq))
+        gaps = self._scope.record.gaps(seq) if self._scope.is_recorded else ()
+        return replace(plan, unrecorded=tuple(gaps))
 
     def plan_back(self, outcome_id: int) -> RewindPlan:
         """The way back to the files as they were before a rewind. Raises UsageError, StoreError."""
@@ -98,15 +104,21 @@ class FileHistory:
         plan: RewindPlan,
         take: Collection[str] = (),
         *,
+        keep: Collection[str] = (),
+        merges: Sequence[PlannedChange] = (),
         chat: str = "",
-        before: Callable[[int], None] = lambda _: None,
+        then: Callable[[int], None] = lambda _: None,
+        watch: Watch | None = None,
     ) -> RewindOutcome:
-        """Carry out a plan. A file that has changed since it was planned is left.
+        """Carry out a plan, whole or not at all. A file that has changed since it was planned is left.
 
-        take    paths in `plan.left` that get their older state all the same; what is there is stored first
-        chat    what becomes of the chat meanwhile; a rewind that was cut off is finished with it
-        before  takes the id before the first file is touched; if it raises, nothing is changed
-        Raises UsageError, StoreError; then nothing was changed.
+        take   paths in `plan.left` that get their older state all the same; what is there is stored first
+        keep   paths of the plan that are left as they are
+        merges for paths in `plan.left`, what `merged` gave
+        chat   what becomes of the chat meanwhile; a rewind that was cut off is finished with it
+        then   takes the id when the files are restored; if it raises, they go back
+        watch  hears of the progress, and may stop it; then all goes back
+        Raises UsageError, StoreError; then nothing was changed, or the message names what could not go back.
         """
         with self._scope.alone() as is_alone:
             if not is_alone:
@@ -114,33 +126,58 @@ class FileHistory:
                     "Files of this folder are being changed just now, by a command or by another nca.",
                     advice="Nothing was changed; try again when that has ended.",
                 )
-            return self._apply(plan, frozenset(take), chat, before)
+            return self._apply(plan, frozenset(take), frozenset(keep), merges, chat, then, watch or Watch())
+
+    def merged(self, one: PlannedChange) -> tuple[PlannedChange, int] | None:
+        """For a path in `plan.left`: what somebody made of it since, without what the session did; and the conflicts.
+
+        None where nobody can tell. Raises StoreError.
+        """
+        return merged(one, self._scope.record.content, self._scope.limits().max_file_bytes)
 
     def _apply(
-        self, plan: RewindPlan, take: Collection[str], chat: str, before: Callable[[int], None]
+        self,
+        plan: RewindPlan,
+        take: Collection[str],
+        keep: Collection[str],
+        merges: Sequence[PlannedChange],
+        chat: str,
+        then: Callable[[int], None],
+        watch: Watch,
     ) -> RewindOutcome:
         most = self._scope.limits().max_file_bytes
-        taken = [one for one in plan.left if one.path in take]
-        left = [one for one in plan.left if one.path not in take]
-        files = [*plan.restored, *plan.deleted, *taken]
-        steps, contents = [], {}
-        for one in (*files, *plan.folders):
+        by_hand = {one.path for one in merges}
+        taken = [*merges, *(one for one in plan.left if one.path in take and one.path not in by_hand)]
+        left = [one for one in plan.left if one.path not in take and one.path not in by_hand]
+        new = {one.path for one in taken}
+        # What was in the way of others may be taken away now.
+        folders = [*plan.folders, *(one for one in plan.blocked if _is_folder(one))]
+        planned = [*plan.restored, *plan.deleted, *taken, *(one for one in plan.blocked if not _is_folder(one))]
+        left += [_left(one, "kept") for one in planned if one.path in keep]
+        files = [one for one in planned if one.path not in keep]
+        contents = {}
+        unchanged = []
+        for one in (*files, *folders):
             now, content = look(self._scope.root, one.path, most)
             if now.is_same(one.before):
-                steps.append(Change(one.path, REWIND, now, one.after, seq=self._scope.head()))
-                if one.path in take:  # all else is stored already
+                unchanged.append(one)
+                if one.path in new:  # all else is stored already
                     contents[now.sha256] = content
+                if one.path in by_hand:
+                    contents[one.after.sha256] = one.read(one.after)
             else:
-                left.append(_left(one, "changed meanwhile, and not by this session"))
+                left.append(_left(one, CHANGED))
+        in_the_way = obstacles(self._scope.root, unchanged)
+        blocked = [_left(one, in_the_way[one.path]) for one in unchanged if one.path in in_the_way]
+        steps = [
+            Change(one.path, REWIND, one.before, one.after, seq=self._scope.head())
+            for one in unchanged
+            if one.path not in in_the_way
+        ]
         with suppress(OSError):  # each step then says why it fails
             self._scope.root.mkdir(parents=True, exist_ok=True)
         outcome_id, begun = self._scope.record.begin_rewind(steps, contents, chat)
-        try:
-            before(outcome_id)
-        except BaseException:
-            self._scope.record.drop_rewind(outcome_id)
-            raise
-        reasons = finish_rewind(self._scope, begun)
+        reasons = self._carry_out(outcome_id, begun, then, watch)
         self.recorder.note([one for one in begun if one.path not in reasons])
         done = {one.path for one in begun} - reasons.keys()
         made = sorted((one for one in files if one.path in done), key=_path)
@@ -150,9 +187,29 @@ class FileHistory:
             restored=tuple(one for one in made if one.after.kind != "absent"),
             deleted=tuple(one for one in made if one.after.kind == "absent"),
             left=tuple(sorted(left, key=_path)),
+            blocked=tuple(sorted(blocked, key=_path)),
             not_stored=plan.not_stored,
             unset=tuple(one for one in plan.unset if self._is_unset(one, left)),
         )
+
+    def _carry_out(
+        self, rewind: int, begun: Sequence[Change], then: Callable[[int], None], watch: Watch
+    ) -> dict[str, str]:
+        """Restore the files, then do what goes with it. Returns the paths that were left, with the reasons."""
+        root, read, most = self._scope.root, self._scope.record.content, self._scope.limits().max_file_bytes
+        try:
+            reasons = restore(root, begun, read, most, watch)
+        except NotRestored as failed:
+            settle(self._scope, rewind, begun, failed.stuck)
+            message, advice = told(failed)
+            raise UsageError(message, advice=advice) from None
+        try:
+            then(rewind)
+        except BaseException:
+            settle(self._scope, rewind, begun, take_back(root, begun, read, most))
+            raise
+        finish(self._scope, begun, reasons)
+        return reasons
 
     def _is_unset(self, one: PlannedChange, left: Sequence[PlannedChange]) -> bool:
         """A new folder may have its bit from the folder above."""
@@ -173,5 +230,9 @@ def _path(one: PlannedChange) -> str:
     return one.path
 
 
+def _is_folder(one: PlannedChange) -> bool:
+    return {one.before.kind, one.after.kind} <= {"folder", "absent"}
+
+
 def _left(one: PlannedChange, reason: str) -> PlannedChange:
-    return PlannedChange(one.path, one.before, one.after, one.is_mixed, one.read, reason)
+    return replace(one, reason=reason)

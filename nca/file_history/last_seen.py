@@ -25,12 +25,17 @@ _Seen = tuple[str, FileState, bytes]
 
 
 class Cause(NamedTuple):
-    """Whose doing the differences are: a command's. `is_mixed`: whether a path may be someone else's too."""
+    """Whose doing the differences are: a command's.
+
+    is_mixed    whether a path may be someone else's too
+    is_unnamed  whether the command does not mention a path
+    """
 
     record: FileRecord
     actor: str
     seq: int
     is_mixed: Callable[[str], bool]
+    is_unnamed: Callable[[str], bool] = lambda _: False
 
 
 class LastSeen:
@@ -41,6 +46,8 @@ class LastSeen:
         self._root, self._record = root, record
         self._known = record.known()
         self._always_blind = {hidden} if hidden else set[str]()
+        self.cut: dict[str, str] = {}
+        """Folders for which there was no room within the bounds, with the bound that each reached first."""
         self._blind = self._always_blind
         self._stop = stop
 
@@ -49,10 +56,11 @@ class LastSeen:
 
         cause      None: the differences are not this session's doing, and only taken note of
         is_frozen  a command runs: look only where was looked before it began
-        Raises TooMuch, Stopped, StoreError, OSError.
+        Raises TooMuch where not even the root can be looked at, Stopped, StoreError, OSError.
         """
         blind = self._blind if is_frozen else self._always_blind
-        found = scan(self._root, self._known, blind, limits, self._stop)
+        found = scan(self._root, self._known, blind | self.cut.keys(), limits, self._stop)
+        self.cut |= found.cut
         differing = self._differing(found)
         self._blind = found.blind
         states = self._states(differing, limits.max_file_bytes)
@@ -107,7 +115,13 @@ class LastSeen:
             if not before.is_same(state):
                 contents[state.sha256] = content
                 if cause is not None:
-                    changes.append(Change(path, cause.actor, before, state, cause.is_mixed(path), seq=cause.seq))
+                    changes.append(
+                        Change(
+                            *(path, cause.actor, before, state, cause.is_mixed(path)),
+                            seq=cause.seq,
+                            is_unnamed=cause.is_unnamed(path),
+                        )
+                    )
         (cause.record if cause else self._record).see(known, contents, changes)
         for path, one in known.items():
             if one is None:

@@ -6,22 +6,34 @@ A file is touched only if it holds what this session last left there, and nobody
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from nca.file_history.changes import FileChange, Read
 from nca.file_history.disk import has_other_names, look
-from nca.sessions.file_states import RWX, Change, FileState
+from nca.file_history.obstacles import obstacles
+from nca.sessions.file_states import ABSENT, BACKGROUND, RWX, Change, FileState
+
+_MADE = ("restored", "deleted", "folders")
+"""The tuples of a plan that are carried out as they are."""
 
 
 @dataclass(frozen=True)
 class PlannedChange(FileChange):
-    """From what is there now, `before`, to what will be there, `after`. `reason`: why it is left as it is, or ""."""
+    """From what is there now, `before`, to what will be there, `after`.
+
+    reason      why it is left as it is, or ""
+    is_unnamed  nca cannot tell who made the change: a command that does not mention the file ran meanwhile
+    base        what the session left there last, for a merge with what somebody else made of it
+    """
 
     reason: str = ""
+    is_unnamed: bool = False
+    base: FileState = ABSENT
 
 
 @dataclass(frozen=True)
@@ -31,22 +43,31 @@ class RewindPlan:
     restored    files that get an earlier content, mode or link target; also those that are gone now
     deleted     files that were not there
     left        files that someone else changed, or that have hard links; `apply` can be told to take the older state
+    blocked     files that cannot be restored as things are; `reason` says what is in the way
     not_stored  files whose content, earlier or present, is not stored: a rewind could not be taken back
     folders     folders that are made again, or removed if nothing is left in them
+    unrecorded  what commands may have changed that is not recorded, and so is not taken back, in words
     unset       files and folders that had special bits then which nca does not set; `reason` names these
     """
 
     restored: tuple[PlannedChange, ...] = ()
     deleted: tuple[PlannedChange, ...] = ()
     left: tuple[PlannedChange, ...] = ()
+    blocked: tuple[PlannedChange, ...] = ()
     not_stored: tuple[PlannedChange, ...] = ()
     folders: tuple[PlannedChange, ...] = ()
     unset: tuple[PlannedChange, ...] = ()
+    unrecorded: tuple[str, ...] = ()
 
     @property
     def is_empty(self) -> bool:
         """Whether all is as it was then, as far as nca can make it so."""
-        return not (self.restored or self.deleted or self.left or self.not_stored or self.folders)
+        return not (self.restored or self.deleted or self.left or self.blocked or self.not_stored or self.folders)
+
+    @property
+    def touches_files(self) -> bool:
+        """Whether there is a file or folder that could change."""
+        return bool(self.restored or self.deleted or self.left or self.blocked or self.folders)
 
     def diff(self) -> str:
         """What will be changed, as one unified diff. Raises StoreError."""
@@ -68,10 +89,18 @@ def plan_rewind(root: Path, journal: Sequence[Change], read: Read, most_bytes: i
         reads = read if now.is_same(changes[-1].after) else _reading(now, content, read)
         kind, reason = _verdict(root, now, target, changes)
         if not now.is_same(target):
-            found.setdefault(kind, []).append(PlannedChange(path, now, target, is_mixed, reads, reason))
+            is_unnamed = any(one.is_unnamed for one in changes)
+            planned = PlannedChange(path, now, target, is_mixed, reads, reason, is_unnamed, changes[-1].after)
+            found.setdefault(kind, []).append(planned)
         if kind in ("restored", "folders") and (bits := then.missing(target.mode)):
             found.setdefault("unset", []).append(PlannedChange(path, now, then, is_mixed, reads, bits))
-    return RewindPlan(**{kind: tuple(changes) for kind, changes in found.items()})
+    made = [one for kind in _MADE for one in found.get(kind, ())]
+    in_the_way = obstacles(root, made)
+    for kind in _MADE:
+        found[kind] = [one for one in found.get(kind, ()) if one.path not in in_the_way]
+    found["blocked"] = [replace(one, reason=in_the_way[one.path]) for one in made if one.path in in_the_way]
+    ordered: Any = {kind: tuple(sorted(changes, key=lambda one: one.path)) for kind, changes in found.items()}
+    return RewindPlan(**ordered)
 
 
 def _settable(then: FileState, now: FileState) -> FileState:
@@ -98,8 +127,11 @@ def _verdict(root: Path, now: FileState, target: FileState, changes: Sequence[Ch
         return "left", "changed since, and not by this session"
     if not all(one.after.is_same(next_one.before) for one, next_one in pairwise(changes)):
         return "left", "changed in between, and not by this session"
-    if any(one.is_mixed for one in changes):
-        return "left", "somebody else may have changed it at the same time"
+    if mixed := next((one for one in changes if one.is_mixed), None):
+        is_job = mixed.actor.startswith(BACKGROUND)
+        while_what = mixed.actor.removeprefix(BACKGROUND).removeprefix(": ")
+        running = f"changed while this ran on in the background: {while_what}"
+        return "left", running if is_job else "somebody else may have changed it at the same time"
     if has_other_names(root, changes[0].path):
         return "left", "it has hard links, which would be parted"
     return ("deleted" if target.kind == "absent" else "restored"), ""

@@ -10,8 +10,13 @@ from pathlib import Path
 
 @dataclass(slots=True)
 class Command:
-    """A command while it is recorded. It is marked if some of its processes run on when it has ended."""
+    """A command while it is recorded.
 
+    said     its line or arguments, and what it printed: a file that it names is its doing
+    runs_on  some of its processes run on when it has ended
+    """
+
+    said: str = ""
     runs_on: bool = False
 
 
@@ -27,6 +32,6 @@ class Recorder:
         yield Command()
 
     @asynccontextmanager
-    async def background(self) -> AsyncIterator[None]:
+    async def background(self, line: str) -> AsyncIterator[None]:
         """Around a command that runs beside others."""
         yield

@@ -10,7 +10,9 @@ The record serves the person and never stops the work: if it fails, a notice say
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
+import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
@@ -21,18 +23,20 @@ from typing import TypeVar
 import msgspec
 
 from nca.errors import StoreError
-from nca.file_history.disk import look, missing_folders, remove_temporaries, state_of
+from nca.file_history.disk import look, missing_folders, state_of
+from nca.file_history.interrupted import finish_interrupted
 from nca.file_history.last_seen import Cause, LastSeen
 from nca.file_history.recorder import Command, Recorder
-from nca.file_history.restore import finish_rewind
+from nca.file_history.restore import Watch
 from nca.file_history.scan import Stopped, TooMuch, refusal
-from nca.file_history.scope import Scope
+from nca.file_history.scope import POLL_SECONDS, Scope
 from nca.sessions.file_record import Running
-from nca.sessions.file_states import ABSENT, Change, FileState
+from nca.sessions.file_states import ABSENT, BACKGROUND, Change, FileState
 
-BACKGROUND = "background command"
-"""Who changed what is found between commands once a command has left something running: it, or a person."""
-_NOT_RECORDED = "What commands change here is not recorded, so it cannot be rewound: {}."
+_NOT_RECORDED = "Not recorded is what commands change {}. It cannot be taken back."
+_ACTOR_CHARS = 200
+_NAMED_FOLDERS = 5
+_NAME = re.compile(r"[\w.-]+")
 
 T = TypeVar("T")
 
@@ -52,23 +56,27 @@ class Recording(Recorder):
         self._scope = scope
         self._has_failed = False
         self._recovery, self._looking = threading.Lock(), threading.RLock()
-        self._is_recovered = self._has_background = False
+        self._is_recovered = False
         self._stop = threading.Event()
         self._last_seen: LastSeen | None = None
         self._uncovered = refusal(scope.root)
         """Why what commands change is not recorded, or ""."""
-        self._is_said = False
-        self._jobs = 0
-        """Commands that run in the background."""
+        self._said_gap = ""
+        self._jobs: list[str] = []
+        """The lines of commands that run in the background."""
+        self._left_running: list[str] = []
+        """The lines of commands of which some processes ran on."""
         self._running: list[Running] = []
         self._threads: list[threading.Thread] = []
 
-    def start(self, *, looks: bool) -> None:
-        """In the background, finish what a crash cut off; and with `looks`, take the first look at the workspace."""
-        if looks and self._last_seen is None and self._covers_commands:
+    def begin(self, watch: Watch | None = None) -> None:
+        """Finish what a crash cut off before anybody acts in the workspace. Blocks."""
+        self._unless_failed(lambda: self.recover(watch), None)
+
+    def start(self) -> None:
+        """Take the first look at the workspace, in the background."""
+        if self._last_seen is None and self._covers_commands:
             self._in_background(self._look_first)
-        elif not looks and self._scope.may_have_unfinished:
-            self._in_background(self.recover)
 
     @property
     def _covers_commands(self) -> bool:
@@ -116,14 +124,14 @@ class Recording(Recorder):
             await asyncio.shield(_after(beginning, end))
 
     @asynccontextmanager
-    async def background(self) -> AsyncIterator[None]:
+    async def background(self, line: str) -> AsyncIterator[None]:
         def begin() -> None:
             self._unless_failed(self._look_beside, None)
-            self._jobs += 1
+            self._jobs.append(line)
 
         def end() -> None:
             self._unless_failed(self._look_beside, None)
-            self._jobs -= 1
+            self._jobs.remove(line)
 
         beginning = asyncio.ensure_future(asyncio.to_thread(begin))
         try:
@@ -132,32 +140,37 @@ class Recording(Recorder):
         finally:
             await asyncio.shield(_after(beginning, end))
 
-    def recover(self) -> None:
-        """Finish what a crash or a kill cut off, in any session of this workspace. Raises StoreError."""
-        with self._recovery:
-            if self._is_recovered or not self._scope.may_have_unfinished:
-                return
-            with self._scope.alone() as is_alone:
-                if is_alone:
-                    self._finish_changes()
-                    self._finish_commands()
-            self._is_recovered = is_alone
+    def recover(self, watch: Watch | None = None) -> None:
+        """Finish what a crash or a kill cut off, in any session of this workspace. Raises StoreError.
 
-    def _finish_changes(self) -> None:
+        Waits for a rewind of another process. What commands of another one do is none of this one's.
+        """
+        watch = watch or Watch()
+        with self._recovery:
+            while not self._is_recovered and self._scope.may_have_unfinished:
+                with self._scope.alone() as is_alone:
+                    if is_alone:
+                        self._finish_changes(watch)
+                        self._finish_commands()
+                        self._is_recovered = True
+                if is_alone or all(one.rewind is None for one in self._scope.record.unfinished()):
+                    return
+                watch.progress(0, 0)
+                time.sleep(POLL_SECONDS)
+
+    def _finish_changes(self, watch: Watch) -> None:
         unfinished = self._scope.record.unfinished()
-        for one in unfinished:
-            remove_temporaries(self._scope.root, one.path)
-        finish_rewind(self._scope, [one for one in unfinished if one.rewind is not None])
+        self._scope.notices += finish_interrupted(self._scope, unfinished, watch)
         self._end_edit([one for one in unfinished if one.rewind is None])
 
     def _finish_commands(self) -> None:
-        """Nobody knows when a command was killed; what differs may since be someone else's."""
+        """What differs from the look before a command that was killed is its doing, or since then somebody else's."""
         left = self._scope.record.commands()
         if left and not self._uncovered:
             session_id, running = left[-1]
             record = self._scope.record_of(session_id)
             with self._looking:
-                self._update(Cause(record, running.actor, running.seq, lambda _: True))
+                self._update(Cause(record, running.actor, running.seq, lambda _: False, lambda _: True))
         for _, running in left:
             self._scope.record.end_command(running)
 
@@ -202,22 +215,39 @@ class Recording(Recorder):
             if not self._uncovered:
                 begun.running = self._scope.record.begin_command(self._scope.head(), tool)
                 self._running.append(begun.running)
-        self._say_uncovered()
+        self._note_gap()
 
     def _end_command(self, begun: _Begun, command: Command) -> None:
         if begun.running is None:
             return
         with self._looking:
-            self._look()
+            self._look(command.said)
             self._running.remove(begun.running)
             self._scope.record.end_command(begun.running)
-            self._has_background |= command.runs_on
-        self._say_uncovered()
+            if command.runs_on:
+                self._left_running.append(command.said.partition("\n")[0])
+        self._note_gap()
 
-    def _say_uncovered(self) -> None:
-        if self._uncovered and not self._is_said:
-            self._scope.notices.append(_NOT_RECORDED.format(self._uncovered))
-            self._is_said = True
+    def _note_gap(self) -> None:
+        """Say what is not recorded of commands, when that changes; and keep it for who goes back."""
+        gap = self._gap
+        if not gap:
+            return
+        self._scope.record.add_gap(self._scope.head(), gap)
+        if gap != self._said_gap:
+            self._scope.notices.append(_NOT_RECORDED.format(gap))
+            self._said_gap = gap
+
+    @property
+    def _gap(self) -> str:
+        """What is not recorded of commands, and why."""
+        if self._uncovered:
+            return f"here: {self._uncovered}"
+        cut = self._last_seen.cut if self._last_seen is not None else {}
+        by_bound: dict[str, list[str]] = {}
+        for folder, bound in cut.items():
+            by_bound.setdefault(bound, []).append(folder)
+        return "; ".join(f"in {_named(folders)}: {bound}" for bound, folders in by_bound.items())
 
     def _look_first(self) -> None:
         self.recover()
@@ -228,16 +258,16 @@ class Recording(Recorder):
         if self._covers_commands:
             self.recover()
             self._look()
-            self._say_uncovered()
+            self._note_gap()
 
     @property
     def _may_be_background(self) -> bool:
-        return self._has_background or self._jobs > 0
+        return bool(self._left_running or self._jobs)
 
-    def _look(self) -> None:
-        """Compare the workspace with how it was last seen."""
+    def _look(self, said: str = "") -> None:
+        """Compare the workspace with how it was last seen. `said`: by the command that has ended."""
         with self._looking:
-            self._update(self._cause())
+            self._update(self._cause(said))
 
     def _update(self, cause: Cause | None) -> None:
         if self._uncovered:
@@ -253,18 +283,23 @@ class Recording(Recorder):
         except Stopped:
             pass
 
-    def _cause(self) -> Cause | None:
+    def _cause(self, said: str) -> Cause | None:
         """Whose doing is what differs now."""
-        record, has_jobs = self._scope.record, self._jobs > 0
+        record, has_jobs = self._scope.record, bool(self._jobs)
         if not self._running:
-            return Cause(record, BACKGROUND, self._scope.head(), lambda _: True) if self._may_be_background else None
+            lines = [*self._jobs, *self._left_running]
+            actor = f"{BACKGROUND}: {'; '.join(dict.fromkeys(lines))}"[:_ACTOR_CHARS]
+            return Cause(record, actor, self._scope.head(), lambda _: True) if lines else None
         first = self._running[0]
 
         @cache
         def others() -> tuple[bool, set[str]]:
             return len(record.commands()) > len(self._running), record.changed_by_others(first)
 
-        return Cause(record, first.actor, first.seq, lambda path: has_jobs or others()[0] or path in others()[1])
+        def is_mixed(path: str) -> bool:
+            return has_jobs or others()[0] or path in others()[1]
+
+        return Cause(record, first.actor, first.seq, is_mixed, lambda path: not is_named(path, said))
 
     def _in_background(self, step: Callable[[], None]) -> None:
         thread = threading.Thread(target=lambda: self._unless_failed(step, None), daemon=True)
@@ -281,6 +316,23 @@ class Recording(Recorder):
             self._has_failed = True
             self._scope.notices.append(f"Changes of files are not recorded from here on: {error.message}.")
             return otherwise
+
+
+def is_named(path: str, said: str) -> bool:
+    """Whether a text mentions a path: its name stands in it by itself."""
+    name = path.rpartition("/")[2]
+    start = said.find(name)
+    while start >= 0:
+        around = said[max(0, start - 1) : start] + said[start + len(name) : start + len(name) + 1]
+        if not _NAME.search(around):
+            return True
+        start = said.find(name, start + 1)
+    return False
+
+
+def _named(folders: Sequence[str]) -> str:
+    more = f" and {len(folders) - _NAMED_FOLDERS} more folders" if len(folders) > _NAMED_FOLDERS else ""
+    return ", ".join(f"{one}/" for one in folders[:_NAMED_FOLDERS]) + more
 
 
 async def _after(first: asyncio.Future[None], step: Callable[[], None]) -> None:

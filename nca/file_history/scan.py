@@ -10,8 +10,10 @@ import os
 import stat
 import threading
 import time
+from collections import deque
 from collections.abc import Collection, Container
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
 from nca.config.paths import PROJECT_FOLDER
@@ -45,11 +47,13 @@ class Scan:
     found  the signature of each path: a hash of size, times, inode and mode, which no change leaves as they were. 0: it
            changed so shortly before that it may change again and keep them
     blind  the folders that were not looked into
+    cut    those of them for which there was no room within the bounds, with the bound that was reached
     total_bytes  of the files that are small enough to be stored
     """
 
     found: dict[str, int] = field(default_factory=dict)
     blind: set[str] = field(default_factory=set)
+    cut: dict[str, str] = field(default_factory=dict)
     started_ns: int = field(default_factory=time.time_ns)
     total_bytes: int = 0
 
@@ -57,33 +61,64 @@ class Scan:
 def scan(
     root: Path, known: Container[str], blind: Collection[str], limits: RewindSettings, stop: threading.Event
 ) -> Scan:
-    """Look at everything below the root. Raises TooMuch, Stopped; OSError if the root itself cannot be read.
+    """Look at everything below the root, what is nearest to it first; what exceeds the bounds is left out by folder.
+
+    Raises TooMuch where the root alone exceeds them, Stopped; OSError if the root itself cannot be read.
 
     known  the folders in it stay covered, whatever comes to lie in them
     blind  folders not to look into now because an earlier scan did not
     """
     result = Scan(blind=set(blind))
-    deadline = time.monotonic() + limits.max_scan_seconds
-    waiting = [""]
+    # What the processor does for others is no reason to look at less.
+    deadline = time.thread_time() + limits.max_scan_seconds
+    waiting = deque([""])
     while waiting:
-        folder = waiting.pop()
+        folder = waiting.popleft()
+        before = len(result.found), result.total_bytes
         try:
-            waiting += _look_into(root, folder, known, result, limits.max_file_bytes)
+            inner = _look_into(root, folder, known, result, limits.max_file_bytes)
         except FileNotFoundError:
             continue  # a command may even have removed the root
         except OSError:
             if not folder:
                 raise
             result.blind.add(folder)
+            continue
         if stop.is_set():
             raise Stopped
-        if len(result.found) > limits.max_files:
-            raise TooMuch(f"it has more than {limits.max_files:,} files (rewind.max_files)")
-        if time.monotonic() > deadline:
-            raise TooMuch(f"looking at it takes longer than {limits.max_scan_seconds:g} s (rewind.max_scan_seconds)")
-    if result.total_bytes > limits.max_project_bytes:
-        raise TooMuch("its files are larger than rewind.max_project_bytes")
+        why = _bound_reached(result, limits, deadline)
+        if not why:
+            waiting += inner
+            continue
+        if not folder:
+            raise TooMuch(why)
+        # A folder is seen whole or not at all.
+        _leave_out(result, folder, before)
+        is_late = time.thread_time() > deadline
+        result.cut |= dict.fromkeys((folder, *waiting) if is_late else (folder,), why)
+        if is_late:
+            break
+    result.blind |= result.cut.keys()
     return result
+
+
+def _bound_reached(result: Scan, limits: RewindSettings, deadline: float) -> str:
+    """The bound that is exceeded, in words; "" where none is."""
+    if len(result.found) > limits.max_files:
+        return f"it has more than {limits.max_files:,} files (rewind.max_files)"
+    if time.thread_time() > deadline:
+        return f"looking at it takes longer than {limits.max_scan_seconds:g} s (rewind.max_scan_seconds)"
+    if result.total_bytes > limits.max_project_bytes:
+        return "its files are larger than rewind.max_project_bytes"
+    return ""
+
+
+def _leave_out(result: Scan, folder: str, before: tuple[int, int]) -> None:
+    """Forget what was found in a folder last."""
+    count, result.total_bytes = before
+    for path in list(islice(reversed(result.found), len(result.found) - count)):
+        del result.found[path]
+        result.blind.discard(path)
 
 
 def _look_into(root: Path, folder: str, known: Container[str], result: Scan, most_bytes: int) -> list[str]:

@@ -14,7 +14,7 @@ from nca.sessions.file_record import FileRecord
 from nca.sessions.lock import FileLock
 from nca.sessions.store import Store
 
-_POLL_SECONDS = 0.02
+POLL_SECONDS = 0.02
 
 
 class Scope:
@@ -79,7 +79,7 @@ class Scope:
         """While files are changed: no process takes them back meanwhile. Waits for one that does."""
         lock = self._acquire(is_shared=True)
         while lock is None and self.is_on_disk:
-            time.sleep(_POLL_SECONDS)
+            time.sleep(POLL_SECONDS)
             lock = self._acquire(is_shared=True)
         try:
             yield

@@ -36,6 +36,7 @@ class _Body(msgspec.Struct, frozen=True, array_like=True):
     before: FileState
     after: FileState
     is_mixed: bool
+    is_unnamed: bool = False
 
 
 class Running(NamedTuple):
@@ -161,6 +162,11 @@ class FileRecord:
             connection.execute("DELETE FROM changes WHERE rewind = ?", (number,))
             connection.execute("DELETE FROM rewinds WHERE number = ?", (number,))
 
+    def leave_chat(self, number: int) -> None:
+        """A rewind has nothing to do with the chat any more."""
+        with self._database.transaction() as connection:
+            connection.execute("UPDATE rewinds SET chat = x'' WHERE number = ?", (number,))
+
     def last_rewind(self) -> tuple[int, str]:
         """The newest rewind of this session and what it meant for the chat; 0 where there is none."""
         row = self._database.row(
@@ -192,6 +198,23 @@ class FileRecord:
             (self._root,),
         )
         return [(session, Running(*running)) for session, *running in rows]
+
+    def add_gap(self, seq: int, said: str) -> None:
+        """Take note that a command ran of which not all was recorded."""
+        with self._database.transaction() as connection:
+            self._join(connection)
+            connection.execute(
+                "INSERT OR IGNORE INTO gaps (use, seq, said) VALUES (?, ?, ?)",
+                (self._use, seq, said.encode("utf-8", "surrogateescape")),
+            )
+
+    def gaps(self, seq: int) -> list[str]:
+        """What was not recorded from message `seq` on, each once."""
+        rows = self._database.rows(
+            "SELECT CAST(said AS TEXT) FROM gaps WHERE use = ? AND seq >= ? GROUP BY said ORDER BY min(seq)",
+            (self._use, seq),
+        )
+        return [said for (said,) in rows]
 
     def end_command(self, command: Running) -> None:
         with self._database.transaction() as connection:
@@ -251,9 +274,12 @@ class _Store:
 
 
 def _body(change: Change) -> bytes:
-    return pack(_Body(change.actor, change.before, change.after, change.is_mixed))
+    return pack(_Body(change.actor, change.before, change.after, change.is_mixed, change.is_unnamed))
 
 
 def _change(path: bytes, body: bytes, is_done: int, rewind: int | None, number: int, seq: int) -> Change:
     one = unpack(body, _Body, "a change of a file")
-    return Change(os.fsdecode(path), one.actor, one.before, one.after, one.is_mixed, bool(is_done), rewind, number, seq)
+    return Change(
+        os.fsdecode(path),
+        *(one.actor, one.before, one.after, one.is_mixed, bool(is_done), rewind, number, seq, one.is_unnamed),
+    )

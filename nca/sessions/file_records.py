@@ -14,7 +14,8 @@ from nca.sessions.file_record import FileRecord
 from nca.sessions.opening import Kind, open_for_reading, open_for_writing, open_in_memory
 
 _MIGRATIONS = tuple(
-    Path(__file__).with_name("migrations").joinpath(name).read_text(encoding="utf-8") for name in ("files_1.sql",)
+    Path(__file__).with_name("migrations").joinpath(name).read_text(encoding="utf-8")
+    for name in ("files_1.sql", "files_2.sql")
 )
 _NAME = "files.db"
 _ROWS_AT_ONCE = 500

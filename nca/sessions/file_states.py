@@ -12,6 +12,8 @@ from nca.errors import StoreDamaged
 T = TypeVar("T")
 
 
+BACKGROUND = "background command"
+"""Who changed what is found between commands once a command has left something running: it, or a person."""
 RWX = 0o777
 SPECIAL_BITS = {stat.S_ISUID: "setuid", stat.S_ISGID: "setgid", stat.S_ISVTX: "sticky"}
 """The bits of a mode that let whoever runs a file act as somebody else, or rule a whole folder."""
@@ -57,6 +59,7 @@ class Change(msgspec.Struct, frozen=True):
 
     actor     the tool that made it, or `rewind`
     is_mixed  somebody else may have had a part in it
+    is_unnamed  it was found after a command that does not mention it: it may be somebody else's
     number    its place in the journal; 0: not recorded yet
     seq       the newest message of the log when it began
     """
@@ -70,6 +73,7 @@ class Change(msgspec.Struct, frozen=True):
     rewind: int | None = None
     number: int = 0
     seq: int = 0
+    is_unnamed: bool = False
 
 
 def pack(value: object) -> bytes:

@@ -28,6 +28,7 @@ from nca.redact import Redactor
 from nca.sessions.store import Store
 from nca.testing.scripted import ScriptedModel
 from nca.tools.files.read_files import FilesRead
+from nca.tools.shell.jobs import Jobs
 from tests.agent.parts import compactor_of, context_of, window_of
 from tests.agent.test_conversation import Room, call, sent_by
 from tests.context.effort import patient, trying
@@ -38,7 +39,8 @@ LOADED = defaults().with_values({"model.summarizer": "none"}, "the test")
 
 async def back(conversation: Conversation, point: Point | None = None) -> RewindOutcome:
     """Go back with the files; without a point, to before the person's last message."""
-    point = point or conversation.rewinds.last_turn()[0]
+    point = point or conversation.rewinds.last_turn()
+    assert point is not None
     return await conversation.rewinds.go_back(point, await conversation.rewinds.plan(point), "both")
 
 
@@ -65,7 +67,7 @@ class Talk:
         self.files = self.files_of(Path("/nowhere"))
         hooks = Hooks(self.window, Path("/nowhere"), print, Redactor())
         user_input = UserInput(self.window, unused, Redactor(), print, FilesRead(), unused, Nobody(), hooks)
-        self.rewinds = Rewinds(self.window, self.compactor, user_input, self.files)
+        self.rewinds = Rewinds(self.window, self.compactor, user_input, self.files, Jobs())
 
     def files_of(self, root: Path) -> FileHistory:
         history = self.window.history
@@ -221,11 +223,12 @@ async def test_a_turn_is_taken_back_and_forth(room: Room) -> None:
     await conversation.send("Second")
     both = conversation.context.effective_history()
     rewinds = conversation.rewinds
-    (newest,) = rewinds.last_turn()
+    newest = rewinds.last_turn()
+    assert newest is not None
     assert newest.text == "Second"
     await back(conversation, newest)
     await back(conversation)
-    assert (rewinds.last_turn(), list(conversation.context.backwards())) == ([], [])
+    assert (rewinds.last_turn(), list(conversation.context.backwards())) == (None, [])
     assert await rewinds.go_forward()
     assert await rewinds.go_forward()
     assert conversation.context.effective_history() == both

@@ -34,8 +34,8 @@ async def main():
             rewinds._show("before 1", number)
         os.kill(os.getpid(), signal.SIGKILL)
 
-    plan = await rewinds.plan(rewinds.last_turn()[0])
-    conversation.files.apply(plan, chat="before 1", before=die)
+    plan = await rewinds.plan(rewinds.last_turn())
+    conversation.files.apply(plan, chat="before 1", then=die)
 
 asyncio.run(main())
 """
@@ -52,7 +52,7 @@ async def test_a_rewind_that_is_cut_off_is_finished(tmp_path: Path, where: str) 
         check=False,
     )
     assert child.returncode == -signal.SIGKILL, child.stderr
-    assert (tmp_path / "a.txt").exists()
+    assert sorted(path.name for path in tmp_path.glob("*.txt")) == ["b.txt"]
     room = Room(tmp_path)
     conversation = room.open(["Now."], session=child.stdout.strip())
     assert list(conversation.context.backwards()) == []

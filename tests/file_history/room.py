@@ -45,7 +45,7 @@ class Room:
         """As the shell does."""
         self.head += 1
         async with self.history.recorder.command("shell") as recorded:
-            recorded.runs_on = runs_on
+            recorded.said, recorded.runs_on = line, runs_on
             await asyncio.to_thread(subprocess.run, ["sh", "-c", line], cwd=self.root, check=True)
 
     def notices(self) -> list[str]:

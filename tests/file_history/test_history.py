@@ -92,7 +92,7 @@ async def test_what_a_command_did_is_taken_back(room: Room) -> None:
     assert room.notices() == []
 
 
-def test_a_rewind_begins_with_the_chat_or_not_at_all(room: Room) -> None:
+def test_files_go_back_with_the_chat_or_not_at_all(room: Room) -> None:
     room.edit("a", "new")
     plan = room.history.plan(0)
 
@@ -100,13 +100,13 @@ def test_a_rewind_begins_with_the_chat_or_not_at_all(room: Room) -> None:
         raise StoreError("no room")
 
     with pytest.raises(StoreError, match="no room"):
-        room.history.apply(plan, before=fail)
+        room.history.apply(plan, then=fail)
     assert (room.root / "a").read_text() == "new"
     assert room.history.last_rewind() == (0, "")
     told: list[tuple[int, bool]] = []
     outcome = room.history.apply(
-        plan, chat="rewind 1", before=lambda number: told.append((number, (room.root / "a").exists()))
+        plan, chat="rewind 1", then=lambda number: told.append((number, (room.root / "a").exists()))
     )
-    assert told == [(outcome.id, True)]
+    assert told == [(outcome.id, False)]
     assert room.history.last_rewind() == (outcome.id, "rewind 1")
     assert [one.path for one in room.history.changed_in(1, 1)] == ["a"]

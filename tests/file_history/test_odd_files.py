@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import resource
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from nca.config.tool_settings import RewindSettings
+from nca.errors import StoreError, UsageError
+from nca.file_history.restore import Watch
 from nca.file_history.scan import refusal
 from nca.sessions.store import Store
 from tests.file_history.room import Room, paths
@@ -131,22 +133,77 @@ async def test_nothing_is_written_through_a_link(room: Room, tmp_path: Path, has
     (room.root / "d").symlink_to(outside)
     plan = room.history.plan(1) if has_moved_before else plan
     outcome = room.history.apply(plan, take=["d/a", "d/new"])
-    assert "d/a" in paths(outcome.left)
+    assert "d/a" in paths((*outcome.left, *outcome.blocked))
     assert ((outside / "a").read_text(), list(outside.iterdir())) == ("2", [outside / "a"])
 
 
-async def test_a_full_disk_leaves_each_file_as_it_was_or_as_it_should_be(room: Room) -> None:
+async def test_where_one_file_has_no_room_none_is_restored(room: Room) -> None:
+    for number in range(40):
+        (room.root / f"small{number}").write_text("1")
     (room.root / "large").write_text("x" * 4_000_000)
-    (room.root / "small").write_text("1")
-    await room.command("printf 2 > large; printf 2 > small")
+    await room.command("for one in *; do printf 2 > $one; done; rm small3; mkdir new; touch new/a")
     before = snapshot(room.root)
     plan = room.history.plan(1)
-    with no_larger_than(1 << 20):
-        outcome = room.history.apply(plan)
-    assert [(one.path, one.reason) for one in outcome.left] == [("large", os.strerror(errno.EFBIG).lower())]
-    assert snapshot(room.root) == before | {"small": (before["small"][0], b"1")}
-    assert paths(room.history.apply(room.history.plan(1)).restored) == ["large"]
-    assert len(room.texts()["large"]) == 4_000_000
+    with no_larger_than(1 << 20), pytest.raises(UsageError, match="large could not be restored: file too large"):
+        room.history.apply(plan)
+    assert snapshot(room.root) == before
+    assert room.history.last_rewind() == (0, "")
+    assert len(room.history.apply(room.history.plan(1)).restored) == 41
+    assert (len(room.texts()), len(room.texts()["large"])) == (41, 4_000_000)
+
+
+async def test_where_the_chat_cannot_go_back_the_files_do_not(room: Room) -> None:
+    (room.root / "d").mkdir()
+    (room.root / "d/a").write_text("1")
+    await room.command("rm -r d; echo 2 > d; chmod 711 .; mkdir -p e/f; ln -s x e/l")
+    before = snapshot(room.root)
+
+    def full(_: int) -> None:
+        raise StoreError("Disk full")
+
+    with pytest.raises(StoreError):
+        room.history.apply(room.history.plan(1), then=full)
+    assert snapshot(room.root) == before
+    room.history.apply(room.history.plan(1))
+    assert room.texts() == {"d/a": "1"}
+
+
+@pytest.mark.parametrize("place", [0, 1, 7, 30, 79, 82])
+async def test_what_is_stopped_goes_back(room: Room, place: int) -> None:
+    for number in range(40):
+        (room.root / f"a{number}").write_text("1")
+    await room.command("for one in *; do printf 2 > $one; done; mkdir -p new/in; touch new/in/a; rm a3")
+    before = snapshot(room.root)
+    stop = threading.Event()
+    told: list[tuple[int, int]] = []
+
+    def progress(done: int, of: int) -> None:
+        told.append((done, of))
+        if done >= place:
+            stop.set()
+
+    with pytest.raises(UsageError, match="Stopped"):
+        room.history.apply(room.history.plan(1), watch=Watch(progress, stop))
+    assert snapshot(room.root) == before
+    assert len(told) == max(1, place)
+    room.history.apply(room.history.plan(1))
+    assert (sorted(room.texts()), set(room.texts().values())) == (sorted(f"a{n}" for n in range(40)), {"1"})
+
+
+async def test_a_file_of_somebody_else_s_in_the_way_is_named_before_anything_changes(room: Room) -> None:
+    (room.root / "d").mkdir()
+    (room.root / "d/a").write_text("1")
+    (room.root / "e").write_text("1")
+    await room.command("rm -r d; rm e; mkdir e; echo 2 > e/b")
+    (room.root / "d").write_text("mine")
+    (room.root / "e/mine").write_text("mine")
+    plan = room.history.plan(1)
+    assert [(one.path, one.reason) for one in plan.blocked] == [
+        ("d/a", "d is in the way"),
+        ("e", "e/mine is in the way"),
+    ]
+    room.history.apply(plan)
+    assert room.texts() == {"d": "mine", "e/mine": "mine"}
 
 
 async def test_a_record_that_is_full_stops_nothing(room: Room, store: Store) -> None:
@@ -172,7 +229,7 @@ async def test_what_may_not_be_read_or_written(person_room: Room) -> None:
     (room.root / "closed").chmod(0)
     plan = room.history.plan(1)
     outcome = room.history.apply(plan)
-    left = {one.path: one.reason for one in (*outcome.left, *outcome.not_stored)}
+    left = {one.path: one.reason for one in (*outcome.blocked, *outcome.not_stored)}
     assert left == {"closed/a": "permission denied", "frozen/a": "permission denied", "secret/a": "permission denied"}
     (room.root / "closed").chmod(0o700)
     assert (room.root / "hidden/a").read_text() == "1"
@@ -194,9 +251,27 @@ async def test_beyond_the_bounds_only_edits_are_recorded(
         (room.root / name).write_text("12")
     await room.command("echo 1 > new")
     await room.command("echo 2 > new")
-    assert room.notices() == [f"What commands change here is not recorded, so it cannot be rewound: {why}."]
+    assert room.notices() == [f"Not recorded is what commands change here: {why}. It cannot be taken back."]
     room.edit("edited", "1")
-    assert paths(room.history.plan(0).deleted) == ["edited"]
+    plan = room.history.plan(0)
+    assert (paths(plan.deleted), plan.unrecorded) == (["edited"], (f"here: {why}",))
+    assert room.history.plan(3).unrecorded == ()
+
+
+async def test_of_a_folder_that_is_too_large_the_rest_is_recorded(tmp_path: Path, store: Store) -> None:
+    room = Room(tmp_path / "work", store, RewindSettings(max_files=20))
+    for name in ("a.txt", "src/b.txt", *(f"data/part/{number}" for number in range(30))):
+        (room.root / name).parent.mkdir(exist_ok=True, parents=True)
+        (room.root / name).write_text("old")
+    await room.command("echo new > a.txt; echo new > src/b.txt; echo new > data/part/7")
+    gap = "in data/part/: it has more than 20 files (rewind.max_files)"
+    assert room.notices() == [f"Not recorded is what commands change {gap}. It cannot be taken back."]
+    await room.command("mkdir src/c; rm data/part/*")
+    plan = room.history.plan(1)
+    assert (paths(plan.restored), plan.unrecorded) == (["a.txt", "src/b.txt"], (gap,))
+    assert [one.path for one in plan.folders] == ["src/c"]
+    room.history.apply(plan)
+    assert room.texts() == {"a.txt": "old", "src/b.txt": "old"}
 
 
 async def test_a_project_whose_store_is_full_keeps_what_it_has(tmp_path: Path, store: Store) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from nca.errors import UsageError
+from nca.file_history.recording import is_named
 from nca.sessions.store import Store
 from tests.file_history.room import Room, paths
 
@@ -75,7 +76,7 @@ async def test_edits_and_rewinds_while_a_command_runs_on_are_the_session_s_own(r
 
 async def test_what_changes_while_a_job_runs_may_be_anyone_s_and_edits_are_not(room: Room) -> None:
     (room.root / "old").write_text("1")
-    async with room.history.recorder.background():
+    async with room.history.recorder.background("make serve"):
         await room.command("echo 1 > own")
         (room.root / "found").write_text("1")
         await asyncio.to_thread(room.edit, "edited", "1")
@@ -142,10 +143,10 @@ async def test_the_first_look_is_taken_in_the_background_and_stops_when_the_sess
 ) -> None:
     room = Room(tmp_path / "work", store)
     (room.root / "a").write_text("1")
-    room.history.recorder.start(looks=True)
+    room.history.recorder.start()
     await room.command("rm a")
     assert paths(room.history.plan(0).restored) == ["a"]
-    room.history.recorder.start(looks=True)
+    room.history.recorder.start()
     room.history.recorder.close()
 
 
@@ -155,3 +156,46 @@ async def test_nothing_of_a_workspace_is_kept_in_memory(tmp_path: Path) -> None:
         await room.command("echo 1 > a")
         room.edit("b", "1")
         assert (paths(room.history.plan(0).deleted), room.notices()) == (["b"], [])
+
+
+async def test_a_file_that_no_command_mentions_may_be_anyone_s(room: Room) -> None:
+    (room.root / "e.txt").write_text("old")
+    (room.root / "f.txt").write_text("old")
+    await room.command(
+        "printf 1 > made.txt; printf 2 > f.txt; for n in 1 2; do touch own$n; done; for f in e*; do echo 2 > $f; done"
+    )
+    plan = room.history.plan(0)
+    assert [(one.path, one.is_unnamed) for one in plan.deleted] == [("made.txt", False), ("own1", True), ("own2", True)]
+    assert [(one.path, one.is_unnamed) for one in plan.restored] == [("e.txt", True), ("f.txt", False)]
+
+
+@pytest.mark.parametrize(
+    ("path", "said", "named"),
+    [
+        ("d/a.txt", "rm a.txt", True),
+        ("d/a.txt", "cat d/a.txt", True),
+        ("a", "make all", False),
+        ("a", "make a", True),
+        ("a.txt", "cp aa.txt xa.txt a.txt.bak", False),
+        ("a b", "rm 'a b'", True),
+        ("x", "", False),
+    ],
+)
+def test_a_name_stands_by_itself(path: str, said: str, named: bool) -> None:
+    assert is_named(path, said) == named
+
+
+async def test_a_file_that_the_output_mentions_is_the_command_s(room: Room) -> None:
+    async with room.history.recorder.command("shell") as recorded:
+        (room.root / "a.out").write_text("1")
+        (room.root / "b.out").write_text("1")
+        recorded.said = "make\nlinking a.out"
+    assert [(one.path, one.is_unnamed) for one in room.history.plan(0).deleted] == [("a.out", False), ("b.out", True)]
+
+
+async def test_what_runs_on_and_writes_is_named(room: Room) -> None:
+    await room.command("echo 1 > a; true & ", runs_on=True)
+    (room.root / "late").write_text("1")
+    await room.command("true")
+    (left,) = room.history.plan(0).left
+    assert left.reason == "changed while this ran on in the background: echo 1 > a; true & "

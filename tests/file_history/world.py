@@ -158,6 +158,14 @@ class World:
                 expected[path] = one
             elif None not in (before.get(path), left):
                 expected[path] = before[path]
+        # No file can be where a folder has somebody else's file in it, nor one below somebody else's file.
+        kept = [path for path in touched if path in now]
+        expected = {
+            path: one
+            for path, one in expected.items()
+            if path in kept
+            or not any(f"{other}/".startswith(f"{path}/") or path.startswith(f"{other}/") for other in kept)
+        }
         return _differences(expected, now)
 
 

@@ -70,8 +70,8 @@ async def test_a_damaged_content_leaves_its_file(home: Path, tmp_path: Path) -> 
         with store.file_records._database.transaction() as connection:
             connection.execute("UPDATE contents SET packed = zeroblob(9) WHERE number = 1")
         outcome = room.history.apply(room.history.plan(0))
-        assert len(outcome.left) == 1
-        assert "is damaged or missing" in outcome.left[0].reason
+        assert len(outcome.blocked) == 1
+        assert "is damaged or missing" in outcome.blocked[0].reason
         assert len(room.texts()) == 1
 
 
@@ -95,7 +95,7 @@ async def test_what_someone_replaced_and_nobody_needs_is_collected(home: Path, t
         await room.command("true")
         assert rows(store)[0] == 2
         again = Room(room.root, store, session_id=room.session_id)
-        again.history.recorder.start(looks=True)
+        again.history.recorder.start()
         await again.command("echo 3 > b")
         again.history.recorder.close()
         assert rows(store) == (2, 2, 1)

@@ -77,7 +77,10 @@ class Session:
                 }
                 assert not differing, differing
                 self.history.apply(self.history.plan_back(self.history.last_rewind()[0]))
-                assert snapshot(self.root) == before, "not as it was"
+                after = snapshot(self.root)
+                assert after == before, {
+                    p: (before.get(p), after.get(p)) for p in before | after if before.get(p) != after.get(p)
+                }
         assert self.history.recorder.take_notices() == []
 
     async def _command(self, command: str) -> None:
@@ -141,25 +144,40 @@ class Driver:
         at_place = chance.randint(1, MOST_PLACES) if is_killed and chance.random() < 0.7 else None
         seconds = chance.uniform(0, MOST_SECONDS) if is_killed and at_place is None else 0.0
         self._steps = [*self._steps[-4:], step]
-        child = os.fork()
-        if child == 0:
-            os.setsid()
-            _work(lambda: self._in_child(step, at_place, seconds))
-        _, status = os.waitpid(child, 0)
-        _end_group(child)
-        killed_by = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
-        self.kills += bool(killed_by)
-        if killed_by not in (0, signal.SIGKILL, signal.SIGALRM) or (not killed_by and status):
-            self.problems.append(f"{step}: the child failed; before it: {self._steps}")
-        return bool(killed_by)
 
-    def _in_child(self, step: Step, at_place: int | None, seconds: float) -> None:
-        points = Points(at_place)
-        session = Session(self._folder, self._world.head)
-        points.start()
-        if seconds:
-            signal.setitimer(signal.ITIMER_REAL, seconds)  # its default is to end the process
-        session.do(step)
+        def work() -> None:
+            points = Points(at_place)
+            session = Session(self._folder, self._world.head)
+            points.start()
+            if seconds:
+                signal.setitimer(signal.ITIMER_REAL, seconds)  # its default is to end the process
+            session.do(step)
+
+        try:
+            is_killed = in_child(work)
+        except ChildFailed:
+            self.problems.append(f"{step}: the child failed; before it: {self._steps}")
+            return False
+        self.kills += is_killed
+        return is_killed
+
+
+class ChildFailed(Exception):
+    """It ended with an error of its own, which it has printed."""
+
+
+def in_child(work: Callable[[], None]) -> bool:
+    """Do it in a forked process; whether that was killed. Raises ChildFailed."""
+    child = os.fork()
+    if child == 0:
+        os.setsid()
+        _work(work)
+    _, status = os.waitpid(child, 0)
+    _end_group(child)
+    killed_by = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
+    if killed_by not in (0, signal.SIGKILL, signal.SIGALRM) or (not killed_by and status):
+        raise ChildFailed
+    return bool(killed_by)
 
 
 def _work(step: Callable[[], None]) -> None:

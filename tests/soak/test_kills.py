@@ -1,6 +1,6 @@
 """Kills at random moments and at every place where the disk changes: nothing that was shown is lost.
 
-`make soak` kills 2,000 times (NCA_SOAK_KILLS), and at each place; usually it is one place in STRIDE, other ones each time.
+`make soak` kills 2,000 times (NCA_SOAK_KILLS), and at each place; usually it is one in STRIDE, other ones each time.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def home(folder: Path) -> Path:
 
 
 def every_place(zygote: Herd, home: Path, account: Account, step: tuple[str, ...]) -> tuple[int, list[str]]:
-    """Run `step` whole, then again from the same beginning for places in it, killed there. What is wrong, one line each.
+    """Run `step` whole, then again from the same beginning for places in it, killed there. What is wrong, in lines.
 
     Leaves `home` and `account` as they are after the whole step.
     """

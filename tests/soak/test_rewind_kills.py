@@ -1,4 +1,4 @@
-"""Killed at any place while it records files and goes back: no content is lost, and no rewind stays half done.
+"""Killed at any place while it records files and goes back: nothing is lost, and no rewind stays half done.
 
 `make soak` kills 2,000 times (NCA_SOAK_KILLS).
 """
@@ -24,3 +24,15 @@ def test_everything_can_be_taken_back_after_any_kill(folder: Path) -> None:
     command = [sys.executable, "-m", "tests.soak.rewinds", str(KILLS), seed, str(folder)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, ""), f"seed {seed}: {done.stdout}{done.stderr}"
+
+
+@pytest.mark.parametrize(("files", "git"), [(67, ()), (67, ("git",)), (2_000, ())])
+def test_a_set_of_files_is_wholly_one_or_the_other_after_the_next_start(
+    folder: Path, files: int, git: tuple[str, ...]
+) -> None:
+    seed = os.environ.get("NCA_SOAK_SEED") or str(time.time_ns() % 10**9)
+    kills = max(2, KILLS * 5 // (10 if files < 1_000 else 100))
+    command = [sys.executable, "-m", "tests.soak.sets", str(kills), str(files), seed, str(folder / "set"), *git]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.stdout.startswith(f"{kills} kills, "), f"{done.stdout}{done.stderr}"
+    assert done.returncode == 0

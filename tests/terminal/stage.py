@@ -101,6 +101,7 @@ def a_stage(
     window_tokens: int = 10_000,
     models: Sequence[str] = (),
     held: tuple[HeldRule, ...] = (),
+    store_path: Path | None = None,
     **settings: Any,
 ) -> Iterator[Stage]:
     loaded = replace(defaults(), held=held)
@@ -111,7 +112,7 @@ def a_stage(
     )
     answers, asides = io.StringIO(), io.StringIO()
     output, reader = PlainDraw(answers, asides, {}), ScriptedReader()
-    with Store.open(None) as store:
+    with Store.open(store_path) as store:
         conversation = Conversation.open(
             loaded,
             store=store,

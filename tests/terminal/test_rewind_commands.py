@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +64,7 @@ async def test_turns_are_taken_back_and_forth_with_their_files(stage: Stage, tmp
     assert next(entry.message.text for entry in stage.conversation.context.backwards()) == "Answer 2."
 
 
-async def test_what_got_no_answer_goes_with_the_turn_before_and_all_that_goes_is_named(tmp_path: Path) -> None:
+async def test_what_got_no_answer_is_a_turn_and_all_that_goes_is_named(tmp_path: Path) -> None:
     down = ProviderError("The provider is down.")
     replies = ["Word for word. " * 400, *writes(2, a="one\n"), down, down]
     with a_stage(tmp_path, replies, agent__permission="accept-edits", model__summarizer="none") as stage:
@@ -72,11 +73,11 @@ async def test_what_got_no_answer_goes_with_the_turn_before_and_all_that_goes_is
         assert "Compacted" in await stage.command("/compact")
         shown = stage.conversation.context.effective_history()
         await stage.conversation.send("Third")
+        assert "Took back “Third” (no answer). /redo" in await stage.command("/undo")
+        assert files(tmp_path) == {"a": "one\n"}
         said = await stage.command("/undo")
-        assert (
-            "Took back “Second” and its answer, “Third” (no answer), 1 compaction since. Files: 1 deleted. /redo"
-            in said
-        )
+        assert "Deletes a.txt.\n" in said
+        assert "Took back “Second” and its answer, 1 compaction since. Files: 1 deleted. /redo" in said
         assert (files(tmp_path), text_of(stage.app._next_words)) == ({}, "Second")
         await stage.command("/redo")
         assert stage.conversation.context.effective_history()[: len(shown)] == shown
@@ -127,7 +128,7 @@ async def test_what_you_changed_since_is_left_unless_you_say_otherwise(stage: St
     said = await asked.command("/rewind 1")
     assert "-two" in said
     assert "Databases, the network and installed packages do not come back." in person.questions[0]
-    assert "1 file changed since, and not by this session: a.txt." in person.questions[1]
+    assert "1 file changed since, and not by this session alone: a.txt." in person.questions[1]
     assert files(tmp_path) == {}
     await asked.command("/redo")
     assert files(tmp_path) == {"a": "mine\n", "b": "two\n"}
@@ -232,13 +233,16 @@ async def test_a_long_diff_is_cut_and_shown_whole_where_it_is_asked_for(tmp_path
 async def test_a_rewind_that_is_stopped_is_whole(stage: Stage, tmp_path: Path) -> None:
     await stage.conversation.send("First")
     rewinds = stage.conversation.rewinds
-    (point,) = rewinds.last_turn()
+    point = rewinds.last_turn()
+    assert point is not None
     going = asyncio.ensure_future(rewinds.go_back(point, await rewinds.plan(point), "both"))
     for _ in range(3):
         await asyncio.sleep(0)
         going.cancel()
-    assert len((await going).deleted) == 2
-    assert (files(tmp_path), list(stage.conversation.context.backwards())) == ({}, [])
+    (ended,) = await asyncio.gather(going, return_exceptions=True)
+    is_stopped = isinstance(ended, UsageError) and "Stopped: the files are what they were" in str(ended)
+    assert len(files(tmp_path)) == (2 if is_stopped else 0)
+    assert (rewinds.last_turn() == point) == is_stopped
 
 
 async def test_a_file_that_comes_back_without_its_setuid_bit_is_named(tmp_path: Path) -> None:
@@ -255,3 +259,106 @@ async def test_a_file_that_comes_back_without_its_setuid_bit_is_named(tmp_path: 
         said = await stage.command("/undo")
     assert "Without setuid, which nca never sets: tool.txt." in said
     assert (tool.read_text(), tool.stat().st_mode & 0o7777) == ("old\n", 0o755)
+
+
+def runs(*commands: str, background: bool = False) -> list[Any]:
+    """A turn that runs commands, and its answer."""
+    calls = tuple(
+        ToolCall(f"r{number}", "shell", json.dumps({"command": command, "background": background}))
+        for number, command in enumerate(commands)
+    )
+    return [Message("assistant", None, calls), "Ran."]
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    (tmp_path / "work").mkdir()
+    return tmp_path / "work"
+
+
+def on_disk(work: Path, replies: list[Any]) -> AbstractContextManager[Stage]:
+    store = work.with_name("home") / "sessions.db"
+    return a_stage(work, replies, agent__permission="auto", store_path=store)
+
+
+@pytest.mark.parametrize(("answers", "left"), [(["k"], {"own1", "own2"}), (["d"], set()), ([], {"own1", "own2"})])
+async def test_a_file_that_no_command_mentions_is_deleted_only_where_the_person_says_so(
+    work: Path, answers: list[str], left: set[str]
+) -> None:
+    (work / "e.txt").write_text("old")
+    with on_disk(work, runs("for n in 1 2; do touch own$n.txt; done; echo 1 > made.txt; echo new > e.txt")) as stage:
+        await stage.conversation.send("First")
+        assert len(files(work)) == 4
+        person = ScriptedReader(answers)
+        said = await stage.with_reader(person).command("/undo")
+        assert "Reverts e.txt.\nDeletes made.txt, own1.txt (maybe not by a command), own2.txt (maybe" in said
+        assert files(work).keys() == {"e", *left}
+        assert files(work)["e"] == "old"
+        assert len(person.questions) == len(answers)
+        if answers:
+            assert "2 files came up while a command ran that does not mention them" in person.questions[0]
+        assert ("own1.txt stays as it is: kept." in said) == bool(left)
+
+
+async def test_a_person_goes_back_to_nothing_at_any_question(work: Path) -> None:
+    with on_disk(work, runs("for n in 1 2; do touch own$n.txt; done")) as stage:
+        await stage.conversation.send("First")
+        assert "Nothing was changed." in await stage.with_reader(ScriptedReader([""])).command("/undo")
+        assert len(files(work)) == 2
+        assert stage.conversation.rewinds.last_turn() is not None
+
+
+async def test_a_job_that_runs_is_named_and_stopped_before_files_go_back(work: Path) -> None:
+    with on_disk(work, [*runs("echo 1 > made.txt"), *runs("sleep 600", background=True)]) as stage:
+        await stage.conversation.send("First")
+        await stage.conversation.send("Second")
+        with pytest.raises(UsageError, match=r"Files cannot go back while something may change them: job 1 \(\$ sleep"):
+            await stage.command("/rewind 1 both")
+        person = ScriptedReader(["w", "s"])
+        assert "Nothing was changed." in await stage.with_reader(person).command("/rewind 1 both")
+        assert person.questions == ["job 1 ($ sleep 600) still runs and may change files."]
+        assert "Files: 1 deleted" in await stage.with_reader(person).command("/rewind 1 both")
+        assert (files(work), [job.is_running for job in stage.conversation.jobs.all]) == ({}, [False])
+
+
+async def test_what_somebody_made_of_a_file_since_can_be_merged(tmp_path: Path) -> None:
+    lines = [f"line {number}\n" for number in range(9)]
+    (tmp_path / "a.txt").write_text("".join(lines))
+    (tmp_path / "b.txt").write_text("one\n")
+    replies = [
+        Message("assistant", None, tuple(_read(name) for name in "ab")),
+        *writes(1, a="".join(["session\n", *lines[1:]]), b="session\n"),
+    ]
+    with a_stage(tmp_path, replies, agent__permission="accept-edits") as stage:
+        await stage.conversation.send("First")
+        (tmp_path / "a.txt").write_text("".join(["session\n", *lines[1:-1], "mine\n"]))
+        (tmp_path / "b.txt").write_text("mine\n")
+        before = files(tmp_path)
+        person = ScriptedReader(["m", "n", "m", "y"])
+        said = await stage.with_reader(person).command("/undo")
+        assert "+line 0" in said
+        assert "With conflict marks: b.txt (1 conflict)." in said
+        assert files(tmp_path) == {
+            "a": "".join([*lines[:-1], "mine\n"]),
+            "b": "<<<<<<< now\nmine\n=======\none\n>>>>>>> earlier\n",
+        }
+        await stage.command("/redo")
+        assert files(tmp_path) == before
+
+
+def _read(name: str) -> ToolCall:
+    return ToolCall(f"read-{name}", "read_file", json.dumps({"path": f"{name}.txt"}))
+
+
+async def test_what_was_not_recorded_is_said_at_the_turn_and_when_it_is_taken_back(work: Path) -> None:
+    (work / "data").mkdir()
+    for number in range(30):
+        (work / f"data/{number}").write_text("1")
+    with on_disk(work, runs("rm data/3; echo 1 > a.txt")) as stage:
+        stage.conversation.set("rewind.max_files", 20)
+        await stage.conversation.send("First")
+        gap = "in data/: it has more than 20 files (rewind.max_files)."
+        assert f"Not recorded is what commands change {gap} It cannot be taken back." in stage.take()
+        said = await stage.command("/undo")
+        assert "Files: 1 deleted" in said
+        assert f"Not taken back, because it was not recorded, is what commands changed {gap}" in said

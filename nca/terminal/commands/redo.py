@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from nca.errors import UsageError
 from nca.terminal.commands.command import App, Command
-from nca.terminal.commands.rewind import say_done
+from nca.terminal.commands.going_back import asked, restoring, tell
+from nca.terminal.commands.rewind import NOTHING, say_done
 from nca.terminal.render.sanitize import one_line
 
 
@@ -16,13 +17,21 @@ class RedoCommand(Command):
     async def run(self, app: App, argument: str) -> None:
         if argument:
             raise UsageError(f"/redo takes no {one_line(argument, 40)}.", advice="/rewind goes to any message.")
-        outcome = await app.conversation.rewinds.go_forward()
-        if outcome is None:
+        rewinds = app.conversation.rewinds
+        plan = await rewinds.plan_forward()
+        if plan is None:
             raise UsageError(
                 "There is nothing to go forward to.",
                 advice="After a new message, /rewind has the other branch; /context redo is for compactions.",
             )
-        say_done(app, "Went forward again", outcome, "/undo takes the last turn back.")
+        tell(app, plan)
+        choice = await asked(app, plan)
+        if choice is None:
+            app.output.notice(NOTHING)
+            return
+        outcome = await restoring(app, lambda watch: rewinds.go_forward(plan, choice, watch))
+        if outcome is not None:
+            say_done(app, "Went forward again", outcome, plan, "/undo takes the last turn back.")
 
 
 COMMAND = RedoCommand()

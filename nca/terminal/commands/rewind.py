@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from itertools import islice
 from typing import TYPE_CHECKING, cast, get_args
 
 from rich.console import Group
 from rich.text import Text
 
-from nca.agent.rewinding import Point, What
+from nca.agent.rewinding import EVERYTHING_CERTAIN, Choice, Point, What
 from nca.errors import UsageError
 from nca.terminal.commands.command import App, Command, Suggestion, beginning_with
+from nca.terminal.commands.going_back import asked, restoring, tell
 from nca.terminal.input.line_kind import line_of
-from nca.terminal.render.humanize import counted, local_time
-from nca.terminal.render.rewinds import diffs, excerpt, left_lines, path, paths, summary, unset_lines
+from nca.terminal.render.humanize import local_time
+from nca.terminal.render.rewinds import diffs, excerpt, left_lines, path, summary, unset_lines
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.tables import new_table
 
@@ -27,6 +28,8 @@ DIFF_LINES = 120
 MOST_LINES = 20_000
 _LISTED = 20
 _ABOUT_CHARS = 50
+NOTHING = "Nothing was changed."
+UNRECORDED = "Not taken back, because it was not recorded, is what commands changed {}."
 _NOT_FILES = "Databases, the network and installed packages do not come back."
 
 
@@ -63,29 +66,36 @@ async def go_back(app: App, point: Point, what: str = "") -> None:
     """Go back, after the person has seen what would change and has chosen. The message's text comes back too."""
     rewinds = app.conversation.rewinds
     plan = await rewinds.plan(point)
-    take: Collection[str] = ()
+    is_shown = not what
     if not what:
         what = await _what(app, point, plan) if summary(plan) else "chat"
         if not what:
-            app.output.notice("Nothing was changed.")
+            app.output.notice(NOTHING)
             return
-        if what != "chat" and plan.left:
-            answer = await _whether_to_take(app, plan)
-            if not answer:
-                app.output.notice("Nothing was changed.")
-                return
-            take = {one.path for one in plan.left} if answer == "o" else ()
-    outcome = await rewinds.go_back(point, plan, cast(What, what), take)
+    choice: Choice | None = EVERYTHING_CERTAIN
+    if what != "chat":
+        if not is_shown:
+            tell(app, plan)
+        choice = await asked(app, plan)
+    if choice is None:
+        app.output.notice(NOTHING)
+        return
+    chosen = choice
+    outcome = await restoring(app, lambda watch: rewinds.go_back(point, plan, cast(What, what), chosen, watch))
     said = "The files are what they were" if what == "files" else "Went back to"
-    say_done(app, f"{said} {_where(point)}", outcome)
+    say_done(app, f"{said} {_where(point)}", outcome, plan if what != "chat" else None)
     if what != "files" and not point.rewind:
         app.put_in_prompt(line_of(point.said))
 
 
-def say_done(app: App, said: str, outcome: RewindOutcome, then: str = "/redo goes forward again.") -> None:
+def say_done(
+    app: App, said: str, outcome: RewindOutcome, plan: RewindPlan | None, then: str = "/redo goes forward again."
+) -> None:
+    """What a rewind did, what it left, and what it could not know. `plan`: None where no files were to go back."""
     done = summary(outcome)
     app.output.notice(f"{said}.{f' Files: {done}.' if done else ''} {then}")
-    for line in (*left_lines(outcome), *unset_lines(outcome)):
+    unrecorded = plan.unrecorded if plan is not None else ()
+    for line in (*left_lines(outcome), *unset_lines(outcome), *(UNRECORDED.format(one) for one in unrecorded)):
         app.output.warn(line)
 
 
@@ -144,11 +154,6 @@ async def _what(app: App, point: Point, plan: RewindPlan) -> str:
         if answer != "d":
             return {"b": "both", "c": "chat", "f": "files"}.get(answer, "")
         most = MOST_LINES
-
-
-async def _whether_to_take(app: App, plan: RewindPlan) -> str:
-    question = f"{counted(len(plan.left), 'file')} changed since, and not by this session: {paths(plan.left)}."
-    return await app.reader.choose(question, (("l", "leave as they are"), ("o", "take the older")))
 
 
 COMMAND = RewindCommand()

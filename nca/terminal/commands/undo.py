@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from nca.agent.rewinding import Point
 from nca.errors import UsageError
 from nca.terminal.commands.command import App, Command
-from nca.terminal.commands.rewind import say_done
+from nca.terminal.commands.going_back import asked, restoring, tell
+from nca.terminal.commands.rewind import NOTHING, say_done
 from nca.terminal.input.line_kind import line_of
 from nca.terminal.panels.context import in_effect
 from nca.terminal.render.humanize import counted
@@ -23,22 +23,24 @@ class UndoCommand(Command):
             raise UsageError(f"/undo takes no {one_line(argument, 40)}.", advice="/rewind goes back further.")
         rewinds = app.conversation.rewinds
         turn = rewinds.last_turn()
-        if not turn:
+        if turn is None:
             is_new = next(iter(rewinds.points()), None) is None
             advice = "" if is_new else "/redo goes forward, /rewind to another branch."
             raise UsageError("There is nothing to take back.", advice=advice)
         history = app.conversation.context.history
         compactions = len(in_effect(history()))
-        outcome = await rewinds.go_back(turn[0], await rewinds.plan(turn[0]), "both")
-        taken = [_named(one) for one in turn]
+        plan = await rewinds.plan(turn)
+        tell(app, plan)
+        choice = await asked(app, plan)
+        if choice is None:
+            app.output.notice(NOTHING)
+            return
+        outcome = await restoring(app, lambda watch: rewinds.go_back(turn, plan, "both", choice, watch))
+        taken = [f"{excerpt(turn)} {'and its answer' if turn.last > turn.seq else '(no answer)'}"]
         if gone := compactions - len(in_effect(history())):
             taken.append(f"{counted(gone, 'compaction')} since")
-        say_done(app, f"Took back {', '.join(taken)}", outcome)
-        app.put_in_prompt(line_of(turn[0].said))
-
-
-def _named(point: Point) -> str:
-    return f"{excerpt(point)} {'and its answer' if point.last > point.seq else '(no answer)'}"
+        say_done(app, f"Took back {', '.join(taken)}", outcome, plan)
+        app.put_in_prompt(line_of(turn.said))
 
 
 COMMAND = UndoCommand()

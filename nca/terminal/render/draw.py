@@ -188,6 +188,9 @@ class Draw:
         """Show the possible answers, as each frame finds them, in place of the status; None ends the question."""
         self._question = line
 
+    def status(self, text: str) -> None:
+        self._set_status(text, goes_on=True)
+
     @asynccontextmanager
     async def at_work(self, label: str) -> AsyncIterator[None]:
         self._is_at_work = True

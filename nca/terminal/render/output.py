@@ -49,5 +49,8 @@ class Output(Protocol):
     def clear(self) -> None:
         """Clear the screen, if there is one."""
 
+    def status(self, text: str) -> None:
+        """Say what is at work now, in place of the label; within `at_work`."""
+
     def at_work(self, label: str) -> AbstractAsyncContextManager[None]:
         """Show that work is going on while the context is entered; `label` names it."""

@@ -50,6 +50,7 @@ class PlainDraw:
     def __init__(self, answers: TextIO, asides: TextIO, environment: Mapping[str, str]) -> None:
         self.recent = RecentCalls()
         self._show_reasoning = False
+        self._label = ""
         self._is_terminal = answers.isatty()
         self._wrap = WordWrap(_columns()) if self._is_terminal else None
         self._wraps_asides = asides.isatty()
@@ -146,9 +147,13 @@ class PlainDraw:
     def clear(self) -> None:
         """Nothing to do: there is no screen."""
 
+    def status(self, text: str) -> None:
+        self._label = text
+
     @asynccontextmanager
     async def at_work(self, label: str) -> AsyncIterator[None]:
-        signs = asyncio.create_task(self._signs_of_life(label)) if self._is_terminal else None
+        self._label = label
+        signs = asyncio.create_task(self._signs_of_life()) if self._is_terminal else None
         try:
             yield
         finally:
@@ -157,13 +162,15 @@ class PlainDraw:
             self._end_answer()
             self._running.clear()
 
-    async def _signs_of_life(self, label: str) -> None:
+    async def _signs_of_life(self) -> None:
         self._waited = 0.0
         while True:
             await asyncio.sleep(SIGN_OF_LIFE_SECONDS)
             self._waited += SIGN_OF_LIFE_SECONDS
             if not self._is_line_open and not self._needs:
-                self._aside(f"Still working after {duration(self._waited)}: {self._running.line() or label or 'busy'}.")
+                self._aside(
+                    f"Still working after {duration(self._waited)}: {self._running.line() or self._label or 'busy'}."
+                )
             self._notifier.look()
 
     def _ring(self, message: str) -> None:

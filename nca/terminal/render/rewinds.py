@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from nca.file_history.history import RewindOutcome
     from nca.file_history.plan import PlannedChange, RewindPlan
 
-_NAMED = 5
+_NAMED, _TOLD = 5, 20
 _EXCERPT_CHARS = 60
 
 
@@ -28,6 +28,7 @@ def summary(done: RewindPlan | RewindOutcome) -> str:
         (done.restored, "restored"),
         (done.deleted, "deleted"),
         (done.left, "left"),
+        (done.blocked, "left"),
         (done.not_stored, "not stored"),
     ]
     return ", ".join(f"{len(files)} {word}{_reasons(files)}" for files, word in parts if files)
@@ -35,8 +36,18 @@ def summary(done: RewindPlan | RewindOutcome) -> str:
 
 def left_lines(done: RewindPlan | RewindOutcome) -> Iterator[str]:
     """The files that stay as they are, each with the reason."""
-    for one in (*done.left, *done.not_stored):
+    for one in (*done.left, *done.blocked, *done.not_stored):
         yield f"{path(one)} stays as it is: {one_line(one.reason)}."
+
+
+def going_lines(plan: RewindPlan) -> Iterator[str]:
+    """Before it happens: the files that go back, by name."""
+    for word, files in (("Reverts", plan.restored), ("Deletes", plan.deleted)):
+        if files:
+            names = ", ".join(
+                path(one) + (" (maybe not by a command)" if one.is_unnamed else "") for one in files[:_TOLD]
+            )
+            yield f"{word} {names}{f' and {len(files) - _TOLD} more' if len(files) > _TOLD else ''}."
 
 
 def unset_lines(done: RewindOutcome) -> Iterator[str]:

@@ -61,8 +61,10 @@ class McpTool:
         return "execute"
 
     async def run(self, arguments: dict[str, Any]) -> ToolOutcome:
-        async with self._recorder.command(self.name):
-            return await self._run(self._offer.name, arguments)
+        async with self._recorder.command(self.name) as recorded:
+            outcome = await self._run(self._offer.name, arguments)
+            recorded.said = f"{json.dumps(arguments, ensure_ascii=False)}\n{outcome.text}"
+            return outcome
 
     def summarize(self, arguments: dict[str, Any]) -> str:
         shown = json.dumps(arguments, ensure_ascii=False) if arguments else ""

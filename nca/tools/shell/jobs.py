@@ -155,7 +155,7 @@ class Jobs:
         if len(running) >= MOST_RUNNING:
             raise ToolError(f"{MOST_RUNNING} jobs are running, which is the most; stop one")
         recorded = AsyncExitStack()
-        await recorded.enter_async_context(recorder.background())
+        await recorded.enter_async_context(recorder.background(command))
         self._count += 1
         job = self._jobs[self._count] = Job(self._count, command, runner)
         job.start(argv, recorded, self._has_ended)

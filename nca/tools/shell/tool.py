@@ -62,6 +62,7 @@ class Shell(TypedTool):
             return await job.report()
         async with recorder.command(self.name) as recorded:
             result = await self._runner.run(command, argv=argv, timeout_seconds=max(0, timeout_seconds))
+            recorded.said = f"{command}\n{result.output.text}"
             recorded.runs_on = result.ended.is_detached
         if argv is not None:
             await asyncio.to_thread(self._note_shown, command, result.output.text)
