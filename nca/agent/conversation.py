@@ -26,7 +26,7 @@ from nca.agent.reply_checks import (
     orders_change,
     wants_change,
 )
-from nca.agent.rewinding import FINISHING, PROGRESS_SECONDS, WAITING
+from nca.agent.rewinding import FINISHING, FIRST_PROGRESS_SECONDS, NEXT_PROGRESS_SECONDS, WAITING
 from nca.agent.turn import Turn
 from nca.config.loaded import LoadedSettings
 from nca.config.names import canonical
@@ -167,12 +167,12 @@ class Conversation:
 
     def _finish_interrupted(self) -> None:
         """Finish a rewind that a crash cut off, files and chat, before anybody acts in the folder."""
-        began, said = time.monotonic(), 0.0
+        due = time.monotonic() + FIRST_PROGRESS_SECONDS
 
         def progress(done: int, of: int) -> None:
-            nonlocal said
-            if (now := time.monotonic()) - max(began, said) >= PROGRESS_SECONDS:
-                said = now
+            nonlocal due
+            if (now := time.monotonic()) >= due:
+                due = now + NEXT_PROGRESS_SECONDS
                 self._emit(Notice(FINISHING.format(f"{done:,} of {of:,} steps") if of else WAITING))
 
         self.files.recorder.begin(Watch(progress))

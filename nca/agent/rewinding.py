@@ -30,7 +30,7 @@ from nca.words import Words, text_of
 
 What = Literal["both", "chat", "files"]
 
-PROGRESS_SECONDS = 1.0
+FIRST_PROGRESS_SECONDS, NEXT_PROGRESS_SECONDS = 1.0, 5.0
 FINISHING = "Finishing a rewind that was cut off: {}."
 WAITING = "Another nca takes files of this folder back. Waiting for it."
 FINISHED = "A rewind that was cut off has been finished; /redo takes it back."
