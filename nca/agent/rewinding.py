@@ -20,7 +20,7 @@ from nca.context.view import is_in
 from nca.errors import StoreError, UsageError
 from nca.file_history.changes import FileChange
 from nca.file_history.history import FileHistory, RewindOutcome
-from nca.file_history.plan import PlannedChange, RewindPlan
+from nca.file_history.plan import EVERYTHING_CERTAIN, Choice, PlannedChange, RewindPlan
 from nca.file_history.restore import Watch
 from nca.messages import Entry, clean_text
 from nca.sessions.rewinds import Target
@@ -37,23 +37,6 @@ FINISHED = "A rewind that was cut off has been finished; /redo takes it back."
 _PAGE = 50
 _BEFORE, _END, _FORWARD, _STAY = "before", "end", "forward", "stay"
 """What becomes of the chat: the words that are stored with a rewind of files."""
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """What a person wants of the files for which it is theirs to say.
-
-    take    those that somebody changed since, and that get their older state all the same
-    keep    those that stay as they are
-    merges  those that get a merge, as `Rewinds.merged` gave it
-    """
-
-    take: frozenset[str] = frozenset()
-    keep: frozenset[str] = frozenset()
-    merges: tuple[PlannedChange, ...] = ()
-
-
-EVERYTHING_CERTAIN = Choice()
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,18 +200,8 @@ class Rewinds:
         if not plan.touches_files:
             self._show(chat, 0)
             return RewindOutcome(0, not_stored=plan.not_stored, unset=plan.unset)
-        work = asyncio.ensure_future(
-            asyncio.to_thread(
-                self._files.apply,
-                plan,
-                choice.take,
-                keep=choice.keep,
-                merges=choice.merges,
-                chat=chat,
-                then=show_there,
-                watch=watch,
-            )
-        )
+        apply = asyncio.to_thread(self._files.apply, plan, choice, chat=chat, then=show_there, watch=watch)
+        work = asyncio.ensure_future(apply)
         # Half a rewind is none: who stops it gets all of it back, or comes too late.
         while not work.done():
             try:

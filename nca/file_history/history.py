@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +14,7 @@ from nca.file_history.disk import look
 from nca.file_history.interrupted import finish, settle, told
 from nca.file_history.merge import merged
 from nca.file_history.obstacles import obstacles
-from nca.file_history.plan import PlannedChange, RewindPlan, plan_rewind
+from nca.file_history.plan import EVERYTHING_CERTAIN, Choice, PlannedChange, RewindPlan, plan_rewind
 from nca.file_history.recording import Recording
 from nca.file_history.restore import CHANGED, NotRestored, Watch, restore, take_back
 from nca.file_history.scope import Scope
@@ -102,19 +102,14 @@ class FileHistory:
     def apply(
         self,
         plan: RewindPlan,
-        take: Collection[str] = (),
+        choice: Choice = EVERYTHING_CERTAIN,
         *,
-        keep: Collection[str] = (),
-        merges: Sequence[PlannedChange] = (),
         chat: str = "",
         then: Callable[[int], None] = lambda _: None,
         watch: Watch | None = None,
     ) -> RewindOutcome:
         """Carry out a plan, whole or not at all. A file that has changed since it was planned is left.
 
-        take   paths in `plan.left` that get their older state all the same; what is there is stored first
-        keep   paths of the plan that are left as they are
-        merges for paths in `plan.left`, what `merged` gave
         chat   what becomes of the chat meanwhile; a rewind that was cut off is finished with it
         then   takes the id when the files are restored; if it raises, they go back
         watch  hears of the progress, and may stop it; then all goes back
@@ -126,7 +121,7 @@ class FileHistory:
                     "Files of this folder are being changed just now, by a command or by another nca.",
                     advice="Nothing was changed; try again when that has ended.",
                 )
-            return self._apply(plan, frozenset(take), frozenset(keep), merges, chat, then, watch or Watch())
+            return self._apply(plan.chosen(choice), chat, then, watch or Watch())
 
     def merged(self, one: PlannedChange) -> tuple[PlannedChange, int] | None:
         """For a path in `plan.left`: what somebody made of it since, without what the session did; and the conflicts.
@@ -135,62 +130,48 @@ class FileHistory:
         """
         return merged(one, self._scope.record.content, self._scope.limits().max_file_bytes)
 
-    def _apply(
-        self,
-        plan: RewindPlan,
-        take: Collection[str],
-        keep: Collection[str],
-        merges: Sequence[PlannedChange],
-        chat: str,
-        then: Callable[[int], None],
-        watch: Watch,
-    ) -> RewindOutcome:
-        most = self._scope.limits().max_file_bytes
-        by_hand = {one.path for one in merges}
-        taken = [*merges, *(one for one in plan.left if one.path in take and one.path not in by_hand)]
-        left = [one for one in plan.left if one.path not in take and one.path not in by_hand]
-        new = {one.path for one in taken}
-        # What was in the way of others may be taken away now.
-        folders = [*plan.folders, *(one for one in plan.blocked if _is_folder(one))]
-        planned = [*plan.restored, *plan.deleted, *taken, *(one for one in plan.blocked if not _is_folder(one))]
-        left += [_left(one, "kept") for one in planned if one.path in keep]
-        files = [one for one in planned if one.path not in keep]
-        contents = {}
-        unchanged = []
-        for one in (*files, *folders):
-            now, content = look(self._scope.root, one.path, most)
-            if now.is_same(one.before):
-                unchanged.append(one)
-                if one.path in new:  # all else is stored already
-                    contents[now.sha256] = content
-                if one.path in by_hand:
-                    contents[one.after.sha256] = one.read(one.after)
-            else:
-                left.append(_left(one, CHANGED))
-        in_the_way = obstacles(self._scope.root, unchanged)
-        blocked = [_left(one, in_the_way[one.path]) for one in unchanged if one.path in in_the_way]
+    def _apply(self, plan: RewindPlan, chat: str, then: Callable[[int], None], watch: Watch) -> RewindOutcome:
+        root = self._scope.root
+        unchanged, contents = self._unchanged([*plan.restored, *plan.deleted, *plan.folders])
+        in_the_way = obstacles(root, unchanged.values())
         steps = [
             Change(one.path, REWIND, one.before, one.after, seq=self._scope.head())
-            for one in unchanged
+            for one in unchanged.values()
             if one.path not in in_the_way
         ]
         with suppress(OSError):  # each step then says why it fails
-            self._scope.root.mkdir(parents=True, exist_ok=True)
+            root.mkdir(parents=True, exist_ok=True)
         outcome_id, begun = self._scope.record.begin_rewind(steps, contents, chat)
         reasons = self._carry_out(outcome_id, begun, then, watch)
         self.recorder.note([one for one in begun if one.path not in reasons])
         done = {one.path for one in begun} - reasons.keys()
-        made = sorted((one for one in files if one.path in done), key=_path)
-        left += [_left(one, reasons[one.path]) for one in files if one.path in reasons]
+        files = (*plan.restored, *plan.deleted)
+        stays = [one for one in files if one.path not in done and one.path not in in_the_way]
+        left = [*plan.left, *(replace(one, reason=reasons.get(one.path, CHANGED)) for one in stays)]
+        blocked = [replace(one, reason=in_the_way[one.path]) for one in unchanged.values() if one.path in in_the_way]
         return RewindOutcome(
             outcome_id,
-            restored=tuple(one for one in made if one.after.kind != "absent"),
-            deleted=tuple(one for one in made if one.after.kind == "absent"),
-            left=tuple(sorted(left, key=_path)),
-            blocked=tuple(sorted(blocked, key=_path)),
+            restored=_sorted(one for one in plan.restored if one.path in done),
+            deleted=_sorted(one for one in plan.deleted if one.path in done),
+            left=_sorted(left),
+            blocked=_sorted(blocked),
             not_stored=plan.not_stored,
             unset=tuple(one for one in plan.unset if self._is_unset(one, left)),
         )
+
+    def _unchanged(self, planned: Sequence[PlannedChange]) -> tuple[dict[str, PlannedChange], dict[str, bytes]]:
+        """Those that are still as they were planned, by path, and the contents that are not stored yet."""
+        found, contents = {}, {}
+        for one in planned:
+            now, content = look(self._scope.root, one.path, self._scope.limits().max_file_bytes)
+            if not now.is_same(one.before):
+                continue
+            found[one.path] = one
+            if not now.is_same(one.base):
+                contents[now.sha256] = content
+            if one.is_merged:
+                contents[one.after.sha256] = one.read(one.after)
+        return found, contents
 
     def _carry_out(
         self, rewind: int, begun: Sequence[Change], then: Callable[[int], None], watch: Watch
@@ -226,13 +207,5 @@ class FileHistory:
         return self._scope.record.changes(first=first, seq=seq)
 
 
-def _path(one: PlannedChange) -> str:
-    return one.path
-
-
-def _is_folder(one: PlannedChange) -> bool:
-    return {one.before.kind, one.after.kind} <= {"folder", "absent"}
-
-
-def _left(one: PlannedChange, reason: str) -> PlannedChange:
-    return replace(one, reason=reason)
+def _sorted(files: Iterable[PlannedChange]) -> tuple[PlannedChange, ...]:
+    return tuple(sorted(files, key=lambda one: one.path))

@@ -59,5 +59,9 @@ def merged(one: PlannedChange, read: Read, most_bytes: int) -> tuple[PlannedChan
         return None
     after = state_of(text, one.before.mode, most_bytes)
     return replace(
-        one, after=after, reason="", read=lambda state: text if state.is_same(after) else one.read(state)
+        one,
+        after=after,
+        reason="",
+        is_merged=True,
+        read=lambda state: text if state.is_same(after) else one.read(state),
     ), conflicts

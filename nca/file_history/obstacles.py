@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
@@ -15,7 +15,7 @@ from nca.safe_open import open_folder
 _IN_THE_WAY = "{} is in the way"
 
 
-def obstacles(root: Path, changes: Sequence[FileChange]) -> dict[str, str]:
+def obstacles(root: Path, changes: Iterable[FileChange]) -> dict[str, str]:
     """The paths that cannot become what they are to be while all others do, each with what is in its way.
 
     Only folders may be above a file, a folder in which something stays can become nothing else, and what may not be

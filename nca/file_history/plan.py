@@ -28,12 +28,36 @@ class PlannedChange(FileChange):
 
     reason      why it is left as it is, or ""
     is_unnamed  nca cannot tell who made the change: a command that does not mention the file ran meanwhile
-    base        what the session left there last, for a merge with what somebody else made of it
+    base        what the session left there last
+    is_merged   `after` is a merge of what somebody made of it since: not stored yet
     """
 
     reason: str = ""
     is_unnamed: bool = False
     base: FileState = ABSENT
+    is_merged: bool = False
+
+    @property
+    def is_folder(self) -> bool:
+        return {self.before.kind, self.after.kind} <= {"folder", "absent"}
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What a person wants of the files for which it is theirs to say.
+
+    take    those that somebody changed since, and that get their older state all the same
+    keep    those that stay as they are
+    merges  those that get a merge, as `FileHistory.merged` gave it
+    """
+
+    take: frozenset[str] = frozenset()
+    keep: frozenset[str] = frozenset()
+    merges: tuple[PlannedChange, ...] = ()
+
+
+EVERYTHING_CERTAIN = Choice()
+"""Leave what somebody changed since."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +66,7 @@ class RewindPlan:
 
     restored    files that get an earlier content, mode or link target; also those that are gone now
     deleted     files that were not there
-    left        files that someone else changed, or that have hard links; `apply` can be told to take the older state
+    left        files that someone else changed, or that have hard links; a choice may take the older state
     blocked     files that cannot be restored as things are; `reason` says what is in the way
     not_stored  files whose content, earlier or present, is not stored: a rewind could not be taken back
     folders     folders that are made again, or removed if nothing is left in them
@@ -68,6 +92,23 @@ class RewindPlan:
     def touches_files(self) -> bool:
         """Whether there is a file or folder that could change."""
         return bool(self.restored or self.deleted or self.left or self.blocked or self.folders)
+
+    def chosen(self, choice: Choice) -> RewindPlan:
+        """The plan with what the person wants. What is blocked is tried again: what was in its way may go now."""
+        merged = {one.path for one in choice.merges}
+        taken = [one for one in self.left if one.path in choice.take - merged]
+        left = [one for one in self.left if one.path not in choice.take | merged]
+        blocked = [one for one in self.blocked if not one.is_folder]
+        wanted = [*self.restored, *self.deleted, *taken, *choice.merges, *blocked]
+        files = [one for one in wanted if one.path not in choice.keep]
+        return replace(
+            self,
+            restored=tuple(one for one in files if one.after.kind != "absent"),
+            deleted=tuple(one for one in files if one.after.kind == "absent"),
+            left=(*left, *(replace(one, reason="kept") for one in wanted if one.path in choice.keep)),
+            blocked=(),
+            folders=(*self.folders, *(one for one in self.blocked if one.is_folder)),
+        )
 
     def diff(self) -> str:
         """What will be changed, as one unified diff. Raises StoreError."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nca.errors import StoreError, UsageError
+from nca.file_history.plan import Choice
 from tests.file_history.room import Room, paths
 from tests.file_history.world import snapshot
 
@@ -46,7 +47,7 @@ def test_what_someone_else_changed_is_left_unless_it_is_taken(room: Room) -> Non
     room.history.apply(plan)
     assert room.texts() == {"since": "mine", "between": "nca again"}
 
-    outcome = room.history.apply(room.history.plan(0), take=["since"])
+    outcome = room.history.apply(room.history.plan(0), Choice(take=frozenset(["since"])))
     assert room.texts() == {"between": "nca again"}
     room.history.apply(room.history.plan_back(outcome.id))
     assert room.texts() == {"since": "mine", "between": "nca again"}

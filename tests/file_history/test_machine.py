@@ -17,6 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
 from nca.config.tool_settings import RewindSettings
 from nca.file_history.history import FileHistory
+from nca.file_history.plan import Choice
 from nca.sessions.store import Store
 from tests.file_history.world import COMMANDS, FOLDERS, NAMES, World, can_write, line, make_tree, shell, snapshot, write
 
@@ -82,7 +83,7 @@ class Machine(RuleBasedStateMachine):
         before = snapshot(self.world.root)
         plan = self.history.plan(moment)
         takes = [one.path for one in plan.left] if data.draw(st.booleans()) else []
-        outcome = self.history.apply(plan, takes)
+        outcome = self.history.apply(plan, Choice(take=frozenset(takes)))
         problems = self.world.wrong(moment, before)
         assert takes or not problems, problems
         assert plan.not_stored == ()

@@ -14,6 +14,7 @@ import pytest
 
 from nca.config.tool_settings import RewindSettings
 from nca.errors import StoreError, UsageError
+from nca.file_history.plan import Choice
 from nca.file_history.restore import Watch
 from nca.file_history.scan import refusal
 from nca.sessions.store import Store
@@ -116,7 +117,7 @@ async def test_a_file_keeps_its_owner(room: Room) -> None:
 
 async def test_a_link_that_differs_in_case_only_is_another_file(room: Room) -> None:
     await room.command("echo 1 > name; ln name NAME; mv name Name")
-    room.history.apply(room.history.plan(1), take=["NAME", "Name"])
+    room.history.apply(room.history.plan(1), Choice(take=frozenset(["NAME", "Name"])))
     assert room.texts() == {}
 
 
@@ -132,7 +133,7 @@ async def test_nothing_is_written_through_a_link(room: Room, tmp_path: Path, has
     (room.root / "d").rename(room.root / "real")
     (room.root / "d").symlink_to(outside)
     plan = room.history.plan(1) if has_moved_before else plan
-    outcome = room.history.apply(plan, take=["d/a", "d/new"])
+    outcome = room.history.apply(plan, Choice(take=frozenset(["d/a", "d/new"])))
     assert "d/a" in paths((*outcome.left, *outcome.blocked))
     assert ((outside / "a").read_text(), list(outside.iterdir())) == ("2", [outside / "a"])
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from nca.errors import UsageError
+from nca.file_history.plan import Choice
 from nca.file_history.recording import is_named
 from nca.sessions.store import Store
 from tests.file_history.room import Room, paths
@@ -56,7 +57,7 @@ async def test_what_changes_while_a_command_runs_on_may_be_anyone_s(room: Room) 
     await room.command("echo 1 > own")
     plan = room.history.plan(0)
     assert (paths(plan.left), paths(plan.deleted)) == (["found"], ["own"])
-    assert paths(room.history.apply(plan, take=["found"]).deleted) == ["found", "own"]
+    assert paths(room.history.apply(plan, Choice(take=frozenset(["found"]))).deleted) == ["found", "own"]
 
 
 async def test_edits_and_rewinds_while_a_command_runs_on_are_the_session_s_own(room: Room) -> None:

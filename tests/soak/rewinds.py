@@ -21,6 +21,7 @@ from pathlib import Path
 
 from nca.config.tool_settings import RewindSettings
 from nca.file_history.history import FileHistory
+from nca.file_history.plan import Choice
 from nca.sessions.store import Store
 from tests.file_history.world import (
     COMMANDS,
@@ -89,7 +90,7 @@ class Session:
 
     def _rewind(self, moment: int) -> None:
         plan = self.history.plan(moment)
-        outcome = self.history.apply(plan, [one.path for one in plan.left if one.is_mixed])
+        outcome = self.history.apply(plan, Choice(take=frozenset(one.path for one in plan.left if one.is_mixed)))
         assert (outcome.left, outcome.not_stored) == ((), ())
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from rich.console import Group
 
-from nca.agent.rewinding import Choice
+from nca.file_history.plan import Choice
 from nca.file_history.restore import Watch
 from nca.terminal.commands.command import App
 from nca.terminal.render.humanize import counted

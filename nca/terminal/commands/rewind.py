@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, cast, get_args
 from rich.console import Group
 from rich.text import Text
 
-from nca.agent.rewinding import EVERYTHING_CERTAIN, Choice, Point, What
+from nca.agent.rewinding import Point, What
 from nca.errors import UsageError
+from nca.file_history.plan import EVERYTHING_CERTAIN, Choice
 from nca.terminal.commands.command import App, Command, Suggestion, beginning_with
 from nca.terminal.commands.going_back import asked, restoring, tell
 from nca.terminal.input.line_kind import line_of
