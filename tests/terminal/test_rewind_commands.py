@@ -291,7 +291,8 @@ async def test_a_file_that_no_command_mentions_is_deleted_only_where_the_person_
         assert len(files(work)) == 4
         person = ScriptedReader(answers)
         said = await stage.with_reader(person).command("/undo")
-        assert "Reverts e.txt.\nDeletes made.txt, own1.txt (maybe not by a command), own2.txt (maybe" in said
+        assert "Reverts e.txt.\nDeletes made.txt.\nDeletes what no command mentions, so that it may" in said
+        assert "own1.txt, own2.txt." in said
         assert files(work).keys() == {"e", *left}
         assert files(work)["e"] == "old"
         assert len(person.questions) == len(answers)

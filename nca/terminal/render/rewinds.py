@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from nca.file_history.history import RewindOutcome
     from nca.file_history.plan import PlannedChange, RewindPlan
 
-_NAMED, _TOLD = 5, 20
+_NAMED, _TOLD = 5, 12
 _EXCERPT_CHARS = 60
 
 
@@ -31,7 +31,7 @@ def summary(done: RewindPlan | RewindOutcome) -> str:
         (done.blocked, "left"),
         (done.not_stored, "not stored"),
     ]
-    return ", ".join(f"{len(files)} {word}{_reasons(files)}" for files, word in parts if files)
+    return ", ".join(f"{len(files):,} {word}{_reasons(files)}" for files, word in parts if files)
 
 
 def left_lines(done: RewindPlan | RewindOutcome) -> Iterator[str]:
@@ -43,11 +43,11 @@ def left_lines(done: RewindPlan | RewindOutcome) -> Iterator[str]:
 def going_lines(plan: RewindPlan) -> Iterator[str]:
     """Before it happens: the files that go back, by name."""
     for word, files in (("Reverts", plan.restored), ("Deletes", plan.deleted)):
-        if files:
-            names = ", ".join(
-                path(one) + (" (maybe not by a command)" if one.is_unnamed else "") for one in files[:_TOLD]
-            )
-            yield f"{word} {names}{f' and {len(files) - _TOLD} more' if len(files) > _TOLD else ''}."
+        known, unknown = [one for one in files if not one.is_unnamed], [one for one in files if one.is_unnamed]
+        if known:
+            yield f"{word} {paths(known, _TOLD)}."
+        if unknown:
+            yield f"{word} what no command mentions, so that it may be your own: {paths(unknown, _TOLD)}."
 
 
 def unset_lines(done: RewindOutcome) -> Iterator[str]:
@@ -87,10 +87,10 @@ def path(one: FileChange) -> str:
     return one_line(one.path.encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
 
 
-def paths(files: Sequence[PlannedChange]) -> str:
+def paths(files: Sequence[PlannedChange], most: int = _NAMED) -> str:
     """The first of them by name."""
-    names = ", ".join(path(one) for one in files[:_NAMED])
-    return names + (f" and {len(files) - _NAMED} more" if len(files) > _NAMED else "")
+    names = ", ".join(path(one) for one in files[:most])
+    return names + (f" and {len(files) - most:,} more" if len(files) > most else "")
 
 
 def excerpt(point: Point) -> str:
