@@ -191,6 +191,22 @@ async def test_what_is_stopped_goes_back(room: Room, place: int) -> None:
     assert (sorted(room.texts()), set(room.texts().values())) == (sorted(f"a{n}" for n in range(40)), {"1"})
 
 
+@pytest.mark.parametrize("place", [3, 6])
+async def test_what_somebody_changes_in_the_middle_stays_and_all_else_goes_back(room: Room, place: int) -> None:
+    for name in "abc":
+        (room.root / name).write_text("1")
+    await room.command("for one in *; do printf 2 > $one; done")
+
+    def progress(done: int, of: int) -> None:
+        if done == place - 1:
+            (room.root / "c").write_text("mine")
+
+    with pytest.raises(UsageError, match="c could not be restored: changed meanwhile"):
+        room.history.apply(room.history.plan(1), watch=Watch(progress))
+    assert room.texts() == {"a": "2", "b": "2", "c": "mine"}
+    assert (room.history.last_rewind(), room.history.changed_since(0)[0].path) == ((0, ""), "a")
+
+
 async def test_a_file_of_somebody_else_s_in_the_way_is_named_before_anything_changes(room: Room) -> None:
     (room.root / "d").mkdir()
     (room.root / "d/a").write_text("1")
