@@ -23,7 +23,10 @@ _BY_ACTION = {
         "Lower model.max_output_tokens.",
     ),
     "repair_history": ("{model} rejected the structure of the conversation", "Run /compact and try again."),
-    "shrink_payload": ("The request is too large in bytes for {model}", "Leave out attachments."),
+    "shrink_payload": (
+        "The request is too large in bytes for {model}",
+        "Leave out attachments, or run /compact and try again.",
+    ),
 }
 """What to say and to advise, if the failure's action could not be carried out."""
 

@@ -88,6 +88,9 @@ RATE = _any(
 SINGLE_REQUEST_RATE = _any(r"request too large for .*(?:per min|tpm)", r"single request .*(?:per min|tpm)")
 """A single request above a per-minute limit: waiting never helps."""
 
+IN_TOKENS = _any(r"\btokens?(?:\b|_)", r"\btpm\b", r"\bprompt\b", r"\bcontext(?:\b|_)", r"_tokens?\b")
+"""In an error that says that the request is too large: what is too large is counted in tokens, not in bytes."""
+
 HISTORY = _any(
     r"tool_?call.*(?:must be followed|did not have response|must be a response)",
     r"must be a response to a prece+ding message with",

@@ -90,7 +90,7 @@ def _decide(details: ErrorDetails) -> tuple[Action, bool]:
     statuses = set(details.statuses) | {
         _CLASS_STATUSES[name] for name in details.classes & _CLASS_STATUSES.keys() if not details.statuses
     }
-    for rule in (_account, _rate, _overflow_by_code, _look_alike, _overflow_by_text):
+    for rule in (_account, _too_large, _rate, _overflow_by_code, _look_alike, _overflow_by_text):
         if verdict := rule(details, statuses):
             return verdict
     return _rest(details, statuses), False
@@ -107,6 +107,21 @@ def _account(details: ErrorDetails, statuses: set[int]) -> tuple[Action, bool] |
     return None
 
 
+def _too_large(details: ErrorDetails, statuses: set[int]) -> tuple[Action, bool] | None:
+    """Status 413: the request is too large, in tokens if the error names them, otherwise in bytes.
+
+    It never asks to wait, whatever it says about a rate: no minute has room for this request. litellm calls it a rate
+    limit (429) where the body has those words; the status of the response is among the statuses.
+    """
+    if 413 not in statuses:
+        return None
+    said = "\n".join([details.text, *sorted(details.codes)])
+    is_empty_overflow = "cerebras" in details.provider and not details.texts
+    if is_empty_overflow or rules.IN_TOKENS.search(said):
+        return _overflow(details), True
+    return "shrink_payload", False
+
+
 def _rate(details: ErrorDetails, statuses: set[int]) -> tuple[Action, bool] | None:
     """Rate limits: wait, unless one request alone exceeds the limit, so that waiting never helps."""
     is_throttled = 429 in statuses or bool(details.codes & rules.RATE_CODES) or bool(rules.RATE.search(details.text))
@@ -121,8 +136,7 @@ def _rate(details: ErrorDetails, statuses: set[int]) -> tuple[Action, bool] | No
 
 def _overflow_by_code(details: ErrorDetails, statuses: set[int]) -> tuple[Action, bool] | None:
     by_class = "ContextWindowExceededError" in details.classes and not rules.HISTORY.search(details.text)
-    is_empty_413 = 413 in statuses and "cerebras" in details.provider and not details.texts
-    if details.codes & rules.OVERFLOW_CODES or by_class or is_empty_413 or _is_silent(details):
+    if details.codes & rules.OVERFLOW_CODES or by_class or _is_silent(details):
         return _overflow(details), True
     return None
 
@@ -133,7 +147,7 @@ def _look_alike(details: ErrorDetails, statuses: set[int]) -> tuple[Action, bool
     if details.codes & rules.HISTORY_CODES or rules.HISTORY.search(text):
         return "repair_history", False
     counts_tokens = rules.TOKEN_COUNT.search(text) and _exceeded(text)
-    if (413 in statuses or details.codes & rules.PAYLOAD_CODES or rules.PAYLOAD.search(text)) and not counts_tokens:
+    if (details.codes & rules.PAYLOAD_CODES or rules.PAYLOAD.search(text)) and not counts_tokens:
         return "shrink_payload", False
     if details.codes & rules.BAD_PARAMETER_CODES or rules.PARAMETER.search(text):
         return "fail", False

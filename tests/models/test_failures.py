@@ -90,6 +90,8 @@ def test_the_numbers_are_read(text: str, asked: int | None, limit: int | None) -
         ("Function name too long: maximum length is 64", 400, "fail"),
         ("This model's maximum context length is 4096 tokens.", 429, "backoff"),
         ("", 413, "shrink_payload"),
+        ("Rate limit reached. Please try again in 5s.", 413, "shrink_payload"),
+        ("Payload too large: the quota of a body is 4 MB.", 413, "shrink_payload"),
         ("", 503, "backoff"),
         ("", 400, "fail"),
     ],

@@ -47,6 +47,9 @@ def _case(about: str, run: Fault, *, has_limit: bool = True) -> Case:
 
 
 CASES = {
+    "overflow-of-groq-413": _case(
+        "Groq, 413: one request above the tokens per minute", overflow(413, messages.GROQ, counts_output=True)
+    ),
     "overflow-of-openai": _case("OpenAI, 400", FAULTS["overflow-of-openai"]),
     "overflow-of-openai-with-output": _case(
         "OpenAI, the answer's room counted",

@@ -10,10 +10,6 @@ from nca.testing.http_exchange import Exchange
 from tests.testing.cases.case import Case
 
 _ONE_REQUEST = "Request too large for m on tokens per min (TPM): Limit 30000, Requested 30610."
-_GROQ = (
-    "Request too large for model `m` in organization `o` service tier `on_demand` on tokens per minute (TPM):"
-    " Limit 6000, Requested 9123, please reduce your message size and try again."
-)
 
 
 def _until(exchange: Exchange) -> None:
@@ -64,8 +60,10 @@ CASES = {
     "exhausted": _waits("RESOURCE_EXHAUSTED", _exhausted, 0),
     "one-request-over-rate": Case("one request above TPM", rate_limit(_ONE_REQUEST), says="/compact"),
     "one-request-over-rate-413": Case(
-        "one request above TPM, with 413",
-        lambda exchange: exchange.error(413, _GROQ, kind="tokens", code="rate_limit_exceeded"),
-        says="/compact",
+        "413 although the code is that of a rate limit: the request is too large, and waiting never helps",
+        lambda exchange: exchange.error(
+            413, "Too large.", kind="requests", code="rate_limit_exceeded", retry_after="1"
+        ),
+        says="too large in bytes",
     ),
 }
