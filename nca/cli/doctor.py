@@ -13,9 +13,12 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from importlib import util
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+
+if TYPE_CHECKING:
+    from nca.sessions.sizes import StoreSizes
 
 Level = Literal["ok", "warn", "fail"]
 
@@ -28,6 +31,8 @@ OLDEST_SQLITE = (3, 51, 3)
 """Earlier versions can lose data when a write-ahead log is reset."""
 LARGE_STORE_BYTES = 2_000_000_000
 """Some 20,000 sessions of 40 messages. A store of this size works, but its backups take room and time."""
+MUCH_UNUSED_BYTES = 200_000_000
+"""Free room in the databases that is worth a `nca sessions vacuum`."""
 _ENDPOINT_SECONDS = 2.0
 """Longer than for local ports, because the endpoint may be remote."""
 _COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
@@ -169,9 +174,9 @@ def _database() -> Iterator[Finding]:
         yield Finding("database", "ok", "not created yet")
         return
     with open_session_store(read_only=True) as store:
-        count, used_bytes = len(store.list(None)), store.used_bytes()
-    detail = f"{path} ({counted(count, 'session')}, {byte_size(used_bytes)})"
-    if used_bytes < LARGE_STORE_BYTES:
+        count, sizes = len(store.list(None)), store.sizes()
+    detail = f"{path} ({counted(count, 'session')}, {byte_size(sizes.total)})"
+    if sizes.total < LARGE_STORE_BYTES:
         yield Finding("database", "ok", detail)
     else:
         advice = (
@@ -180,6 +185,20 @@ def _database() -> Iterator[Finding]:
             " deletes one."
         )
         yield Finding("database", "warn", f"{detail} is large.", advice)
+    yield _disk(sizes)
+
+
+def _disk(sizes: StoreSizes) -> Finding:
+    """What takes how much, largest first."""
+    from nca.cli.disk_usage import VACUUM, disk_parts
+    from nca.terminal.render.humanize import byte_size
+
+    parts = disk_parts(sizes)
+    total = byte_size(sum(part.size_bytes for part in parts))
+    detail = f"{total}: {', '.join(f'{part.name} {byte_size(part.size_bytes)}' for part in parts)}."
+    if sizes.unused < MUCH_UNUSED_BYTES:
+        return Finding("disk", "ok", detail, "`nca sessions usage` shows more.")
+    return Finding("disk", "warn", detail, f"`{VACUUM}` gives back what is unused.")
 
 
 def _keys() -> Iterator[Finding]:

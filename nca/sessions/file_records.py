@@ -9,9 +9,10 @@ import hashlib
 import os
 from pathlib import Path
 
-from nca.sessions.database import Database, size_of
+from nca.sessions.database import Database, log_of, size_of
 from nca.sessions.file_record import FileRecord
 from nca.sessions.opening import Kind, open_for_reading, open_for_writing, open_in_memory
+from nca.sessions.vacuum import rebuild
 
 _MIGRATIONS = tuple(
     Path(__file__).with_name("migrations").joinpath(name).read_text(encoding="utf-8")
@@ -58,9 +59,24 @@ class FileRecords:
         return store is not None and store.with_name(_NAME).exists()
 
     @staticmethod
-    def size(store: Path) -> int:
-        """Of the file beside this store, in bytes; 0 if there is none."""
-        return size_of(store.with_name(_NAME))
+    def sizes(store: Path) -> tuple[int, int]:
+        """Of the file beside this store, in bytes: what is in use, and what is free. Raises StoreError."""
+        if not FileRecords.exist(store):
+            return 0, 0
+        records = FileRecords(store, is_read_only=True)
+        try:
+            [(pages, free, page_bytes)] = records._database.rows(
+                "SELECT page_count, freelist_count, page_size"
+                " FROM pragma_page_count, pragma_freelist_count, pragma_page_size"
+            )
+        finally:
+            records.close()
+        return (pages - free) * page_bytes, free * page_bytes + size_of(log_of(store.with_name(_NAME)))
+
+    def vacuum(self) -> None:
+        """Remove the contents that nothing refers to, and give their room back. Raises StoreError."""
+        if self.path is not None:
+            rebuild(self._database, self.path, self._lock, self.collect)
 
     def of(self, session_id: str, root: Path) -> FileRecord:
         """The record of a session in a workspace, whose root is a real path; one without rows if it has none."""

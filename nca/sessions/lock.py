@@ -67,6 +67,14 @@ class FileLock:
         """Downgrade to a shared lock. Another process may get in between, so call it while holding another lock."""
         fcntl.flock(self._descriptor, fcntl.LOCK_SH)
 
+    def take_alone(self) -> bool:
+        """Make a shared lock exclusive, if nobody else has it; otherwise it may be lost. See `share` for the gap."""
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
     def sign(self) -> None:
         """Record the holder. A full disk is no error."""
         owner = json.dumps({"pid": os.getpid(), "start": time.time(), "host": os.uname().nodename}).encode()

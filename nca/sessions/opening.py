@@ -116,8 +116,7 @@ def open_for_writing(path: Path, kind: Kind = SESSIONS) -> Opened:
     _refuse_non_files(path)
     with faults.explained(path):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    locks = path.parent / "locks"
-    opening = FileLock.wait(locks / f"{path.name}.opening", _OPENING_SECONDS)
+    opening = opening_lock(path)
     lock = None
     try:
         use = _use_of(path)
@@ -133,6 +132,11 @@ def open_for_writing(path: Path, kind: Kind = SESSIONS) -> Opened:
         raise
     finally:
         opening.release()
+
+
+def opening_lock(path: Path) -> FileLock:
+    """The lock that each process holds while it opens the database. Raises StoreError after some time."""
+    return FileLock.wait(path.parent / "locks" / f"{path.name}.opening", _OPENING_SECONDS)
 
 
 def _use_of(path: Path) -> Path:

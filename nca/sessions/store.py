@@ -22,8 +22,10 @@ from nca.sessions.opening import Opened, open_for_reading, open_for_writing, ope
 from nca.sessions.preview import SessionPreview, load_preview
 from nca.sessions.results import SNIPPET_CHARS, Hit, SessionHit
 from nca.sessions.session import INFO, Kind, Session, SessionInfo, as_info, as_name
+from nca.sessions.sizes import StoreSizes, sizes
 from nca.sessions.transfer import SessionCopy
 from nca.sessions.usage import Learned
+from nca.sessions.vacuum import vacuum
 
 Ids = list[str]
 Infos = list[SessionInfo]
@@ -165,13 +167,17 @@ class Store:
                 connection.execute("DELETE FROM sessions WHERE number = ?", (session.number,))
         return copy.info
 
-    def used_bytes(self) -> int:
-        """What the sessions take on the disk: the pages in use, the saved outputs, what was recorded of files."""
-        [(pages,)] = self._database.rows(
-            "SELECT (page_count - freelist_count) * page_size"
-            " FROM pragma_page_count, pragma_freelist_count, pragma_page_size"
-        )
-        return int(pages) + (output_files.size(self.path) + FileRecords.size(self.path) if self.path else 0)
+    def sizes(self) -> StoreSizes:
+        """What the sessions take on the disk, part by part. Raises StoreError."""
+        return sizes(self._database, self.path)
+
+    def vacuum(self) -> None:
+        """Give back the room that is not needed. Raises StoreError if another process has the store open."""
+        self._refuse_reader()
+        if self.path is not None:
+            vacuum(self._database, self.path, self._lock)
+            if self.has_file_records:
+                self.file_records.vacuum()
 
     def sweep_outputs(self) -> None:
         """Delete the saved outputs that no session refers to."""

@@ -15,6 +15,7 @@ from typer.testing import CliRunner, Result
 
 from nca.cli import doctor, models
 from nca.errors import UsageError
+from nca.messages import Message
 from nca.models.embedded.known import QWEN, SMOLLM
 from nca.models.providers import PROVIDERS
 from nca.sessions import Store
@@ -103,6 +104,16 @@ def test_doctor_finds_a_fresh_machine_fit_and_writes_nothing(home: Path) -> None
     names = [line.split()[1] for line in _ANSI.sub("", result.output).splitlines()]
     assert names[:9] == ["python", "nca", "litellm", "prices", "sqlite", "settings", "data", "database", "keys"]
     assert not home.exists()
+
+
+def test_doctor_says_what_takes_how_much(home: Path) -> None:
+    with Store.open(home / "data" / "sessions.db") as store, store.create(directory="/work", model="m") as session:
+        session.log.append([Message("user", "word " * 20_000)])
+    (home / "data" / "outputs").mkdir()
+    (home / "data" / "outputs" / "1.txt").write_bytes(b"x" * 2_000)
+    disk = findings()["disk"]
+    assert disk["status"] == "ok"
+    assert re.search(r"messages 1\d\d kB, .*search index .*outputs 2 kB", disk["detail"])
 
 
 def test_doctor_names_keys_and_never_their_values(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

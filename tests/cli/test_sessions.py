@@ -196,3 +196,24 @@ def test_an_archived_session_is_listed_and_comes_back(home: Path) -> None:
     assert run(home, "list").output.startswith(name)
     with pytest.raises(StoreError, match="Session old talk is in the store already; there is nothing to restore"):
         run(home, "restore", "old talk")
+
+
+def test_usage_says_what_takes_how_much_and_vacuum_gives_room_back(home: Path) -> None:
+    assert run(home, "vacuum").output == "No sessions yet.\n"
+    with store_in(home) as store:
+        for name in ("kept", "gone"):
+            with store.create(directory="/work", model="m", name=name) as session:
+                session.log.append(said(*(f"{place} " + "word " * 400 for place in range(200))))
+        store.delete("gone")
+    shown = run(home, "usage").output
+    assert "nca sessions vacuum gives it back" in shown
+    assert "  kept\n" in shown
+    found = json.loads(run(home, "usage", "--json").output)
+    assert found["total_bytes"] == sum(part["size_bytes"] for part in found["parts"])
+    assert [part["name"] for part in found["parts"]][:1] == ["unused"]
+    assert "All sessions are as they were" in run(home, "vacuum").output
+    after = json.loads(run(home, "usage", "--json").output)
+    assert after["total_bytes"] < found["total_bytes"] / 1.5
+    assert "unused" not in {part["name"] for part in after["parts"]}
+    with store_in(home), pytest.raises(StoreError, match="Another nca has"):
+        run(home, "vacuum")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from nca.cli.sessions import archiving, browsing, changes, changing, exporting
+from nca.cli.sessions import archiving, browsing, changes, changing, exporting, room
 
 app = typer.Typer(help="List, search, export, change, archive and delete stored sessions.", no_args_is_help=True)
 app.command("list")(browsing.list_sessions)
@@ -21,3 +21,5 @@ app.command("archive")(archiving.archive_session)
 app.command("restore")(archiving.restore_session)
 app.command("delete")(changing.delete_session)
 app.command("backup")(changing.back_up_sessions)
+app.command("usage")(room.show_usage)
+app.command("vacuum")(room.vacuum_sessions)

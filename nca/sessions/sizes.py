@@ -1,0 +1,87 @@
+"""What the store takes on the disk, part by part. Nothing is written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from nca.sessions import output_files
+from nca.sessions.database import Database, archives_of, log_of, size_of
+from nca.sessions.file_records import FileRecords
+
+_PARTS = {
+    "messages": "messages",
+    "partials": "messages",
+    "sessions": "messages",
+    "pins": "messages",
+    "usage": "messages",
+    "summaries": "summaries",
+    "views": "summaries",
+    "compactions": "summaries",
+    "passages": "search index",
+}
+"""Part by table; the tables of the full-text index begin with its name."""
+_ASIDE = ("*.corrupt-*", "*.before-schema-*")
+"""Copies of a database that nca made before it went on in another one."""
+
+_LARGEST = 5
+
+
+class StoreSizes(NamedTuple):
+    """Bytes by part.
+
+    unused        room in the databases that was freed and not given back
+    file_history  what `/undo` needs of files
+    set_aside     damaged databases, and copies from before a migration
+    """
+
+    messages: int
+    search_index: int
+    summaries: int
+    unused: int
+    file_history: int
+    outputs: int
+    archives: int
+    set_aside: int
+    aside: tuple[Path, ...]
+    largest: tuple[tuple[str, int], ...]
+    """Ids of the sessions whose messages take most, with bytes. The index of their words comes on top."""
+
+    @property
+    def total(self) -> int:
+        """Of all parts."""
+        return sum(value for value in self if isinstance(value, int))
+
+
+def sizes(database: Database, path: Path | None) -> StoreSizes:
+    """Of the sessions in `database`, whose file is `path` (None: in memory), and of all that is kept beside it."""
+    found = dict.fromkeys(("messages", "search index", "summaries"), 0)
+    # A table of SQLite's own is counted with the sessions.
+    for table, size_bytes in database.rows(
+        "SELECT coalesce(s.tbl_name, d.name), sum(d.pgsize) FROM dbstat d LEFT JOIN sqlite_schema s ON s.name = d.name"
+        " GROUP BY 1"
+    ):
+        found[_PARTS.get(table.partition("_")[0], "messages")] += size_bytes
+    [(unused,)] = database.rows("SELECT freelist_count * page_size FROM pragma_freelist_count, pragma_page_size")
+    kept = (found["messages"], found["search index"], found["summaries"])
+    largest = tuple(
+        database.rows(
+            "SELECT s.id, sum(octet_length(body)) FROM messages m JOIN sessions s ON s.number = m.session"
+            " GROUP BY m.session ORDER BY 2 DESC, 1 LIMIT ?",
+            (_LARGEST,),
+        )
+    )
+    if path is None:
+        return StoreSizes(*kept, unused, 0, 0, 0, 0, (), largest)
+    history, history_unused = FileRecords.sizes(path)
+    aside = tuple(sorted(one for pattern in _ASIDE for one in path.parent.glob(pattern)))
+    return StoreSizes(
+        *kept,
+        unused=unused + history_unused + size_of(log_of(path)),
+        file_history=history,
+        outputs=output_files.size(path),
+        archives=sum(map(size_of, archives_of(path).glob("*.zip"))),
+        set_aside=sum(map(size_of, aside)),
+        aside=aside,
+        largest=largest,
+    )

@@ -1,0 +1,73 @@
+"""Give the room back that the databases no longer need. All that is kept stays, byte for byte.
+
+SQLite rebuilds a file in one transaction: whatever ends the process, the file is as before or as after.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from nca.errors import StoreError
+from nca.sessions import output_files
+from nca.sessions import store_errors as faults
+from nca.sessions.database import Database, log_of, size_of
+from nca.sessions.lock import FileLock
+from nca.sessions.opening import opening_lock
+
+_COPIES = 2
+"""A rebuilt database is written to the log, and then to the file."""
+_STEPS = 100_000
+"""Instructions of SQLite between two looks at whether the person has interrupted: some milliseconds."""
+
+
+def vacuum(database: Database, path: Path, lock: FileLock | None) -> None:
+    """Rebuild the sessions' database, and delete the outputs that no session refers to. Raises StoreError."""
+
+    def tidy() -> None:
+        output_files.sweep(database, path)
+        with database.transaction() as connection:
+            connection.execute("INSERT INTO passages (passages) VALUES ('optimize')")
+
+    rebuild(database, path, lock, tidy)
+
+
+def rebuild(database: Database, path: Path, lock: FileLock | None, tidy: Callable[[], None]) -> None:
+    """Remove what nothing refers to (`tidy`), and rebuild the file without the room that is free.
+
+    lock: the shared lock of this process. Raises StoreError, and has changed nothing, if another process has the
+    database open, or the disk has no room for the copies that this takes. A process that starts meanwhile waits.
+    """
+    opening = opening_lock(path)
+    try:
+        if lock is None or not lock.take_alone():
+            raise StoreError(f"Another nca has {path} open", advice="Close it, then run this again.")
+        _refuse_full_disk(path)
+        tidy()
+        _vacuum(database, path)
+        lock.share()
+    finally:
+        opening.release()
+
+
+def _refuse_full_disk(path: Path) -> None:
+    needed = _COPIES * (size_of(path) + size_of(log_of(path)))
+    free = shutil.disk_usage(path.parent).free
+    if free < needed:
+        raise StoreError(
+            f"Rebuilding {path} takes {needed:,} bytes for a moment, and {free:,} are free",
+            advice="Free some space. Nothing was changed.",
+        )
+
+
+def _vacuum(database: Database, path: Path) -> None:
+    connection = database.connection
+    # SQLite runs for seconds; the handler lets Python see Ctrl-C, which takes the transaction back.
+    connection.set_progress_handler(lambda: False, _STEPS)
+    try:
+        with faults.explained(path):
+            connection.execute("VACUUM")
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    finally:
+        connection.set_progress_handler(None)
