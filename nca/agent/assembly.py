@@ -109,7 +109,7 @@ def assemble(
     models = Fallbacks(model, ModelOpener(state, emit), window, emit)
     hooks = Hooks(window, directory, emit, redactor, files.recorder)
     compactor = Background(window, models, emit, memory, is_on=prepares, hooks=hooks, files=files)
-    servers = Servers(state.settings.mcp, directory, lambda: state.facts.can_see, emit, files.recorder)
+    servers = Servers(state.settings.mcp, directory, lambda: state.can_see, emit, files.recorder)
     user_input = UserInput(window, directory, redactor, emit, files_read, servers, person, hooks)
     parts = Parts(
         directory=directory,

@@ -198,7 +198,9 @@ def _read(path: Path, name: str, *, can_see: bool) -> _Text | _Image:
 def _image(raw: bytes, kind: str, name: str, size: int, *, can_see: bool) -> _Image:
     if not can_see:
         said = f"@{name} is an image ({kind}), and the model takes none, as far as is known."
-        raise UsageError(said, advice="Nothing was sent; /model switches to one that does.")
+        raise UsageError(
+            said, advice="Nothing was sent. If it does: /config model.images yes. /model switches to another."
+        )
     if size > MAX_IMAGE_BYTES:
         said = f"@{name} is an image of {size:,} bytes; the most is {MAX_IMAGE_BYTES:,}."
         raise UsageError(said, advice="Nothing was sent.")

@@ -51,6 +51,12 @@ class SessionState:
         return self.settings.context
 
     @property
+    def can_see(self) -> bool:
+        """Whether the model takes images: what the setting says, else what was looked up."""
+        images = self.settings.model.images
+        return self.facts.can_see if images == "auto" else images == "yes"
+
+    @property
     def limits(self) -> Limits:
         """The size of one tool result when it enters."""
         return Limits.of(self.context.admission, self.budget.budget_tokens // RESULT_SHARE_OF_BUDGET)

@@ -61,7 +61,7 @@ def own_toolbox(
         directory,
         archive,
         ToolContext(
-            can_see=lambda: state.facts.can_see,
+            can_see=lambda: state.can_see,
             is_small=lambda: state.facts.is_small,
             private_hosts=lambda: state.settings.tools.private_hosts,
             last_todo=lambda: state.last_todo,

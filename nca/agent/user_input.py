@@ -197,7 +197,7 @@ class UserInput:
             self._directory,
             raw_budget,
             shared=self._shared,
-            can_see=self._window.facts.can_see,
+            can_see=self._window.can_see,
             files_read=self._files_read,
         )
         if not isinstance(message.content, tuple):

@@ -95,6 +95,10 @@ class Window:
         return self.state.facts
 
     @property
+    def can_see(self) -> bool:
+        return self.state.can_see
+
+    @property
     def budget(self) -> Budget:
         return self.state.budget
 
@@ -160,7 +164,7 @@ class Window:
             provider=self.facts.provider,
             model=self.facts.name,
             with_blocks=self.provider_compacts_at > 0,
-            can_see=self.facts.can_see,
+            can_see=self.can_see,
             also=also,
         )
 

@@ -43,7 +43,9 @@ def show(
 @app.command()
 def get(key: Annotated[str, typer.Argument(help="A setting's name, such as context.compact_threshold.")]) -> None:
     """Print the value of one setting."""
-    loaded = _load()
+    from nca.config.names import whole_name
+
+    loaded, key = _load(), whole_name(key)
     value = loaded.value(key)
     _say_canonical(key)
     # A script gets text unchanged. A terminal gets nothing that could move its cursor.
@@ -60,11 +62,13 @@ def set_(
     user: Annotated[bool, typer.Option("--user", help="Save it in your own file, for all projects.")] = False,
 ) -> None:
     """Save a setting in the project's file, .nca/config.toml."""
+    from nca.config.names import whole_name
     from nca.config.paths import project_config_file, user_config_file
     from nca.config.saving import save_value
     from nca.config.trust import TrustStore
     from nca.errors import ConfigError
 
+    key = whole_name(key)
     file = user_config_file(os.environ) if user else project_config_file(Path.cwd())
     with contextlib.nullcontext() if user else TrustStore(os.environ).saving(Path.cwd()):
         canonical = save_value(file, key, value, is_users_own=user)

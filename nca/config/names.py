@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from nca.compat.names import FOREIGN_NAMES, ForeignName
 from nca.config.schema import KEYS, STAGES
 from nca.config.value_types import boolean
+from nca.errors import ConfigError
 
 _LONGEST_NAME_CHARS = 80
 
@@ -27,6 +28,29 @@ def canonical(name: str) -> Name | None:
     return Name(foreign.key, foreign) if foreign else None
 
 
+def whole_name(typed: str) -> str:
+    """The name that a person means: the end of one is enough if only one setting has it (`compact_threshold`).
+
+    For what is typed, not for files: a later setting may end in the same way. A name that nothing has comes back as it
+    is. Raises ConfigError if several settings have this end.
+    """
+    if canonical(typed) is not None:
+        return typed
+    ends = names_ending(typed)
+    if len(ends) > 1:
+        raise ConfigError(f"{typed.strip()} could be any of {', '.join(ends)}.", advice="Give more of the name.")
+    return ends[0] if ends else typed
+
+
+def names_ending(typed: str) -> list[str]:
+    """The settings whose last parts are this."""
+    return [key for key in KEYS if key.endswith(f".{_typed(typed)}")]
+
+
+def _typed(name: str) -> str:
+    return name.strip().lower().replace("-", "_")
+
+
 def is_section(name: str) -> bool:
     """Whether the name is a table that holds settings, nca's or another program's: `context`, `memory.context`."""
     return _plain(name.strip()) in _SECTIONS
@@ -38,7 +62,7 @@ def nearest(name: str) -> str | None:
 
     wanted = name.strip().lower()[:_LONGEST_NAME_CHARS]
     last = wanted.rpartition(".")[2]
-    same_end = [key for key in KEYS if key.rpartition(".")[2] == last]
+    same_end = names_ending(last)
     if len(same_end) == 1:
         return same_end[0]
     candidates = {key: key for key in KEYS} | {one.lower(): one for foreign in FOREIGN_NAMES for one in foreign.names}

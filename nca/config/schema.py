@@ -166,7 +166,7 @@ class AdmissionSettings:
 class ContextSettings:
     auto: str = setting(
         "on",
-        choice("on", "off", "preview", aliases={True: "on", False: "off", "true": "on", "false": "off"}),
+        choice("on", "off", "preview", aliases={True: "on", False: "off"}),
         "Automatic compaction: on, off, or preview (report what it would do, change nothing).",
     )
     stages: tuple[str, ...] = setting(

@@ -16,6 +16,8 @@ _UNUSABLE = re.compile("[\\0\ud800-\udfff]")
 """NUL and lone surrogates: they come from undecodable environment variables, and no request can carry them."""
 _NUMBER = re.compile(r"[+-]?(\d[\d_,]*)(\.\d+)?([kKmM]?)")
 
+_BOOLEANS = {"true": True, "on": True, "yes": True, "1": True, "false": False, "off": False, "no": False, "0": False}
+
 LOWEST_BARE_PERCENTAGE = 10
 """A number between 1 and this needs a percent sign: 7.5 is more likely a slip for 0.75 than meant as 7.5%."""
 OUTSIDE = "a project's own file may only name files inside the project."
@@ -60,13 +62,11 @@ def _refuse() -> ValueError:
 
 
 def boolean() -> ValueType:
-    words = {"true": True, "on": True, "yes": True, "1": True, "false": False, "off": False, "no": False, "0": False}
-
     def read(value: Any) -> bool:
         if isinstance(value, bool):
             return value
-        if isinstance(value, str) and value.strip().lower() in words:
-            return words[value.strip().lower()]
+        if isinstance(value, str) and value.strip().lower() in _BOOLEANS:
+            return _BOOLEANS[value.strip().lower()]
         raise _refuse()
 
     return ValueType("true or false", read, ("true", "false"))
@@ -113,11 +113,13 @@ def lies_inside(name: str) -> bool:
 
 
 def choice(*options: str, aliases: dict[Any, str] | None = None) -> ValueType:
-    """One of `options`; `aliases` maps other accepted spellings, such as booleans."""
+    """One of `options`; `aliases` maps other accepted spellings. True and False stand for all words of a boolean."""
+    words = {word: (aliases or {})[meaning] for word, meaning in _BOOLEANS.items() if meaning in (aliases or {})}
 
     def read(value: Any) -> str:
         if isinstance(value, str):
             value = value.strip().lower()
+            value = words.get(value, value) if value not in options else value
         for alias, meaning in (aliases or {}).items():
             if type(alias) is type(value) and alias == value:
                 return meaning

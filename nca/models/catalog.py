@@ -28,7 +28,7 @@ class ModelFacts(msgspec.Struct, frozen=True):
     …_cost               US dollars per token; None if unknown, never 0
     tiers                higher prices of long requests, lowest bound first
     can_compact          the provider can compact a conversation, and litellm supports that
-    can_see              accepts images; False if unknown, because a refused image ends the turn
+    can_see              accepts images, unless model.images says it; False if unknown: a refused image ends the turn
     can_reason           can reason before it answers; False only if that is known
     can_summarize        large enough to write summaries
     is_small             gets short instructions, and few tools in their simplest form
@@ -62,8 +62,8 @@ class ModelFacts(msgspec.Struct, frozen=True):
         return self.window_source.startswith(_USUAL)
 
 
-def describe(name: str, *, context_window: int = 0, images: str = "auto") -> ModelFacts:
-    """Look up a model. The settings `context_window` (tokens; 0: look it up) and `images` (auto: look it up) win."""
+def describe(name: str, *, context_window: int = 0) -> ModelFacts:
+    """Look up a model. The setting `context_window` (tokens; 0: look it up) wins."""
     match = price_map.find(name)
     entry = match.entry if match else None
     provider = name.split("/", 1)[0].lower() if "/" in name else _first_party(entry)
@@ -85,7 +85,7 @@ def describe(name: str, *, context_window: int = 0, images: str = "auto") -> Mod
         can_compact=provider == "anthropic" and match is not None and match.is_exact and match.entry.can_compact,
         can_use_tools=entry is None or entry.can_use_tools is not False,
         can_reason=entry is None or entry.can_reason or match is None or not match.is_exact,
-        can_see=images == "yes" or (images == "auto" and entry is not None and entry.can_see),
+        can_see=entry is not None and entry.can_see,
     )
 
 

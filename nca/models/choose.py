@@ -116,7 +116,7 @@ async def open_model(settings: ModelSettings, choice: Choice, on_retry: OnRetry)
 
     require_provider(choice)
     _require_key(choice)
-    facts = describe(choice.model, context_window=settings.context_window, images=settings.images)
+    facts = describe(choice.model, context_window=settings.context_window)
     return LitellmModel(facts, settings, on_retry, api_base=choice.api_base, api_key=choice.api_key)
 
 

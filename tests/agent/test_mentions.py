@@ -144,6 +144,21 @@ async def test_the_model_decides_whether_an_image_is_sent(tmp_path: Path) -> Non
     assert seeing.context.stats().used_tokens - before < 2 * IMAGE_TOKENS
 
 
+async def test_a_person_says_in_the_chat_whether_the_model_takes_images(tmp_path: Path) -> None:
+    room = Room(tmp_path)
+    (tmp_path / "shot.png").write_bytes(PICTURE)
+    chat = room.open(["I see.", "It is gone."])
+    await chat.send("See @shot.png")
+    assert "/config model.images yes" in room.of(ErrorRaised)[0].advice
+    chat.set("model.images", "on")
+    assert (await chat.send("See @shot.png")).reason == "answered"
+    chat.set("model.images", "no")
+    assert (await chat.send("And now?")).reason == "answered"
+    with_image, without = (str(request.messages) for request in chat.model.requests)  # type: ignore[attr-defined]
+    assert "image_url" in with_image
+    assert "image_url" not in without
+
+
 async def test_a_file_that_came_along_whole_may_be_written_over(tmp_path: Path) -> None:
     room = Room(tmp_path)
     for name in ("whole.py", "cut.py"):

@@ -109,11 +109,9 @@ def test_cost_counts_cached_tokens_at_their_own_price() -> None:
     assert cost_of(ModelFacts("m"), usage) is None
 
 
-def test_a_person_says_whether_a_model_takes_images() -> None:
+def test_whether_a_model_takes_images_is_looked_up() -> None:
     assert not describe("openai/of-my-own").can_see
-    assert describe("openai/of-my-own", images="yes").can_see
     assert describe("openai/gpt-4o").can_see
-    assert not describe("openai/gpt-4o", images="no").can_see
 
 
 def test_a_provider_s_usual_window_is_told_from_a_known_one() -> None:

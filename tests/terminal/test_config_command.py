@@ -38,6 +38,21 @@ async def test_a_word_finds_settings_and_a_group_lists_them(tmp_path: Path) -> N
         assert refused.value.advice == "Did you mean context.compact_threshold?"
 
 
+async def test_the_end_of_a_name_is_enough_if_only_one_setting_has_it(tmp_path: Path) -> None:
+    with a_stage(tmp_path) as stage:
+        assert "context.compact_threshold = 0.7, for this chat" in await stage.command("/config compact_threshold 0.7")
+        assert "context.prune.keep_results = 3" in await stage.command("/config prune.keep-results 3")
+        assert "(set in this chat)" in await stage.command("/config compact_threshold")
+        assert "0.8 again (default)" in await stage.command("/config compact_threshold --unset")
+        assert "Saved context.max_turns" in await stage.command("/config max_turns 9 --save")
+        with pytest.raises(ConfigError, match=r"max_tokens could be any of context\.max_tokens, ") as refused:
+            await stage.command("/config max_tokens 9")
+        assert "Give more of the name" in str(refused.value)
+        command = find_command("config")
+        assert command is not None
+        assert command.needs_person(stage.app, "api_base http://evil.example") == "changes api_base"
+
+
 async def test_the_default_comes_back_and_what_was_below(tmp_path: Path) -> None:
     with a_stage(tmp_path, context__target_ratio=0.45) as stage:
         loaded = stage.conversation.loaded

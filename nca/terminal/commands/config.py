@@ -9,7 +9,7 @@ from typing import Any
 from rich.text import Text
 
 from nca.config.layers import load
-from nca.config.names import canonical
+from nca.config.names import canonical, names_ending, whole_name
 from nca.config.overrides import UNSET
 from nca.config.paths import project_config_file
 from nca.config.saving import save_value
@@ -52,7 +52,8 @@ class ConfigCommand(Command):
         words = argument.split()
         if _SAVE in words:
             return "changes a settings file"
-        known = canonical(words[0]) if len(words) > 1 else None
+        ends = names_ending(words[0]) if len(words) > 1 else []
+        known = canonical(ends[0] if len(ends) == 1 else words[0]) if len(words) > 1 else None
         is_ordinary = known is None or KEYS[known.key].harmless is not None
         return "" if is_ordinary else f"changes {words[0]}"
 
@@ -60,6 +61,8 @@ class ConfigCommand(Command):
         words = argument.split()
         options = {word for word in words if word in (_SAVE, _UNSET)}
         words = [word for word in words if word not in options]
+        if len(words) > 1 or (options and words):
+            words[0] = whole_name(words[0])
         if not words:
             if options:
                 named = " ".join(sorted(options))
@@ -82,7 +85,8 @@ class ConfigCommand(Command):
                 for name, described in KEYS.items()
                 if key.lower() in name
             ]
-        described = KEYS.get(key.lower())
+        ends = names_ending(key)
+        described = KEYS.get(ends[0] if len(ends) == 1 else key.lower())
         if described is None:
             return ()
         last = value.rpartition(" ")[2]
@@ -163,6 +167,8 @@ def _show(app: App, word: str) -> None:
     loaded, wanted = app.conversation.loaded, word.strip().lower()
     if canonical(word) is not None:
         _show_one(app, word)
+    elif len(ends := names_ending(word)) == 1:
+        _show_one(app, ends[0])
     elif wanted == "all":
         app.output.show(listed(loaded, list(KEYS)))
     elif of_section := [name for name in KEYS if section_of(name) == wanted or name.startswith(f"{wanted}.")]:

@@ -12,7 +12,7 @@ from nca.config.schema import KEYS, about_section
 from nca.errors import NcaError
 from nca.terminal.panels.list_panel import Line, Listing, ListPanel, cut, wrapped
 from nca.terminal.render.sanitize import one_line
-from nca.terminal.render.settings import CHANGED, is_changed, matching, section_of, shown, unit
+from nca.terminal.render.settings import CHANGED, is_changed, matching, ordered, section_of, shown, unit
 
 if TYPE_CHECKING:
     from nca.config.loaded import LoadedSettings
@@ -48,7 +48,7 @@ class ConfigBrowser(ListPanel[Sequence[str]]):
         super().__init__(theme)
         self._loaded = loaded
         self._change = change
-        self._names = list(KEYS)
+        self._names = ordered()
         self._chosen = self._names[0]
         self._is_changed_only = False
         self._search = ""
@@ -136,7 +136,7 @@ class ConfigBrowser(ListPanel[Sequence[str]]):
         loaded = self._loaded()
         found = set(matching(self._search)) if self._search.strip() else set(KEYS)
         self._names = [
-            name for name in KEYS if name in found and (not self._is_changed_only or is_changed(loaded, name))
+            name for name in ordered() if name in found and (not self._is_changed_only or is_changed(loaded, name))
         ]
         if self._names and self._chosen not in self._names:
             self._choose(self._names[0])
@@ -151,7 +151,7 @@ class ConfigBrowser(ListPanel[Sequence[str]]):
     def _row(self, row: str, columns: int) -> Line:
         if row.endswith("."):
             group = row.removesuffix(".")
-            return [("class:label", group or "nca"), ("class:quiet", f"  {about_section(group)}" if group else "")]
+            return [("class:label", group or "others"), ("class:quiet", f"  {about_section(group)}" if group else "")]
         loaded, changed = self._loaded(), is_changed(self._loaded(), row)
         value = one_line(shown(loaded.value(row)) + unit(row), _VALUE_CELLS)
         line = [("class:notice", f"{CHANGED if changed else ' '} "), ("", _cells(row.rpartition(".")[2], _NAME_CELLS))]

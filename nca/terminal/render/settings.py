@@ -23,6 +23,11 @@ _VALUE_COLUMNS = 24
 _HOW = "/config GROUP lists one group · /config WORD searches · /config KEY explains one setting"
 
 
+def ordered() -> list[str]:
+    """All settings, those of a group first: what has none, such as `profile`, is seldom what a person looks for."""
+    return sorted(KEYS, key=lambda name: not section_of(name))
+
+
 def overview(loaded: LoadedSettings) -> RenderableType:
     """What is changed, and the groups: one screen, however many settings there are."""
     changed = [name for name in KEYS if is_changed(loaded, name)]

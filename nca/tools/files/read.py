@@ -112,7 +112,8 @@ class ReadFile(TypedTool):
     def _image(self, file: BinaryIO, kind: str, name: str) -> ToolOutcome:
         size = os.fstat(file.fileno()).st_size
         if not self._can_see():
-            raise ToolError(f"{name} is an image ({kind}, {size:,} bytes), and the model takes none")
+            unseen = "and the model takes none, as far as is known (model.images)"
+            raise ToolError(f"{name} is an image ({kind}, {size:,} bytes), {unseen}")
         raw = file.read(MAX_IMAGE_BYTES + 1)
         if len(raw) > MAX_IMAGE_BYTES:
             raise ToolError(f"{name} is an image of {size:,} bytes; the most is {MAX_IMAGE_BYTES:,}")
