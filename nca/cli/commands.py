@@ -3,13 +3,34 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 from typer.main import get_group
 
 from nca.cli import acp, bench, compact, completion, config, doctor, loop, mcp, models, run, sessions
+from nca.cli.app import HELP_FLAGS
+
+_VALUES = {
+    "compact_threshold": "USAGE",
+    "config": "FILE",
+    "context_window": "TOKENS",
+    "fit": "cut|refuse",
+    "focus": "TEXT",
+    "format_name": "FORMAT",
+    "limit": "N",
+    "max_cost": "USD",
+    "max_steps": "N",
+    "out": "FILE",
+    "permission": "MODE",
+    "session": "ID",
+    "in_session": "ID",
+    "stream": "ndjson",
+    "summarizer": "MODEL",
+    "target": "SHARE",
+}
+"""How the help calls the value of an option, where that is not the last word of the option's name."""
 
 
 def _group(
@@ -42,4 +63,23 @@ def build() -> TyperGroup:
     app.add_typer(config.app, name="config")
     app.add_typer(models.app, name="models")
     app.add_typer(mcp.app, name="mcp")
-    return get_group(app)
+    group = get_group(app)
+    _name_values(group)
+    return group
+
+
+def _name_values(command: Any) -> None:
+    """In the help an option has a word for its value, and nothing has the name of a Python type."""
+    for one in getattr(command, "commands", {}).values():
+        _name_values(one)
+    asked = typer.Context(command, help_option_names=list(HELP_FLAGS))
+    for parameter in (*command.params, command.get_help_option(asked)):
+        if parameter.param_type_name == "argument":
+            parameter.display_type_rich = _nothing
+        elif parameter.metavar is None:
+            word = _VALUES.get(parameter.name, parameter.name.rpartition("_")[2].upper())
+            parameter.metavar = "" if parameter.is_flag else word
+
+
+def _nothing(ctx: object) -> str:
+    return ""

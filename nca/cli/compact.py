@@ -27,7 +27,8 @@ def compact(
     max_output_tokens: flags.MaxOutputTokens = None,
     target: Annotated[str | None, typer.Option(help="The share of the budget to compact down to.")] = None,
     stages: Annotated[
-        str | None, typer.Option(help="The stages, in order: prune,deduplicate,summarize,truncate.")
+        str | None,
+        typer.Option(help="The stages in order, with commas: prune, deduplicate, summarize, truncate."),
     ] = None,
     summarizer: Annotated[str | None, typer.Option(help="The model that writes summaries, or none.")] = None,
     fit: flags.Fit = None,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from nca.cli import suggested_words
 from nca.terminal.render.sanitize import one_line
 
 if TYPE_CHECKING:
@@ -41,7 +42,14 @@ def show(
 
 
 @app.command()
-def get(key: Annotated[str, typer.Argument(help="A setting's name, such as context.compact_threshold.")]) -> None:
+def get(
+    key: Annotated[
+        str,
+        typer.Argument(
+            help="A setting's name, such as context.compact_threshold.", autocompletion=suggested_words.settings
+        ),
+    ],
+) -> None:
     """Print the value of one setting."""
     from nca.config.names import whole_name
 
@@ -57,8 +65,13 @@ def get(key: Annotated[str, typer.Argument(help="A setting's name, such as conte
 
 @app.command(name="set", context_settings={"ignore_unknown_options": True})
 def set_(
-    key: Annotated[str, typer.Argument(help="A setting's name.")],
-    value: Annotated[str, typer.Argument(help="The new value, such as 0.8, 80%, 80k or a,b,c.")],
+    key: Annotated[str, typer.Argument(help="A setting's name.", autocompletion=suggested_words.settings)],
+    value: Annotated[
+        str,
+        typer.Argument(
+            help="The new value, such as 0.8, 80%, 80k or a,b,c.", autocompletion=suggested_words.setting_values
+        ),
+    ],
     user: Annotated[bool, typer.Option("--user", help="Save it in your own file, for all projects.")] = False,
 ) -> None:
     """Save a setting in the project's file, .nca/config.toml."""

@@ -11,6 +11,8 @@ from typing import Annotated
 
 import typer
 
+from nca.cli import suggested_words
+
 Model = Annotated[
     str | None,
     typer.Option("--model", "-m", help="The model, by its litellm name; NAME:high sets how much it reasons."),
@@ -20,13 +22,33 @@ DisableCompaction = Annotated[bool, typer.Option("--disable-compaction", help="N
 ContextWindow = Annotated[str | None, typer.Option(help="The context window in tokens.")]
 MaxOutputTokens = Annotated[str | None, typer.Option(help="Tokens to reserve for the answer.")]
 Fit = Annotated[
-    str | None, typer.Option(help="A newest message that is larger than the window: cut, or refuse (the default).")
+    str | None,
+    typer.Option(
+        help="A newest message that is larger than the window: cut, or refuse (the default).",
+        autocompletion=suggested_words.fits,
+    ),
 ]
-Permission = Annotated[str | None, typer.Option(help="Permission mode: ask, accept-edits, plan or auto.")]
+Permission = Annotated[
+    str | None,
+    typer.Option(
+        help="Permission mode: ask, accept-edits, plan or auto.",
+        autocompletion=suggested_words.modes,
+    ),
+]
 MaxCost = Annotated[str | None, typer.Option(help="Stop before the session costs more than this, in US dollars.")]
 Trust = Annotated[bool, typer.Option("--trust", help="Trust this project's settings for this run.")]
 Plain = Annotated[bool, typer.Option("--plain", help="Plain lines without colours or animation, for screen readers.")]
-Profile = Annotated[str | None, typer.Option(help="A named set of compaction settings, such as nexora.")]
+Profile = Annotated[
+    str | None,
+    typer.Option(help="A named set of compaction settings, such as nexora.", autocompletion=suggested_words.profiles),
+]
 Config = Annotated[Path | None, typer.Option(help="A settings file to use instead of the project's.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
-SessionId = Annotated[str, typer.Argument(metavar="ID", help="A session's id, the start of its id, or its name.")]
+SessionId = Annotated[
+    str,
+    typer.Argument(
+        metavar="ID",
+        help="A session's id, the start of its id, or its name.",
+        autocompletion=suggested_words.sessions,
+    ),
+]

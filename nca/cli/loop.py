@@ -6,12 +6,17 @@ from typing import Annotated
 
 import typer
 
-from nca.cli import flags
+from nca.cli import flags, suggested_words
 from nca.cli.loop_arguments import LoopArguments
 
 
 def loop(
-    session: Annotated[str | None, typer.Argument(metavar="ID", help="The session to resume, with --resume.")] = None,
+    session: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="ID", help="The session to resume, with --resume.", autocompletion=suggested_words.sessions
+        ),
+    ] = None,
     model: flags.Model = None,
     continue_: Annotated[
         bool, typer.Option("--continue", "-c", help="Resume the last session of this directory.")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from nca.cli import flags
+from nca.cli import flags, suggested_words
 
 if TYPE_CHECKING:
     from nca.agent.conversation import Conversation
@@ -25,7 +25,10 @@ PROMPT_HELP = "The message. What is piped in goes along as data, or is the messa
 def run(
     prompt: Annotated[str | None, typer.Argument(help=PROMPT_HELP)] = None,
     model: flags.Model = None,
-    session: Annotated[str | None, typer.Option(help="Continue this session (id or name).")] = None,
+    session: Annotated[
+        str | None,
+        typer.Option(help="Continue this session (id or name).", autocompletion=suggested_words.sessions),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object: the answer and the figures.")] = False,
     stream: Annotated[str | None, typer.Option(help="ndjson: print every event as a line of JSON.")] = None,
     max_steps: Annotated[str | None, typer.Option(help="Stop after this many requests.")] = None,

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from nca import __version__
+from nca.cli.commands import build
+from nca.messages import Message
+from nca.sessions import Store
 from nca.terminal.commands.registry import NAMES
 from tests.cli.command import nca
 from tests.terminal.tty import ROOT
@@ -108,6 +116,40 @@ def test_bash_completes_commands_and_options(tmp_path: Path) -> None:
         ask = f'{typed}; _nca_completion {program}; echo "${{COMPREPLY[@]}}"'
         done = subprocess.run(["bash", "-c", f"{script}\n{ask}"], capture_output=True, text=True, check=True, cwd=ROOT)
         assert done.stdout.split() == [wanted]
+
+
+def completed(home: Path, words: str) -> list[str]:
+    """What a shell offers for the last of these words."""
+    place = str(len(words.split(" ")) - 1)
+    done = nca(home=home, _NCA_COMPLETE="complete_bash", COMP_WORDS=words, COMP_CWORD=place)
+    return done.stdout.split()
+
+
+def test_a_shell_offers_settings_modes_profiles_and_sessions(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "nca/data/sessions.db") as store, store.create(directory="/", model="m") as session:
+        session.log.append([Message("user", "[/red] fix it")])
+        session.rename("parser")
+        session_id = session.info.id
+    compacting = ["context.compact_threshold", "context.compact_tokens"]
+    assert completed(tmp_path, "nca config set context.compact_") == compacting
+    assert completed(tmp_path, "nca config get compact_th") == ["compact_threshold"]
+    assert completed(tmp_path, "nca config set model.images ") == ["auto", "yes", "no"]
+    assert completed(tmp_path, "nca loop --permission a") == ["ask", "accept-edits", "auto"]
+    assert "nexora" in completed(tmp_path, "nca run --profile ")
+    for command in ("sessions export", "loop --resume", "run --session", "sessions search --session"):
+        assert completed(tmp_path, f"nca {command} {session_id[:3]}") == [session_id], command
+    assert completed(tmp_path, "nca sessions show par") == ["parser"]
+
+
+def test_the_help_names_values_and_no_types_of_python(capsys: pytest.CaptureFixture[str]) -> None:
+    def commands(one: Any, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+        yield path
+        for name, below in getattr(one, "commands", {}).items():
+            yield from commands(below, (*path, name))
+
+    for path in commands(build(), ()):
+        build()(args=[*path, "--help"], prog_name="nca", standalone_mode=False)
+        assert not re.search(r"<\w+[>|]|<int", capsys.readouterr().out), path
 
 
 def test_other_shells_have_a_script_too(tmp_path: Path) -> None:

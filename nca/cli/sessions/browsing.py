@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from nca.cli import suggested_words
 from nca.cli.flags import AsJson, SessionId
 from nca.cli.startup import open_session_store
 from nca.terminal.render.humanize import counted, local_time
@@ -63,8 +64,11 @@ def show_session(session_id: SessionId, as_json: AsJson = False) -> None:
 
 
 def search_sessions(
-    question: Annotated[list[str], typer.Argument(metavar="TEXT...", help="A question, words, a path or an error.")],
-    in_session: Annotated[str, typer.Option("--session", metavar="ID", help="Search one session only.")] = "",
+    question: Annotated[list[str], typer.Argument(metavar="TEXT", help="A question, words, a path or an error.")],
+    in_session: Annotated[
+        str,
+        typer.Option("--session", help="Search one session only.", autocompletion=suggested_words.sessions),
+    ] = "",
     everything: Annotated[
         bool, typer.Option("--all", help="Show the best messages of all sessions, not the best sessions.")
     ] = False,
