@@ -47,6 +47,11 @@ class ProviderFailure:
     """Status 400 or 413 without a word: for a request near the window that is an overflow."""
 
 
+def sentence(text: str) -> str:
+    """The text with a full stop, if another sentence can follow only then."""
+    return text if not text or text.endswith((".", "!", "?", ":", ";", "…")) else f"{text}."
+
+
 class NcaError(Exception):
     """Base class of all errors that nca raises on purpose."""
 
@@ -58,8 +63,7 @@ class NcaError(Exception):
         self.advice = advice
 
     def __str__(self) -> str:
-        end = "" if not self.advice or self.message.endswith((".", "!", "?", ":", ";")) else "."
-        return f"{self.message}{end} {self.advice}".rstrip()
+        return f"{sentence(self.message)} {self.advice}" if self.advice else self.message
 
 
 class UsageError(NcaError):

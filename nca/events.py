@@ -169,9 +169,12 @@ class ContextCompaction(_Event, frozen=True):
 
 
 class RetryScheduled(_Event, frozen=True):
+    """A request is sent again. `attempt`: which of at most `retries` of this request; 0 `retries`: not known."""
+
     attempt: int
     wait_seconds: float
     reason: str
+    retries: int = 0
 
 
 class Notice(_Event, frozen=True):

@@ -76,6 +76,7 @@ class Updates:
         self._compactions = 0
         self._told: tuple[int, int, float | None] | None = None
         self._title = ""
+        self._notices = event_lines.Notices()
 
     def follow(self, conversation: Conversation) -> None:
         """From now on, say how full its context is."""
@@ -107,9 +108,8 @@ class Updates:
                 self.usage()
             case TurnFinished():
                 self._ended()
-        if not (isinstance(event, TurnFinished) and event.reason == "interrupted") and (
-            line := event_lines.notice_line(event)
-        ):
+        line = self._notices.line(event)
+        if line and not (isinstance(event, TurnFinished) and event.reason == "interrupted"):
             self._outlet.note(one_line(line[0], event_lines.ERROR_CHARS))
 
     def usage(self) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from nca.agent.state import SessionState
-from nca.errors import ModelNotFound, NcaError, ProviderError
+from nca.errors import ModelNotFound, NcaError, ProviderError, sentence
 from nca.events import Listener, Notice
 from nca.models.catalog import ModelFacts
 from nca.models.choose import named, open_model
@@ -98,7 +98,7 @@ class Fallbacks:
                 self._failed.add(name)
                 self._emit(Notice(f"{name} cannot take over: {problem.message}"))
                 continue
-            said = error.message if error.message.endswith((".", "!", "?", "…")) else f"{error.message}."
+            said = sentence(error.message)
             self._emit(Notice(f"{said} {name} answers instead of {down}."))
             return True
         self._first_again_at = 0.0

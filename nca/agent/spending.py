@@ -14,8 +14,7 @@ from nca.sessions.usage import BESIDE
 
 WARNING_RATIO = 0.8
 ANSWERS_NAME = "answers"
-BESIDE_NAME = "beside them"
-"""Requests for summaries and subtasks."""
+BESIDE_NAME = "summaries, tasks, /btw"
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from nca.agent.user_input import NoInput, UserInput
 from nca.agent.window import Window
 from nca.context.budget import Measurement
 from nca.context.validate import validate_request
-from nca.errors import ContextDoesNotFit, NcaError, ProviderError, ProviderFailure
+from nca.errors import ContextDoesNotFit, NcaError, ProviderError, ProviderFailure, sentence
 from nca.events import (
     Listener,
     Notice,
@@ -184,7 +184,7 @@ class Turn:
             return False
         self.keep_partial()
         self.window.append(Message("user", GO_ON, source="nca"))
-        self.emit(Notice(f"{error.message} The model is asked to go on."))
+        self.emit(Notice(f"{sentence(error.message)} The model is asked to go on."))
         return True
 
     def _explained(self, failure: ProviderFailure) -> ProviderFailure:

@@ -64,5 +64,5 @@ async def with_retries(
                 raise
             wait = backoff_seconds(tries) if asked is None else asked
             reason = shorten(failure.message)
-        on_retry(RetryScheduled(attempt=tries, wait_seconds=round(wait, 2), reason=reason))
+        on_retry(RetryScheduled(attempt=tries, wait_seconds=round(wait, 2), reason=reason, retries=bound))
         await sleep(wait)

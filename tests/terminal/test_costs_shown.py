@@ -26,6 +26,19 @@ async def test_cost_tells_cache_turn_and_limit(tmp_path: Path) -> None:
     assert "last turn $0.25 · limit $2.00 (session.max_cost)" in said
 
 
+async def test_cost_names_what_was_not_for_answers(tmp_path: Path) -> None:
+    usage = Usage(1_000, 10, cost=0.25)
+    replies = [Reply(Message("assistant", f"Hello {number}. " + "word " * 300), usage) for number in range(8)]
+    with a_stage(tmp_path, replies) as stage:
+        for _ in range(4):
+            await stage.conversation.send("Hi. " + "word " * 300)
+        await stage.conversation.context.compact()
+        said = (await stage.command("/cost")).splitlines()
+    assert [line for line in said if line.startswith("summaries, tasks, /btw ")]
+    assert [line for line in said if line.startswith("answers ")]
+    assert "Besides" not in " ".join(said)
+
+
 def panel(prices: Prices) -> str:
     console = plain_console({})
     with console.capture() as captured:

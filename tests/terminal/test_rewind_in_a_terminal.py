@@ -33,6 +33,8 @@ def test_a_message_is_chosen_and_the_files_go_back_with_the_chat(tmp_path: Path,
         tty.settle()
         listed = [line for line in tty.shown() if "again" in line or "write it" in line]
         assert listed[0].startswith("› ")
+        heads = [line.split() for line in tty.shown() if line.lstrip().startswith("when")]
+        assert rows < 12 or (heads[0][0], heads[0][-1]) == ("when", "message")
         assert "in its turn" in tty.text()
         tty.send(DOWN)
         tty.settle()

@@ -119,7 +119,8 @@ class EmbeddedModel:
                 raise
             if handed_on:
                 raise self._crashed(reason) from error
-        self._on_retry(RetryScheduled(attempt=1, wait_seconds=0.0, reason=f"The embedded model is restarted: {reason}"))
+        said = f"The embedded model is restarted: {reason}"
+        self._on_retry(RetryScheduled(attempt=1, wait_seconds=0.0, reason=said, retries=1))
         client = await self._running()
         try:
             return await client.ask(bounded, hand_on)

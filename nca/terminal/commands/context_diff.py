@@ -21,6 +21,7 @@ from nca.terminal.panels.context_picture import BLOCK, FREE
 from nca.terminal.render.humanize import counted, local_time
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.tables import new_table
+from nca.terminal.render.word_wrap import Parted
 
 if TYPE_CHECKING:
     from nca.agent.compaction_diff import CompactionDiff
@@ -63,7 +64,7 @@ def _table(diff: CompactionDiff, bar_cells: int) -> Table:
     return table
 
 
-def _lines(diff: CompactionDiff) -> Iterator[Text]:
+def _lines(diff: CompactionDiff) -> Iterator[Text | Parted]:
     """What became of the messages, the facts that are left, and what can be done."""
     hidden = sum(last - first + 1 for first, last in diff.hidden)
     shortened = [f"{counted(diff.shortened, 'message')} shortened"] if diff.shortened else []
@@ -76,4 +77,4 @@ def _lines(diff: CompactionDiff) -> Iterator[Text]:
     reads = f"/context show {one_line(summary, 20)} · " if summary else ""
     ids = [one_line(item.id, 20) for item in diff.made] or [str(diff.hidden[0][0])] if diff.hidden else []
     restores = f"/context expand {ids[-1]} · " if ids else ""
-    yield Text(f"Try: {reads}{restores}/context undo", style="quiet")
+    yield Parted(f"Try: {reads}{restores}/context undo", style="quiet")

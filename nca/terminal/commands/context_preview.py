@@ -16,6 +16,7 @@ from nca.terminal.input.editor import edited
 from nca.terminal.render.humanize import counted
 from nca.terminal.render.sanitize import to_terminal
 from nca.terminal.render.tables import new_table
+from nca.terminal.render.word_wrap import Parted
 
 CHOICE = "/context accept applies it · /context edit opens its summary in your editor · /context drop discards it"
 
@@ -78,7 +79,7 @@ def _show(app: App, made: Preview) -> None:
         app.output.show(f"  keeps {kept_in_words(kinds)}")
     if made.summary is not None:
         app.output.show(Text(to_terminal(made.summary.text)))
-    app.output.show(CHOICE)
+    app.output.show(Parted(CHOICE))
 
 
 def _change(made: Preview) -> str:

@@ -11,6 +11,7 @@ from nca.terminal.commands.command import App, Command
 from nca.terminal.render.humanize import percent
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.tables import fitting_table
+from nca.terminal.render.word_wrap import Parted
 
 if TYPE_CHECKING:
     from nca.agent.spending import Spent
@@ -32,12 +33,12 @@ class CostCommand(Command):
         if total.cache_write_tokens:
             parts.append(f"{total.cache_write_tokens:,} written to it")
         parts.append(money(total.cost) if total.cost is not None else "price unknown")
-        app.output.show(Text(" · ".join(parts)))
+        app.output.show(Parted(" · ".join(parts)))
         models, purposes = conversation.spending.by_model(), conversation.spending.by_purpose()
         if len(models) + len(purposes) > 2:
             _show_groups(app, models, purposes)
         if more := _more(app):
-            app.output.show(Text(more, style="quiet"))
+            app.output.show(Parted(more, style="quiet"))
 
 
 def _show_groups(app: App, models: list[Spent], purposes: list[Spent]) -> None:
@@ -51,8 +52,6 @@ def _show_groups(app: App, models: list[Spent], purposes: list[Spent]) -> None:
         "cost": [Text(money(one.usage.cost) if one.usage.cost is not None else "?") for one in spent],
     }
     app.output.show(fitting_table(columns, numbers=[*columns][1:], gives_way="", drops=("cached", "requests", "out")))
-    if len(purposes) > 1:
-        app.output.show(Text("Besides answers: summaries, tasks and /btw.", style="quiet"))
 
 
 def _more(app: App) -> str:

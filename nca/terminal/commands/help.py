@@ -18,6 +18,7 @@ from nca.terminal.commands.help_topics import EXAMPLES, IDEAS, KEYS, SHORT, TOPI
 from nca.terminal.commands.registry import GROUPS, advice_for, all_commands
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.tables import new_table
+from nca.terminal.render.word_wrap import Parted
 
 COLUMN_CELLS, NAME_CELLS, MOST_COLUMNS = 40, 13, 3
 """Cells of a column of the grid, and those of a name in it; and how many columns there are at most."""
@@ -63,7 +64,7 @@ class HelpCommand(Command):
         table.width = width
         table.add_row(*(_column(column, is_roomy=is_roomy) for column in columns))
         more = "/help COMMAND has examples · /help keys · /help ideas: log, undo, gauge"
-        return Group(table, *([Text()] if is_roomy else []), Text(more, style="quiet"))
+        return Group(table, *([Text()] if is_roomy else []), Parted(more, style="quiet"))
 
     def _one(self, name: str) -> Group:
         for other in all_commands():

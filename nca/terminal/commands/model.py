@@ -16,6 +16,7 @@ from nca.models.reasoning import split_level
 from nca.terminal.commands.command import App, Command, Suggestion
 from nca.terminal.model_choice import go_back, remember
 from nca.terminal.render.sanitize import one_line
+from nca.terminal.render.word_wrap import Parted
 
 if TYPE_CHECKING:
     from nca.models.catalog import ModelFacts
@@ -95,7 +96,7 @@ class ModelCommand(Command):
             text.append(f"\n{one_line(facts.note)}")
         how = "/model NAME switches, as in /model openai/gpt-4.1; /model default goes back to the configured one."
         text.append(f"\n{how}", "quiet")
-        app.output.show(text)
+        app.output.show(Parted(text))
         return replace(facts, window_tokens=tokens, window_is_assumed=is_assumed)
 
 

@@ -14,6 +14,7 @@ from nca.terminal.commands.command import App, Command, Suggestion, beginning_wi
 from nca.terminal.render.humanize import short_tokens
 from nca.terminal.render.sanitize import one_line, to_terminal
 from nca.terminal.render.tables import fitting_table
+from nca.terminal.render.word_wrap import Parted
 from nca.tools.mcp.tool import tool_name
 from nca.tools.permissions import decide
 
@@ -149,7 +150,7 @@ def _show_one(app: App, one: ToolCount) -> None:
     app.output.show(
         Group(
             Text(one_line(one.name), "accent"),
-            Text(one_line(f"{one.source} · {one.permission}: {decision} in mode {mode} · {told}"), "quiet"),
+            Parted(one_line(f"{one.source} · {one.permission}: {decision} in mode {mode} · {told}"), "quiet"),
             Text(
                 f"{one.calls:,} calls, {one.failures:,} failed{refused}, about {one.result_tokens:,} tokens of results",
                 "quiet",

@@ -20,6 +20,7 @@ from nca.terminal.render.humanize import counted, percent
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.tables import new_table
 from nca.terminal.render.theme import plain_console
+from nca.terminal.render.word_wrap import Parted
 
 if TYPE_CHECKING:
     from nca.agent.stats import ContextStats
@@ -268,13 +269,13 @@ def in_effect(records: Sequence[CompactionRecord]) -> list[CompactionRecord]:
     return [record for record in records if not record.undone and not set(record.stages) & BY_HAND]
 
 
-def _suggestions(stats: ContextStats, *, can_undo: bool, is_all: bool) -> Text:
+def _suggestions(stats: ContextStats, *, can_undo: bool, is_all: bool) -> Parted:
     """Commands to try, with the id of the largest message."""
     number = next((item.id for item in stats.heaviest if item.id.isdecimal()), "N")
     undo = ["undo"] if can_undo else []
     words = (f"collapse {number}", f"pin {number}", f"compact from {number}", *undo)
     more = "/help context has all of them" if is_all else "all"
-    return Text(f"Try: /context {' · '.join((*words, more))}", style="quiet")
+    return Parted(f"Try: /context {' · '.join((*words, more))}", style="quiet")
 
 
 def _titled(title: str, table: RenderableType) -> Group:

@@ -185,10 +185,11 @@ class _ListKeyboard(Keyboard):
 def fitted_listing(listing: Listing, columns: int, height: int) -> StyleAndTextTuples:
     """At most `height` lines of at most `columns` cells: the rows around the chosen one, about it, the keys."""
     has_keys = height >= _LEAST_WITH_KEYS and bool(listing.keys)
-    has_head = height > _LEAST_WITH_KEYS and bool(listing.head)
-    room = height - has_keys - has_head
+    room = height - has_keys
     has_about = bool(listing.about) and room - len(listing.about) - 1 >= _LEAST_ROWS
     room -= (len(listing.about) + 1) * has_about
+    has_head = bool(listing.head) and room > _LEAST_ROWS
+    room -= has_head
     top = max(0, min(listing.chosen - room // 2, listing.total - room))
     lines = [listing.head] if has_head else []
     lines += [_row(listing, number) for number in range(top, min(listing.total, top + room))]
@@ -210,7 +211,9 @@ def wrapped(text: str, columns: int, lines: int) -> list[str]:
         parts = [part if len(part) > columns - 2 else part.replace(" ", _NO_BREAK) for part in parts]
     joined = f"{_NO_BREAK}· ".join(parts)
     found = textwrap.wrap(joined, max(8, columns), max_lines=lines, placeholder="…")
-    return [line.replace(_NO_BREAK, " ") for line in found] + [""] * (lines - len(found))
+    return [line.replace(_NO_BREAK, " ").removesuffix(_BETWEEN.rstrip()) for line in found] + [""] * (
+        lines - len(found)
+    )
 
 
 def cut(text: str, cells: int) -> str:

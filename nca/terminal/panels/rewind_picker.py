@@ -14,6 +14,7 @@ from nca.terminal.render.sanitize import one_line, to_terminal
 
 _KEYS = ("↑↓ choose · Enter goes back to before it · Esc cancels", "↑↓ · Enter · Esc")
 _TEXT_CHARS = 400
+_WHEN_CHARS = 16
 _AT_ONCE, _SEARCHED = 50, 1_000
 """Messages that are read at once, and that are looked through for what is typed."""
 _NARROW, _WIDE = 56, 80
@@ -53,6 +54,7 @@ class RewindPicker(ListPanel[Point]):
             self._selected,
             self._about(self._chosen),
             _KEYS,
+            self._head(columns),
         )
 
     def move(self, by: int) -> None:
@@ -84,6 +86,23 @@ class RewindPicker(ListPanel[Point]):
         words = self.buffer.text.lower().split()
         self._matching = [one for one in self._points if all(word in one.text.lower() for word in words)]
 
+    def _head(self, columns: int) -> Line:
+        """Above the columns of the rows, which stand behind a mark."""
+        if columns < _NARROW:
+            head = "when  message"
+        elif columns < _WIDE:
+            head = f"{'when':<{_WHEN_CHARS}}  message"
+        else:
+            changed = f"{'changed':<{self._widest}}  " if self._widest else ""
+            head = f"{'when':<{_WHEN_CHARS}} {'tokens':>6}  {changed}message"
+        return [("class:label", f"  {head}")]
+
+    @property
+    def _widest(self) -> int:
+        """Columns for what the turns changed; 0 while nothing is known to have changed."""
+        widest = max(map(len, self._totals.values()), default=0)
+        return max(widest, len("changed")) if widest else 0
+
     def _row(self, point: Point, columns: int) -> Line:
         style = "class:quiet" if point.is_left else ""
         mark = f"{LEFT_MARK} " if point.is_left else ""
@@ -94,9 +113,8 @@ class RewindPicker(ListPanel[Point]):
         if columns < _WIDE:
             return [(style, f"{when}  {text}")]
         changed = self._totals.get((point.seq, point.rewind), "")
-        widest = max(map(len, self._totals.values()), default=0)
         size = "" if point.rewind else short_tokens(point.tokens)
-        return [(style, f"{when} {size:>6}  {changed:<{widest}}{'  ' if widest else ''}{text}")]
+        return [(style, f"{when} {size:>6}  {changed:<{self._widest}}{'  ' if self._widest else ''}{text}")]
 
     def _about(self, point: Point | None) -> list[Line]:
         if point is None:

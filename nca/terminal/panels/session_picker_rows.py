@@ -92,7 +92,14 @@ class PickerRows:
         about = self._about(preview)
         if not self.shown:
             return Listing(1, lambda _: self._nothing(), -1, about, self._keys())
-        return Listing(len(self.shown), lambda number: self._row(number, columns), self.selected, about, self._keys())
+        return Listing(
+            len(self.shown),
+            lambda number: self._row(number, columns),
+            self.selected,
+            about,
+            self._keys(),
+            self._head(columns),
+        )
 
     def _refill(self) -> None:
         before = self.chosen
@@ -119,6 +126,13 @@ class PickerRows:
         where = " in this directory; Tab shows all" if self.is_here else ""
         return [("class:quiet", f"{said}{where}")]
 
+    def _head(self, columns: int) -> Line:
+        """Above the columns of the rows, which stand behind a mark."""
+        if columns < _NARROW:
+            return [("class:label", "  when  session")]
+        where = "" if self.is_here else f"{'directory':<{_PLACE_CELLS}}  "
+        return [("class:label", f"  {'when':<16} {'messages':>8}  {where}session")]
+
     def _row(self, number: int, columns: int) -> Line:
         info = self.shown[number]
         about = f"(this) {title(info)}" if info.id == self._current else title(info)
@@ -127,7 +141,7 @@ class PickerRows:
         where = "" if self.is_here else f"{set_cell_size(_end(place(info.directory)), _PLACE_CELLS)}  "
         # How many messages another agent's session has is not known before it is read.
         messages = f"{info.messages:,}" if info.messages else "–"
-        return [("", f"{local_time(info.updated_at)} {messages:>6}  {where}{about}")]
+        return [("", f"{local_time(info.updated_at)} {messages:>8}  {where}{about}")]
 
     def _about(self, preview: SessionPreview | None) -> list[Line]:
         info = self.chosen

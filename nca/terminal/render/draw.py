@@ -38,7 +38,7 @@ from nca.terminal.render.running_calls import RunningCalls, is_nested
 from nca.terminal.render.sanitize import one_line, to_terminal
 from nca.terminal.render.screen import Screen
 from nca.terminal.render.theme import theme_for
-from nca.terminal.render.word_wrap import broken_at_gaps, hung
+from nca.terminal.render.word_wrap import Parted, broken_at_gaps, hung
 
 if TYPE_CHECKING:
     from nca.config.schema import TerminalSettings
@@ -91,6 +91,7 @@ class Draw:
         self._status = ""
         self._status_since = 0.0
         self._running = RunningCalls()
+        self._notices = event_lines.Notices()
         self._asked: set[str] = set()
         """Calls that the person was asked about. They have seen the change."""
         self._last_frame = 0.0
@@ -143,7 +144,7 @@ class Draw:
             case TurnFinished():
                 self._end_stream()
                 self._status = ""
-        if line := event_lines.notice_line(event):
+        if line := self._notices.line(event):
             # Where no answer came, the text stands in the prompt again, and Ctrl-C clears it first.
             leaves = isinstance(event, TurnFinished) and event.reason == "interrupted" and not event.is_empty
             self._line(f"{line[0]} Ctrl-C twice leaves." if leaves else line[0], line[1])
@@ -273,7 +274,7 @@ class Draw:
         self._end_stream()
         self._begin(section)
         line = Text(one_line(text, event_lines.ERROR_CHARS), style=style)
-        self.screen.print(*(self._behind_mark(line) if section == "tools" else [line]))
+        self.screen.print(*(self._behind_mark(line) if section == "tools" else [Parted(line)]))
 
     def _behind_mark(self, line: Text) -> Iterator[Text]:
         """The rows of a line that begins with a mark: further ones begin below its text."""

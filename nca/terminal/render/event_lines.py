@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from nca.errors import NcaError
+from nca.errors import NcaError, sentence
 from nca.events import (
     ContextCompaction,
     ContextWarning,
     Event,
     Notice,
+    RequestRead,
+    RequestStarted,
     RetryScheduled,
     ToolFinished,
     ToolStarted,
     TurnFinished,
+    UsageReported,
 )
 from nca.models.costs import money
 from nca.terminal.render.humanize import counted, duration
@@ -27,15 +30,28 @@ IN_CHAT = {
 """What the chat has in place of a shell command that an error advises."""
 
 
-def notice_line(event: Event) -> tuple[str, str] | None:
-    """The text and style of an event that is a line of its own; None for other events."""
+class Notices:
+    """Events that are a line of their own, as text and style. Retries for a reason that was just said are short."""
+
+    def __init__(self) -> None:
+        self._reason = ""
+
+    def line(self, event: Event) -> tuple[str, str] | None:
+        """None for an event that is no such line."""
+        if isinstance(event, RetryScheduled):
+            is_known, self._reason = event.reason == self._reason, event.reason
+            return retry_line(event, is_known=is_known), "quiet"
+        if not isinstance(event, RequestStarted | RequestRead | UsageReported):
+            self._reason = ""
+        return _line(event)
+
+
+def _line(event: Event) -> tuple[str, str] | None:
     match event:
         case ContextWarning(level=level, message=message):
             return message, "notice" if level == "warning" else "quiet"
         case Notice(message=message):
             return message, "quiet"
-        case RetryScheduled():
-            return retry_line(event), "quiet"
         case TurnFinished(reason="interrupted", is_empty=True):
             return "Interrupted before an answer came.", "notice"
         case TurnFinished(reason="interrupted"):
@@ -102,16 +118,19 @@ def compaction_line(event: ContextCompaction) -> str:
             return message or "Compaction no longer frees enough space."
 
 
-def retry_line(event: RetryScheduled) -> str:
-    again = f"Retrying in {duration(event.wait_seconds)} (attempt {event.attempt})."
-    return f"{one_line(event.reason, ERROR_CHARS)} {again}".lstrip()
+def retry_line(event: RetryScheduled, *, is_known: bool = False) -> str:
+    """`is_known`: the line above says the reason. Requests count their retries each for itself."""
+    which = f"{event.attempt} of {event.retries}" if event.retries else f"{event.attempt}"
+    again = f"etrying in {duration(event.wait_seconds)} ({which})."
+    if is_known:
+        return f"Another request: r{again}" if event.attempt == 1 else f"R{again}"
+    return f"{sentence(one_line(event.reason, ERROR_CHARS))} R{again}".lstrip()
 
 
 def error_line(error: NcaError) -> tuple[str, str]:
     """An error's message and advice, each on one line: whole sentences, and the chat's own commands."""
     message, advice = error.message, error.advice
-    if not message.endswith((".", "!", "?", ":")):
-        message += "."
+    message = sentence(message)
     for shell, chat in IN_CHAT.items():
         advice = advice.replace(shell, chat)
     return one_line(message, ERROR_CHARS), one_line(advice, ERROR_CHARS)

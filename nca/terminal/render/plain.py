@@ -33,7 +33,7 @@ from nca.terminal.render.recent_calls import RecentCalls
 from nca.terminal.render.running_calls import RunningCalls, is_nested
 from nca.terminal.render.sanitize import StreamSanitizer, one_line, to_terminal
 from nca.terminal.render.stream_writer import StreamWriter, is_broken_pipe, write_error_line
-from nca.terminal.render.word_wrap import WordWrap, wrapped
+from nca.terminal.render.word_wrap import WordWrap, without_dots, wrapped
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -63,6 +63,7 @@ class PlainDraw:
         self._is_line_open = False
         self._is_thought_open = False
         self._running = RunningCalls()
+        self._notices = event_lines.Notices()
         self._needs: dict[str, str] = {}
         """What the calls need that the person is asked about."""
         self._waited = 0.0
@@ -112,7 +113,7 @@ class PlainDraw:
                 self.error(event.message, event.advice)
             case TurnFinished():
                 self._end_answer()
-        if line := event_lines.notice_line(event):
+        if line := self._notices.line(event):
             self._aside(line[0])
 
     def show(self, answer: RenderableType | str) -> None:
@@ -190,7 +191,7 @@ class PlainDraw:
     def _aside(self, text: str) -> None:
         self._end_answer()
         line = one_line(text, event_lines.ERROR_CHARS)
-        self._write(self._asides, (wrapped(line, _columns()) if self._wraps_asides else line) + "\n")
+        self._write(self._asides, (without_dots(wrapped(line, _columns())) if self._wraps_asides else line) + "\n")
 
     def _end_answer(self) -> None:
         """End the lines that are open on either stream."""

@@ -13,6 +13,7 @@ from nca.config.schema import KEYS, about_section
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.tables import new_table
 from nca.terminal.render.theme import PLAIN_WIDTH
+from nca.terminal.render.word_wrap import Parted
 
 if TYPE_CHECKING:
     from nca.config.loaded import LoadedSettings
@@ -41,7 +42,7 @@ def overview(loaded: LoadedSettings) -> RenderableType:
             count = sum(section_of(name) == section for name in KEYS)
             table.add_row(Text(section, style="accent"), f"{count}", about_section(section))
     above = listed(loaded, changed) if changed else Text("All settings have their defaults.")
-    return Group(above, Text(""), table, Text(_HOW, style="quiet"))
+    return Group(above, Text(""), table, Parted(_HOW, style="quiet"))
 
 
 def listed(loaded: LoadedSettings, names: Sequence[str]) -> RenderableType:

@@ -6,12 +6,37 @@ import re
 from collections.abc import Iterator
 
 from rich.cells import cell_len
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.measure import Measurement
 from rich.text import Text
 
 _GAP = "  "
+_DOT = " ·"
 _PIECES = re.compile(r"\n|[^\S\n]+|\S+")
 _CODE_INDENT = 4
+
+
+class Parted:
+    """A line of parts with ` · ` between them. Where it is broken, no such dot is left at the end of a row."""
+
+    def __init__(self, line: Text | str, style: str = "") -> None:
+        self._line = Text(line, style) if isinstance(line, str) else line
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        rows = self._line.wrap(console, options.max_width)
+        for row in rows[:-1]:
+            row.rstrip()
+            if row.plain.endswith(_DOT):
+                row.right_crop(len(_DOT))
+        yield from rows
+
+    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
+        return Measurement.get(console, options, self._line)
+
+
+def without_dots(text: str) -> str:
+    """A text of several rows without such dots at the ends of rows."""
+    return text.replace(f"{_DOT}\n", "\n")
 
 
 def broken_at_gaps(line: Text, columns: int) -> Text:

@@ -56,7 +56,8 @@ def test_this_directory_first_then_all() -> None:
 def test_the_session_one_is_in_is_listed_and_not_offered() -> None:
     rows = PickerRows(INFOS, "/here", "a1")
     assert rows.chosen is INFOS[2]
-    assert "(this) the parser bug" in text(rows)[0]
+    assert text(rows)[0].split() == ["when", "messages", "session"]
+    assert "(this) the parser bug" in text(rows)[1]
 
 
 def test_words_are_found_at_once_and_texts_follow() -> None:

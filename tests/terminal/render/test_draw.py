@@ -208,9 +208,17 @@ def test_retries_notices_and_ends() -> None:
     assert Seen().lines(
         RetryScheduled(2, 1.5, "The provider is overloaded."), Notice("A note."), finished("max_steps", 15)
     ) == [
-        "The provider is overloaded. Retrying in 1.5 s (attempt 2).",
+        "The provider is overloaded. Retrying in 1.5 s (2).",
         "A note.",
         "Stopped after 15 steps (agent.max_steps). Say “go on” to continue.",
+    ]
+    busy = [RetryScheduled(attempt, 0.5, "It is busy", 3) for attempt in (1, 2, 1)]
+    assert Seen().lines(*busy, Notice("A note."), busy[0]) == [
+        "It is busy. Retrying in 0.5 s (1 of 3).",
+        "Retrying in 0.5 s (2 of 3).",
+        "Another request: retrying in 0.5 s (1 of 3).",
+        "A note.",
+        "It is busy. Retrying in 0.5 s (1 of 3).",
     ]
     assert Seen().lines(TextDelta("Half an"), finished("interrupted")) == [
         "Half an",

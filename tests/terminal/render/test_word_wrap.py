@@ -5,7 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nca.terminal.render.word_wrap import WordWrap, wrapped
+from nca.terminal.panels.list_panel import wrapped as fitted
+from nca.terminal.render.theme import plain_console
+from nca.terminal.render.word_wrap import Parted, WordWrap, without_dots, wrapped
 
 
 def test_prose_is_broken_and_code_and_tables_are_not() -> None:
@@ -23,3 +25,14 @@ def test_nothing_is_lost_and_pieces_do_not_matter(pieces: list[str], columns: in
     text = "".join(map(wrap.feed, pieces)) + wrap.finish()
     assert text.split() == "".join(pieces).split()
     assert text == wrapped("".join(pieces), columns)
+
+
+@given(st.lists(st.text("ab ", min_size=1, max_size=12).filter(str.strip), min_size=1, max_size=8), st.integers(16, 60))
+def test_no_dot_between_parts_is_left_at_the_end_of_a_row(parts: list[str], columns: int) -> None:
+    line = " · ".join(" ".join(part.split()) for part in parts)
+    console = plain_console({"COLUMNS": str(columns)})
+    with console.capture() as captured:
+        console.print(Parted(line))
+    for rows in (captured.get(), without_dots(wrapped(line, columns)), "\n".join(fitted(line, columns, 40))):
+        assert not any(row.rstrip().endswith("·") for row in rows.splitlines())
+        assert rows.replace("·", " ").split() == line.replace("·", " ").split()
