@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from nca.context.view import Summary
-from nca.library.losses import KINDS, CompactionLoss, KindCount, LostFact, nca_size, size_and_cost
+from nca.library.losses import (
+    KINDS,
+    CompactionLoss,
+    KindCount,
+    LostFact,
+    column_of,
+    nca_size,
+    size_and_cost,
+    would_have_kept,
+)
 from nca.sessions.transfer import SessionCopy
 from nca.transcripts.compactions import new_summaries
 from nca.transcripts.descriptions import session_facts, session_title, utc_time
@@ -39,11 +48,11 @@ def _page(agent: str, copy: SessionCopy, compactions: Sequence[CompactionLoss]) 
     yield f"<p>{_HOW}</p>\n<main>"
     records = {record.view_after: record for record in copy.compactions}
     for one in compactions:
-        yield from _section(one, new_summaries(copy, records[one.view]))
+        yield from _section(agent, one, new_summaries(copy, records[one.view]))
     yield "</main>\n</body>\n</html>"
 
 
-def _section(one: CompactionLoss, summaries: Sequence[Summary]) -> Iterator[str]:
+def _section(agent: str, one: CompactionLoss, summaries: Sequence[Summary]) -> Iterator[str]:
     when = f" · {utc_time(one.at)}" if one.at else ""
     yield f'<section id="c{one.view}">'
     yield f"<h2>Compaction {one.number}, after message {one.after_message:,}{when}</h2>"
@@ -51,7 +60,8 @@ def _section(one: CompactionLoss, summaries: Sequence[Summary]) -> Iterator[str]
     if one.is_unreadable:
         yield "<p>Its summary is encrypted or missing, so what it kept cannot be known.</p></section>"
         return
-    yield "<table><tr><th></th><th>stated</th><th>before</th><th>after</th><th>reworded</th><th>with nca</th></tr>"
+    heads = ("", "stated", "before", "after", "reworded", column_of(agent))
+    yield f"<table><tr>{''.join(f'<th>{head}</th>' for head in heads)}</tr>"
     for kind, count in one.kinds.items():
         yield _row(KINDS[kind], count)
     yield f"</table>\n<p>{nca_size(one)}</p>"
@@ -61,7 +71,7 @@ def _section(one: CompactionLoss, summaries: Sequence[Summary]) -> Iterator[str]
     reworded = [fact for fact in one.lost if fact.is_reworded]
     if gone:
         kept = sum(fact.with_nca for fact in gone)
-        yield f"<p>Lost: {len(gone):,}, of which nca would have kept {kept:,}.</p>"
+        yield f"<p>Lost: {len(gone):,}; {would_have_kept(agent, len(gone), kept)}.</p>"
         yield from map(_lost, gone)
     if reworded:
         yield f"<details><summary>Reworded: {len(reworded):,}</summary>"

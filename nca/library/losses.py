@@ -111,10 +111,24 @@ def size_and_cost(one: CompactionLoss) -> str:
 
 
 def nca_size(one: CompactionLoss) -> str:
-    """What nca used of the agent's room, for a person."""
+    """What nca used of the room that the compaction left, for a person."""
     if not one.nca_tokens:
         return f"nca cannot compact into the same room of {one.room_tokens:,} tokens."
+    if one.nca_tokens > one.room_tokens:
+        return f"nca needs more room, so compare with care: {one.nca_tokens:,} tokens, not {one.room_tokens:,}."
     return f"nca used {one.nca_tokens:,} tokens of the same room of {one.room_tokens:,}, both by its own count."
+
+
+def column_of(agent: str) -> str:
+    """The heading above what nca keeps."""
+    return "anew" if agent == "nca" else "with nca"
+
+
+def would_have_kept(agent: str, lost: int, kept: int) -> str:
+    """How many of the lost facts nca would have kept; of its own session: what it keeps where it compacts anew."""
+    if agent == "nca":
+        return f"{kept:,} of {lost:,} would stay if nca compacted anew"
+    return f"nca would have kept {kept:,} of {lost:,}"
 
 
 class _Beside:

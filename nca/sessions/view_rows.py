@@ -21,6 +21,9 @@ REWIND, REDO, BESIDE, UNDO = "rewind", "redo", "beside", "undo"
 PUTS_ASIDE = frozenset({REWIND, REDO, BESIDE, UNDO})
 """Triggers of views that are no compactions: the same conversation, or a part of it, with messages put aside."""
 
+BY_HAND = frozenset({"clear", "expand", "pin", "collapse", "restore", "retry"})
+"""Stages of views that a person asked for, message by message. No compaction made them."""
+
 
 class CompactionRecord(msgspec.Struct, frozen=True, kw_only=True):
     """What a compaction did. The store sets `id`, `view_after`, `undone`, and `at` if it is 0.
@@ -46,6 +49,11 @@ class CompactionRecord(msgspec.Struct, frozen=True, kw_only=True):
     view_after: int = CURRENT
     id: str = ""
     undone: bool = False
+
+    @property
+    def is_by_hand(self) -> bool:
+        """A change that a person asked for, such as a message that was collapsed; no compaction."""
+        return bool(BY_HAND.intersection(self.stages))
 
 
 class SummaryPlace(msgspec.Struct, frozen=True, tag_field="type", tag="summary"):

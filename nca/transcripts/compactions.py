@@ -11,8 +11,8 @@ from nca.sessions.view_rows import PUTS_ASIDE, CompactionRecord
 
 
 def compactions(copy: SessionCopy) -> list[CompactionRecord]:
-    """Without the views of rewinds."""
-    return [record for record in copy.compactions if record.trigger not in PUTS_ASIDE]
+    """Without the views of rewinds, and what a person collapsed, expanded or cleared."""
+    return [one for one in copy.compactions if one.trigger not in PUTS_ASIDE and not one.is_by_hand]
 
 
 def compaction_positions(copy: SessionCopy) -> list[tuple[int, CompactionRecord]]:

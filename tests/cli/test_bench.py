@@ -7,9 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from nca.library.losses import CompactionLoss, nca_size
+from nca.messages import Message, user_message
 from nca.sessions import Store
+from nca.words import words
 from tests.context.samples import talk
+from tests.sessions.samples import MANUAL, hiding
 from tests.shapes.conversions import conversations, to_anthropic
 from tests.testing.forks import forked as nca
 from tests.transcripts.formats.test_claude_code import answer, boundary, raw, summary, user
@@ -125,3 +130,33 @@ def test_what_another_agent_lost_in_the_terminal_as_json_and_as_a_page(tmp_path:
     nothing = nca("bench", CODING, "--html", str(tmp_path / "none.html"), home=tmp_path)
     assert nothing.returncode == 2
     assert "has not been compacted" in nothing.stderr
+
+
+def test_nca_s_own_session_has_its_compactions_and_no_changes_by_hand(tmp_path: Path) -> None:
+    path = tmp_path / "nca" / "data" / "sessions.db"
+    rounds = 15
+    with Store.open(path) as store, store.create(directory="/", model="m") as session:
+        for number in range(rounds):
+            rule = user_message(words(f"Rule {number}: keep the gate at {number}17."))
+            session.log.append([rule, Message("assistant", "It is so, and it stays so. " * 60)])
+            last = 2 * number + 1
+            session.views.commit(hiding(last, f"s{number}"), MANUAL)
+            for stage in ("collapse", "expand"):
+                session.views.commit(hiding(last, f"{stage}{number}"), replace(MANUAL, stages=(stage,)))
+        session_id = session.info.id
+    shown = nca("bench", session_id, home=tmp_path).stdout
+    assert f"nca compacted this session {rounds} times." in shown
+    assert shown.count("of the same room") + shown.count("needs more room") == 12
+    assert "… and 3 more (--json and --html have all)" in shown
+    assert "would stay if nca compacted anew" in shown
+    assert "nca would have kept" not in shown
+    assert len(shown.splitlines()) < 240
+    assert len(figures(tmp_path, session_id)["losses"]) == rounds
+    assert "collapse" not in nca("sessions", "export", session_id, "--format", "markdown", home=tmp_path).stdout
+
+
+def test_a_room_that_nca_does_not_fit_into_is_no_room_of_which_it_used_some() -> None:
+    loss = CompactionLoss(
+        1, 1, 9, "manual", 0.0, 0, 0, room_tokens=8_850, nca_tokens=53_049, is_unreadable=False, cost=0
+    )
+    assert nca_size(loss) == "nca needs more room, so compare with care: 53,049 tokens, not 8,850."

@@ -13,7 +13,7 @@ from nca.sessions.session import Session
 from nca.sessions.store import Store
 from tests.terminal.tty import ROOT, Tty, chat
 
-CTRL_C, CTRL_D, ESCAPE = "\x03", "\x04", "\x1b"
+CTRL_C, CTRL_D, ESCAPE, LEFT = "\x03", "\x04", "\x1b", "\x1b[D"
 FILLER = "The parser reads the file and fails. " * 30
 
 
@@ -122,6 +122,35 @@ def test_a_failed_turn_keeps_the_text_for_another_try(start: Callable[..., Tty])
     tty.line("/context")
     tty.sees("you: /etc/hosts, please")
     tty.sees("2 messages in 1 turn")
+
+
+@pytest.mark.parametrize("keys", ["emacs", "vi"])
+def test_what_is_typed_next_replaces_a_refused_message_and_an_arrow_keeps_it(
+    start: Callable[..., Tty], keys: str
+) -> None:
+    tty = start("Fine.", "Fine again.", settings={"terminal.keys": keys})
+    tty.sees("›")
+    refused = "look at @gone.py"
+    tty.line(refused)
+    tty.sees("no such file")
+    tty.sees("Typing replaces it")
+    tty.line("quickly typed")
+    tty.sees("Fine.")
+    tty.settle()
+    assert f"{refused}quickly" not in tty.text()
+    tty.line(refused)
+    tty.sees("no such file", times=2)
+    tty.settle()
+    tty.send(f"{LEFT * 3}x")
+    tty.settle()
+    assert any("look at @gonex.py" in line for line in tty.shown())
+    tty.send(CTRL_C)
+    tty.line(refused)
+    tty.sees("no such file", times=3)
+    tty.settle()
+    tty.send("\x1b[200~pasted words\x1b[201~\r")
+    tty.sees("Fine again.")
+    assert not any("gone.pypasted" in line for line in tty.shown())
 
 
 def test_what_is_queued_behind_a_turn_that_brings_nothing_waits_for_its_own_enter(start: Callable[..., Tty]) -> None:

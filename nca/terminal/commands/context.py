@@ -14,7 +14,7 @@ from nca.terminal.commands.context_edit import collapse, expand, pin, unpin, usa
 from nca.terminal.commands.context_history import show_history, show_item
 from nca.terminal.commands.context_preview import accept, drop, edit, preview
 from nca.terminal.commands.context_search import search
-from nca.terminal.panels.context import BY_HAND, context_head, context_panel, height, list_rows
+from nca.terminal.panels.context import context_head, context_panel, height, list_rows
 from nca.terminal.render.sanitize import one_line
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ async def _redo(app: App, argument: str) -> None:
 
 
 def _kind(record: CompactionRecord) -> str:
-    return "change" if set(record.stages) & BY_HAND else "compaction"
+    return "change" if record.is_by_hand else "compaction"
 
 
 class Subcommand(NamedTuple):

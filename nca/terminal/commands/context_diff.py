@@ -16,7 +16,6 @@ from nca.context.view import Summary
 from nca.errors import UsageError
 from nca.terminal.commands.command import App
 from nca.terminal.commands.context_history import as_text
-from nca.terminal.panels.context import BY_HAND
 from nca.terminal.panels.context_picture import BLOCK, FREE
 from nca.terminal.render.humanize import counted, local_time
 from nca.terminal.render.sanitize import one_line
@@ -32,7 +31,7 @@ _BAR_CELLS, _NUMBERS_CELLS = 24, 50
 
 async def show_diff(app: App, argument: str) -> None:
     context = app.conversation.context
-    records = [one for one in context.history() if not one.undone and not set(one.stages) & BY_HAND]
+    records = [one for one in context.history() if not one.undone and not one.is_by_hand]
     if not records:
         raise UsageError("No compaction is in effect.", advice="/context history lists those that were undone.")
     diff = context.diff(records[-1])

@@ -14,7 +14,6 @@ from nca.context.view import Marker, Range, Stub, Summary, hidden_by, is_in, mer
 from nca.errors import UsageError
 from nca.models.costs import money
 from nca.terminal.commands.command import App
-from nca.terminal.panels.context import BY_HAND
 from nca.terminal.render.humanize import duration, local_time
 from nca.terminal.render.sanitize import one_line, to_terminal
 from nca.terminal.render.tables import fitting_table
@@ -38,7 +37,7 @@ async def show_history(app: App, argument: str) -> None:
         app.output.show(Group(*(line for record in records for line in _stacked(record))))
     else:
         app.output.show(_table(records))
-    done = [record for record in records if not set(record.stages) & BY_HAND]
+    done = [record for record in records if not record.is_by_hand]
     if done:
         every = f"one every {turns / len(done):.0f} turns" if turns >= len(done) else f"{len(done)} in {turns} turns"
         app.output.show(f"{len(done)} compactions: {every}." if len(done) > 1 else "1 compaction.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from itertools import accumulate
 
@@ -15,6 +16,26 @@ from nca.terminal.render.sanitize import to_terminal
 TAB_CELLS = 4
 _LABEL_STYLE = " class:pasted"
 _UNSEEN = "\ufffd"
+
+
+class Hint:
+    """A line in place of the toolbar."""
+
+    def __init__(self, draw: Callable[[], None]) -> None:
+        """`draw` is called when the text has changed."""
+        self.text = ""
+        self._draw = draw
+
+    def show(self, text: str, seconds: float = 0.0) -> None:
+        """Show another text, for so many seconds; 0: until the next one. "" shows the toolbar again."""
+        self.text = text
+        self._draw()
+        if seconds:
+            asyncio.get_running_loop().call_later(seconds, self._forget, text)
+
+    def _forget(self, text: str) -> None:
+        if self.text == text:
+            self.show("")
 
 
 class ShownText(Processor):

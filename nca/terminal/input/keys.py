@@ -26,6 +26,8 @@ from prompt_toolkit.keys import Keys
 from nca.terminal.input.line_kind import is_command
 from nca.words import Span, Words, text_of
 
+_inserts = emacs_insert_mode | vi_insert_mode | vi_replace_mode | vi_replace_single_mode
+
 REWIND = "/rewind"
 """What Escape twice at an empty prompt stands for."""
 
@@ -46,6 +48,12 @@ class KeyActions(Protocol):
         """Whether something in the prompt was pasted."""
 
     def attach_pasted(self, buffer: Buffer) -> None: ...
+
+    @property
+    def gives_way(self) -> bool:
+        """Whether the text in the prompt is replaced by what is typed."""
+
+    def clear(self, buffer: Buffer) -> None: ...
 
     def edit(self, buffer: Buffer) -> None: ...
 
@@ -108,6 +116,11 @@ def _add_enter_and_tab(bindings: KeyBindings, is_lone_escape: Condition) -> None
 def _add_actions(bindings: KeyBindings, actions: KeyActions) -> None:
     """Keys for paste, editor, undo, suspend and interrupt."""
 
+    @bindings.add(Keys.Any, filter=_inserts & Condition(lambda: actions.gives_way) & ~is_searching)
+    def replace(event: KeyPressEvent) -> None:
+        actions.clear(event.current_buffer)
+        event.current_buffer.insert_text(event.data)
+
     # vi replays a macro as typed keys, which a paste is not.
     @bindings.add(Keys.BracketedPaste, record_in_macro=emacs_mode)
     def paste(event: KeyPressEvent) -> None:
@@ -151,9 +164,6 @@ def _add_actions(bindings: KeyBindings, actions: KeyActions) -> None:
     @bindings.add(Keys.SIGINT)
     def interrupt(event: KeyPressEvent) -> None:
         actions.on_interrupt_key(event)
-
-
-_inserts = emacs_insert_mode | vi_insert_mode | vi_replace_mode | vi_replace_single_mode
 
 
 def typed_by_key(buffer: Buffer, said: Words) -> Span | None:

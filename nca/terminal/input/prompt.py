@@ -24,7 +24,7 @@ from prompt_toolkit.styles import DynamicStyle
 from nca.errors import UsageError
 from nca.surrogates import clean_text
 from nca.terminal.input.completion import OfferingCompleter, may_complete
-from nca.terminal.input.display import ShownText
+from nca.terminal.input.display import Hint, ShownText
 from nca.terminal.input.file_mentions import dropped_files, written
 from nca.terminal.input.history import HistorySuggestion, PrivateHistory
 from nca.terminal.input.keyboard import ESCAPE_SECONDS, Keyboard
@@ -35,6 +35,7 @@ from nca.terminal.input.pasted_paths import PastedPaths
 from nca.terminal.input.pastes import FoldedPastes
 from nca.terminal.input.prompt_style import prompt_style, sign, typed_ahead
 from nca.terminal.input.prompt_text import PromptText, is_typed_in
+from nca.terminal.input.returned_text import HINT, ReturnedText
 from nca.terminal.input.terminal_output import terminal_output, write_above
 from nca.terminal.input.type_ahead import TypeAhead
 from nca.terminal.interrupts import AGAIN_SECONDS, Interrupts, Leave
@@ -76,10 +77,11 @@ class Prompt:
         """The text is being changed to what `_text` is already."""
         self._paths = PastedPaths(directory, pastes.unfold, self._draw_again)
         self._interrupts = interrupts
+        self._returned = ReturnedText()
         self._status: ToolbarStatus | None = None
         self._images = PastedImages()
         self._screen: Screen | None = None
-        self._hint = ""
+        self._hint = Hint(self._draw_again)
         self._has_stood = False
         self._left_over: Words = ()
         """What stood in a prompt that a signal ended."""
@@ -116,7 +118,8 @@ class Prompt:
 
     async def read(self, default: Words = ()) -> Words:
         """Return what was typed and pasted. Raises EOFError for Ctrl-D, Leave(130) for Ctrl-C twice."""
-        self._hint = ""
+        self._returned.begin(default)
+        self._hint.show(HINT if self._returned.gives_way else "")
         self._session.app.editing_mode = EditingMode.VI if self._settings.keys == "vi" else EditingMode.EMACS
         self._keyboard.forget_flush()
         self._has_stood = False
@@ -145,7 +148,22 @@ class Prompt:
         self._text.known.add(said)
         self._text.become(())
         self._paths.begin()
-        return tuple(Span(clean_text(span.text), span.source) for span in self._pastes.unfold(said))
+        taken = tuple(Span(clean_text(span.text), span.source) for span in self._pastes.unfold(said))
+        self._returned.sent(taken)
+        return taken
+
+    @property
+    def gives_way(self) -> bool:
+        return self._returned.gives_way
+
+    def clear(self, buffer: Buffer) -> None:
+        buffer.save_to_undo_stack()
+        self._show(buffer, ())
+
+    def _note_key(self, _: object) -> None:
+        if self._returned.gives_way:
+            self._returned.gives_way = False
+            self._hint.show("")
 
     def _note_standing(self) -> None:
         self._has_stood = True
@@ -236,7 +254,7 @@ class Prompt:
             complete_while_typing=Condition(lambda: may_complete(get_app().current_buffer.document.text_before_cursor)),
             reserve_space_for_menu=_MENU_ROWS,
             auto_suggest=HistorySuggestion(self._text),
-            input_processors=[ShownText(self._pastes, lambda: fragment_list_width(self._message()))],
+            input_processors=[ShownText(self._pastes, lambda: fragment_list_width(self._message())), self._returned],
             history=self._history,
             bottom_toolbar=self._toolbar,
             key_bindings=prompt_keys(self),
@@ -250,6 +268,7 @@ class Prompt:
         session.default_buffer.enable_history_search = to_filter(True)
         session.default_buffer.on_text_changed += self._note_change
         session.app.ttimeoutlen = ESCAPE_SECONDS
+        session.app.key_processor.after_key_press += self._note_key
         return session
 
     def _message(self) -> StyleAndTextTuples:
@@ -257,11 +276,11 @@ class Prompt:
         return sign(self._session.app)
 
     def _toolbar(self) -> StyleAndTextTuples:
-        if self._hint:
-            return [("class:hint", f" {self._hint}")]
         width = self._session.app.output.get_size().columns
         line = self._paths.line(width - 2)
         rows: StyleAndTextTuples = [("class:hint", f" {line}"), ("", "\n")] if line else []
+        if self._hint.text:
+            return [*rows, ("class:hint", f" {self._hint.text}")]
         return [*rows, *toolbar(self._status, width)] if self._status is not None else rows[:1]
 
     @property
@@ -270,6 +289,8 @@ class Prompt:
         return self._keyboard.is_lone_escape
 
     def paste(self, buffer: Buffer, pasted: str) -> None:
+        if self.gives_way:
+            self.clear(buffer)
         before = buffer.document.text_before_cursor
         if is_searching():
             buffer.insert_text(pasted.partition("\n")[0].partition("\r")[0])
@@ -288,7 +309,7 @@ class Prompt:
         """Attach the files that the pasted text names, or none of them again."""
         said = self._paths.toggled(self._text.said)
         if said is None:
-            self._show_hint("The pasted text names no file with @.", _HINT_SECONDS)
+            self._hint.show("The pasted text names no file with @.", _HINT_SECONDS)
             return
         self._show(buffer, self._pastes.refold(said), buffer.cursor_position)
 
@@ -333,7 +354,7 @@ class Prompt:
     async def _take_image(self, buffer: Buffer) -> None:
         path = await asyncio.to_thread(self._images.take)
         if path is None:
-            self._show_hint(
+            self._hint.show(
                 "There is no image on the clipboard; text is pasted by the terminal's own key.", _HINT_SECONDS
             )
             return
@@ -353,7 +374,7 @@ class Prompt:
             async with in_terminal():
                 said = await edited_words(self._pastes.unfold(self._text.said), self.lent_terminal())
         except UsageError as error:
-            self._show_hint(one_line(f"{error} {error.advice}"), _HINT_SECONDS)
+            self._hint.show(one_line(f"{error} {error.advice}"), _HINT_SECONDS)
             return
         said = self._pastes.refold(part_of(said, 0, len(text_of(said).rstrip("\n"))))
         if len(text_of(said)) > _MAX_TEXT_CHARS:
@@ -372,21 +393,7 @@ class Prompt:
         if self._interrupts.is_leaving():
             event.app.exit(exception=Leave(130))
             return
-        self._show_hint("Ctrl-C again leaves (Ctrl-D too)", AGAIN_SECONDS)
-
-    def _show_hint(self, hint: str, seconds: float) -> None:
-        """Show a hint in place of the toolbar, for a while."""
-        self._set_hint(hint)
-        self._session.app.create_background_task(self._forget_hint(hint, seconds))
-
-    async def _forget_hint(self, hint: str, seconds: float) -> None:
-        await asyncio.sleep(seconds)
-        if self._hint == hint:
-            self._set_hint("")
-
-    def _set_hint(self, hint: str) -> None:
-        self._hint = hint
-        self._draw_again()
+        self._hint.show("Ctrl-C again leaves (Ctrl-D too)", AGAIN_SECONDS)
 
     def _draw_again(self) -> None:
         if self._session.app.is_running:

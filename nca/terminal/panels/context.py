@@ -44,9 +44,6 @@ _REASONS_FROM_WIDTH = 80
 _CHARACTERS_FROM_WIDTH = 52
 _ROLES = {"user": "you", "assistant": "the model", "tool": "tool results", "summary": "summaries"}
 
-BY_HAND = {"clear", "expand", "pin", "collapse", "restore", "retry"}
-"""Changes of the view that are recorded as compactions but are not compactions."""
-
 
 def context_panel(
     stats: ContextStats,
@@ -266,7 +263,7 @@ def _next(stats: ContextStats) -> Iterator[Text]:
 
 def in_effect(records: Sequence[CompactionRecord]) -> list[CompactionRecord]:
     """The compactions behind the view in force."""
-    return [record for record in records if not record.undone and not set(record.stages) & BY_HAND]
+    return [record for record in records if not record.undone and not record.is_by_hand]
 
 
 def _suggestions(stats: ContextStats, *, can_undo: bool, is_all: bool) -> Parted:
