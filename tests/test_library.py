@@ -255,7 +255,7 @@ def test_windows_and_available_tokens() -> None:
     assert context_window_size("gpt-4o") == 128_000
     assert context_window_size("gpt-4o", "openai") == 128_000
     assert context_window_size("nobody-knows-this") == 128_000
-    assert available_input_tokens("gpt-4o") == 83_200
+    assert available_input_tokens("gpt-4o") == 96_000
     assert available_input_tokens("gpt-4o", "openai", 28_000) == 100_000
 
 

@@ -72,6 +72,11 @@ class Context:
         """The model's window, as far as it is known."""
         return self._window.budget.window_tokens
 
+    @property
+    def reserve_tokens(self) -> int:
+        """What of the window is kept free for the answer."""
+        return self._window.budget.reserve_tokens
+
     def due(self) -> Action:
         """What happens before the next request, if nothing is added to it: nothing, notice, compact or refuse."""
         return self._window.due()

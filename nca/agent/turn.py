@@ -45,6 +45,7 @@ NEVER_TOKENS = 1_000_000_000
 """No request is so long, so a provider told to compact from here on never does."""
 STEP_LIMIT = "[not run: the turn reached its limit of {steps} steps]"
 CUT_CALL = "[not run: the answer was cut off at its length limit, the arguments may be incomplete]"
+LENGTHEN = "[The answer reached its length limit here. Go on exactly where it ended, without repeating any of it.]"
 GO_ON = "[The connection broke off here. Go on exactly where your answer ended, without repeating any of it.]"
 NOTHING_HELPS = (
     "Compacting did not help. Unpin messages, shorten the input, or use a model with a larger window (/model)."
@@ -151,7 +152,7 @@ class Turn:
         again if the provider stops to compact.
         """
         shares, stops = iter(RECOVERY_SHARES), 0
-        has_gone_on, begun = False, ""
+        has_gone_on, is_lengthened, begun = False, False, ""
         while True:
             self.spending.check()
             await self.compactor.before_request()
@@ -173,6 +174,11 @@ class Turn:
             self.text = begun + self.text
             self.spending.warn()
             if reply.finish_reason != "compaction":
+                if not is_lengthened and self._lengthens(reply):
+                    is_lengthened, begun = True, self.text
+                    continue
+                if said := ending(reply, self.window.answer_tokens()):
+                    self.emit(Notice(said))
                 return reply
             # If the summary replaced nothing, the same request would end in the same stop.
             stops = stops + 1 if self._has_gone else MOST_STOPS
@@ -186,6 +192,14 @@ class Turn:
         self.window.append(Message("user", GO_ON, source="nca"))
         self.emit(Notice(f"{sentence(error.message)} The model is asked to go on."))
         return True
+
+    def _lengthens(self, reply: Reply) -> bool:
+        """Whether the model can be asked to go on with an answer that ended for length."""
+        is_cut = reply.finish_reason == "length" and not reply.message.tool_calls and bool(reply.message.text.strip())
+        if is_cut:
+            self.window.append(Message("user", LENGTHEN, source="nca"))
+            self.emit(Notice(f"{ending(reply, self.window.answer_tokens())} The model is asked to go on."))
+        return is_cut
 
     def _explained(self, failure: ProviderFailure) -> ProviderFailure:
         """The failure; a refusal without a word is an overflow if the request was near the window."""
@@ -256,8 +270,6 @@ class Turn:
         if has_stopped:
             return reply
         self.text = reply.message.text
-        if said := ending(reply, self.window.answer_tokens()):
-            self.emit(Notice(said))
         return reply
 
     def _tell_cut(self, measured: Measurement, usage: Usage) -> None:

@@ -158,7 +158,14 @@ def _first_lines(conversation: Conversation, choice: Choice, *, is_first: bool, 
         not_kept = (
             "it cannot be stored" if is_wanted else f"session.persist is off ({loaded.origin('session.persist')})"
         )
-    lines = banner(choice, facts, is_first=is_first, auto=auto, not_kept=not_kept)
+    lines = banner(
+        choice,
+        facts,
+        is_first=is_first,
+        reserve_tokens=conversation.context.reserve_tokens,
+        auto=auto,
+        not_kept=not_kept,
+    )
     return [*lines, *(resumed_lines(conversation) if is_earlier else ())]
 
 

@@ -48,14 +48,18 @@ def ensure_weights(choice: Choice) -> Choice | None:
     return replace(choice, model=f"embedded/{name}", why="no key, no endpoint and no local server was found")
 
 
-def banner(choice: Choice, facts: ModelFacts, *, is_first: bool, auto: str = "on", not_kept: str = "") -> list[str]:
+def banner(
+    choice: Choice, facts: ModelFacts, *, is_first: bool, reserve_tokens: int, auto: str = "on", not_kept: str = ""
+) -> list[str]:
     """The lines above the first prompt: five on the first run, one later, and one each for a note and a memory.
 
-    auto      context.auto
-    not_kept  why the session is not kept on disk; "": it is
+    reserve_tokens  what of the window is kept free for the answer
+    auto            context.auto
+    not_kept        why the session is not kept on disk; "": it is
     """
     is_assumed = facts.window_is_assumed or (bool(choice.api_base) and facts.is_window_usual)
     window = f"{facts.window_tokens:,} tokens" + (" (assumed)" if is_assumed else "")
+    window += f", {reserve_tokens:,} of them for the answer (model.max_output_tokens)"
     first = f"nca · {choice.model} · window {window}" + ("" if auto == "on" else f" · auto-compaction {auto}")
     if not is_first:
         origin = f"Why this model: {choice.why}. /model default goes back to the configured one."

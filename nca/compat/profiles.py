@@ -38,6 +38,7 @@ PROFILES: Mapping[str, Mapping[str, Any]] = {
     # NeuroLink: four stages at 80% before a request, and nothing earlier. At least four messages stay: two turns.
     "neurolink": {
         **_SUMMARY,
+        "model.max_reserve_tokens": 64_000,
         "context.auto": "on",
         "context.stages": ("prune", "deduplicate", "summarize", "truncate"),
         "context.info_threshold": 0.60,

@@ -48,7 +48,13 @@ class ModelSettings:
     )
     context_window: int = setting(0, whole(), "The model's context window. 0: look it up.", unit="tokens")
     max_output_tokens: int = setting(
-        0, whole(), "Tokens reserved for the answer. 0: 35% of the window, at most 64,000.", unit="tokens"
+        0,
+        whole(),
+        "Tokens reserved for the answer. 0: 35% of the window, at most max_reserve_tokens.",
+        unit="tokens",
+    )
+    max_reserve_tokens: int = setting(
+        32_000, whole(1), "The most tokens that the 35% may be. An answer that needs more is continued.", unit="tokens"
     )
     output_ratio: float = setting(
         0.0, ratio(zero=True), "The same as a share of the window, if max_output_tokens is 0. 0: off."

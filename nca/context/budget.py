@@ -9,14 +9,17 @@ from nca.config.schema import Settings
 from nca.errors import ConfigError
 
 DEFAULT_WINDOW_TOKENS = 128_000
-MAX_DEFAULT_RESERVE_TOKENS = 64_000
 DEFAULT_RESERVE_RATIO = 0.35
 """NeuroLink's defaults for a window that is not known, and for the room that the answer gets."""
+MAX_DEFAULT_RESERVE_TOKENS = Settings().model.max_reserve_tokens
+"""Longer answers are rare, and one that ends for length is continued."""
 
 
-def output_reserve(window_tokens: int, max_output_tokens: int = 0) -> int:
+def output_reserve(
+    window_tokens: int, max_output_tokens: int = 0, max_reserve_tokens: int = MAX_DEFAULT_RESERVE_TOKENS
+) -> int:
     """Room for the answer; never more than half the window."""
-    wanted = max_output_tokens or min(MAX_DEFAULT_RESERVE_TOKENS, ceil(DEFAULT_RESERVE_RATIO * window_tokens))
+    wanted = max_output_tokens or min(max_reserve_tokens, ceil(DEFAULT_RESERVE_RATIO * window_tokens))
     return min(wanted, window_tokens // 2)
 
 
@@ -33,10 +36,16 @@ class Budget:
         """The budget that the settings leave of a window. Raises ConfigError where they make none."""
         model = settings.model
         reserve = model.max_output_tokens or round(model.output_ratio * window_tokens)
-        return cls.of(window_tokens, reserve, settings.context.max_tokens)
+        return cls.of(window_tokens, reserve, settings.context.max_tokens, model.max_reserve_tokens)
 
     @classmethod
-    def of(cls, window_tokens: int, max_output_tokens: int = 0, max_tokens: int = 0) -> Budget:
+    def of(
+        cls,
+        window_tokens: int,
+        max_output_tokens: int = 0,
+        max_tokens: int = 0,
+        max_reserve_tokens: int = MAX_DEFAULT_RESERVE_TOKENS,
+    ) -> Budget:
         """Raises ConfigError where a number makes no budget."""
         if window_tokens <= 0:
             raise ConfigError(f"context window: {window_tokens} is not valid; valid: a whole number above 0.")
@@ -44,7 +53,7 @@ class Budget:
             raise ConfigError(
                 f"model.max_output_tokens: {max_output_tokens:,} is not valid; valid: 0 (35% of the window) and above."
             )
-        reserve = output_reserve(window_tokens, max_output_tokens)
+        reserve = output_reserve(window_tokens, max_output_tokens, max_reserve_tokens)
         budget = window_tokens - reserve
         return cls(window_tokens, reserve, min(budget, max_tokens) if max_tokens else budget)
 

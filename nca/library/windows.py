@@ -24,7 +24,7 @@ def context_window_size(model: str, provider: str = "") -> int:
 def output_reserve(context_window: int, max_output_tokens: int = 0) -> int:
     """Tokens of a window that are kept for the answer; never more than half of it.
 
-    max_output_tokens   the longest answer; 0: 35% of the window, at most 64,000
+    max_output_tokens   the longest answer; 0: 35% of the window, at most 32,000
 
     Raises UsageError for what is no number of tokens.
     """

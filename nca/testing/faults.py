@@ -234,7 +234,7 @@ FAULTS: dict[str, Fault] = {
     "error-first": once(event(json.dumps(_OVERLOADED))),
     # Answers
     "blank": finish("stop", " \n\t "),
-    "cut-by-length": finish("length"),
+    "cut-by-length": finish("length", BEGUN),
     "filtered": finish("content_filter", BEGUN),
     "no-usage": no_usage,
     # Tool calls

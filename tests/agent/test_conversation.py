@@ -28,7 +28,7 @@ from nca.events import (
     TurnFinished,
     UsageReported,
 )
-from nca.messages import Message, ToolCall
+from nca.messages import Message, ToolCall, Usage
 from nca.models.catalog import ModelFacts
 from nca.models.client import ModelRequest, Reply
 from nca.sessions.store import Store
@@ -393,6 +393,20 @@ async def test_the_step_limit_closes_every_pair(room: Room) -> None:
     assert finished.reason == "max_steps"
     assert "limit of 3 steps" in conversation.context.entries[-1].message.text
     assert (await conversation.send("And now?")).reason == "answered"
+
+
+async def test_an_answer_that_ends_for_length_goes_on_once(room: Room) -> None:
+    def cut(text: str) -> Reply:
+        return Reply(Message("assistant", text), Usage(100, 4_000), finish_reason="length")
+
+    conversation = room.open([cut("One, two, "), "three.", cut("Four, "), cut("five, "), "never"])
+    assert (await conversation.send("Count")).text == "One, two, three."
+    assert (await conversation.send("More")).text == "Four, five, "
+    roles = [(entry.message.role, entry.message.source) for entry in conversation.context.entries]
+    assert roles == [("user", "typed"), ("assistant", ""), ("user", "nca"), ("assistant", "")] * 2
+    assert "length limit" in conversation.model.requests[1].messages[-1]["content"]  # type: ignore[attr-defined]
+    told = [event.message for event in room.of(Notice)]
+    assert [said.endswith("The model is asked to go on.") for said in told] == [True, True, False]
 
 
 async def test_calls_cut_by_length_are_not_run(room: Room) -> None:

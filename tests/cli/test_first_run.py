@@ -21,11 +21,13 @@ from nca.models.choose import Choice
 def test_a_window_that_is_a_guess_is_said_to_be_one(name: str, api_base: str, is_assumed: bool) -> None:
     choice = Choice(name, api_base, why="set by flag --model")
     for is_first in (True, False):
-        first = banner(choice, describe(name), is_first=is_first)[0]
+        first = banner(choice, describe(name), is_first=is_first, reserve_tokens=32_000)[0]
         assert f"nca · {name} · window 128,000 tokens" in first
         assert ("(assumed)" in first) == is_assumed
 
 
 def test_the_banner_says_that_nothing_is_compacted_by_itself() -> None:
-    first = banner(Choice("openai/gpt-4o", why=""), describe("openai/gpt-4o"), is_first=False, auto="off")[0]
-    assert first == "nca · openai/gpt-4o · window 128,000 tokens · auto-compaction off · /help"
+    facts = describe("openai/gpt-4o")
+    first = banner(Choice(facts.name, why=""), facts, is_first=False, reserve_tokens=32_000, auto="off")[0]
+    window = "window 128,000 tokens, 32,000 of them for the answer (model.max_output_tokens)"
+    assert first == f"nca · openai/gpt-4o · {window} · auto-compaction off · /help"

@@ -33,8 +33,9 @@ def test_windows(model: str, provider: str, tokens: int) -> None:
 @pytest.mark.parametrize(
     ("window", "answer", "reserve"),
     [
-        (200_000, 0, 64_000),
-        (128_000, 0, 44_800),
+        (200_000, 0, 32_000),
+        (128_000, 0, 32_000),
+        (64_000, 0, 22_400),
         (8_192, 0, 2_868),
         (200_000, 8_000, 8_000),
         (10_000, 9_000, 5_000),
@@ -49,7 +50,7 @@ def test_reserves(window: int, answer: int, reserve: int) -> None:
 @given(st.integers(1, 4_000_000))
 def test_a_reserve_is_at_most_half_of_the_window(window: int) -> None:
     assert 0 <= nca.output_reserve(window) <= window / 2
-    assert nca.output_reserve(window) <= 64_000
+    assert nca.output_reserve(window) <= 32_000
 
 
 def test_available_tokens_of_a_model() -> None:
