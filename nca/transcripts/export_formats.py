@@ -8,10 +8,13 @@ from pathlib import Path
 from nca.errors import UsageError
 from nca.sessions.transfer import SessionCopy
 
-FORMATS = {"markdown": (".md", ".markdown"), "json": (".json",), "html": (".html", ".htm")}
-OTHER_FORMATS = frozenset(
-    {".pdf", ".doc", ".docx", ".odt", ".rtf", ".zip", ".csv", ".xlsx", ".jsonl", ".xml", ".svg", ".png"}
-)
+FORMATS = {
+    "markdown": (".md", ".markdown"),
+    "json": (".json",),
+    "jsonl": (".jsonl",),
+    "html": (".html", ".htm"),
+}
+OTHER_FORMATS = frozenset({".pdf", ".doc", ".docx", ".odt", ".rtf", ".zip", ".csv", ".xlsx", ".xml", ".svg", ".png"})
 """Extensions of formats that nca does not write. Markdown under such a name would open nowhere."""
 
 
@@ -37,6 +40,10 @@ def rendered(copy: SessionCopy, format_name: str, *, is_ascii: bool = False) -> 
             from nca.transcripts.session_file import to_json
 
             return to_json(copy, is_ascii=is_ascii)
+        case "jsonl":
+            from nca.transcripts.session_file import to_json_lines
+
+            return to_json_lines(copy, is_ascii=is_ascii)
         case "html":
             from nca.transcripts.html_page import to_html
 

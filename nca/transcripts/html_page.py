@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import groupby
 from pathlib import Path, PurePath
 from typing import Literal
@@ -36,6 +36,11 @@ from nca.wire import content_text, part_text
 
 _FOLDED_CHARS = 2_000
 """Longer tool results are folded."""
+_LONG_CHARS, _LONG_LINES = 12_000, 200
+"""Whatever else is longer is folded too: who reads the page wants to get past it."""
+_LISTED = 8
+"""More compactions are folded above the first message."""
+_FIRST_CHARS = 80
 
 _SHOWN = "shown"
 """Stands for the messages that nothing replaces."""
@@ -76,17 +81,20 @@ def _page(copy: SessionCopy) -> Iterator[str]:
     if chart := timeline(copy):
         yield f"<figure>{chart}</figure>"
     if compactions:
-        yield "<ul>"
-        for _, record in compactions:
-            number = f"c{record.view_after}"
-            yield f'<li><a href="#{number}">{number}</a> {html_escaped(compaction_line(record))}</li>'
-        yield "</ul>"
+        rows = [_compaction_row(record) for _, record in compactions]
+        listed = f"<ul>\n{chr(10).join(rows)}\n</ul>"
+        yield listed if len(rows) <= _LISTED else _folded(f"{len(rows):,} compactions", listed)
     yield "<main>"
     yield from _Log(copy, compactions).drawn()
     yield "</main>"
     if copy.usage:
         yield from _usage(copy)
     yield "</body>\n</html>"
+
+
+def _compaction_row(record: CompactionRecord) -> str:
+    number = f"c{record.view_after}"
+    return f'<li><a href="#{number}">{number}</a> {html_escaped(compaction_line(record))}</li>'
 
 
 class _Log:
@@ -171,10 +179,10 @@ def _content(message: Message) -> Iterator[str]:
                 case TextPart(text=text, source="nca"):
                     yield _folded("Added by nca", plain(text))
                 case _:
-                    yield written(part_text(part))
+                    yield _unless_long(part_text(part), written)
     elif text := content_text(content):
         is_long = message.role == "tool" and len(text) > _FOLDED_CHARS
-        yield _folded(f"{len(text):,} characters", plain(text)) if is_long else written(text)
+        yield _folded(f"{len(text):,} characters", plain(text)) if is_long else _unless_long(text, written)
     for call in message.tool_calls:
         yield f"<p>→ <b>{html_escaped(call.name)}</b></p>{_arguments(call.arguments)}"
 
@@ -190,7 +198,10 @@ def _arguments(text: str) -> str:
     if not blocks:
         return code(text, "json")
     language = _extension(str(given.get("path", "")))
-    return code(rest, "json") + "".join(f"<p>{html_escaped(name)}</p>{code(blocks[name], language)}" for name in blocks)
+    shown = (_unless_long(blocks[name], lambda text: code(text, language)) for name in blocks)
+    return code(rest, "json") + "".join(
+        f"<p>{html_escaped(name)}</p>{one}" for name, one in zip(blocks, shown, strict=True)
+    )
 
 
 def _extension(path: str) -> str:
@@ -207,6 +218,16 @@ def _usage(copy: SessionCopy) -> Iterator[str]:
         cells = "".join(f"<td>{count:,}</td>" for count in counts)
         yield f"<tr><td>{row.seq}</td><td>{html_escaped(row.model)}</td>{cells}<td>{cost}</td></tr>"
     yield "</table></details>"
+
+
+def _unless_long(text: str, written: Callable[[str], str]) -> str:
+    """The text as `written` draws it; a long one folded behind its first words and its size."""
+    lines = text.count("\n") + 1
+    if len(text) <= _LONG_CHARS and lines <= _LONG_LINES:
+        return written(text)
+    first = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    label = first if len(first) <= _FIRST_CHARS else f"{first[: _FIRST_CHARS - 1]}…"
+    return _folded(f"{label} · {lines:,} lines, {len(text):,} characters", written(text))
 
 
 def _folded(label: str, content: str) -> str:

@@ -54,10 +54,20 @@ def to_json(copy: SessionCopy, *, is_ascii: bool = False) -> bytes:
     messages = [_row(entry) for entry in copy.entries]
     parts = {name: getattr(copy, name) for name in copy.__struct_fields__ if name not in _CONVERTED}
     whole = {"format": FORMAT, "version": VERSION, "session": copy.info, "messages": messages, **parts}
-    data = msgspec.json.format(_encoder.encode(whole), indent=1)
-    if not is_ascii:
-        return data + b"\n"
-    return _NOT_ASCII.sub(lambda found: json.dumps(found[0])[1:-1], data.decode()).encode() + b"\n"
+    return _ended(msgspec.json.format(_encoder.encode(whole), indent=1), is_ascii=is_ascii)
+
+
+def to_json_lines(copy: SessionCopy, *, is_ascii: bool = False) -> bytes:
+    """The messages alone, one OpenAI-shaped object a line with its `_seq` and `_at`. Views and usage are left out."""
+    rows = ({**message_to_dict(entry.message), "_seq": entry.seq, "_at": entry.at} for entry in copy.entries)
+    return b"".join(_ended(_encoder.encode(row), is_ascii=is_ascii) for row in rows)
+
+
+def _ended(data: bytes, *, is_ascii: bool) -> bytes:
+    """With a line end. In a string of JSON an escape stands for any character."""
+    if is_ascii:
+        data = _NOT_ASCII.sub(lambda found: json.dumps(found[0])[1:-1], data.decode()).encode()
+    return data + b"\n"
 
 
 def read_session(raw: bytes, place: str, *, directory: str, name: str = "") -> SessionCopy:

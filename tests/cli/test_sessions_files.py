@@ -11,7 +11,7 @@ import pytest
 from nca.messages import Message
 from nca.sessions import Store
 from tests.cli.command import environment
-from tests.sessions.samples import MANUAL, hiding, said
+from tests.sessions.samples import MANUAL, calling, hiding, result, said
 from tests.shapes.conversions import to_responses
 from tests.terminal.tty import ROOT, Tty
 from tests.testing.forks import forked as nca
@@ -165,7 +165,7 @@ def test_backup(tmp_path: Path, talk: str) -> None:
     ("arguments", "said"),
     [
         (["export", "nowhere"], "There is no session 'nowhere'"),
-        (["export", "the talk", "--format", "pdf"], "valid: markdown, json, html"),
+        (["export", "the talk", "--format", "pdf"], "valid: markdown, json, jsonl, html"),
         (["export", "the talk", "--html", "--json"], "exclude each other"),
         (["export", "the talk", "a.md", "--out", "b.md"], "exclude each other"),
         (["fork", "nowhere"], "There is no session"),
@@ -177,3 +177,20 @@ def test_wrong_words_are_one_line_and_exit_2(tmp_path: Path, talk: str, argument
     assert (done.returncode, done.stdout) == (2, "")
     assert said in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_json_lines_are_a_transcript_for_other_commands(tmp_path: Path) -> None:
+    with store_in(tmp_path) as store, store.create(directory="/work", model="m", name="talk") as session:
+        session.log.append(
+            [*said("What?"), calling("1"), result("1", "héllo\nline"), Message("assistant", "It is so.")]
+        )
+    assert nca("sessions", "export", "talk", "talk.jsonl", home=tmp_path).returncode == 0
+    rows = [json.loads(line) for line in (tmp_path / "talk.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [row["role"] for row in rows] == ["user", "assistant", "tool", "assistant"]
+    assert [row["_seq"] for row in rows] == [1, 2, 3, 4]
+    assert nca("sessions", "export", "talk", "--format", "jsonl", home=tmp_path).stdout.isascii()
+    assert nca("sessions", "import", "talk.jsonl", "--name", "again", home=tmp_path).returncode == 0
+    with store_in(tmp_path) as store:
+        whole, again = (store.copy_of(name).entries for name in ("talk", "again"))
+    assert [entry.message.text for entry in again] == [entry.message.text for entry in whole]
+    assert again[1].message.tool_calls == whole[1].message.tool_calls

@@ -30,7 +30,7 @@ def test_what_was_asked_for_else_what_the_name_says(asked: list[str], file: str,
     [
         ([], "talk.pdf", r"talk\.pdf: nca does not write \.pdf files; valid: \.md, "),
         (["html", "json"], "talk", "exclude each other"),
-        (["docx"], "talk", "'docx' is not valid; valid: markdown, json, html"),
+        (["docx"], "talk", "'docx' is not valid; valid: markdown, json, jsonl, html"),
     ],
 )
 def test_what_cannot_be_written_is_refused_with_what_can(asked: list[str], file: str, says: str) -> None:

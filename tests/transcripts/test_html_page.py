@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from html.parser import HTMLParser
 from itertools import pairwise
@@ -12,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nca.context.view import Stub, Summary, Verbatim
-from nca.messages import Entry, Message, ToolCall
+from nca.messages import Entry, Message, Role, ToolCall
 from nca.sessions.transfer import FIRST_VIEW, ViewCopy, new_copy
 from nca.sessions.views import CompactionRecord, SummaryPlace
 from nca.transcripts.html_page import to_html
@@ -173,3 +174,25 @@ def test_a_long_result_opens_with_a_click(size: int) -> None:
     page = to_html(new_copy([Entry(1, Message("tool", "x" * size, tool_call_id="c"))], directory="/"))
     assert ("characters</summary>" in page) == (size > 2_000)
     assert HOSTILE not in page
+
+
+@pytest.mark.parametrize("role", ["user", "assistant"])
+@pytest.mark.parametrize("lines", [200, 5_000])
+def test_a_message_of_thousands_of_lines_is_one_line_until_it_is_opened(role: Role, lines: int) -> None:
+    text = "\n".join(f"line {number} <b>" for number in range(lines))
+    page = to_html(new_copy([Entry(1, Message(role, text))], directory="/"))
+    assert ("<summary>line 0 &lt;b&gt; · 5,000 lines, " in page) == (lines > 200)
+    assert f"line {lines - 1} &lt;b&gt;" in page
+
+
+def test_a_long_file_in_a_call_and_many_compactions_are_folded() -> None:
+    call = ToolCall("c", "write_file", json.dumps({"path": "a.py", "content": "x = 1\n" * 900}))
+    records = [CompactionRecord(trigger="manual", stages=("summarize",), view_after=0)] * 104
+    copy = new_copy(
+        [Entry(1, Message("user", "Hi")), Entry(2, Message("assistant", tool_calls=(call,)))], directory="/"
+    )
+    for count in (8, 104):
+        page = to_html(msgspec.structs.replace(copy, compactions=tuple(records[:count])))
+        assert page.count("<li>") == count
+        assert ("<details><summary>104 compactions</summary>" in page) == (count > 8)
+    assert "x = 1 · 901 lines" in page

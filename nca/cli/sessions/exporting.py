@@ -23,7 +23,7 @@ def export_session(
     session_id: SessionId,
     file: Annotated[str | None, typer.Argument(metavar="FILE", help="The file, or - for standard output.")] = None,
     format_name: Annotated[
-        str | None, typer.Option("--format", help="markdown, json or html. Default: by FILE's extension.")
+        str | None, typer.Option("--format", help="markdown, json, jsonl or html. Default: by FILE's extension.")
     ] = None,
     html: Annotated[bool, typer.Option("--html", help="Same as --format html.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Same as --format json.")] = False,
@@ -31,7 +31,7 @@ def export_session(
     no_redact: Annotated[bool, typer.Option("--no-redact", help="Do not redact API keys.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite FILE if it exists.")] = False,
 ) -> None:
-    """Write a session to a file: Markdown or HTML to read, JSON to import again."""
+    """Write a session to a file: Markdown or HTML to read, JSON to import again, JSON lines for other programs."""
     from nca.errors import UsageError
     from nca.models.api_keys import known_secrets
     from nca.redact import Redactor

@@ -21,6 +21,7 @@ _FLAGS = {
     "--html": ("html", "one page with a picture of the context"),
     "--md": ("markdown", "to read (the default)"),
     "--json": ("json", "everything; nca sessions import reads it back"),
+    "--jsonl": ("jsonl", "the messages, one a line, for other programs"),
 }
 _WORDS = {flag.removeprefix("--"): flag for flag in _FLAGS} | {"markdown": "--md"}
 """`/export html` means the format; a file of that name is `./html`."""
@@ -29,7 +30,7 @@ _FORCE = "--force"
 
 class ExportCommand(Command):
     name = "export"
-    usage = "/export [FILE] [--html|--md|--json] [--force]"
+    usage = "/export [FILE] [--html|--md|--json|--jsonl] [--force]"
     about = "Write this session to a file, with keys removed"
 
     def needs_person(self, app: App, argument: str) -> str:
