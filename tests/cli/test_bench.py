@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from nca.words import words
 from tests.context.samples import talk
 from tests.sessions.samples import MANUAL, hiding
 from tests.shapes.conversions import conversations, to_anthropic
+from tests.terminal.tty import ROOT
 from tests.testing.forks import forked as nca
 from tests.transcripts.formats.test_claude_code import answer, boundary, raw, summary, user
 
@@ -160,3 +162,23 @@ def test_a_room_that_nca_does_not_fit_into_is_no_room_of_which_it_used_some() ->
         1, 1, 9, "manual", 0.0, 0, 0, room_tokens=8_850, nca_tokens=53_049, is_unreadable=False, cost=0
     )
     assert nca_size(loss) == "nca needs more room, so compare with care: 53,049 tokens, not 8,850."
+
+
+def shapes(text: str) -> list[str]:
+    """The lines with their numbers, names and blanks made alike; rows of numbers are left out."""
+    lines = [re.sub(r"\$?\d[\d,.]*", "N", " ".join(line.split())) for line in text.splitlines()]
+    return [line for line in lines if line and not re.match(r"N\b", line) and line != "…"]
+
+
+def test_the_page_shows_what_the_program_prints(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "bench.md").read_text(encoding="utf-8")
+    command, _, shown = page.partition("```\n$ nca ")[2].partition("```")[0].partition("\n")
+    done = nca(*command.split(), home=tmp_path, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    assert shapes(shown) == shapes(done.stdout)
+    lost = shapes(page.partition("```\ncompaction 1, ")[2].partition("```")[0])
+    file = tmp_path / "claude.jsonl"
+    rows = [user("u1", None, "Never touch migrations."), answer("a1", "u1", "No. " * 900), boundary("b1", "a1")]
+    file.write_bytes(raw(*rows, summary("s1", "b1", "They worked on it. " * 400), user("u2", "s1", "Go on.")))
+    printed = shapes(nca("bench", str(file), home=tmp_path).stdout)
+    assert {line for line in lost if line.startswith(("stated", "nca ", "lost"))} <= set(printed)
