@@ -8,57 +8,72 @@ messages in order and shows all of them.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 import apsw
 
-from nca.errors import StoreDamaged, StoreError
+from nca.errors import StoreError
+from nca.messages import Message
 from nca.sessions import store_errors as faults
 from nca.sessions import view_rows
 from nca.sessions.database import Database, Row, log_of, size_of
-from nca.sessions.encoding import decode_message, upgraded
+from nca.sessions.encoding import encode, upgraded
 from nca.sessions.file_header import HEADER_BYTES, page_bytes
 from nca.sessions.frames import read_frames
+from nca.sessions.mended import ROLES, is_sound, mended, unreadable
 from nca.sessions.pages import Pages, Record
-
-Rows = dict[str, list[Row]]
-"""By table."""
+from nca.sessions.places import Found, Log, Logs
+from nca.sessions.rows import text_runs
 
 _LASTING = {"messages": 1, "views": 0, "summaries": 1, "compactions": 0, "usage": 1}
 """Tables whose rows never change, and their session's column. The last column, or a body, tells no two rows apart."""
 _BODY = 5
 """The column of a message's body."""
 _SESSIONS, _WITHOUT_ROWID = "sessions", ("pins", "learned")
-_STRAYS = "strays"
+_MESSAGE = '"role":"'
+"""In the text of every message."""
 _NO_SESSION = 0
+_ENDS_CHARS = 16
 _INDEX_COLUMNS = 2
 """A BLOB where a text should be is a damaged text, but the full-text index has rows of a key and a BLOB."""
 _TYPES: dict[str, tuple[type, ...]] = {"INTEGER": (int,), "REAL": (float, int), "TEXT": (str,)}
 
 
 class Recovered(NamedTuple):
+    """What is kept of a damaged database. `mended`: messages of which a part is lost."""
+
     sessions: int
     messages: int
+    lost: int = 0
+    mended: int = 0
 
     def __str__(self) -> str:
         if not self.sessions:
-            return "no sessions"
-        return f"{self.sessions} session{'s' * (self.sessions != 1)} with {self.messages} messages"
+            return "no sessions could be read"
+        read = f"{_counted(self.sessions, 'session')} with {_counted(self.messages, 'message')} could be read"
+        hurt = [f"{_counted(self.mended, 'message')} only in part"] if self.mended else []
+        hurt += [f"{_counted(self.lost, 'message')} {'is' if self.lost == 1 else 'are'} lost"] if self.lost else []
+        return ", ".join([read, *hurt])
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}{'s' * (number != 1)}"
 
 
 def recover_readable(damaged: Path, target: Database) -> Recovered:
     """Copy what is readable into `target`. Raises StoreError if `target` cannot be written."""
-    if size_of(damaged) == 0:
+    if size_of(damaged) == 0 and size_of(log_of(damaged)) == 0:
         return Recovered(0, 0)
     tables = [_Table.of(name, target) for name in (_SESSIONS, *_LASTING, "partials", *_WITHOUT_ROWID)]
     usual = target.connection.pragma("page_size")
     with faults.explained(target.path):
         with damaged.open("rb") as file:
             own = page_bytes(file.read(HEADER_BYTES))
-        readings = [_read(damaged, size, tables) for size in {own or usual, usual}]
-    return _Rebuild(max(readings, key=lambda rows: len(rows["messages"])), tables, target).run()
+        readings = [_Reading(damaged, size, tables) for size in {own or usual, usual}]
+    return _Rebuild(max(readings, key=lambda reading: len(reading.live["messages"])), tables, target).run()
 
 
 class _Table(NamedTuple):
@@ -97,106 +112,114 @@ class _Table(NamedTuple):
         return row if all(isinstance(value, kinds) for value, kinds in zip(row, self.types, strict=True)) else None
 
 
-def _read(damaged: Path, size: int, tables: list[_Table]) -> Rows:
-    frames = read_frames(log_of(damaged), size)
-    with damaged.open("rb") as file:
-        newest = _rows_of(Pages(file, size, frames.pages), tables)
-        if not frames.is_damaged:
-            return newest
-        checked = _rows_of(Pages(file, size, frames.pages[: frames.checked]), tables)
-    # What passed the log's checksums comes first; behind it, what was written later.
-    for name in (_SESSIONS, *_LASTING):
-        end = _BODY if name == "messages" else -1
-        known = {row[:end] for row in checked[name]}
-        newest[name] = checked[name] + [row for row in newest[name] if row[:end] not in known]
-    return newest
+class _Reading:
+    """The rows of a damaged database by table: those in use, and copies that may have been deleted."""
 
+    def __init__(self, damaged: Path, size: int, tables: list[_Table]) -> None:
+        self.live = defaultdict[str, list[Row]](list)
+        self.doubtful = defaultdict[str, list[Row]](list)
+        self.fragments: list[tuple[int, str]] = []
+        self._tables = tables
+        roots = {table.name: table.root for table in tables}
+        frames = read_frames(log_of(damaged), size)
+        with damaged.open("rb") as file:
+            pages = Pages(file, size, frames.committed, frames.loose, self._is_known)
+            for record, is_live in pages.records():
+                match record.values:
+                    case ("table", str(name), _, int(root), _) if is_live:
+                        roots[name] = root
+                    case _:
+                        self._take(record, self.live if is_live else self.doubtful)
+            for name in _WITHOUT_ROWID:
+                table = next(table for table in tables if table.name == name)
+                self.live[name] = [row for record in pages.index(roots[name]) if (row := table.row(record))]
+            self.fragments += pages.fragments()
+        for rows in (*self.live.values(), *self.doubtful.values()):
+            rows[:] = dict.fromkeys(rows)
 
-def _rows_of(pages: Pages, tables: list[_Table]) -> Rows:
-    live: defaultdict[str, list[Row]] = defaultdict(list)
-    freed: defaultdict[str, list[Row]] = defaultdict(list)
-    roots = {table.name: table.root for table in tables}
-    free_pages = pages.freed()
-    for number, records in pages.leaves():
-        found = freed if number in free_pages else live
-        for record in records:
-            match record.values:
-                case ("table", str(name), _, int(root), _):
-                    roots[name] = root
-            for table in tables:
-                if row := table.row(record):
-                    found[table.name].append(row)
-                    break
-            else:
-                found[_STRAYS] += _stray(record)
-    # A free page has rows of deleted sessions, or damage names a page that is in use.
-    known = {row[0] for row in live[_SESSIONS]} | {row[1] for row in live["messages"]}
-    for name, column in ((_SESSIONS, 0), *_LASTING.items()):
-        live[name] += [row for row in freed[name] if row[column] in known]
-    for table in tables:
-        if table.name in _WITHOUT_ROWID:
-            live[table.name] = [row for record in pages.index(roots[table.name]) if (row := table.row(record))]
-    return {name: list(dict.fromkeys(rows)) for name, rows in live.items()}
+    def _is_known(self, record: Record) -> bool:
+        return any(table.row(record) for table in self._tables)
 
-
-def _stray(record: Record) -> list[Row]:
-    """The message that can be read although what stands beside it cannot. Nobody knows of which session it is."""
-    match record.values:
-        case (_, _, _, _, _, str() | bytes() as body, *_):
-            text = body.decode("utf-8", "replace") if isinstance(body, bytes) else body
-            with suppress(StoreDamaged):
-                return [(record.rowid, _NO_SESSION, 0, 0.0, decode_message(text, "a message").role, text, None)]
-    return []
+    def _take(self, record: Record, found: dict[str, list[Row]]) -> None:
+        for table in self._tables:
+            row = table.row(record)
+            if row and (table.name != "messages" or row[_BODY - 1] in ROLES):
+                found[table.name].append(row)
+                return
+        if found is self.live and len(record.values) > _BODY:
+            # It can be read although what stands beside it cannot. Its id may tell where it belongs.
+            values = (value.encode() if isinstance(value, str) else value for value in record.values)
+            content = b"".join(value for value in values if isinstance(value, bytes))
+            self.fragments += [(record.rowid, text) for text in text_runs(content)]
 
 
 class _Rebuild:
     """Writes the recovered rows into a new database, one session at a time."""
 
-    def __init__(self, rows: Rows, tables: list[_Table], target: Database) -> None:
-        bodies = {row[_BODY] for row in rows["messages"]}
-        strays = [row for row in rows.get(_STRAYS, []) if row[_BODY] not in bodies]
-        self._rows = rows | {"messages": rows["messages"] + strays}
+    def __init__(self, reading: _Reading, tables: list[_Table], target: Database) -> None:
+        self._live, self._doubtful = reading.live, reading.doubtful
         self._tables = {table.name: table for table in tables}
         self._target = target
+        # Of two versions of one session the later one counts.
+        self._sessions = {row[0]: row for row in sorted(self._live[_SESSIONS], key=lambda row: row[9])}
+        live = _versions(self._live["messages"], self._doubtful["messages"])
+        schema = "".join(str(sql) for (sql,) in target.rows("SELECT sql FROM sqlite_schema"))
+        live += _unknown(reading.fragments, live, schema)
+        self._logs = Logs(self._sessions, live, map(Found._make, self._doubtful["messages"]))
+        if texts := dict.fromkeys(stray.body for stray in self._logs.strays):
+            strays = [Found(seq, _NO_SESSION, seq, 0.0, "", text, None) for seq, text in enumerate(texts, 1)]
+            self._logs[_NO_SESSION] = Log(strays)
+        self._mended = 0
 
     def run(self) -> Recovered:
-        # Of two versions of one session the later one counts.
-        known = {row[0]: row for row in sorted(self._of(_SESSIONS), key=lambda row: row[9])}
-        lost = {row[1] for row in self._of("messages")} - known.keys()
-        known |= {number: self._unknown_session(number) for number in lost}
-        sessions = messages = 0
+        for row in self._doubtful[_SESSIONS]:
+            if row[0] in self._logs:
+                self._sessions.setdefault(row[0], row)
+        known = self._sessions | {
+            number: self._unknown_session(number) for number in self._logs if number not in self._sessions
+        }
+        sessions = messages = lost = 0
         for row in sorted(known.values(), key=lambda row: row[9]):
             # Under a name of its own if what is known of it contradicts another session.
             for described in (row, self._unknown_session(row[0])):
                 with suppress(StoreError):
-                    messages += self._session(described)
+                    self._session(described)
                     sessions += 1
+                    messages += len(self._logs[row[0]].by_seq)
+                    lost += self._logs[row[0]].lost
                     break
         with suppress(StoreError), self._target.transaction() as connection:
-            self._insert(connection, "learned", self._of("learned"))
-        return Recovered(sessions, messages)
+            self._insert(connection, "learned", self._live["learned"])
+        return Recovered(sessions, messages, lost, self._mended)
 
-    def _of(self, table: str, session: int | None = None) -> list[Row]:
-        rows = self._rows.get(table, [])
+    def _of(self, table: str, session: int) -> list[Row]:
+        """The rows of a session; those that may have been deleted only if there is none that is in use."""
         place = _LASTING.get(table, 0)
-        return rows if session is None else [row for row in rows if row[place] == session]
+        live = [row for row in self._live[table] if row[place] == session]
+        return live or [row for row in self._doubtful[table] if row[place] == session]
 
-    def _session(self, row: Row) -> int:
+    def _session(self, row: Row) -> None:
         number, head_view = row[0], row[10]
-        log = sorted(self._of("messages", number), key=lambda message: message[2])
-        is_gapless = all(message[2] == place for place, message in enumerate(log, 1))
+        log = self._logs[number]
         with self._target.transaction() as connection:
             self._insert(connection, _SESSIONS, [(*row[:10], 0, *row[11:])])
-            messages = [
-                (None, number, place, *message[3:_BODY], upgraded(message[_BODY]), *message[_BODY + 1 :])
-                for place, message in enumerate(log, 1)
-            ]
-            self._insert(connection, "messages", messages)
+            self._insert(connection, "messages", [self._message(number, seq, log) for seq in range(1, log.head + 1)])
             view_rows.create_first(connection, number)
-            if is_gapless:
-                self._views(connection, number, head_view, len(log))
+            self._views(connection, number, head_view, log.head)
             self._insert(connection, "partials", self._of("partials", number))
-        return len(log)
+
+    def _message(self, session: int, seq: int, log: Log) -> Row:
+        row = log.by_seq.get(seq)
+        if row is None:
+            before = log.by_seq[min(found for found in log.by_seq if found > seq)]
+            return (None, session, seq, before.at, *_stored(unreadable("", f"[message {seq} is lost]")), None)
+        body, role, tokens = upgraded(row.body), row.role, row.tokens
+        if not is_sound(body):
+            found = mended(body, role) or unreadable(role, f"[message {seq} is damaged; {len(body):,} bytes]")
+            role, body = _stored(found)
+            tokens = None
+            self._mended += 1
+        return (None, session, seq, row.at, role, body, tokens)
 
     def _views(self, connection: apsw.Connection, number: int, head_view: int, head: int) -> None:
         """Write the views, and what refers to them, as far as it refers to something that is there."""
@@ -223,3 +246,38 @@ class _Rebuild:
     def _unknown_session(self, number: int) -> Row:
         known = (number, f"saved{number:03}", "recovered", "", "", "", 0, 0.0, 0.0, number)
         return (*known, *self._tables[_SESSIONS].defaults[len(known) :])
+
+
+def _versions(live: list[Row], doubtful: list[Row]) -> list[Found]:
+    """The messages in use, each once. Of one that can be read only in part, a copy is taken if that can be read."""
+    copies = {row[1:4]: row[_BODY] for row in doubtful if is_sound(upgraded(row[_BODY]))}
+    found: dict[Row, Found] = {}
+    anonymous: dict[Row, Found] = {}
+    for one in map(Found._make, live):
+        known, key = (found, one[:4]) if one.id else (anonymous, one[1:4])
+        if key not in known or not is_sound(upgraded(known[key].body)):
+            known[key] = one if key not in known or is_sound(upgraded(one.body)) else known[key]
+    for key, one in found.items():
+        other = anonymous.pop(key[1:], None)  # session, number and time are the same
+        if not is_sound(upgraded(one.body)):
+            better = other.body if other else copies.get(key[1:], one.body)
+            found[key] = one._replace(body=better)
+    return [*found.values(), *anonymous.values()]
+
+
+def _unknown(fragments: list[tuple[int, str]], messages: list[Found], schema: str) -> Iterator[Found]:
+    """The texts that are neither in the messages nor of the schema, each once; as messages where they hold one."""
+    known = "\n".join([schema, *(row.body for row in messages)]) if fragments else ""
+    taken = set[int]()
+    for rowid, text in sorted(fragments, key=lambda fragment: (-fragment[0], -len(fragment[1]))):
+        # At its ends, bytes of what is stored beside it may look like text; a damaged row may leave out more.
+        ends = len(text) // 4 if rowid in taken else min(_ENDS_CHARS, len(text) // 6)
+        if text[ends : len(text) - ends] not in known:
+            known += text
+            taken |= {rowid} - {0}
+            begin = text.find(_MESSAGE)
+            yield Found(rowid, _NO_SESSION, 0, 0.0, "", "{" + text[begin:] if begin >= 0 else text, None)
+
+
+def _stored(message: Message) -> tuple[str, str]:
+    return message.role, encode(message)

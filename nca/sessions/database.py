@@ -20,7 +20,7 @@ from urllib.parse import quote
 import apsw
 
 from nca.errors import StoreDamaged, StoreError
-from nca.sessions import schema, sql_functions
+from nca.sessions import closed, schema, sql_functions
 from nca.sessions import store_errors as faults
 
 BUSY_SECONDS = 10.0
@@ -152,6 +152,8 @@ class Database:
                 raise
             finally:
                 self.connection.close()
+            if self.path and not self._is_read_only and size_of(log_of(self.path)) == 0:
+                closed.mark(self.path)
 
     def _refuse_if_gone(self) -> None:
         if not self._is_read_only and _file_id(self.path) != self._file:

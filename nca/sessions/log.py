@@ -8,7 +8,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import cast
 
 import apsw
 import msgspec
@@ -16,9 +15,10 @@ import msgspec
 from nca.collector import collector_paused
 from nca.context.tokens import message_tokens
 from nca.errors import StoreDamaged, StoreError
-from nca.messages import Entry, Message, Role
+from nca.messages import Entry, Message
 from nca.sessions.access import SessionAccess
 from nca.sessions.encoding import decode, decode_message, encode
+from nca.sessions.mended import stored_message
 from nca.sessions.passages import MAX_PASSAGES, passages_of
 from nca.sessions.schema import SAID, TODO_RESULT
 from nca.sessions.sql_functions import outputs_of
@@ -29,7 +29,6 @@ OUTCOME_UNKNOWN = "[interrupted: outcome unknown]"
 _TITLE_CHARS = 120
 _MANY_ROWS = 1_000
 _MOST = 2**62
-_SPEAKERS = ("system", "user", "assistant")
 
 
 class Partial(msgspec.Struct, frozen=True):
@@ -59,7 +58,7 @@ class SessionLog:
         return int(row[0] or 0) if row else 0
 
     def entries(self, first: int = 1, last: int | None = None) -> list[Entry]:
-        """The messages first … last, or all from `first` on. A damaged one is replaced by a text that says so."""
+        """The messages first … last, or all from `first` on. Of a damaged one, what can be read."""
         last = _MOST if last is None else last
         end = min(last, self.head)  # read first: another process may append meanwhile
         rows = self._access.rows(
@@ -75,7 +74,8 @@ class SessionLog:
             self._access.database.report(f"messages between {first} and {max(reached, end)} are missing or in disorder")
         with collector_paused(is_long=len(rows) > _MANY_ROWS):
             return [
-                Entry(seq, _message(seq, body, role, size), at, tokens) for _, seq, body, at, role, size, tokens in rows
+                Entry(seq, stored_message(body, role, seq, size), at, tokens)
+                for _, seq, body, at, role, size, tokens in rows
             ]
 
     def said(self, last: int) -> tuple[int, int]:
@@ -179,15 +179,6 @@ class SessionLog:
             return []
         step = [entry.message for entry in self.entries(row[0])]
         return step if step[0].role == "assistant" else []
-
-
-def _message(seq: int, body: str, role: str, size_bytes: int) -> Message:
-    """A stored message, or in place of a damaged one a text. It is no tool's result: it would be one of no call."""
-    try:
-        return decode_message(body, f"message {seq}")
-    except StoreDamaged:
-        text = f"[message {seq} is damaged; {size_bytes:,} bytes]"
-        return Message(cast(Role, role) if role in _SPEAKERS else "user", text, source="nca")
 
 
 def head(connection: apsw.Connection, session: int) -> int:

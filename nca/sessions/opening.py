@@ -24,7 +24,7 @@ import apsw
 
 from nca.atomic_write import sync_folder
 from nca.errors import StoreDamaged, StoreError, StoreTooNew
-from nca.sessions import schema
+from nca.sessions import closed, schema
 from nca.sessions import store_errors as faults
 from nca.sessions.corruption import recover_readable
 from nca.sessions.database import (
@@ -62,7 +62,7 @@ class Kind(NamedTuple):
 
 
 def _recover_sessions(damaged: Path, fresh: Database) -> str:
-    return f"{recover_readable(damaged, fresh)} could be read and are kept in a new store"
+    return f"{recover_readable(damaged, fresh)}; this is kept in a new store"
 
 
 SESSIONS = Kind(schema.APPLICATION_ID, schema.MIGRATIONS, _recover_sessions)
@@ -190,14 +190,15 @@ def _open_existing(path: Path, kind: Kind, *, is_alone: bool) -> Database:
     if is_alone and suspicion_of(path).exists():
         # No check finds all that SQLite stumbles over: none looks into the words of a full-text index.
         raise faults.damaged(path, "a process that read it met damage")
-    needs_check = is_alone and size_of(log_of(path)) > 0
+    has_log = size_of(log_of(path)) > 0
+    needs_check = is_alone and size_of(path) > 0 and (has_log or not closed.is_as_left(path))
     with faults.explained(path):
         path.chmod(0o600)
         connection = connect(path)
     database = Database(connection, path)
     try:
         _check(database, kind)
-        if needs_check:
+        if needs_check and has_log:
             _check_log(database, path)
         with faults.explained(path):
             prepare(connection)
@@ -209,7 +210,7 @@ def _open_existing(path: Path, kind: Kind, *, is_alone: bool) -> Database:
             raise faults.damaged(path, f"without its {min(kind + ' ' + name for kind, name, _ in missing)}")
     except BaseException:
         # Or SQLite would write the log, as far as it can read it, into the file, and delete it.
-        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, int(needs_check))
+        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, int(is_alone and has_log))
         connection.close()
         raise
     return database
@@ -297,11 +298,14 @@ def _migrate(database: Database, kind: Kind) -> None:
 
 
 def _check_pages(database: Database) -> None:
-    """Check every page, after a process did not close the database."""
+    """Check every page and index, after a process did not close the database or something else wrote to it."""
     with faults.explained(database.path):
-        verdict = database.connection.pragma("quick_check", 1)
+        verdict = database.connection.pragma("integrity_check", 1)
+        strays = database.connection.execute("PRAGMA foreign_key_check").fetchall()
     if verdict != "ok":
         raise faults.damaged(database.path, str(verdict))
+    if strays:
+        raise faults.damaged(database.path, f"{len(strays)} rows refer to nothing")
 
 
 def _remove(path: Path) -> None:

@@ -1,76 +1,160 @@
 """Read rows from the pages of a damaged database, without SQLite, which gives up where a tree is broken.
 
-Each page that holds rows of a table is read by itself; a cell that makes no sense is skipped. Offsets and values are
-those of https://www.sqlite.org/fileformat2.html.
+Each page that holds rows of a table is read by itself. Where its cells make no sense, rows are found by how a row
+begins. A long row goes on in a chain of other pages; where the chain is broken, it is joined again. What belongs to
+nothing in the end is given as text. Offsets and values are those of https://www.sqlite.org/fileformat2.html.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import struct
-from collections.abc import Iterable, Iterator
-from itertools import chain
-from math import isnan
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from typing import BinaryIO, NamedTuple
 
 from nca.sessions.file_header import HEADER_BYTES
+from nca.sessions.frames import Frame
+from nca.sessions.rows import Value, record_bytes, text_runs, values_of, varint
 
-Value = None | int | float | str | bytes
-
-_TABLE_LEAF, _INDEX_LEAF, _INDEX_INTERIOR = 13, 10, 2
+_TABLE_LEAF, _TABLE_INTERIOR, _INDEX_LEAF, _INDEX_INTERIOR = 13, 5, 10, 2
+_INTERIOR = (_TABLE_INTERIOR, _INDEX_INTERIOR)
 _HEADER = struct.Struct(">xxxHxxxI")
 """Of a page: the number of cells; the last child, which only interior pages have."""
 _LEAST_CELL_BYTES = 6
 _TRUNK = struct.Struct(">II")
 """Of a page of the freelist: the next one; how many free pages it names."""
-_BYTES = {0: 0, 1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8, 7: 8, 8: 0, 9: 0}
-_FIRST_TEXT = 12
+_ROW = re.compile(rb"(?=[\x03-\x1e]\x00[^\x0a\x0b])")
+"""How a row begins whose first column is the rowid: the size of its header, then NULL."""
+_LINK_BYTES = 4
+"""Of a page that a row goes on in: where it goes on."""
 
 
 class Record(NamedTuple):
-    """A row as it is stored: its rowid (0 in an index) and its values. A text that breaks off ends there."""
+    """A row as it is stored: its rowid (0 in an index, or if it is not known) and its values.
+
+    A text that breaks off ends there.
+    """
 
     rowid: int
     values: tuple[Value, ...]
 
 
+class _Cell(NamedTuple):
+    """Where a row begins: its page as it was read, the bytes of its payload, whether it is in use, or in an index."""
+
+    number: int
+    page: bytes
+    at: int
+    length: int
+    rowid: int
+    is_live: bool
+    is_key: bool = False
+
+
 class Pages:
-    """The pages of a file, below those of its write-ahead log. `size`: the bytes of a page."""
+    """The pages of a file, below those of its write-ahead log. `size`: the bytes of a page.
 
-    def __init__(self, file: BinaryIO, size: int, newer: Iterable[tuple[int, bytes]]) -> None:
+    is_known  whether what looks like a row is one of a table; only where no cell leads to it
+    """
+
+    def __init__(
+        self,
+        file: BinaryIO,
+        size: int,
+        committed: Sequence[Frame] = (),
+        loose: Sequence[Frame] = (),
+        is_known: Callable[[Record], bool] = bool,
+    ) -> None:
         self._file = file
+        self._is_known = is_known
         self._size = size
-        self._newer = dict(newer)
         self._in_file = -(-os.fstat(file.fileno()).st_size // size)
+        self._written: defaultdict[int, list[Frame]] = defaultdict(list)
+        most = max(self._in_file, int.from_bytes(self._in_the_file(1)[28:32])) + len(committed)
+        for frame in committed:
+            if frame.is_sound or frame.page <= most:
+                self._written[frame.page].append(frame)
+        loose = [*loose, *(frame for frame in committed if frame.page not in self._written)]
+        # Where the file is cut short, what was written to it before is the only copy.
+        expected = int.from_bytes(self._newest(1)[28:32])
+        cut_off = [frame for frame in loose if self._in_file < frame.page <= expected]
+        for frame in [frame for frame in cut_off if frame.page not in self._written]:
+            self._written[frame.page].append(frame)
+        self._loose = loose
+        self._count = max(self._in_file, *self._written, 0)
+        self._claimed: dict[int, int] = {}
+        """The pages that rows go on in, each with the first one of its row."""
+        self._trees: set[int] = set()
+        self._free: set[int] = set()
+        self._broken: list[_Cell] = []
+        self._open: set[int] = set()
+        """The pages that belong to nothing that was read so far."""
+        self._left: list[tuple[int, bytes]] = []
+        """What stands in damaged pages beside the rows that were found there."""
 
-    def leaves(self) -> Iterator[tuple[int, list[Record]]]:
-        """The number and the rows of each page that holds rows of a table."""
-        for number in chain(range(1, self._in_file + 1), [number for number in self._newer if number > self._in_file]):
-            page = self._page(number)
-            if page[_start(number)] == _TABLE_LEAF:
-                yield number, list(self._records(page, _start(number)))
+    def records(self) -> Iterator[tuple[Record, bool]]:
+        """The rows of all tables, and whether each is in use.
+
+        What is not in use was deleted, or is an older copy of what is; where damage hides that, it may be all there is.
+        """
+        self._free = self.freed()
+        for number in range(1, self._count + 1):
+            if number not in self._written and number > self._in_file:
+                continue
+            is_live = number not in self._free
+            for content, is_sound in self._versions(number):
+                yield from self._of_page(number, content, is_live=is_live)
+                is_live = is_live and not is_sound
+        for frame in reversed(self._loose):
+            yield from self._of_page(frame.page, frame.content, is_live=False)
+        self._open = {number for number in range(2, self._count + 1) if self._is_open(number)}
+        for cell in self._broken:
+            chain = self._joined(cell)
+            for record in self._read(cell, chain):
+                yield record, cell.is_live
+
+    def fragments(self) -> Iterator[tuple[int, str]]:
+        """The texts that belong to none of the `records`, each behind its rowid if that is known.
+
+        They are of rows whose beginning is lost, or of pages that rows went on in.
+        """
+        for rowid, content in self._left:
+            for text in text_runs(content):
+                yield rowid, text
+        left = {number for number in self._open if self._is_open(number)}
+        followers = {self._next(number) for number in left}
+        for head in sorted(left - followers):
+            chain = [number for number in self._chain(head, len(left)) if number in left]
+            for text in text_runs(b"".join(self._page(number)[_LINK_BYTES:] for number in chain)):
+                yield 0, text
 
     def index(self, root: int) -> Iterator[Record]:
         """The rows of the tree of a table without a rowid."""
         waiting, seen = [root], set[int]()
         while waiting:
             number = waiting.pop()
-            page = self._page(number)
+            page = self._newest(number)
             if number in seen or page[0] not in (_INDEX_LEAF, _INDEX_INTERIOR):
                 continue
             seen.add(number)
-            yield from self._records(page, 0)
+            for place in self._places(page, 0):
+                try:
+                    length, at = varint(page, place + (4 if page[0] == _INDEX_INTERIOR else 0))
+                    cell = _Cell(number, page, at, length, 0, is_live=True, is_key=True)
+                    yield from self._read(cell, self._chain(*self._overflow(cell)))
+                except (IndexError, ValueError):
+                    continue
             if page[0] == _INDEX_INTERIOR:
-                cells, last = _HEADER.unpack_from(page)
-                places = struct.unpack_from(f">{min(cells, self._size // _LEAST_CELL_BYTES)}H", page, 12)
-                waiting += [last, *(_number(page, place % self._size) for place in places)]
+                waiting += self._children(page, 0)
 
     def freed(self) -> set[int]:
         """The pages of the freelist, as far as it makes sense. They hold what was deleted."""
         freed: set[int] = set()
-        trunk = _number(self._page(1), 32)
+        trunk = _number(self._newest(1), 32)
         while trunk and trunk not in freed:
-            page = self._page(trunk)
+            page = self._newest(trunk)
             following, count = _TRUNK.unpack_from(page)
             if count > self._size // 4 - 2:
                 break
@@ -78,48 +162,212 @@ class Pages:
             trunk = following
         return freed
 
+    def _versions(self, number: int) -> Iterator[tuple[bytes, bool]]:
+        """A page as it was written, newest first, and whether it is as it was written, as far as one can tell."""
+        seen = set()
+        for frame in reversed(self._written.get(number, ())):
+            if frame.content not in seen:
+                seen.add(frame.content)
+                yield frame.content, frame.is_sound
+        if number <= self._in_file and (content := self._in_the_file(number)) not in seen:
+            yield content, True
+
+    def _newest(self, number: int) -> bytes:
+        written = self._written.get(number)
+        return written[-1].content if written else self._in_the_file(number)
+
     def _page(self, number: int) -> bytes:
-        """A page; bytes that the file does not have are 0."""
-        if number in self._newer:
-            return self._newer[number]
-        content = os.pread(self._file.fileno(), self._size, (number - 1) * self._size) if number else b""
+        """A page that never changes while it is in use: the newest that is as it was written."""
+        written = self._written.get(number, ())
+        sound = next((frame for frame in reversed(written) if frame.is_sound), None)
+        return sound.content if sound else self._newest(number)
+
+    def _in_the_file(self, number: int) -> bytes:
+        """A page of the file; bytes that the file does not have are 0."""
+        content = os.pread(self._file.fileno(), self._size, (number - 1) * self._size) if number > 0 else b""
         return content.ljust(self._size, b"\0")
 
-    def _records(self, page: bytes, start: int) -> Iterator[Record]:
-        cells, _ = _HEADER.unpack_from(page, start)
-        first = start + (12 if page[start] == _INDEX_INTERIOR else 8)
-        last = min(first + 2 * cells, self._size - 1)
-        for place in range(first, last, 2):
-            cell = int.from_bytes(page[place : place + 2]) % self._size
+    def _of_page(self, number: int, page: bytes, *, is_live: bool) -> Iterator[tuple[Record, bool]]:
+        start = _start(number)
+        kind, covered, broken = page[start], list[tuple[int, int]](), dict[int, int]()
+        if kind == _TABLE_LEAF:
+            for place in self._places(page, start):
+                rowid = 0
+                try:
+                    length, at = varint(page, place)
+                    rowid, at = varint(page, at)
+                    yield from self._complete(_Cell(number, page, at, length, rowid, is_live))
+                    if record_bytes(page, at) != length:
+                        raise ValueError("another length")
+                except (IndexError, ValueError):
+                    broken[place] = _signed(rowid)
+                    continue
+                covered.append((place, at + self._room(length)))
+        elif (kind in _INTERIOR or kind == _INDEX_LEAF) and self._is_tree(page, start):
+            covered.append((0, self._size))
+        is_known = bool(covered) or (kind == _TABLE_LEAF and not broken)
+        if is_known and is_live:
+            self._trees.add(number)
+        for first, end in _between(sorted(covered), self._size):
+            lost = {place: rowid for place, rowid in broken.items() if first <= place < end}
+            yield from self._hidden(number, page, (first, end), lost, is_live=is_live and (bool(lost) or not is_known))
+
+    def _hidden(
+        self, number: int, page: bytes, part: tuple[int, int], lost: dict[int, int], *, is_live: bool
+    ) -> Iterator[tuple[Record, bool]]:
+        """The rows in a part of a page that its cells do not lead to. What is left there may be text of others.
+
+        lost  where cells begin that make no sense, with their rowids
+        """
+        first, end = part
+        done, left, found = first, list[tuple[int, int]](), False
+        for match in _ROW.finditer(page, first, end):
+            at = match.start()
+            if at < done:
+                continue
             try:
-                yield self._record(page, cell, page[start])
+                length = record_bytes(page, at)
+                local = self._local(length)
+                rowid = _rowid_before(page, at, length)
+                if not self._is_known(Record(_signed(rowid), values_of(page[at : at + local], length))):
+                    continue
+                yield from self._complete(_Cell(number, page, at, length, rowid, is_live))
             except (IndexError, ValueError):
                 continue
+            found = True
+            left.append((done, at))
+            done = at + self._room(length)
+        if is_live and (found or number in self._trees):
+            self._trees.add(number)
+            for begin, stop in (*left, (done, end)):
+                rowid = next((rowid for place, rowid in sorted(lost.items()) if begin <= place < stop), 0)
+                self._left.append((rowid, page[begin:stop]))
 
-    def _record(self, page: bytes, at: int, kind: int) -> Record:
-        length, at = _varint(page, at + (4 if kind == _INDEX_INTERIOR else 0))
-        rowid, at = _varint(page, at) if kind == _TABLE_LEAF else (0, at)
-        most = self._size - 35 if kind == _TABLE_LEAF else (self._size - 12) * 64 // 255 - 23
+    def _complete(self, cell: _Cell) -> Iterator[tuple[Record, bool]]:
+        """The row of a cell, or nothing yet if the chain that it goes on in is broken."""
+        chain = list[int]()
+        first, needed = self._overflow(cell)
+        if needed:
+            chain = self._chain(first, needed)
+            is_whole = len(chain) == needed and self._next(chain[-1]) == 0
+            if not is_whole or any(self._claimed.get(number, first) != first for number in chain):
+                values_of(cell.page[cell.at : cell.at + self._local(cell.length)], cell.length)
+                self._broken.append(cell)
+                return
+            if cell.is_live:
+                self._claimed.update(dict.fromkeys(chain, first))
+        for record in self._read(cell, chain):
+            yield record, cell.is_live
+
+    def _read(self, cell: _Cell, chain: Sequence[int]) -> Iterator[Record]:
+        payload = cell.page[cell.at : cell.at + self._local(cell.length, is_key=cell.is_key)]
+        payload += b"".join(self._page(number)[_LINK_BYTES:] for number in chain)
+        yield Record(_signed(cell.rowid), values_of(payload[: cell.length], cell.length))
+
+    def _joined(self, cell: _Cell) -> list[int]:
+        """The chain of a row, joined where a page leads to no other one or to one of another row."""
+        first, needed = self._overflow(cell)
+        chain: list[int] = []
+        following = first
+        while len(chain) < needed:
+            if not self._is_open(following) or following in chain:
+                following = self._continuation(chain[-1] if chain else cell.number, needed - len(chain), chain)
+                if not following:
+                    break
+            chain.append(following)
+            following = self._next(following)
+        if cell.is_live:
+            self._claimed.update(dict.fromkeys(chain, first))
+        return chain
+
+    def _continuation(self, last: int, needed: int, chain: Sequence[int]) -> int:
+        """The page that a row may go on in, or 0: where exactly as many pages follow as are missing, or one beside."""
+        near = sorted((number for number in self._open if number not in chain), key=lambda number: abs(number - last))
+        for number in near:
+            rest = self._chain(number, needed + 1)
+            if len(rest) == needed and self._next(rest[-1]) == 0 and all(map(self._is_open, rest)):
+                return number
+        return next((number for number in near if abs(number - last) == 1 and self._is_open(number)), 0)
+
+    def _is_open(self, number: int) -> bool:
+        """Whether a row may go on in this page: it is in the file, and nothing else."""
+        is_there = number in self._written or 1 < number <= self._in_file
+        return is_there and number not in self._trees and number not in self._claimed and number not in self._free
+
+    def _chain(self, first: int, needed: int) -> list[int]:
+        chain: list[int] = []
+        while first and len(chain) < needed and first not in chain:
+            if first not in self._written and first > self._in_file:
+                break
+            chain.append(first)
+            first = self._next(first)
+        return chain
+
+    def _next(self, number: int) -> int:
+        return _number(self._page(number), 0)
+
+    def _overflow(self, cell: _Cell) -> tuple[int, int]:
+        """The first page that a row goes on in, and how many there are."""
+        local = self._local(cell.length, is_key=cell.is_key)
+        if local >= cell.length:
+            return 0, 0
+        return _number(cell.page, cell.at + local), -((local - cell.length) // (self._size - _LINK_BYTES))
+
+    def _local(self, length: int, *, is_key: bool = False) -> int:
+        """How much of a payload is in the page of its cell."""
+        most = (self._size - 12) * 64 // 255 - 23 if is_key else self._size - 35
+        if length <= most:
+            return length
         least = (self._size - 12) * 32 // 255 - 23
-        local = length
-        if length > most:
-            local = least + (length - least) % (self._size - 4)
-            local = least if local > most else local
-        payload = page[at : at + local]
-        if length > local:
-            payload += self._overflow(_number(page, at + local), length - local)
-        return Record(rowid if rowid < 1 << 63 else rowid - (1 << 64), _values(payload))
+        local = least + (length - least) % (self._size - 4)
+        return least if local > most else local
 
-    def _overflow(self, number: int, length: int) -> bytes:
-        parts: list[bytes] = []
-        seen: set[int] = set()
-        while number and number not in seen and length > 0:
-            seen.add(number)
-            page = self._page(number)
-            parts.append(page[4 : 4 + length])
-            number = _number(page, 0)
-            length -= len(parts[-1])
-        return b"".join(parts)
+    def _room(self, length: int) -> int:
+        """What a payload takes in the page of its cell."""
+        local = self._local(length)
+        return local if local == length else local + _LINK_BYTES
+
+    def _places(self, page: bytes, start: int) -> Iterator[int]:
+        """Where the cells of a page begin."""
+        cells, _ = _HEADER.unpack_from(page, start)
+        first = start + (12 if page[start] in _INTERIOR else 8)
+        for place in range(first, min(first + 2 * cells, self._size - 1), 2):
+            yield int.from_bytes(page[place : place + 2]) % self._size
+
+    def _children(self, page: bytes, start: int) -> list[int]:
+        _, last = _HEADER.unpack_from(page, start)
+        return [last, *(_number(page, place) for place in self._places(page, start))]
+
+    def _is_tree(self, page: bytes, start: int) -> bool:
+        """Whether a page that says so has keys and other pages, and not rows of a table."""
+        cells, _ = _HEADER.unpack_from(page, start)
+        first = start + (12 if page[start] in _INTERIOR else 8) + 2 * cells
+        if cells > self._size // _LEAST_CELL_BYTES or any(place < first for place in self._places(page, start)):
+            return False
+        return page[start] == _INDEX_LEAF or all(0 < child <= self._count for child in self._children(page, start))
+
+
+def _between(covered: list[tuple[int, int]], size: int) -> Iterator[tuple[int, int]]:
+    done = 0
+    for first, end in covered:
+        if first > done:
+            yield done, first
+        done = max(done, end)
+    if done < size:
+        yield done, size
+
+
+def _rowid_before(page: bytes, at: int, length: int) -> int:
+    """The rowid that stands before a payload, behind its length; 0 if it is not there."""
+    for size in range(1, 10):
+        for head in range(1, 4):
+            place = at - size - head
+            try:
+                if place >= 0 and varint(page, place) == (length, at - size) and varint(page, at - size)[1] == at:
+                    return varint(page, at - size)[0]
+            except IndexError:
+                continue
+    return 0
 
 
 def _start(number: int) -> int:
@@ -131,45 +379,5 @@ def _number(page: bytes, place: int) -> int:
     return int.from_bytes(page[place : place + 4])
 
 
-def _varint(content: bytes, at: int) -> tuple[int, int]:
-    """A number of one to nine bytes, and where it ends. Raises IndexError."""
-    value = 0
-    for place in range(at, at + 8):
-        value = value << 7 | content[place] & 0x7F
-        if content[place] < 0x80:
-            return value, place + 1
-    return value << 8 | content[at + 8], at + 9
-
-
-def _values(payload: bytes) -> tuple[Value, ...]:
-    """The values of a record. Raises IndexError or ValueError if it is none."""
-    header, at = _varint(payload, 0)
-    kinds = []
-    while at < header:
-        kind, at = _varint(payload, at)
-        kinds.append(kind)
-    values = []
-    for kind in kinds:
-        size = _BYTES.get(kind, (kind - _FIRST_TEXT) // 2)
-        if size < 0:
-            raise ValueError(f"no kind of value: {kind}")
-        values.append(_value(kind, size, payload[at : at + size]))
-        at += size
-    return tuple(values)
-
-
-def _value(kind: int, size: int, content: bytes) -> Value:
-    if kind >= _FIRST_TEXT:
-        return content.decode("utf-8", "replace") if kind % 2 else content
-    if len(content) < size:
-        raise ValueError("cut short")
-    match kind:
-        case 0:
-            return None
-        case 8 | 9:
-            return kind - 8
-        case 7:
-            real: float = struct.unpack(">d", content)[0]
-            return None if isnan(real) else real  # as SQLite reads it
-        case _:
-            return int.from_bytes(content, signed=True)
+def _signed(rowid: int) -> int:
+    return rowid if rowid < 1 << 63 else rowid - (1 << 64)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import random
+import re
 import shutil
-from collections.abc import Callable
-from contextlib import closing, suppress
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import apsw
@@ -18,6 +21,7 @@ from nca.sessions.file_header import HEADER_BYTES
 from tests.sessions.samples import MANUAL, calling, hiding, result, said
 
 PAGE_BYTES = 4096
+_WORD = re.compile(rb"W[0-9]{6}[0-9A-F]{4}")
 _ROWS = "SELECT CAST(body AS BLOB) FROM messages"
 
 
@@ -45,6 +49,60 @@ def _fill(store: Store, numbers: range) -> None:
                 session.usage.record((turn + 1) * 4, "m", Usage(100, 10, cost=0.01), session.views.current_id)
             session.views.pin(5)
             session.log.save_partial("half")
+
+
+class Words:
+    """Words that occur once and can be told from damaged ones."""
+
+    def __init__(self) -> None:
+        self._taken = 0
+
+    def take(self, count: int) -> str:
+        self._taken += count
+        return " ".join(map(_word, range(self._taken - count, self._taken)))
+
+
+def _word(number: int) -> str:
+    return f"W{number:06}{zlib.crc32(b'%d' % number) & 0xFFFF:04X}"
+
+
+def words_in(content: bytes) -> set[str]:
+    """The words that can be read in any bytes."""
+    found = (match[0].decode() for match in _WORD.finditer(content))
+    return {word for word in found if word == _word(int(word[1:7]))}
+
+
+def words_of_files(path: Path) -> set[str]:
+    """The words that can be read in a database file and its log, whatever SQLite makes of them."""
+    return set[str]().union(*(words_in(file.read_bytes()) for file in (path, log_of(path)) if file.exists()))
+
+
+def worded_store(folder: Path) -> None:
+    """As `busy_store`, with messages of words that occur once: short ones, and some of 50 KB."""
+    path, words = folder / "open" / "sessions.db", Words()
+    with Store.open(path) as store:
+        for number in range(4):
+            if number == 2:
+                (folder / "closed").mkdir()
+                store.back_up(folder / "closed" / "sessions.db")
+            with store.create(directory="/work", model="m", name=f"number {number}") as session:
+                session.log.append(said("Hello.", "Hello."))
+                for turn in range(40):
+                    count = 4200 if turn in (7, 33) else turn * 2 + 1
+                    asked, answered = said(f'{turn} é "quoted"\n{words.take(count)}', f"Yes {words.take(14)}")
+                    call = f"{number}-{turn}"
+                    session.log.append([asked, calling(call), result(call, words.take(30)), answered])
+                    if turn % 15 == 14:
+                        session.views.commit(hiding(turn * 4, f"s{number}-{turn}"), MANUAL)
+        shutil.copytree(path.parent, folder / "killed")
+
+
+@contextmanager
+def unnoticed(path: Path) -> Iterator[None]:
+    """Damage in here leaves no trace on the file, so that no opening looks for it."""
+    before = path.stat()
+    yield
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
 def _flips(path: Path, chance: random.Random) -> str:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import random
+from contextlib import closing
 from pathlib import Path
 
 import apsw
 import pytest
 
 from nca.context.view import View
-from nca.messages import Usage
+from nca.messages import Entry, Usage
 from nca.sessions import Learned, Store
+from nca.sessions.mended import MARK
+from tests.sessions.damage import Words, words_in
 from tests.sessions.samples import MANUAL, RICH_VIEW, filled, hiding, said
 
 PAGE = 4096
@@ -21,6 +24,10 @@ def break_pages(path: Path, pages: list[int]) -> None:
     for page in pages:
         content[page * PAGE : (page + 1) * PAGE] = b"\xff" * PAGE
     path.write_bytes(content)
+
+
+def whole(entry: Entry) -> bool:
+    return MARK not in entry.message.text
 
 
 def suspect(path: Path) -> None:
@@ -69,7 +76,7 @@ def test_any_broken_pages_leave_a_working_store(path: Path, seed: int) -> None:
             with store.open_session(info.id) as session:
                 entries = session.log.entries()
                 assert [entry.seq for entry in entries] == list(range(1, len(entries) + 1))
-                assert all(entry.message.text.endswith("word ") for entry in entries)
+                assert all(entry.message.text.endswith(("word ", "is lost]")) for entry in entries if whole(entry))
                 assert session.views.current().tail <= len(entries) + 1
                 session.log.append(said("goes on"))
                 session.views.commit(hiding(1, "new"), MANUAL)
@@ -85,22 +92,26 @@ def test_a_hole_in_the_middle_keeps_both_ends(path: Path) -> None:
     page = leaves[len(leaves) // 2][0]
     assert isinstance(page, int)
     break_pages(path, [page - 1])
-    suspect(path)
     with Store.open(path) as store:
-        [info] = store.list()
+        [note], [info] = store.notes, store.list()
         with store.open_session(info.id) as session:
-            texts = [entry.message.text.split()[0] for entry in session.log.entries()]
-            assert 200 < len(texts) < 300
-            assert texts[0] == "0/0"
-            assert texts[-1] == "0/299"
-            assert session.views.current() == View()
+            texts = [entry.message.text.split(maxsplit=1)[0] for entry in session.log.entries()]
+            lost = [seq for seq, text in enumerate(texts, 1) if text == "[message"]
+            assert 0 < len(lost) < 40
+            assert f"1 session with {300 - len(lost)} messages could be read, {len(lost)} messages are lost" in note
+            assert [text for text in texts if text != "[message"] == [
+                f"0/{seq - 1}" for seq in range(1, 301) if seq not in lost
+            ]
+            assert session.log.entries(lost[0], lost[0])[0].message.text == f"[message {lost[0]} is lost]"
+            assert session.views.current() == hiding(4)
 
 
 def test_messages_of_a_lost_session_are_kept_under_a_new_name(path: Path) -> None:
     filled(path, sessions=1)
-    connection = apsw.Connection(str(path))
-    connection.execute("PRAGMA foreign_keys = OFF; DELETE FROM sessions; DROP TABLE pins")
-    connection.close()
+    with closing(apsw.Connection(str(path))) as connection:
+        root = connection.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'sessions'").get
+    assert isinstance(root, int)
+    break_pages(path, [root - 1])
     with Store.open(path) as store:
         [info] = store.list()
         assert (info.name, info.messages) == ("recovered", 40)
@@ -108,6 +119,14 @@ def test_messages_of_a_lost_session_are_kept_under_a_new_name(path: Path) -> Non
             assert session.views.current() == View()
             session.views.redo()
             assert session.views.current() == hiding(4)
+
+
+def test_a_session_whose_messages_are_left_is_described_by_what_was_deleted(path: Path) -> None:
+    filled(path, sessions=1)
+    with closing(apsw.Connection(str(path))) as connection:
+        connection.execute("PRAGMA foreign_keys = OFF; DELETE FROM sessions")
+    with Store.open(path) as store:
+        assert [(info.name, info.messages) for info in store.list()] == [("number 0", 40)]
 
 
 HEADER_FIELDS = (0, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 28, 31, 32, 40, 47, 52, 59, 63, 64, 68, 71, 72, 91, 92, 96)
@@ -183,3 +202,72 @@ def test_a_schema_that_says_something_else_is_set_aside(path: Path) -> None:
     with Store.open(path) as store:
         assert "without its table usage" in store.notes[0]
         assert [info.messages for info in store.list()] == [40, 40]
+
+
+def long_store(path: Path) -> tuple[str, list[int]]:
+    """A session with three messages of 50 KB; its id, and the pages that the second one goes on in."""
+    words = Words()
+    with Store.open(path) as store, store.create(directory="/work", model="m") as session:
+        for _ in range(3):
+            session.log.append(said(words.take(4200)))
+        id = session.info.id
+    content = path.read_bytes()
+    pages = [page for page in range(len(content) // PAGE) if b"W005000" in content[page * PAGE : (page + 1) * PAGE]]
+    chain = [pages[0] + 1]
+    while following := int.from_bytes(content[(chain[-1] - 1) * PAGE :][:4]):
+        chain.append(following)
+    return id, chain
+
+
+@pytest.mark.parametrize("damage", ["zeroed", "no page", "another row's page"])
+def test_a_message_that_goes_on_in_a_damaged_page_loses_that_page_only(path: Path, damage: str) -> None:
+    id, chain = long_store(path)
+    content = bytearray(path.read_bytes())
+    wanted = words_in(bytes(content))
+    place = (chain[3] - 1) * PAGE
+    match damage:
+        case "zeroed":
+            wanted -= words_in(bytes(content[place - 20 : place + PAGE + 20]))
+            content[place : place + PAGE] = bytes(PAGE)
+        case "no page":
+            content[place : place + 4] = b"\x7f\xff\xff\xff"
+        case _:
+            content[place : place + 4] = (chain[-1] + 5).to_bytes(4)
+    path.write_bytes(content)
+    with Store.open(path) as store, store.open_session(id) as session:
+        entries = session.log.entries()
+        assert len(entries) == 3
+        found = words_in("\n".join(entry.message.text for entry in entries).encode())
+        assert len(wanted - found) <= 4  # where one page ends and the next begins
+        assert ("1 message only in part" in store.notes[0]) == (damage == "zeroed")
+
+
+def test_a_page_whose_head_is_lost_gives_its_rows(path: Path) -> None:
+    filled(path, sessions=1, messages=300)
+    content = bytearray(path.read_bytes())
+    place = content.index(b"0/150 word") // PAGE * PAGE
+    content[place : place + 60] = random.Random(1).randbytes(60)
+    path.write_bytes(content)
+    with Store.open(path) as store:
+        assert "1 session with 300 messages could be read;" in store.notes[0]
+
+
+def test_a_message_whose_row_is_damaged_is_kept(path: Path) -> None:
+    """One bit in how long its values are, and of what kind."""
+    ids = filled(path, sessions=1, messages=300)
+    sound = path.read_bytes()
+    row = sound.index(b'{"role":"user","content":"0/150 word') - 30
+    for place in range(row, row + 30):
+        for bit in range(8):
+            content = bytearray(sound)
+            content[place] ^= 1 << bit
+            if place % 3 == bit % 3:  # all of them take long
+                path.write_bytes(content)
+                with Store.open(path) as store:
+                    texts = "\n".join(
+                        entry.message.text
+                        for info in store.list()
+                        for entry in store.open_session(info.id, read_only=True).log.entries()
+                    )
+                    assert texts.count("/150 word") == 1, (place - row, bit)
+                    assert store.find(ids[0]).messages >= 299

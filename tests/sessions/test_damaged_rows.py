@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import apsw
@@ -11,19 +12,19 @@ from nca.context.view import View
 from nca.errors import StoreDamaged
 from nca.messages import Message, Usage
 from nca.sessions import Store
+from tests.sessions.damage import unnoticed
 from tests.sessions.samples import MANUAL, calling, hiding, result, said
 
 
 def overwrite(path: Path, table: str, text: bytes, where: str, column: str = "body") -> None:
     """Put these bytes in the place of a text, past every trigger."""
-    connection = apsw.Connection(str(path))
-    name = f"{table}_never_change"
-    guard = connection.execute("SELECT sql FROM sqlite_schema WHERE name = ?", (name,)).get
-    connection.execute(f"DROP TRIGGER IF EXISTS {name}")
-    connection.execute(f"UPDATE {table} SET {column} = CAST(? AS TEXT) WHERE {where}", (text,))
-    if guard:
-        connection.execute(str(guard))
-    connection.close()
+    with unnoticed(path), closing(apsw.Connection(str(path))) as connection:
+        name = f"{table}_never_change"
+        guard = connection.execute("SELECT sql FROM sqlite_schema WHERE name = ?", (name,)).get
+        connection.execute(f"DROP TRIGGER IF EXISTS {name}")
+        connection.execute(f"UPDATE {table} SET {column} = CAST(? AS TEXT) WHERE {where}", (text,))
+        if guard:
+            connection.execute(str(guard))
 
 
 def stored(path: Path, table: str, where: str) -> bytes:
@@ -155,9 +156,8 @@ def test_an_index_that_lost_its_last_messages_is_noticed_and_mended(path: Path, 
 
 
 def test_a_damaged_search_index_is_made_again(path: Path, compacted: str) -> None:
-    connection = apsw.Connection(str(path))
-    connection.execute("UPDATE passages_data SET block = zeroblob(40) WHERE id > 10")
-    connection.close()
+    with unnoticed(path), closing(apsw.Connection(str(path))) as connection:
+        connection.execute("UPDATE passages_data SET block = zeroblob(40) WHERE id > 10")
     with Store.open(path) as store, pytest.raises(StoreDamaged):
         store.search("where")
     with Store.open(path) as store:

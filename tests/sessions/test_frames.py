@@ -110,4 +110,44 @@ def test_a_log_that_is_not_there_or_is_short_has_no_frames(tmp_path: Path) -> No
     for content in (None, b"", b"short", bytes(32), bytes(32 + FRAME_BYTES)):
         if content is not None:
             log.write_bytes(content)
-        assert read_frames(log, PAGE_BYTES) == ([], 0)
+        frames = read_frames(log, PAGE_BYTES)
+        assert (frames.committed, frames.checked, frames.is_damaged) == ([], 0, False)
+
+
+@pytest.mark.parametrize("length", [32, 200, 5_000, 20_000])
+def test_random_bytes_at_the_head_of_the_log_cost_what_they_cover(killed: Path, tmp_path: Path, length: int) -> None:
+    sound, damaged = (tmp_path / name / "sessions.db" for name in ("sound", "damaged"))
+    for path in (sound, damaged):
+        shutil.copytree(killed, path.parent)
+    content = bytearray(log_of(damaged).read_bytes())
+    content[:length] = random.Random(length).randbytes(length)
+    log_of(damaged).write_bytes(content)
+    covered = -(-(length - 32) // FRAME_BYTES)
+    frames = read_frames(log_of(damaged), PAGE_BYTES)
+    assert sum(frame.is_sound for frame in frames.committed) >= len(frames.committed) - covered - 1
+    assert len(frames.committed) == len(read_frames(log_of(sound), PAGE_BYTES).committed)
+    with Store.open(sound) as store:
+        wanted = texts(store)
+    with Store.open(damaged) as store:
+        assert set(wanted) <= set(texts(store))
+
+
+def test_a_log_that_began_anew_is_told_from_the_one_before(tmp_path: Path) -> None:
+    """By their salts, also where the log's header is lost."""
+    path = tmp_path / "any.db"
+    with closing(apsw.Connection(str(path))) as connection:
+        connection.pragma("journal_mode", "WAL")
+        connection.execute("CREATE TABLE any (a)")
+        connection.executemany("INSERT INTO any VALUES (randomblob(3000 + ?))", [(number,) for number in range(30)])
+        connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_RESTART)
+        connection.executemany("INSERT INTO any VALUES (randomblob(3000 + ?))", [(number,) for number in range(5)])
+        frames = read_frames(log_of(path), PAGE_BYTES)
+        content = bytearray(log_of(path).read_bytes())
+        content[:32] = bytes(32)
+        headless = tmp_path / "headless-wal"
+        headless.write_bytes(content)
+        again = read_frames(headless, PAGE_BYTES)
+    assert 0 < len(frames.committed) < len(frames.loose)
+    assert [frame.page for frame in again.committed] == [frame.page for frame in frames.committed]
+    assert again.is_damaged
+    assert not frames.is_damaged

@@ -17,6 +17,7 @@ import pytest
 
 from nca.errors import StoreDamaged, StoreError, StoreTooNew
 from nca.sessions import Store, schema
+from tests.sessions.damage import unnoticed
 from tests.sessions.samples import MANUAL, filled, hiding, said
 
 
@@ -141,12 +142,26 @@ def test_damage_that_another_process_works_on_is_left_alone(path: Path) -> None:
     assert not [file for file in path.parent.iterdir() if ".corrupt-" in file.name]
 
 
+def test_a_file_that_something_else_wrote_to_is_checked_at_once(path: Path) -> None:
+    ids = filled(path, sessions=1, messages=400)
+    content = bytearray(path.read_bytes())
+    place = content.index(b"0/200 word") // 4096 * 4096
+    content[place : place + 8] = b"\xff" * 8
+    path.write_bytes(content)
+    with Store.open(path) as store:
+        assert "1 session with 400 messages could be read" in store.notes[0]
+        assert len(store.open_session(ids[0]).log.entries()) == 400
+    with Store.open(path) as store:
+        assert store.notes == ()
+
+
 def test_damage_met_on_the_way_is_looked_into_at_the_next_opening(path: Path) -> None:
     ids = filled(path, sessions=1, messages=400)
     content = bytearray(path.read_bytes())
     for place in range(len(content) // 2, len(content), 4096):
         content[place // 4096 * 4096 : place // 4096 * 4096 + 8] = b"\xff" * 8
-    path.write_bytes(content)
+    with unnoticed(path):
+        path.write_bytes(content)
     with Store.open(path) as store:
         assert store.notes == ()
         with pytest.raises(StoreDamaged):

@@ -12,7 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from nca.sessions import Store
-from nca.sessions.pages import Pages, Value
+from nca.sessions.frames import Frame
+from nca.sessions.pages import Pages
+from nca.sessions.rows import Value
 from tests.sessions.samples import filled
 from tests.sessions.test_corruption import suspect
 
@@ -46,7 +48,9 @@ def test_rows_are_those_that_sqlite_gives(tmp_path: Path, rows: dict[int, tuple[
         connection.executemany("INSERT INTO plain VALUES (?, ?, ?, ?)", [(id, *row) for id, row in rows.items()])
         wanted = {id: row for id, *row in connection.execute("SELECT * FROM plain")}
     with path.open("rb") as file:
-        records = [record for number, page in Pages(file, page_bytes, ()).leaves() if number > 1 for record in page]
+        records = [
+            record for record, is_live in Pages(file, page_bytes).records() if is_live and record.values[0] is None
+        ]
     assert {record.rowid: list(record.values[1:]) for record in records} == wanted
 
 
@@ -59,7 +63,7 @@ def test_a_tree_without_rowids_is_read_whole(tmp_path: Path, page_bytes: int) ->
         [(root,)] = connection.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'indexed'")
     assert isinstance(root, int)
     with path.open("rb") as file:
-        assert sorted(record.values for record in Pages(file, page_bytes, ()).index(root)) == rows
+        assert sorted(record.values for record in Pages(file, page_bytes).index(root)) == rows
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -73,8 +77,10 @@ def test_no_bytes_stop_the_reader(tmp_path: Path, seed: int) -> None:
         content[number * 512 + 8 : number * 512 + 11] = bytes(3)
     path.write_bytes(content)
     with path.open("rb") as file:
-        pages = Pages(file, 512, [(40, bytes(content[:512]))])
-        assert {number for number, _ in pages.leaves()} <= {*range(1, 18), 40}
+        frame = Frame(40, bytes(content[:512]), True)
+        pages = Pages(file, 512, [frame], [frame])
+        list(pages.records())
+        list(pages.fragments())
         for root in range(18):
             list(pages.index(root))
         pages.freed()

@@ -26,7 +26,7 @@ def test_a_message_that_cannot_be_read_is_passed_over(store: Store) -> None:
         session.log.append(said("first", "one"))
         name = session.info.id
     with store._database.transaction() as connection:
-        connection.execute("INSERT INTO messages (session, seq, at, role, body) VALUES (1, 3, 1, 'user', 'not JSON')")
+        connection.execute("INSERT INTO messages (session, seq, at, role, body) VALUES (1, 3, 1, 'user', '')")
     assert store.preview(name).asked == "first"
     with pytest.raises(SessionNotFound):
         store.preview("nonesuch")
