@@ -77,7 +77,7 @@ MEMORY = {"context.max_tokens": 32_000, "context.max_messages": 50, "context.idl
             {"context.max_tokens": 64_000, "context.max_messages": 100, "context.idle_threshold": 0.8},
         ),
         ("nca-off.toml", {"context.auto": "off"}),
-        ("nexora-agent.toml", {"model.summarizer": "cerebras/llama3.1-8b"}),
+        ("nexora-agent.toml", {"model.summarizer": "cerebras/llama3.1-8b", "context.preserve_turns": 5}),
     ],
 )
 def test_the_toml_samples_load(name: str, expected: dict[str, Any], tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from nca.agent.mentions import mentioned
-from nca.context.record.words import MEDIUM_PASTED_TOKENS, MEDIUM_TOKENS, said_in, told_apart
+from nca.context.record.words import MEDIUM_TOKENS, said_in, told_apart
 from nca.context.tokens import message_tokens
 from nca.messages import AttachmentPart, Message, Source, user_message
 from nca.terminal.input.line_kind import line_kind, line_of, message_of
@@ -44,7 +44,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def own_words(said: Words) -> str:
     """What of a message counts as the person's own words."""
-    found = said_in(user_message(said), 1)
+    found = said_in(user_message(said))
     return found.typed if found is not None else ""
 
 
@@ -131,10 +131,10 @@ def log_of(lines: int) -> list[str]:
 
 def test_of_a_paste_the_ends_and_the_unusual_line_count() -> None:
     log = log_of(59)
-    said = said_in(user_message((*words("Never push. Why is it slow?\n"), *words("\n".join(log), "pasted"))), 1)
+    said = said_in(user_message((*words("Never push. Why is it slow?\n"), *words("\n".join(log), "pasted"))))
     assert said is not None
     assert said.typed.strip() == "Never push. Why is it slow?"
-    own, pasted = said.form(MEDIUM_TOKENS, MEDIUM_PASTED_TOKENS).split("\n", 1)
+    own, pasted = said.form(MEDIUM_TOKENS).split("\n", 1)
     assert own == "Never push. Why is it slow?"
     assert pasted.startswith(f"[pasted, 59 lines] {log[0]}")
     assert log[29] in pasted
@@ -156,6 +156,6 @@ def test_of_a_text_of_unknown_source_the_sentences_around_a_paste_are_typed(is_b
 
 
 def test_what_a_model_or_a_program_said_is_not_the_persons() -> None:
-    assert said_in(Message("tool", "Never push.", tool_call_id="c"), 1) is None
-    assert said_in(Message("assistant", "Never push."), 1) is None
-    assert said_in(Message("user", "Never push.", source="nca"), 1) is None
+    assert said_in(Message("tool", "Never push.", tool_call_id="c")) is None
+    assert said_in(Message("assistant", "Never push.")) is None
+    assert said_in(Message("user", "Never push.", source="nca")) is None

@@ -13,7 +13,7 @@ from nca.messages import Entry, ToolCall
 
 SCOPES = ("session", "all", "messages", "answers", "errors", "files")
 MAX_CALL_CHARS = 80
-ERROR_CHARS = 300
+ERROR_TOKENS = 60
 _TURN = re.compile(r"turn\s*#?(\d{1,9})")
 
 Listed = tuple[int, str]
@@ -24,7 +24,7 @@ def listed(entries: Iterable[Entry], scope: str) -> list[Listed]:
     """What the log holds of this scope, oldest first. Raises ValueError for a scope that is none."""
     match scope:
         case "messages":
-            said = ((entry.seq, said_in(entry.message, entry.seq)) for entry in entries)
+            said = ((entry.seq, said_in(entry.message)) for entry in entries)
             return [(seq, one.typed.strip()) for seq, one in said if one is not None and one.typed.strip()]
         case "answers":
             return [(entry.seq, text) for entry in entries if (text := _answer(entry))]
@@ -72,7 +72,7 @@ def _errors(entries: Iterable[Entry]) -> list[Listed]:
         name = _call_line(call) if call else f"message {entry.seq}"
         failed.pop(name, None)
         if message.is_error:
-            failed[name] = (entry.seq, f"{name}: {excerpt(message.text.strip(), ERROR_CHARS)}")
+            failed[name] = (entry.seq, f"{name}: {excerpt(message.text.strip(), ERROR_TOKENS)}")
     return list(failed.values())
 
 

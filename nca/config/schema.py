@@ -215,8 +215,10 @@ class ContextSettings:
     max_turns: int = setting(
         0, whole(), "Above this many complete turns, the older half is summarized. 0: no limit.", unit="turns"
     )
-    preserve_turns: int = setting(5, whole(0, 1000), "Newest turns that are never summarized, if they fit.")
-    keep_recent_ratio: float = setting(1.0, ratio(), "Maximum share of the target for the newest steps as they are.")
+    preserve_turns: int = setting(
+        0, whole(0, 1000), "Newest turns that stay as they are, as far as half of the target goes. 0: the room decides."
+    )
+    keep_recent_ratio: float = setting(1.0, ratio(), "Maximum share of the target for earlier messages as they are.")
     provider_side: bool = setting(False, boolean(), "Let the provider compact, where it can: Claude at Anthropic.")
     count_as: str = setting("", text(), "Count tokens as for this provider's models. Empty: the model's own provider.")
     section: tuple[Section, ...] = setting((), tables(Section), "Parts of the system prompt, by priority.")

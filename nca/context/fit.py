@@ -84,7 +84,7 @@ def make_room_beside_newest(draft: Draft, limit_tokens: int) -> bool:
     if draft.meter.scaled(size) <= left:
         return False
     keep_raw = max(SMALLEST_NEWEST_TOKENS, int(NEWEST_SHARE * left / draft.meter.calibration.ratio))
-    cut = cut_content(draft.history.message(seq), seq, size, keep_raw)
+    cut = cut_content(draft.history.message(seq), seq, keep_raw)
     if cut is None or draft.saving(block, seq, cut.text) <= 0:
         return False
     draft.put_stub(block, seq, cut.text, "truncate")

@@ -26,6 +26,7 @@ from nca.context.fit import (
 )
 from nca.context.history import History
 from nca.context.meter import Meter
+from nca.context.restore import block_of, restored
 from nca.context.retention import KeptFacts
 from nca.context.rules.untouchable import COLLAPSE
 from nca.context.settled_prefix import recent_raw
@@ -45,6 +46,7 @@ from nca.context.view import (
     Summary,
     Verbatim,
     View,
+    hidden_by,
     ordered,
     ranges_of,
     without_ranges,
@@ -155,7 +157,8 @@ def compact(
     ratio = target_ratio or policy.target_ratio(budget, settings)
     recent = recent_raw(history, meter, budget, settings, ratio, target_tokens) if only is None else 0
     is_whole = only is None and "summarize" in settings.stages and not settings.max_turns
-    start = as_never_compacted(history, meter.raw_for(budget.budget_tokens)) if is_whole else history
+    start = with_pins(history)
+    start = as_never_compacted(start, meter.raw_for(budget.budget_tokens)) if is_whole else start
     keeps_newest = only is None or not is_answered(history)
     draft = Draft(start, meter, keeps_newest=keeps_newest, recent_raw=recent, has_recall=has_recall)
     planning = Planning(history, draft, budget, job, more_stages)
@@ -334,6 +337,17 @@ class Planning:
     def _note(self, stage: str, tokens_before: int) -> None:
         if self.draft.tokens < tokens_before:
             self.saved[stage] = self.saved.get(stage, 0) + tokens_before - self.draft.tokens
+
+
+def with_pins(history: History) -> History:
+    """The log with a view that shows every pinned message, whatever hid it before."""
+    hidden = [block_of(history, pin) for pin in sorted(history.pins) if pin <= history.head and _is_told(history, pin)]
+    return history.seen_as(restored(history, hidden)) if hidden else history
+
+
+def _is_told(history: History, seq: int) -> bool:
+    item = hidden_by(history.view, seq)
+    return item is not None and bool(item.text)
 
 
 def as_never_compacted(history: History, room_raw: int) -> History:

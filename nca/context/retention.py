@@ -63,14 +63,14 @@ def _words(history: History) -> Iterator[str]:
     for place, entry in enumerate(Past.of(history).backwards()):
         if place >= MOST_COUNTED:
             return
-        said = said_in(entry.message, entry.seq)
+        said = said_in(entry.message)
         if said is not None and said.typed.strip():
             yield _squeezed(said.typed.strip()[: 4 * READ_CHARS])[:READ_CHARS].rstrip()
 
 
 def _files(history: History) -> Iterator[str]:
     past = Past.of(history)
-    yield from {path for one in past.calls() if not one.has_failed and (path := changes_file(one.call))}
+    yield from {path for one in past.calls if not one.has_failed and (path := changes_file(one.call))}
 
 
 def _squeezed(text: str) -> str:

@@ -125,8 +125,9 @@ class _Writing:
         self.done = 0
         self.prose = self.made_by = ""
         self.failures: list[str] = []
-        self.left_out = 0
-        """Messages that no question showed, of those that the prose stands for."""
+        self.left_out = self.unread = 0
+        """Messages that no question showed, of those that the prose stands for: for their length, and because the
+        summarizer failed before it came to them."""
 
     def plan(self, form: str, focus: str, input_tokens: int) -> None:
         """Divide what is to be told into questions that each fit into `input_tokens`; no chunks where none would do."""
@@ -191,8 +192,7 @@ class _Writing:
         failures = (*self.failures, *([reason] if reason else []))
         if not self.prose:
             return Written("", BY_CODE, failures)
-        left = len(self.messages) - self.chunks[self.done].start
-        self.left_out += left
+        self.unread = len(self.messages) - self.chunks[self.done].start
         return Written(self._noted(self.max_tokens), f"{self.made_by} + {BY_CODE}", failures)
 
     @cached_property
@@ -210,7 +210,9 @@ class _Writing:
 
     def _noted(self, max_tokens: int) -> str:
         """The model's prose within `max_tokens`, and what it does not speak of."""
-        note = f"\n\n({self.left_out} messages were left out of this summary for length.)" if self.left_out else ""
+        notes = [f"{self.left_out} messages were left out of this summary for length."] if self.left_out else []
+        notes += [f"The summarizer failed before the last {self.unread} messages."] if self.unread else []
+        note = f"\n\n({' '.join(notes)})" if notes else ""
         return cut_text(self.prose, max_tokens - text_tokens(note)) + note
 
     def _shown(self) -> Sequence[str]:

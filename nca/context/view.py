@@ -36,16 +36,13 @@ class Stub(msgspec.Struct, frozen=True, tag_field="type", tag="stub"):
 
 
 class Summary(msgspec.Struct, frozen=True, tag_field="type", tag="summary"):
-    """Messages replaced by a summary. `text` is what is sent: the prose, the ledger and the kept words."""
+    """Messages replaced by a summary. `text` is what is sent. What older stores have beside it is ignored."""
 
     id: str
     ranges: tuple[Range, ...]
     text: str
     prose: str = ""
-    """The model's (or the extract's) part of `text`, merged into the next summary."""
-    ledger: dict[str, list[str]] = {}
-    """What code keeps, by category; merged by set arithmetic."""
-    rank: int = 0
+    """A model's part of `text`, merged into the next summary."""
     made_by: str = ""
     """The model's name, or "extract" where code wrote it."""
     role: Literal["user", "system"] = "user"

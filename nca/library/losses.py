@@ -208,19 +208,19 @@ class _Beside:
         match kind:
             case "words":
                 for entry in past.forwards():
-                    said = said_in(entry.message, entry.seq)
+                    said = said_in(entry.message)
                     if said is not None and (text := said.typed.strip()):
                         yield self._seqs[entry.seq - 1], text, " ".join(text.split())
             case "files":
                 newest: dict[str, int] = {}
-                for called in past.calls():
+                for called in past.calls:
                     if not called.has_failed and (path := changes_file(called.call)):
                         newest.setdefault(path, called.seq)
                 for path, seq in reversed(newest.items()):
                     yield self._seqs[seq - 1], path, PurePath(path).name or path
             case "errors":
                 latest: dict[str, tuple[int, str]] = {}
-                for called in past.calls():
+                for called in past.calls:
                     if called.result is not None:
                         lines = called.result.text.strip().splitlines() if called.has_failed else []
                         latest.setdefault(asked(called.call), (called.seq, lines[-1].strip() if lines else ""))

@@ -6,7 +6,6 @@ The engine is held against these. What returns a list returns what is wrong, one
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from itertools import takewhile
@@ -126,17 +125,9 @@ def is_cleared(item: Item | None) -> bool:
 
 
 def misplaced(log: Sequence[Message], view: View) -> list[str]:
-    """Messages in no place or in two, facts in two places, halves of steps, summaries of nothing."""
+    """Messages in no place or in two, halves of steps, summaries of nothing."""
     places = homes(view, len(log))
     problems = [f"message {seq} is in {len(items)} places" for seq, items in places.items() if len(items) != 1]
-    facts = Counter(
-        (category, fact)
-        for item in view.items
-        if isinstance(item, Summary)
-        for category, found in item.ledger.items()
-        for fact in found
-    )
-    problems += [f"the fact {fact!r} is in {count} places" for fact, count in facts.items() if count > 1]
     problems += [
         f"{item.id} stands for nothing" for item in view.items if isinstance(item, Summary | Marker) and not item.ranges
     ]

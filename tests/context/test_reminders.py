@@ -88,7 +88,7 @@ def test_it_comes_along_with_the_persons_message_and_is_not_their_word() -> None
     assert not message.is_synthetic
     content = "Always use tabs.\n\n<reminder>\nBe concise.\n</reminder>\n\n<reminder>\nA \ufffd text\n</reminder>"
     assert request_messages(history_of([message])) == [{"role": "user", "content": content}]
-    said = said_in(message, 1)
+    said = said_in(message)
     assert said is not None
     assert (said.typed, said.beside) == ("Always use tabs.", ())
     assert with_reminders(typed, []) is typed

@@ -26,13 +26,20 @@ from nca.context.view import (
 
 VIEW = View(
     (
-        Summary("s", ((1, 2), (5, 5)), "a summary", ledger={"Files read": ["a"]}, rank=2),
+        Summary("s", ((1, 2), (5, 5)), "a summary"),
         Verbatim(3, 4),
         Stub(6, "[Tool result cleared]", "prune"),
         Marker("m", ((7, 8),), "[out]"),
     ),
     9,
 )
+
+
+def test_what_older_stores_have_beside_a_summary_is_ignored() -> None:
+    stored = (
+        b'{"type": "summary", "id": "s", "ranges": [[1, 2]], "text": "x", "ledger": {"Files read": ["a"]}, "rank": 2}'
+    )
+    assert msgspec.json.decode(stored, type=Summary) == Summary("s", ((1, 2),), "x")
 
 
 RANGES = st.lists(st.tuples(st.integers(1, 30), st.integers(0, 8)).map(lambda run: (run[0], sum(run))), max_size=6)

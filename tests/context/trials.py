@@ -92,7 +92,12 @@ def text_of_row(row: Row) -> str:
     content = row.get("content") or ""
     if not isinstance(content, str):
         content = "\n".join(part.get("text", "") for part in content)
-    return "\n".join([content, *(call["function"]["arguments"] for call in row.get("tool_calls") or ())])
+    return "\n".join([content, *(given(call["function"]["arguments"]) for call in row.get("tool_calls") or ())])
+
+
+def given(arguments: str) -> str:
+    """What a call's arguments say: JSON has a line break as a backslash and a letter, which would join two words."""
+    return "\n".join(map(str, msgspec.json.decode(arguments).values()))
 
 
 def newest_user(messages: Iterable[Message]) -> int:

@@ -12,9 +12,7 @@ MANUAL = CompactionRecord(
     trigger="manual", stages=("summarize",), tokens_before=900, tokens_after=300, kept={"rules": (1, 2)}
 )
 
-SUMMARY = Summary(
-    "s1", ((1, 2),), "what is sent \0", prose="prose", ledger={"files": ["b", "a"], "errors": []}, rank=1, made_by="m"
-)
+SUMMARY = Summary("s1", ((1, 2),), "what is sent \0", prose="prose", made_by="m")
 RICH_VIEW = View(
     (SUMMARY, Verbatim(3, 3), Stub(4, "[Tool result cleared]", "prune"), Marker("t1", ((5, 5), (6, 6)), "[truncated]")),
     7,

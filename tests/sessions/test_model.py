@@ -49,7 +49,7 @@ def views(draw: st.DrawFn, head: int) -> View:
         text = draw(st.text(max_size=5))
         kinds: list[Verbatim | Stub | Summary | Marker] = [
             Verbatim(seq, last),
-            Summary(f"s{seq}", ((seq, last),), text, ledger={"files": [text]}),
+            Summary(f"s{seq}", ((seq, last),), text),
             Marker(f"t{seq}", ((seq, last),), text),
         ]
         if seq == last:

@@ -15,7 +15,7 @@ HOSTILE = (
 )
 """Text that must stay text wherever it is shown."""
 
-SUMMARY = Summary("s1", ((1, 2),), f"summed up {HOSTILE}", prose="p", ledger={"files": ["a.py"]}, made_by=HOSTILE)
+SUMMARY = Summary("s1", ((1, 2),), f"summed up {HOSTILE}", prose="p", made_by=HOSTILE)
 VIEW = View((SUMMARY, Stub(3, f"stub {HOSTILE}", "prune"), Marker("t1", ((4, 4),), HOSTILE), Verbatim(5, 6)), 7)
 RECORD = CompactionRecord(
     trigger=HOSTILE,

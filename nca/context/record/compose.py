@@ -6,9 +6,9 @@ No earlier compaction has any part in it, but for a model's prose, which cannot 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from typing import Literal, cast
 
 import msgspec
@@ -17,10 +17,10 @@ from nca.config.schema import SummarizeSettings
 from nca.context.history import History
 from nca.context.record.past import Past, is_record
 from nca.context.record.piece import Piece
-from nca.context.record.steps import LEVELS, Step, cut_content, older, steps_back
+from nca.context.record.steps import LEVELS, older, shown, steps_back
 from nca.context.record.table import KINDS, NEWEST, STEPS
 from nca.context.record.text import Section, laid_out, preface, sections_text
-from nca.context.record.walk import Lane, Limit, Taken, walk
+from nca.context.record.walk import WHOLE, Lane, Limit, Taken, walk
 from nca.context.summary import cut_text
 from nca.context.tokens import text_tokens
 from nca.context.view import (
@@ -34,14 +34,12 @@ from nca.context.view import (
     is_in,
     merge_ranges,
     ordered,
+    seqs,
     without_ranges,
-    without_recall,
 )
 
 PROSE_PART = 3
 """Prose of other programs takes at most a third of the room."""
-WHOLE = 1 << 30
-"""The level of a message that is shown as it is."""
 SLACK_TOKENS = 24
 """What joining lines, and repairs between what is shown, may add."""
 
@@ -81,6 +79,8 @@ class Composer:
     """So many messages are shown as they are at most; 0: no limit."""
     first_shown: int = 1
     """Older messages are not shown as they are."""
+    steps_ratio: float = 1.0
+    """The largest share of the room for messages that need not stay as they are."""
 
     def view(self, room: int, prose: Prose) -> tuple[View, bool]:
         """The view whose record and newest messages take at most `room` raw tokens; whether anything is left out."""
@@ -88,34 +88,34 @@ class Composer:
         text = self._prose(past, prose, room)
         if self._frame(text) > room:
             text = ""
-        taken = Taken(self.history, room - self._frame(text), self.numbered)
-        newest = [self._newest(level) for level in (0, *LEVELS)] if self.unseen else []
-        if newest:
+        taken = Taken(past, room - self._frame(text), used=self._frame(text))
+        newest: list[Piece] = []
+        if self.unseen:
+            new = shown(past, range(self.unseen[0][0], self.unseen[-1][1] + 1))
+            newest = [new.piece(level) for level in LEVELS]
             # The calls of this step stay whatever they cost: a request without them would not be valid.
-            taken.left -= taken.cost(None, newest[0])
-            taken.levels.update(dict.fromkeys(newest[0].shows, 0))
+            taken.left -= taken.cost(None, new.piece(0))
+            taken.levels.update(dict.fromkeys(new.shows, 0))
+        taken.levels |= dict.fromkeys(seqs(self.kept), WHOLE)
         kept = merge_ranges([*self.kept, *self.unseen])
-        taken.levels |= {seq: WHOLE for first, last in self.kept for seq in range(first, last + 1)}
         # An earlier record that came with the messages is read, not shown.
-        said = takewhile(
-            lambda step: not is_record(self.history.message(step.first)), steps_back(self.history, past.spans)
-        )
-        coming = (step for step in self._newest_steps(said) if not is_in(step.first, kept))
-        walk(taken, self._lanes(past, {NEWEST: iter(newest), STEPS: older(coming)}))
-        shown = merge_ranges([*kept, *((seq, seq) for seq in taken.levels)])
-        return self._view(taken, shown, past, text, prose), taken.has_left_out
+        steps = (step for step in steps_back(self.history, past.spans) if not is_in(step[0], kept))
+        said = takewhile(lambda step: not is_record(self.history.message(step[0])), self._newest(steps))
+        limit = Limit(int(self.steps_ratio * room)) if self.steps_ratio < 1 else None
+        walk(taken, self._lanes(past, {NEWEST: iter(newest), STEPS: older(past, said)}, limit))
+        itself = merge_ranges([*kept, *((seq, seq) for seq in taken.levels)])
+        return self._view(taken, itself, text, prose), taken.has_left_out
 
     def record(self, spans: Sequence[Range], room: int, prose: Prose) -> str:
         """The record of these messages alone, in at most `room` raw tokens."""
         past = self._past(prose, spans)
         text = self._prose(past, prose, room)
-        taken = walk(Taken(self.history, room - self._frame(text), self.numbered), self._lanes(past, {}))
-        return self._text(taken, text)
+        return self._text(walk(Taken(past, room - self._frame(text)), self._lanes(past, {})), text)
 
     def plain(self, spans: Sequence[Range], room: int) -> str:
         """The lines of these messages without a frame, for a reader who has not this log."""
-        taken = walk(Taken(self.history, room, False), self._lanes(self._past(Prose(), spans), {}))
-        return sections_text(taken.lines.values(), numbered=False)
+        past = replace(self, numbered=False)._past(Prose(), spans)
+        return sections_text(walk(Taken(past, room), self._lanes(past, {})).lines.values(), numbered=False)
 
     def summary(self, ranges: tuple[Range, ...], text: str, prose: Prose) -> Summary:
         """A record as an item of a view; its id follows from what it covers and says."""
@@ -123,11 +123,12 @@ class Composer:
         role = cast('Literal["user", "system"]', self.settings.role)
         return Summary(digest, ranges, text, prose.text, made_by=prose.made_by, role=role)
 
-    def _newest_steps(self, steps: Iterator[Step]) -> Iterator[Step]:
-        count = 0
-        for step in steps:
-            count += len(step.seqs)
-            if step.first < self.first_shown or (self.most_messages and count > self.most_messages):
+    def _newest(self, steps: Iterator[range]) -> Iterator[range]:
+        """Those that may be shown as they are: not the first of all, so that the record stands for something."""
+        count = sum(self.history.message(seq).role != "system" for seq in seqs([*self.kept, *self.unseen]))
+        for step, _ in pairwise(steps):
+            count += len(step)
+            if step[0] < self.first_shown or (self.most_messages and count > self.most_messages):
                 return
             yield step
 
@@ -138,26 +139,22 @@ class Composer:
         )
         return Past(self.history, whole, self.numbered, self.changed, prose.important)
 
-    def _lanes(self, past: Past, steps: dict[str, Iterator[Piece]]) -> list[Lane]:
+    def _lanes(self, past: Past, steps: dict[str, Iterator[Piece]], of_steps: Limit | None = None) -> list[Lane]:
         words, state = self.settings.user_turns_tokens, self.settings.ledger_tokens
-        limits = {Section.WORDS: Limit(words)} if words else {}
-        if state:
-            limits |= dict.fromkeys((Section.EFFECTS, Section.FAILED, Section.TURN, Section.CALLS), Limit(state))
+        limits: dict[Section | None, Limit | None] = {Section.WORDS: Limit(words) if words else None}
+        done = (Section.EFFECTS, Section.FAILED, Section.TURN, Section.CALLS)
+        limits |= dict.fromkeys(done, Limit(state) if state else None)
         lanes = []
         for kind in KINDS:
             pieces = kind.pieces(past) if kind.pieces is not None else steps.get(kind.name)
             if pieces is not None:
-                limit = limits.get(kind.section) if kind.section is not None else None
+                limit = of_steps if kind.name == STEPS else limits.get(kind.section)
                 lanes.append(Lane(kind.section, kind.weights, pieces, limit))
         return lanes
 
-    def _newest(self, level: int) -> Piece:
-        seqs = [seq for first, last in self.unseen for seq in range(first, last + 1)]
-        return Piece((NEWEST,), seqs[-1], "", 0, range(seqs[0], seqs[-1] + 1), level)
-
     def _prose(self, past: Past, prose: Prose, room: int) -> str:
         """What a model wrote, and the prose of other programs' records among the messages."""
-        records = past.read_records()
+        records = past.records[0]
         if prose.is_merged or not records:
             return prose.text
         return cut_text("\n\n".join(filter(None, [*records, prose.text])), max(0, room // PROSE_PART))
@@ -167,13 +164,13 @@ class Composer:
         return text_tokens(f"{self.settings.header}\n{start}") + text_tokens(prose) + SLACK_TOKENS
 
     def _text(self, taken: Taken, prose: str) -> str:
-        start = preface(answered=self.history.last_answer, numbered=self.numbered)
+        start = preface(answered=self.history.last_answer, numbered=self.numbered) if taken.lines or prose else ""
         return laid_out(self.settings.header, start, prose, taken.lines.values(), numbered=self.numbered)
 
-    def _view(self, taken: Taken, shown: tuple[Range, ...], past: Past, text: str, prose: Prose) -> View:
-        hidden = without_ranges(past.spans, shown)
+    def _view(self, taken: Taken, shown: tuple[Range, ...], text: str, prose: Prose) -> View:
+        hidden = without_ranges(taken.past.spans, shown)
         stubs = {stub.seq: stub for stub in self.stubs}
-        stubs |= {seq: stub for seq, level in taken.levels.items() if (stub := self._stub(seq, level)) is not None}
+        stubs |= {seq: stub for seq, level in taken.levels.items() if (stub := taken.stub(seq, level)) is not None}
         items: list[Item] = []
         if hidden:
             # Behind the system prompt alone a conversation would have to begin with a message of nobody's.
@@ -184,14 +181,6 @@ class Composer:
         whole = without_ranges(shown, [(seq, seq) for seq in stubs])
         items += [Verbatim(*run) for run in whole] + [stub for seq, stub in stubs.items() if is_in(seq, shown)]
         return ordered(items, self.history.head, self.history.view.aside)
-
-    def _stub(self, seq: int, level: int) -> Stub | None:
-        message = self.history.message(seq)
-        size = self.history.run_tokens(seq, seq)
-        stub = cut_content(message, seq, size, level)
-        if stub is None or self.numbered:
-            return stub
-        return Stub(seq, without_recall(stub.text), stub.stage)
 
 
 def plain_record(history: History, spans: Sequence[Range], room: int) -> str:

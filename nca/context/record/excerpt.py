@@ -2,131 +2,161 @@
 
 A text is divided into parts: lines, and of longer lines sentences. The parts have one order, which does not depend on
 the room: from the beginning, from the end, and by how few words a part shares with the others, in turn. A cut is a
-prefix of this order, so a longer cut has all that a shorter one has.
+prefix of this order, whose last part may be cut itself. So a longer cut has all that a shorter one has.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from math import sqrt
+from math import inf, sqrt
+from typing import NamedTuple
 
 from nca.context.tokens import text_tokens
 
-PART_CHARS = 160
-"""Longer lines are divided at the end of a sentence, else at a blank."""
-HEAD_WEIGHT, TAIL_WEIGHT, UNUSUAL_WEIGHT = 0.5, 0.2, 0.3
-"""How the characters that stay are shared out."""
+
+class Style(NamedTuple):
+    """How a kind of text is cut.
+
+    part_chars  longer lines are divided at the end of a sentence, else at a blank
+    behind      characters that beginning, end and unusual parts have had already: the least is next
+    has_lists   of a list or a table the beginning of each item comes first
+    """
+
+    part_chars: int
+    behind: tuple[float, float, float] = (0, 0, 0)
+    has_lists: bool = False
+
+
+WORDS = Style(240, (0, 50, 50), has_lists=True)
+"""What a person said: few and whole sentences, and more of the beginning than a greeting."""
+TALK = Style(160, (0, 400, 400), has_lists=True)
+"""What a model said: how it begins says most."""
+RESULT = Style(80)
+"""What a tool brought: how it ends says as much."""
+PASTE = Style(160, (1, 2, 0))
+"""What nobody wrote: what is unlike the rest of it says most."""
+WEIGHTS = (0.5, 0.2, 0.3)
+"""How the characters that stay are shared out to beginning, end and unusual parts."""
+FEWEST_ITEMS, ITEM_CHARS = 3, 60
 SCANNED_CHARS = 200_000
 """Of a longer text the middle is left out before it is looked at."""
-GAP = "[…]"
-GAP_CHARS = 3
-"""What a gap costs on average."""
+GAP, GAP_CHARS = "[…]", 4
+SHORTEST_PART_CHARS, LONGEST_WORD_CHARS = 12, 40
+"""Less of a part says nothing; a longer word is cut."""
 TEXTS_REMEMBERED = 2_048
+_DIGITS = str.maketrans("123456789", "0" * 9)
 _WORD = re.compile(r"[^\W_]{2,}")
-_DIGIT = re.compile(r"\d")
 _SENTENCE_END = re.compile(r"[.!?;:。！？]\s")
+_ITEM = re.compile(r"(?m)^\s*(?:[-*•|]|\d{1,2}[.)])\s*\S")
 
 Span = tuple[int, int]
 
 
-def excerpt(text: str, chars: int, *, is_bulk: bool = False) -> str:
-    """About `chars` characters of a text; all of it where it is no longer.
-
-    is_bulk  nobody wrote it: what is unlike the rest of it comes before its beginning
-    """
-    if len(text) <= chars:
+def excerpt(text: str, tokens: int, style: Style = RESULT) -> str:
+    """About `tokens` tokens of a text; all of it where it has no more."""
+    size = text_tokens(text)
+    if size <= tokens:
         return text
+    left = len(text) * tokens // size
     half = SCANNED_CHARS // 2
     scanned = text if len(text) <= SCANNED_CHARS else f"{text[:half]}\n{GAP}\n{text[-half:]}"
-    spans, order = _ordered(scanned, is_bulk)
-    kept: list[Span] = []
-    left = chars
+    spans, order = _ordered(scanned, style)
+    kept: dict[int, Span] = {}
     for place in order:
         begin, end = spans[place]
+        left -= GAP_CHARS * (place - 1 not in kept and place + 1 not in kept)
         if end - begin > left:
+            end = _word_end(scanned, begin, begin + max(0, left))
+            if end - begin >= SHORTEST_PART_CHARS or not kept:
+                kept[place] = begin, end
             break
-        kept.append((begin, end))
-        left -= end - begin + GAP_CHARS
-    if not kept:
-        return f"{scanned[: max(1, chars)].rstrip()} {GAP}"
-    return _joined(scanned, sorted(kept))
+        kept[place] = begin, end
+        left -= end - begin
+    return _joined(scanned, sorted(kept.values()))
 
 
-def chars_for(text: str, tokens: int) -> int:
-    """About how many characters of a text have so many tokens; all of them where it has no more."""
-    size = text_tokens(text)
-    return len(text) if size <= tokens else len(text) * tokens // size
+def is_list(text: str) -> bool:
+    return len(_ITEM.findall(text)) >= FEWEST_ITEMS
 
 
-def first_sentences(text: str, chars: int) -> str:
-    """The beginning of a text on one line, to the end of a sentence where one is near."""
-    flat = " ".join(text[: 4 * chars].split())
-    if len(flat) <= chars:
-        return flat
-    ends = [found.start() for found in _SENTENCE_END.finditer(flat[:chars])]
-    end = ends[-1] + 1 if ends and ends[-1] > chars // 2 else chars
-    return f"{flat[:end].rstrip()} {GAP}"
+def on_one_line(text: str) -> str:
+    return " | ".join(line for line in map(str.strip, text.splitlines()) if line)
 
 
 def both_ends(text: str, chars: int) -> str:
     """The beginning and the end of a short text, on one line."""
-    flat = (
-        " ".join(text.split()) if len(text) < 8 * chars else " ".join((text[: 2 * chars] + text[-2 * chars :]).split())
-    )
+    flat = " ".join((text if len(text) < 8 * chars else text[: 2 * chars] + text[-2 * chars :]).split())
     if len(flat) <= chars:
         return flat
     return f"{flat[: chars * 2 // 3].rstrip()} {GAP} {flat[len(flat) - chars // 3 :].lstrip()}"
 
 
+def _word_end(text: str, begin: int, most: int) -> int:
+    """Where a part ends that has no room beyond `most`: no word is cut, but for one that is very long."""
+    end = most
+    while begin < end and text[end - 1].isalnum() and text[end].isalnum():
+        end -= 1
+    return end if most - end <= LONGEST_WORD_CHARS else most
+
+
 @lru_cache(maxsize=TEXTS_REMEMBERED)
-def _ordered(text: str, is_bulk: bool) -> tuple[list[Span], list[int]]:
+def _ordered(text: str, style: Style) -> tuple[list[Span], list[int]]:
     """The parts of a text, and their places in the order in which they stay."""
-    spans = _parts(text)
-    head, tail = iter(range(len(spans))), iter(range(len(spans) - 1, -1, -1))
-    lanes = [(head, HEAD_WEIGHT), (tail, TAIL_WEIGHT), (iter(_unusual(text, spans)), UNUSUAL_WEIGHT)]
-    spent = [1.0 * is_bulk, 2.0 * is_bulk, 0.0]
-    order: list[int] = []
-    taken: set[int] = set()
-    while len(order) < len(spans):
+    by_item = style.has_lists and is_list(text)
+    spans = list(_parts(text, style.part_chars, ITEM_CHARS if by_item else style.part_chars))
+    places = range(len(spans))
+    if not by_item:
+        return spans, _in_turn(text, spans, places, style.behind)
+    first = [place for place in places if not place or "\n" in text[spans[place - 1][1] - 1 : spans[place][0]]]
+    rest = sorted(set(places).difference(first))
+    return spans, [*_in_turn(text, spans, first, style.behind), *_in_turn(text, spans, rest, (0, 0, 0))]
+
+
+def _in_turn(text: str, spans: list[Span], places: Sequence[int], behind: Sequence[float]) -> list[int]:
+    """These parts from the beginning, from the end, and by how unusual they are."""
+    lanes = [iter(places), iter(places[::-1]), iter(_unusual(text, spans, places))]
+    spent = list(behind)
+    order: dict[int, None] = {}
+    while len(order) < len(places):
         lane = min(range(len(lanes)), key=spent.__getitem__)
-        place = next((one for one in lanes[lane][0] if one not in taken), None)
+        place = next((one for one in lanes[lane] if one not in order), None)
         if place is None:
-            spent[lane] = float("inf")
+            spent[lane] = inf
             continue
-        taken.add(place)
-        order.append(place)
-        spent[lane] += (spans[place][1] - spans[place][0]) / lanes[lane][1]
-    return spans, order
+        order[place] = None
+        spent[lane] += (spans[place][1] - spans[place][0]) / WEIGHTS[lane]
+    return list(order)
 
 
-def _parts(text: str) -> list[Span]:
-    spans: list[Span] = []
+def _parts(text: str, most: int, first: int) -> Iterator[Span]:
+    """Lines; longer ones in parts of at most `most` characters, the part that begins a line of at most `first`."""
     begin = 0
     while begin < len(text):
         end = text.find("\n", begin) + 1 or len(text)
-        while end - begin > PART_CHARS:
-            cut = _cut_before(text, begin, begin + PART_CHARS)
-            spans.append((begin, cut))
-            begin = cut
+        size = first
+        while end - begin > size:
+            cut = _cut_before(text, begin, begin + size)
+            yield begin, cut
+            begin, size = cut, most
         if text[begin:end].strip():
-            spans.append((begin, end))
+            yield begin, end
         begin = end
-    return spans
 
 
 def _cut_before(text: str, begin: int, end: int) -> int:
     """Where a long line is cut: behind a sentence, else behind a blank, else where it must."""
-    ends = [found.end() for found in _SENTENCE_END.finditer(text, begin + PART_CHARS // 4, end)]
-    return ends[-1] if ends else (text.rfind(" ", begin + PART_CHARS // 2, end) + 1 or end)
+    ends = [found.end() for found in _SENTENCE_END.finditer(text, begin + (end - begin) // 4, end)]
+    return ends[-1] if ends else (text.rfind(" ", (begin + end) // 2, end) + 1 or _word_end(text, begin, end))
 
 
-def _unusual(text: str, spans: list[Span]) -> list[int]:
+def _unusual(text: str, spans: list[Span], places: Sequence[int]) -> list[int]:
     """The places of the parts, those first that share the fewest words with the others; repeated ones only once."""
-    words = [frozenset(_WORD.findall(_DIGIT.sub("0", text[begin:end].lower()))) for begin, end in spans]
-    shared = Counter(word for one in words for word in one)
-    first = {one: place for place, one in reversed(list(enumerate(words))) if one}
+    words = {place: frozenset(_WORD.findall(text[slice(*spans[place])].lower().translate(_DIGITS))) for place in places}
+    shared = Counter(word for one in words.values() for word in one)
+    first = {one: place for place, one in reversed(words.items()) if one}
     scores = {
         place: sum(1 / shared[word] for word in one) / sqrt(8 + spans[place][1] - spans[place][0])
         for one, place in first.items()
@@ -135,18 +165,16 @@ def _unusual(text: str, spans: list[Span]) -> list[int]:
 
 
 def _joined(text: str, kept: list[Span]) -> str:
-    pieces: list[str] = []
+    """The parts with a mark where something between them is left out."""
+    made = ""
     behind = 0
     for begin, end in kept:
         gap = text[behind:begin]
         if gap.strip():
-            is_line = not pieces or "\n" in gap or pieces[-1].endswith("\n")
-            if pieces:
-                pieces[-1] = pieces[-1].rstrip()
-            pieces.append(f" {GAP}\n" if is_line and pieces else f" {GAP} " if pieces else f"{GAP} ")
-        elif "\n" in gap and pieces and not pieces[-1].endswith("\n"):
-            pieces.append("\n")
-        pieces.append(text[begin:end])
+            is_line = "\n" in gap or made.endswith("\n")
+            made = f"{made.rstrip()} {GAP}{chr(10) if is_line else ' '}" if made else f"{GAP} "
+        elif "\n" in gap and made and not made.endswith("\n"):
+            made += "\n"
+        made += text[begin:end]
         behind = end
-    whole = "".join(pieces).rstrip()
-    return f"{whole} {GAP}" if text[behind:].strip() else whole
+    return f"{made.rstrip()} {GAP}" if text[behind:].strip() else made.rstrip()

@@ -2,56 +2,76 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from functools import cached_property, partial
+from itertools import chain, islice
 from typing import NamedTuple, TypeVar
 
 from nca.context.file_reads import arguments_of, file_use, path_of
 from nca.context.history import History
-from nca.context.record.excerpt import both_ends
+from nca.context.record.excerpt import Style, both_ends, excerpt
+from nca.context.record.piece import Subject
 from nca.context.record.text import Section, read_again
 from nca.context.summary import is_summary
+from nca.context.tokens import text_tokens
 from nca.context.view import Range, without_ranges
 from nca.messages import Entry, Message, ToolCall
 
 RECALL = "recall"
 FAR = 4_000
-"""Messages that calls, effects and names are looked for in, from the newest on: what is older is found by recall."""
-ASKED_CHARS, CAME_CHARS = 150, 150
+"""Messages that all but words is looked for in, from the newest on: what is older is found by recall."""
+ASKED_CHARS = 150
 LONG_ARGUMENT_CHARS = 200
 """A longer argument is content: it says less of what a call is about than the others do."""
-_COMMAND = ("command", "cmd", "script", "code", "input")
-_WANTED = ("pattern", "query", "regex", "url", "question")
+_MAIN = ("command", "cmd", "script", "code", "input", "pattern", "query", "regex", "url", "question")
+VERSION_CHARS, VERSION_SHARE = 24, 0.5
+"""Two texts of which so large a share of the lines or sentences of at least so many characters is the same are versions
+of one."""
+_PART = re.compile(r"[\n.!?。！？]+")
 T = TypeVar("T")
 
 
 class Called(NamedTuple):
-    """A call with what came of it; `result` is None while it is open. `place` counts the calls of one message."""
+    """A call with what came of it: `result` is None while it is open. `place` counts the calls of one message."""
 
     seq: int
     place: int
     call: ToolCall
-    result: Message | None
+    result: Message | None = None
+    result_seq: int = 0
 
     @property
     def has_failed(self) -> bool:
         return self.result is not None and self.result.is_error
 
-    @property
-    def key(self) -> tuple[object, ...]:
-        return ("call", self.seq, self.place)
-
 
 class Stated(NamedTuple):
     """A line of an earlier record that came with the messages."""
 
+    section: Section
     seq: int
     order: int
     text: str
 
+    def subject(self, style: Style) -> Subject:
+        form = partial(excerpt, self.text, style=style)
+        key = ("stated", self.section, self.seq, self.order)
+        return Subject(key, self.seq, form, text_tokens(self.text), self.order, is_stated=True)
 
-@dataclass(slots=True)
+
+class Answer(NamedTuple):
+    """An answer that ended a turn; `newer` is the message with the newest version of its text, 0 where it is that."""
+
+    seq: int
+    text: str
+    newer: int = 0
+    stated: Stated | None = None
+    """The line of an earlier record that says it."""
+
+
+@dataclass
 class Past:
     """`spans` are the messages of the conversation; `numbered`: whoever reads the record can look a number up."""
 
@@ -62,13 +82,14 @@ class Past:
     """Files that the record of files knows to have changed, with the message behind which they did."""
     important: frozenset[int] = frozenset()
     """Messages that a model has named as ones to keep."""
-    stated: dict[Section, list[Stated]] = field(default_factory=dict)
-    _calls: _Shared[Called] | None = None
+    readable: set[str] = field(default_factory=set)
+    """Names that can be read in what has been taken so far."""
+    _newer: dict[int, int] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, history: History, gone: Iterable[Range] = (), **options: object) -> Past:
-        """The whole conversation without what is aside or gone."""
-        return cls(history, without_ranges([(1, history.head)], [*history.view.aside, *gone]), **options)  # type: ignore[arg-type]
+    def of(cls, history: History) -> Past:
+        """The whole conversation."""
+        return cls(history, without_ranges([(1, history.head)], history.view.aside))
 
     @property
     def newest_user(self) -> int:
@@ -88,48 +109,70 @@ class Past:
         """The newest messages, newest first: as far back as anything but words is looked for."""
         return islice(self.backwards(), FAR)
 
-    def calls(self) -> Iterator[Called]:
+    @cached_property
+    def calls(self) -> Iterable[Called]:
         """Calls with their results, newest first; everybody who asks reads on in one list."""
-        if self._calls is None:
-            self._calls = _Shared(self._called())
-        return iter(self._calls)
+        return Shared(self._called())
 
-    def section(self, section: Section) -> list[Stated]:
-        """The lines of earlier records, newest first. What is near has been read for them."""
-        return sorted(self.stated.get(section, ()), key=lambda one: (one.seq, one.order), reverse=True)
-
-    def read_records(self) -> list[str]:
-        """Read the records that came with the messages; gives their prose, oldest first."""
-        prose: list[tuple[int, str]] = []
+    @cached_property
+    def records(self) -> tuple[list[str], dict[Section, list[Stated]]]:
+        """Of the records that came with the messages: their prose, oldest first, and their lines, newest first."""
+        prose: list[str] = []
+        stated: dict[Section, list[Stated]] = {}
         for entry in self.near():
             if is_record(entry.message):
                 text, sections = read_again(entry.message.text)
-                if text:
-                    prose.append((entry.seq, text))
+                prose += [text] if text else []
                 for section, lines in sections.items():
-                    found = self.stated.setdefault(section, [])
-                    found += [Stated(entry.seq, order, line) for order, line in enumerate(lines)]
-        return [text for _, text in sorted(prose)]
+                    found = [Stated(section, entry.seq, order, line) for order, line in enumerate(lines)]
+                    stated.setdefault(section, []).extend(reversed(found))
+        return prose[::-1], stated
+
+    def stated(self, section: Section) -> list[Stated]:
+        return self.records[1].get(section, [])
+
+    @cached_property
+    def named(self) -> list[int]:
+        """The messages that a model has named, newest first."""
+        return [seq for seq in sorted(self.important, reverse=True) if seq <= self.history.head]
+
+    @cached_property
+    def answers(self) -> Iterable[Answer]:
+        """The answers that ended a turn, newest first, each with the newest version of its text."""
+        return Shared(self._answers())
+
+    def newer(self, seq: int) -> int:
+        """The message with a newer version of what this message says; 0: there is none."""
+        if seq not in self._newer and is_answer(self.history.message(seq)):
+            next((one for one in self.answers if one.seq <= seq), None)
+        return self._newer.get(seq, 0)
+
+    def _answers(self) -> Iterator[Answer]:
+        newest: dict[str, int] = {}
+        said = ((entry.seq, entry.message.text.strip(), None) for entry in self.near() if is_answer(entry.message))
+        recorded = ((one.seq, one.text, one) for one in self.stated(Section.ANSWERS))
+        for seq, text, stated in chain(said, recorded):
+            parts = {part for one in _PART.split(text) if len(part := " ".join(one.split())) >= VERSION_CHARS}
+            same = [newest[part] for part in parts if part in newest]
+            newer = max(set(same), key=same.count) if same and len(same) >= VERSION_SHARE * len(parts) else 0
+            newest.update(dict.fromkeys(parts - newest.keys(), newer or seq))
+            if stated is None:
+                self._newer[seq] = newer
+            yield Answer(seq, text, newer, stated)
 
     def _called(self) -> Iterator[Called]:
-        results: dict[str, Message] = {}
+        results: dict[str, tuple[Message, int]] = {}
         for entry in self.near():
             message = entry.message
             if message.role == "tool":
-                results[message.tool_call_id] = message
+                results[message.tool_call_id] = message, entry.seq
             for place, call in reversed(list(enumerate(message.tool_calls))):
-                if call.name == RECALL:
-                    # What it showed is said elsewhere.
-                    continue
-                yield Called(entry.seq, place, call, results.pop(call.id, None))
+                # What `recall` showed is said elsewhere.
+                if call.name != RECALL:
+                    yield Called(entry.seq, place, call, *results.pop(call.id, ()))
 
 
-def is_record(message: Message) -> bool:
-    """Whether a message is a record of an earlier compaction, nca's or another program's."""
-    return message.is_synthetic and is_summary(message)
-
-
-class _Shared(Iterable[T]):
+class Shared(Iterable[T]):
     """An iterator that many read, each from its beginning."""
 
     def __init__(self, source: Iterator[T]) -> None:
@@ -139,20 +182,28 @@ class _Shared(Iterable[T]):
         place = 0
         while True:
             if place == len(self._read):
-                new = next(self._source, None)
-                if new is None:
-                    return
-                self._read.append(new)
+                self._read += islice(self._source, 1)
+            if place == len(self._read):
+                return
             yield self._read[place]
             place += 1
+
+
+def is_record(message: Message) -> bool:
+    """Whether a message is a record of an earlier compaction, nca's or another program's."""
+    return message.is_synthetic and is_summary(message)
+
+
+def is_answer(message: Message) -> bool:
+    return message.role == "assistant" and not message.tool_calls and bool(message.text.strip())
 
 
 def asked(call: ToolCall, chars: int = ASKED_CHARS) -> str:
     """What a call asks for: its tool, the argument that says most, and the other short ones."""
     arguments = arguments_of(call)
-    main = next((str(arguments[key]) for key in (*_COMMAND, *_WANTED) if arguments.get(key)), "") or path_of(arguments)
+    main = next((str(arguments[key]) for key in _MAIN if arguments.get(key)), "") or path_of(arguments)
     rest = [
-        f"{key}={value}" if isinstance(value, str | int | float | bool) else f"{key}={_flat(value)}"
+        f"{key}={_flat(value)}"
         for key, value in arguments.items()
         if value not in (None, "", main) and len(str(value)) <= LONG_ARGUMENT_CHARS
     ]
@@ -160,24 +211,16 @@ def asked(call: ToolCall, chars: int = ASKED_CHARS) -> str:
     return f"{call.name} {both_ends(said, chars)}".strip()
 
 
+def long_arguments(call: ToolCall) -> str:
+    """The content in a call's arguments, which `asked` leaves out."""
+    values = map(str, arguments_of(call).values())
+    return "\n".join(value for value in values if len(value) > LONG_ARGUMENT_CHARS)
+
+
 def _flat(value: object) -> str:
     if isinstance(value, dict):
         return " ".join(f"{key}:{_flat(one)}" for key, one in value.items())
     return ",".join(map(_flat, value)) if isinstance(value, list) else str(value)
-
-
-def came_of(called: Called, chars: int = CAME_CHARS) -> str:
-    """How a call ended: the first and the last line of its result, and whether it is marked as failed."""
-    if called.result is None:
-        return "no result yet"
-    lines = [line for line in map(str.strip, called.result.text.splitlines()) if line]
-    ends = " | ".join(dict.fromkeys([*lines[:1], *lines[-1:]]))
-    return f"{'failed: ' if called.has_failed else ''}{both_ends(ends, chars) or 'nothing'}"
-
-
-def told(called: Called) -> str:
-    """One line of a call."""
-    return f"{asked(called.call)} → {came_of(called)}"
 
 
 def changes_file(call: ToolCall) -> str:

@@ -1,84 +1,102 @@
-"""What a view may hold beside what always stays: pieces of the log, each in forms from short to long."""
+"""What a view may hold beside what always stays: subjects of the log, each in forms from short to long."""
 
 from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from nca.context.tokens import text_tokens
 
 LINE_TOKENS = 2
 """What frames a line of a record: its dash and its line break."""
-T = TypeVar("T")
+AGE_POWER = 0.5
+"""How fast the room of a subject falls with its age."""
+Key = tuple[object, ...]
 
 
 class Piece(NamedTuple):
-    """One form of one piece.
+    """One form of one subject.
 
-    key     what it shows something of: a longer form with the same key takes the place of a shorter one
-    seq     the message that it comes from
     text    a line of the record, without its number; "" for messages that are shown themselves
-    tokens  what this form costs
-    shows   the messages that it shows themselves: no line has to speak of them
-    level   how much of each of these messages is shown, in tokens; 0: all
-    order   its place among the pieces of one message
-    form    gives its text in about so many tokens; None: it has this form alone
+    tokens  what the line costs, without its number
+    level   about how many tokens of the subject, or of each of its messages, it shows
     """
 
-    key: tuple[object, ...]
-    seq: int
+    subject: Subject
     text: str
     tokens: int
-    shows: range = range(0)
-    level: int = 0
+    level: int
+
+
+class Subject(NamedTuple):
+    """Something of the log that can be told of, or messages that can be shown themselves.
+
+    key    a longer form takes the place of a shorter one with the same key
+    seq    the message that it comes from
+    form   its text in about so many tokens; a longer form has all that a shorter one has
+    size   tokens of its longest form
+    order  its place among the subjects of one message
+    own    the messages whose own text it tells: where they are shown themselves, more of them is shown instead
+    shows  the messages that it shows themselves: no line has to speak of them
+    number the message that its line names; 0: none, as for what an earlier record said
+    """
+
+    key: Key
+    seq: int
+    form: Callable[[int], str]
+    size: int = 0
     order: int = 0
-    form: Callable[[int], str] | None = None
+    own: tuple[int, ...] = ()
+    shows: range = range(0)
+    is_stated: bool = False
+
+    @property
+    def number(self) -> int:
+        return 0 if self.is_stated else self.seq
+
+    def piece(self, level: int) -> Piece:
+        text = "" if self.shows else self.form(level)
+        return Piece(self, text, text_tokens(text) + LINE_TOKENS, level)
 
 
-def line(
-    key: tuple[object, ...], seq: int, text: str, order: int = 0, form: Callable[[int], str] | None = None
-) -> Piece:
-    """A line of a record."""
-    return Piece(key, seq, text, text_tokens(text) + LINE_TOKENS, order=order, form=form)
+def fixed(key: Key, seq: int, text: str, order: int = 0, own: tuple[int, ...] = (), level: int = 0) -> Piece:
+    """A line that has one form alone."""
+    return Subject(key, seq, lambda _: text, 0, order, own).piece(level)
 
 
 def by_age(
-    items: Iterable[T],
+    subjects: Iterable[Subject],
     levels: Sequence[int],
-    form: Callable[[T, int, int], Piece | None],
-    power: float,
+    power: float = AGE_POWER,
     *,
+    above: int = 0,
     is_each: bool = False,
 ) -> Iterator[Piece]:
-    """Forms of many pieces, newest first, so that a newer piece has more room than an older one.
+    """Forms of many subjects, newest first, so that a newer one has more room than an older one.
 
-    The order does not depend on the room: a form comes when its size, times a power of the age of its piece, is next.
-    Items are read only as far as somebody asks.
+    The order does not depend on the room: a form comes when its size, times a power of the age of its subject, is next.
+    Subjects are read only as far as somebody asks.
 
-    form     gives the form of an item at a level, and is told the level before (0: none); None: it has no longer one
-    power    how fast the room of a piece falls with its age
+    above    a form of so many tokens of each is there already
     is_each  the shortest forms of all come before longer forms of any
     """
-    coming = iter(items)
-    waiting: list[tuple[float, int, int, T]] = []
-    age = 0
+    coming = enumerate(subjects, 1)
+    waiting: list[tuple[float, int, int, Subject]] = []
 
     def admit() -> None:
-        nonlocal age
-        for item in coming:
-            age += 1
-            heapq.heappush(waiting, (0.0 if is_each else age**power * levels[0], age, 0, item))
-            return
+        age, subject = next(coming, (0, None))
+        if subject is not None:
+            heapq.heappush(waiting, (0.0 if is_each else age**power * levels[0], age, 0, subject))
 
     admit()
     while waiting:
-        _, born, level, item = heapq.heappop(waiting)
-        if level == 0:
+        _, age, place, subject = heapq.heappop(waiting)
+        if place == 0:
             admit()
-        piece = form(item, levels[level], levels[level - 1] if level else 0)
-        if piece is None:
+        before = levels[place - 1] if place else above
+        if before and subject.size <= before:
             continue
-        yield piece
-        if level + 1 < len(levels):
-            heapq.heappush(waiting, (born**power * levels[level + 1], born, level + 1, item))
+        yield subject.piece(levels[place])
+        if place + 1 < len(levels):
+            heapq.heappush(waiting, (age**power * levels[place + 1], age, place + 1, subject))

@@ -1,23 +1,26 @@
-"""The newest messages as they are: steps back from the newest, whole or with long contents cut."""
+"""Messages as they are: steps back from the newest, whole or with long contents cut."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from nca.context.history import History
-from nca.context.record.answers import shortened
-from nca.context.record.excerpt import excerpt
-from nca.context.record.piece import Piece, by_age
+from nca.context.record.excerpt import RESULT, TALK, excerpt
+from nca.context.record.past import Past
+from nca.context.record.piece import Piece, Subject, by_age
+from nca.context.record.words import said_in
 from nca.context.rules.cut_points import blocks
 from nca.context.rules.regular import regular_spans
-from nca.context.tokens import call_tokens, content_tokens, text_tokens
+from nca.context.tokens import text_tokens
 from nca.context.view import Range, Stub, how_to_recall
 from nca.messages import Message
 from nca.wire import content_text
 
-LEVELS = tuple(64 << power for power in range(14))
-"""How much of each content is shown, in tokens."""
+LAST = 64 << 13
+LEVELS = (*(64 << power for power in range(14)), 2 * LAST)
+"""How much of each content is shown, in tokens; of a text that a newer version stands for, what is above the last but
+one."""
 AGE_POWER = 1.0
 LEAST_RESULT_TOKENS = 32
 """What is left of a result in any case: less says nothing."""
@@ -25,31 +28,14 @@ LEAST_WORDS_TOKENS = 256
 """A message of the person's or the model's that is no longer than this is not cut."""
 CUT = "shorten"
 """The stage that a cut content names."""
-SMALLEST_CUT_CHARS, CUT_ROUNDS, CUT_FULL = 16, 5, 0.97
 SEAM_TOKENS = 20
 """What says that something is cut, and how to get it."""
 WINDOW = 64
 """Messages that are divided into steps at once."""
 
 
-class Step(NamedTuple):
-    """The smallest run of messages that may stand by itself. `sizes` are raw tokens."""
-
-    first: int
-    last: int
-    sizes: tuple[int, ...]
-
-    @property
-    def seqs(self) -> range:
-        return range(self.first, self.last + 1)
-
-    @property
-    def raw(self) -> int:
-        return sum(self.sizes)
-
-
-def steps_back(history: History, spans: Sequence[Range]) -> Iterator[Step]:
-    """The steps of these stretches, newest first, read as far as somebody asks."""
+def steps_back(history: History, spans: Sequence[Range]) -> Iterator[range]:
+    """The smallest runs of messages that may stand by themselves, newest first, read as far as somebody asks."""
     for first, last in reversed(spans):
         end = last
         while end >= first:
@@ -60,55 +46,54 @@ def steps_back(history: History, spans: Sequence[Range]) -> Iterator[Step]:
                 begin -= 1
             messages = [entry.message for entry in history.entries[begin - 1 : end]]
             for start, stop in reversed(regular_spans(messages) or blocks(messages)):
-                yield step_of(history, begin + start, begin + stop)
+                yield range(begin + start, begin + stop + 1)
             end = begin - 1
 
 
-def step_of(history: History, first: int, last: int) -> Step:
-    return Step(first, last, tuple(history.run_tokens(seq, seq) for seq in range(first, last + 1)))
-
-
-def least(message: Message) -> int:
-    """Tokens that a message keeps at least."""
-    return LEAST_RESULT_TOKENS if message.role == "tool" else LEAST_WORDS_TOKENS
-
-
-def shown_raw(message: Message, size: int, level: int) -> int:
-    """Raw tokens of a message of `size` of which `level` tokens are shown; its calls are shown whole."""
-    level = max(level, least(message)) + SEAM_TOKENS
-    if not message.content or size <= level:
-        return size
-    return min(size, level + sum(map(call_tokens, message.tool_calls)))
-
-
-def cut_content(message: Message, seq: int, size: int, level: int) -> Stub | None:
-    """A message of which `level` tokens of its content are shown; None where all of it is."""
-    if shown_raw(message, size, level) >= size:
-        return None
-    text = content_text(message.content)
-    content, most = content_tokens(message.content), max(level, least(message))
-    note = f"[… cut from {text.count(chr(10)) + 1:,} lines; {how_to_recall([(seq, seq)])} …]"
-    limit, full = most + SEAM_TOKENS, max(1, len(text) * most // max(1, content))
-    chars = full
-    best = note
-    for _ in range(CUT_ROUNDS):
-        kept = shortened(text, most * chars // full) if message.role == "assistant" else excerpt(text, chars)
-        body = f"{kept}\n{note}"
-        shown = text_tokens(body)
-        if shown <= limit:
-            best = max(best, body, key=len)
-        if chars < SMALLEST_CUT_CHARS or CUT_FULL * limit <= shown <= limit:
-            break
-        chars = int(chars * limit / shown * (1 if shown <= limit else CUT_FULL))
-    return Stub(seq, best, CUT)
-
-
-def older(steps: Iterator[Step]) -> Iterator[Piece]:
+def older(past: Past, steps: Iterator[range]) -> Iterator[Piece]:
     """Each step with more and more of its contents."""
+    return by_age((shown(past, seqs) for seqs in steps), LEVELS, AGE_POWER)
 
-    def form(step: Step, level: int, before: int) -> Piece | None:
-        if before and max(step.sizes) <= before + SEAM_TOKENS:
-            return None
-        return Piece(("step", step.first), step.last, "", 0, step.seqs, level)
 
-    return by_age(steps, LEVELS, form, AGE_POWER)
+def shown(past: Past, seqs: range) -> Subject:
+    """These messages themselves."""
+    size = max(2 * LAST if past.newer(seq) else _form(past.history.message(seq))[1] for seq in seqs)
+    return Subject(("step", seqs[0]), seqs[-1], str, max(1, size - SEAM_TOKENS), shows=seqs)
+
+
+def cut_itself(past: Past, seq: int, level: int) -> Stub | None:
+    """A message of which about `level` tokens of its content are shown; None where all of it is.
+
+    It has all that a line of the record has in so many tokens. A text that a newer version stands for is only named
+    while there is anything else to show.
+    """
+    message, newer = past.history.message(seq), past.newer(seq)
+    if newer and level <= LAST:
+        return Stub(seq, f"[… replaced by ({newer}) …]" if past.numbered else "[… replaced later …]", CUT)
+    form, size = _form(message)
+    level = max(level - LAST * bool(newer), LEAST_RESULT_TOKENS if message.role == "tool" else LEAST_WORDS_TOKENS)
+    return _cut(message, seq, form(level), numbered=past.numbered) if size > level + SEAM_TOKENS else None
+
+
+def cut_content(message: Message, seq: int, level: int) -> Stub | None:
+    """The same of a message by itself."""
+    text = content_text(message.content)
+    level = max(level, LEAST_RESULT_TOKENS)
+    if text_tokens(text) <= level + SEAM_TOKENS:
+        return None
+    return _cut(message, seq, excerpt(text, level, TALK if message.role == "assistant" else RESULT), numbered=True)
+
+
+def _cut(message: Message, seq: int, text: str, *, numbered: bool) -> Stub:
+    recall = f"; {how_to_recall([(seq, seq)])}" if numbered else ""
+    lines = content_text(message.content).count("\n") + 1
+    return Stub(seq, f"{text}\n[… cut from {lines:,} lines{recall} …]", CUT)
+
+
+def _form(message: Message) -> tuple[Callable[[int], str], int]:
+    """What a line of the record has of a message in so many tokens, and tokens of the longest such form."""
+    said = said_in(message) if message.role == "user" else None
+    if said is not None:
+        return said.form, said.size
+    text = content_text(message.content).strip()
+    return partial(excerpt, text, style=RESULT if message.role == "tool" else TALK), text_tokens(text)

@@ -33,6 +33,7 @@ KINDS = (
     Kind("effects", Section.EFFECTS, (0.03, 0.04, 0.1), calls.effects),
     Kind("what failed", Section.FAILED, (0.01, 0.01, 0.03), calls.failed),
     Kind("the answer that the newest message answers", Section.ANSWERS, (0, 0.08, 0.15), answers.latest),
+    Kind("answers with a list", Section.ANSWERS, (0, 0, 0.3), answers.lists),
     Kind("longer words", Section.WORDS, (0, 0, 0.15), words.longer),
     Kind("answers", Section.ANSWERS, (0, 0, 0.7), answers.answers),
     Kind("names", Section.NAMES, (0, 0, 0.12), names.names),

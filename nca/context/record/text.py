@@ -69,13 +69,14 @@ def sections_text(taken: Iterable[tuple[Section, Piece]], *, numbered: bool) -> 
         if section is Section.NAMES:
             body = " · ".join(piece.text for piece in pieces)
         else:
-            body = "\n".join(_line(piece, numbered) for piece in sorted(pieces, key=lambda one: (one.seq, one.order)))
+            pieces.sort(key=lambda one: (one.subject.seq, one.subject.order))
+            body = "\n".join(_line(piece, numbered) for piece in pieces)
         found.append(f"{HEADINGS[section]}\n{body}")
     return "\n\n".join(found)
 
 
 def _line(piece: Piece, numbered: bool) -> str:
-    number = f"({piece.seq}) " if numbered and piece.seq else ""
+    number = f"({piece.subject.number}) " if numbered and piece.subject.number else ""
     return "- " + f"{number}{piece.text}".replace("\n", "\n  ")
 
 

@@ -1,7 +1,8 @@
 """Give out the room: one walk over all pieces, of which a prefix is taken.
 
 Each kind of piece has a lane, in which its pieces come in order, and a weight. The lane that has had least for its
-weight is next. Nothing in this order depends on the room, so a larger room has all that a smaller one has.
+weight is next. Nothing in this order depends on the room, and a longer form has all that a shorter one has, so a larger
+room has all that a smaller one has.
 """
 
 from __future__ import annotations
@@ -11,26 +12,25 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from nca.context.history import History
 from nca.context.named import names_of
-from nca.context.record.piece import Piece, line
-from nca.context.record.steps import shown_raw
+from nca.context.record.past import Past
+from nca.context.record.piece import Key, Piece
+from nca.context.record.steps import cut_itself
 from nca.context.record.text import Section
-from nca.context.tokens import text_tokens
+from nca.context.tokens import content_tokens, text_tokens
+from nca.context.view import Stub
 
 NUMBER_TOKENS = 4
 """`(1234) ` before a line."""
 HEADING_TOKENS = 9
-OWN_TEXT = ("said", "answer", "remark")
-"""Lines that are a message's own text: where the message is shown itself, more of it is shown instead."""
-PART_TOKENS = 64
-"""A message that is shown itself has all of its text that a line had, whatever part of it the line ended before."""
-PART_SHARES = (0.95, 0.8, 0.5)
 LED_ROUNDS = 2
-SMALLEST_PART_TOKENS = 24
-"""Room that is smaller than this is not worth a part of anything."""
-
-Key = tuple[object, ...]
+WHOLE = 1 << 30
+"""The level of a message that is shown as it is."""
+LARGEST_STEP_RATIO = 0.05
+"""Messages that cannot be cut further wait until they are no more than this share of what is there. So where there is
+no room for them, no more than this is left empty."""
+PART_TOKENS = 8
+"""How exactly the last piece is cut to what is left."""
 
 
 @dataclass(slots=True)
@@ -54,36 +54,43 @@ class Lane:
     pieces: Iterator[Piece]
     limit: Limit | None = None
     head: Piece | None = None
+    price: int = 0
+    """What its next piece takes."""
     spent: float = 0.0
-    due: float = 0.0
-    """What it has had for its weight once its next piece is taken: the least is next."""
     _is_open: bool = False
 
-    def begin(self, weight: float, taken: Taken) -> None:
+    def begin(self, taken: Taken) -> None:
         """Take part in a round."""
         self.spent = 0.0
-        if not self._is_open:
+        if self._is_open:
+            self._look(taken)
+        else:
             self._is_open = True
-            self.head = next(self.pieces, None)
-        self._price(weight, taken)
+            self.move_on(0, 1, taken)
 
     def move_on(self, tokens: int, weight: float, taken: Taken) -> None:
-        """The next piece, now that one has taken so many tokens."""
+        """To the next piece, now that one has taken so many tokens."""
         self.spent += tokens / weight
         if self.limit is not None:
             self.limit.left -= tokens
         self.head = next(self.pieces, None)
-        self._price(weight, taken)
+        self._look(taken)
 
-    def _price(self, weight: float, taken: Taken) -> None:
+    def _look(self, taken: Taken) -> None:
         if self.limit is not None and self.limit.left <= 0:
             self.head = None
         if self.head is not None:
-            self.due = self.spent + max(0, taken.cost(self.section, self.head)) / weight
+            self.price = max(0, taken.cost(self.section, self.head))
+
+    def due(self, weight: float, taken: Taken) -> tuple[bool, float]:
+        """What it will have had for its weight once its next piece is taken: the least is next, unless it waits."""
+        shows = self.head.subject.shows if self.head is not None else range(0)
+        is_new = any(seq not in taken.levels for seq in shows)
+        return is_new and self.price > LARGEST_STEP_RATIO * taken.used, self.spent + self.price / weight
 
 
 class _Change(NamedTuple):
-    """What showing messages would cost: their levels, and the lines that are not needed any more."""
+    """What taking a piece costs: messages by the level at which they are shown, and lines that are not needed then."""
 
     tokens: int
     levels: dict[int, int]
@@ -98,121 +105,103 @@ class Taken:
     lines   the lines of the record, by key
     """
 
-    history: History
+    past: Past
     left: int
-    numbered: bool
     levels: dict[int, int] = field(default_factory=dict)
     lines: dict[Key, tuple[Section, Piece]] = field(default_factory=dict)
     has_left_out: bool = False
+    used: int = 0
     _keys_of: dict[int, list[Key]] = field(default_factory=lambda: defaultdict(list))
+    """The lines that come from a message, or tell its text."""
     _headed: set[Section] = field(default_factory=set)
-    _named: set[str] = field(default_factory=set)
-    """Names that can be read already."""
-    _whole: set[int] = field(default_factory=set)
+    _stubs: dict[tuple[int, int], Stub | None] = field(default_factory=dict)
 
     def cost(self, section: Section | None, piece: Piece) -> int:
-        """What taking it needs; 0 where it is shown already."""
-        if section is None:
-            return self._change(piece.shows, piece.level).tokens
-        if section is Section.NAMES and piece.text in self._named:
-            return 0
-        if section is not Section.NAMES and piece.seq in self.levels:
-            return self._change((piece.seq,), piece.tokens + PART_TOKENS).tokens if piece.key[0] in OWN_TEXT else 0
-        before = self.lines.get(piece.key)
-        if before is not None:
-            return max(0, piece.tokens - before[1].tokens)
-        return self._line_tokens(section, piece) + (0 if section in self._headed else HEADING_TOKENS)
+        return self._change(section, piece).tokens
 
     def take(self, section: Section | None, piece: Piece) -> int | None:
         """What it took; None where there is no room for it."""
-        tokens = self.cost(section, piece)
-        if tokens > self.left:
+        change = self._change(section, piece)
+        if change.tokens > self.left:
             return None
-        self.left -= tokens
-        if section is None:
-            self._show(self._change(piece.shows, piece.level))
-        elif section is not Section.NAMES and piece.seq in self.levels:
-            if piece.key[0] in OWN_TEXT:
-                self._show(self._change((piece.seq,), piece.tokens + PART_TOKENS))
-        elif tokens:
-            self._write(section, piece)
-        return tokens
-
-    def fill(self, section: Section | None, piece: Piece) -> None:
-        """Use what is left, when a piece has no room: for a part of it, then for more of what is there.
-
-        Nothing new is begun: it would be lost where that piece has room.
-        """
-        if section is None:
-            low, high = 0, piece.level
-            while high - low > 8:
-                middle = (low + high) // 2
-                fits = self.cost(None, piece._replace(level=middle)) <= self.left
-                low, high = (middle, high) if fits else (low, middle)
-            if low:
-                self.take(None, piece._replace(level=low))
-        else:
-            self._lengthen(section, piece)
-        for seq in sorted(self.levels, reverse=True):
-            size, shown = self.history.run_tokens(seq, seq), self._shown_raw(seq, self.levels[seq])
-            if shown < size and self.left >= SMALLEST_PART_TOKENS:
-                level = self.levels[seq] + min(self.left, size - shown)
-                self.take(None, Piece((), seq, "", 0, range(seq, seq + 1), level))
-        for section_of, held in sorted(self.lines.values(), key=lambda row: -row[1].seq):
-            self._lengthen(section_of, held)
-
-    def _lengthen(self, section: Section, piece: Piece) -> None:
-        """As much of a line as there is room for."""
-        held = self.lines[piece.key][1].tokens if piece.key in self.lines else 0
-        room = self.left + held - NUMBER_TOKENS - HEADING_TOKENS
-        if piece.form is None or piece.seq in self.levels or room < held + SMALLEST_PART_TOKENS:
-            return
-        for share in PART_SHARES:
-            text = piece.form(int(share * room))
-            if text_tokens(text) <= room:
-                self.take(section, line(piece.key, piece.seq, text, piece.order, piece.form))
-                return
-
-    def _change(self, seqs: Sequence[int], level: int) -> _Change:
-        more = 0
-        levels: dict[int, int] = {}
-        gone: list[Key] = []
-        for seq in seqs:
-            if seq in self.levels:
-                levels[seq] = max(level, self.levels[seq])
-                more += self._shown_raw(seq, levels[seq]) - self._shown_raw(seq, self.levels[seq])
-                continue
-            keys = [key for key in self._keys_of.get(seq, ()) if key in self.lines]
-            told = (self.lines[key][1].tokens + PART_TOKENS for key in keys if key[0] in OWN_TEXT)
-            levels[seq] = max(level, max(told, default=0))
-            more += self._shown_raw(seq, levels[seq]) - sum(self._line_tokens(*self.lines[key]) for key in keys)
-            gone += keys
-        return _Change(more, levels, gone)
-
-    def _show(self, change: _Change) -> None:
+        self.left -= change.tokens
+        self.used += change.tokens
         for key in change.gone:
             del self.lines[key]
         for seq, level in change.levels.items():
-            size = self.history.run_tokens(seq, seq)
-            if seq not in self._whole and self._shown_raw(seq, level) >= size:
-                self._whole.add(seq)
-                self._named |= self.history.named.of(self.history.message(seq))
-        self.levels.update(change.levels)
+            self.levels[seq] = level
+            self._show(seq, level)
+        if section is not None and not change.levels and change.tokens:
+            self._write(section, piece)
+        return change.tokens
+
+    def take_part(self, section: Section | None, piece: Piece) -> None:
+        """As much of a piece as there is room for."""
+        low, high = 0, piece.level
+        while high - low > PART_TOKENS:
+            middle = (low + high) // 2
+            fits = self.cost(section, piece.subject.piece(middle)) <= self.left
+            low, high = (middle, high) if fits else (low, middle)
+        if low:
+            self.take(section, piece.subject.piece(low))
+
+    def stub(self, seq: int, level: int) -> Stub | None:
+        """What is shown of a message at a level; None: all of it."""
+        if level >= WHOLE:
+            return None
+        if (seq, level) not in self._stubs:
+            self._stubs[seq, level] = cut_itself(self.past, seq, level)
+        return self._stubs[seq, level]
+
+    def _change(self, section: Section | None, piece: Piece) -> _Change:
+        subject = piece.subject
+        if section is None:
+            return self._showing(subject.shows, piece.level)
+        if subject.seq in self.levels:
+            return self._showing([seq for seq in subject.own if seq in self.levels], piece.level)
+        if subject.key not in self.lines:
+            heading = 0 if section in self._headed else HEADING_TOKENS
+            return _Change(piece.tokens + self._number_tokens(piece) + heading, {}, [])
+        held = self.lines[subject.key][1]
+        return _Change(max(1, piece.tokens - held.tokens) if piece.level > held.level else 0, {}, [])
+
+    def _showing(self, seqs: Sequence[int], level: int) -> _Change:
+        """Messages with all of their text that lines tell."""
+        more, levels, gone = 0, dict[int, int](), list[Key]()
+        for seq in seqs:
+            lines = [self.lines[key][1] for key in self._keys_of.get(seq, ()) if key in self.lines]
+            told = [line.level for line in lines if seq in line.subject.own]
+            now = max(level, self.levels.get(seq, 0), *told)
+            if self.levels.get(seq) == now:
+                continue
+            levels[seq] = now
+            more += self._raw(seq, now) - (self._raw(seq, self.levels[seq]) if seq in self.levels else 0)
+            leaving = [line for line in lines if line.subject.seq == seq]
+            more -= sum(line.tokens + self._number_tokens(line) for line in leaving)
+            gone += [line.subject.key for line in leaving]
+        return _Change(more, levels, gone)
+
+    def _show(self, seq: int, level: int) -> None:
+        stub, message = self.stub(seq, level), self.past.history.message(seq)
+        self.past.readable |= self.past.history.named.of(message) if stub is None else names_of(stub.text)
 
     def _write(self, section: Section, piece: Piece) -> None:
-        is_new = piece.key not in self.lines
+        subject = piece.subject
         self._headed.add(section)
-        self.lines[piece.key] = section, piece
+        if subject.key not in self.lines:
+            for seq in {subject.seq, *subject.own}:
+                self._keys_of[seq].append(subject.key)
+        self.lines[subject.key] = section, piece
         if section is not Section.NAMES:
-            self._named |= names_of(piece.text)
-            if is_new:
-                self._keys_of[piece.seq].append(piece.key)
+            self.past.readable |= names_of(piece.text)
 
-    def _shown_raw(self, seq: int, level: int) -> int:
-        return shown_raw(self.history.message(seq), self.history.run_tokens(seq, seq), level)
+    def _raw(self, seq: int, level: int) -> int:
+        size, stub = self.past.history.run_tokens(seq, seq), self.stub(seq, level)
+        content = self.past.history.message(seq).content
+        return size if stub is None else size - content_tokens(content) + text_tokens(stub.text)
 
-    def _line_tokens(self, section: Section, piece: Piece) -> int:
-        return piece.tokens + (NUMBER_TOKENS if self.numbered and section is not Section.NAMES else 0)
+    def _number_tokens(self, piece: Piece) -> int:
+        return NUMBER_TOKENS if self.past.numbered and piece.subject.number else 0
 
 
 def walk(taken: Taken, lanes: Sequence[Lane]) -> Taken:
@@ -221,22 +210,18 @@ def walk(taken: Taken, lanes: Sequence[Lane]) -> Taken:
     The first two rounds end with the lane of their own place, whatever is left in others.
     """
     for number in range(len(lanes[0].weights)):
-        for lane in lanes:
-            if lane.weights[number]:
-                lane.begin(lane.weights[number], taken)
-        coming = [lane for lane in lanes if lane.weights[number] and lane.head is not None]
-        while coming and (number >= LED_ROUNDS or lanes[number].head is not None):
-            coming = [lane for lane in coming if lane.limit is None or lane.limit.left > 0]
-            if not coming:
+        weighed = [(lane, lane.weights[number]) for lane in lanes if lane.weights[number]]
+        for lane, _ in weighed:
+            lane.begin(taken)
+        while coming := [one for one in weighed if one[0].head is not None]:
+            if number < LED_ROUNDS and lanes[number].head is None:
                 break
-            lane = min(coming, key=lambda one: one.due)
-            piece = lane.head
-            tokens = taken.take(lane.section, piece) if piece is not None else 0
-            if tokens is None and piece is not None:
+            lane, weight = min(coming, key=lambda one: one[0].due(one[1], taken))
+            assert lane.head is not None
+            tokens = taken.take(lane.section, lane.head)
+            if tokens is None:
                 taken.has_left_out = True
-                taken.fill(lane.section, piece)
+                taken.take_part(lane.section, lane.head)
                 return taken
-            lane.move_on(tokens or 0, lane.weights[number], taken)
-            if lane.head is None:
-                coming.remove(lane)
+            lane.move_on(tokens, weight, taken)
     return taken

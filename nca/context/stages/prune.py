@@ -14,7 +14,8 @@ CLEARED = "[cleared: recall expand={seq}]"
 SEQ = "{seq}"
 """Stands for the message's number in a placeholder."""
 FILLED = ("prune", "deduplicate", "shorten")
-SMALLEST_FILL_TOKENS = 100
+SMALLEST_FILL_TOKENS, SURE_SHARE = 100, 0.95
+"""Room that is too small for a part of a result; and how much of it a cut takes that would be a little too large."""
 SHORTENED = "shorten"
 """The stage that such a stub names: it may still be cleared later."""
 MAX_ERROR_CHARS = 200
@@ -58,9 +59,15 @@ def fill(draft: Draft, target_tokens: int) -> None:
         excess = draft.tokens - target_tokens
         if excess <= 0:
             continue
-        size = draft.history.run_tokens(seq, seq)
-        cut = cut_content(draft.history.message(seq), seq, size, level)
-        if cut is None or draft.put_stub(block, seq, cut.text, SHORTENED) <= 0 or draft.tokens > target_tokens:
+        for most in (level, int(SURE_SHARE * level)):
+            cut = cut_content(draft.history.message(seq), seq, most)
+            if (
+                cut is not None
+                and draft.put_stub(block, seq, cut.text, SHORTENED) > 0
+                and draft.tokens <= target_tokens
+            ):
+                break
+        else:
             draft.put_stub(block, seq, stub.text, stub.stage)
 
 

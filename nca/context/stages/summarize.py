@@ -33,6 +33,8 @@ WORTH_A_CALL = 3
 """What a model is asked about is so many times as long as its answer."""
 LIVE_SHARE = 1.4
 """What was sent before is counted better than a flattened text, so it may fill more of the window (0.6 × 1.4)."""
+PRESERVED_SHARE = 0.5
+"""Of the target, for the turns that a person wants to stay (context.preserve_turns)."""
 RANGE_SHARE = 0.5
 """A record of messages that somebody has chosen takes at most this share of them."""
 FIT_ROUNDS = 5
@@ -60,7 +62,7 @@ def summarize(
 
     told  messages that an earlier record stands for: no model is asked about them again
     """
-    composer = _composer(draft, job)
+    composer = _composer(draft, job, _preserved(draft, job, aims.target))
     earlier = _earlier(draft.parts)
     room = _room(draft, composer, aims.target)
     held = _held(earlier, int(PROSE_SHARE * room))
@@ -118,10 +120,23 @@ def summarize_range(
     return None
 
 
-def _composer(draft: Draft, job: SummaryJob) -> Composer:
-    """What stays whatever the room: locked blocks; and the step whose results are new."""
+def _preserved(draft: Draft, job: SummaryJob, target: int) -> list[Block]:
+    """The newest turns that a person wants to stay, as far as their share of the target goes."""
+    preserved: list[Block] = []
+    left = draft.meter.raw_for(int(PRESERVED_SHARE * target))
+    for turn in draft.turns()[: -1 - job.settings.preserve_turns : -1]:
+        left -= sum(block.raw for block in turn)
+        if left < 0:
+            break
+        preserved += turn
+    return preserved
+
+
+def _composer(draft: Draft, job: SummaryJob, preserved: Sequence[Block] = ()) -> Composer:
+    """What stays whatever the room: locked and preserved blocks; and the step whose results are new."""
     history = draft.history
-    locked = [block for block in draft.blocks() if block.is_locked]
+    staying = {id(block) for block in preserved}
+    locked = [block for block in draft.blocks() if block.is_locked or id(block) in staying]
     stubs = [stub for block in draft.blocks() for stub in block.stubs.values()]
     # What was pinned when it was cut already stays as it was then.
     pinned = [(block.first, block.last) for block in locked if not history.pins.isdisjoint(block.seqs)]
@@ -140,6 +155,7 @@ def _composer(draft: Draft, job: SummaryJob) -> Composer:
         changed=job.changed_files,
         stubs=(*kept_stubs, *_beside_list(draft, locked)),
         most_messages=job.settings.max_messages,
+        steps_ratio=job.settings.keep_recent_ratio,
         # Turns that were trimmed for their number stay hidden.
         first_shown=min((block.first for block in draft.blocks()), default=1) if job.settings.max_turns else 1,
     )
@@ -156,7 +172,7 @@ def _beside_list(draft: Draft, locked: Sequence[Block]) -> Iterator[Stub]:
     for one in block.seqs:
         message = history.message(one)
         if message.role == "tool" and message.tool_call_id not in lists and one not in block.stubs:
-            stub = cut_content(message, one, history.run_tokens(one, one), 0)
+            stub = cut_content(message, one, 0)
             if stub is not None:
                 yield Stub(one, draft.told(stub.text), stub.stage)
 

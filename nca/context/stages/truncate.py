@@ -10,6 +10,7 @@ import msgspec
 from nca.config.schema import TruncateSettings
 from nca.context.admission import is_whole, without_middle
 from nca.context.draft import Block, Draft, Part, covered
+from nca.context.record.past import is_record
 from nca.context.summary import cut_text
 from nca.context.tokens import message_tokens, text_tokens
 from nca.context.view import Marker, Summary, how_to_recall
@@ -39,15 +40,17 @@ def truncate(
     )
     older = turns[1 if keeps_first else 0 : -1]
     current = turns[-1] if turns else []
-    before = [block for block in draft.blocks() if block.turn == 0]
-    groups = [[block] for block in before if not block.is_locked] + older
+    before = [block for block in draft.blocks() if block.turn == 0 and not block.is_locked]
+    # A record of what was said earlier goes last of all: it stands for more than any turn does.
+    records = [[block] for block in before if is_record(draft.history.message(block.first))]
+    groups = [[block] for block in before if [block] not in records] + older
     start = max(1, round(sum(map(_turns, groups)) * settings.fraction)) if groups else 0
     steps = [[block] for block in current if not block.is_locked]
     # The newest step that may go is what the model was working from: it goes last.
     groups += steps[:-1]
     if keeps_first:
         groups.append(first)
-    groups += steps[-1:]
+    groups += [*steps[-1:], *records]
     if groups and draft.tokens > target_tokens:
         _hide(draft, groups, start, target_tokens, marker_id)
     if draft.tokens > target_tokens:

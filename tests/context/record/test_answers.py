@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nca.context.history import History
-from nca.context.record.answers import answers, latest, outline, shortened
+from nca.context.record.answers import answers, latest, lists
 from nca.context.record.past import Past
 from nca.messages import Entry, Message
 
@@ -19,35 +19,32 @@ def _past(*texts: str) -> Past:
     return Past(history, ((1, history.head),))
 
 
-def test_a_list_keeps_the_beginning_of_each_item() -> None:
-    short = outline(PLAN + " and so on" * 40, 600)
-    assert all(f"{n}. Step {n}" in short for n in range(1, 9))
-    assert len(short) <= 700
-
-
-def test_an_outline_of_too_little_is_none() -> None:
-    assert outline(PLAN, 60) == ""
-
-
-def test_an_answer_begins_with_its_first_sentences() -> None:
-    assert shortened("One thing is clear. " * 50, 10).startswith("One thing is clear.")
-
-
 def test_an_older_version_is_replaced_by_the_newest() -> None:
     pieces = list(answers(_past(DRAFT, "Something else.", DRAFT.replace("Line 3", "The third line"))))
-    first = {piece.seq: piece.text for piece in reversed(pieces)}
-    assert first[2].startswith("replaced by (6): ")
-    assert not first[6].startswith("replaced")
+    first = {piece.subject.seq: piece.text for piece in reversed(pieces)}
+    assert first[2] == "replaced by (6)"
+    assert first[6].startswith("Line 0")
     assert first[4] == "Something else."
+
+
+def test_of_many_versions_one_line_is_told() -> None:
+    texts = [DRAFT.replace("Line 3", f"The line {n}") for n in range(9)]
+    pieces = list(answers(_past(*texts)))
+    assert [piece.subject.seq for piece in pieces if piece.text.startswith("replaced")] == [16]
 
 
 def test_where_nobody_can_look_up_a_number_none_is_named() -> None:
     past = _past(DRAFT, DRAFT)
     past.numbered = False
-    assert any(piece.text.startswith("replaced later: ") for piece in answers(past))
+    assert {piece.subject.seq for piece in answers(past)} == {4}
+
+
+def test_a_plan_keeps_its_place_behind_later_answers() -> None:
+    past = _past(PLAN, "Done with step 1.", "Done with step 2.")
+    assert {piece.subject.seq for piece in lists(past)} == {2}
 
 
 def test_the_answer_that_the_newest_message_answers_has_a_place_of_its_own() -> None:
     pieces = list(latest(_past("Old.", PLAN)))
-    assert {piece.seq for piece in pieces} == {4}
+    assert {piece.subject.seq for piece in pieces} == {4}
     assert pieces[-1].text == PLAN

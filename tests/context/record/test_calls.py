@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 from nca.context.history import History
-from nca.context.record.calls import effects, failed, reads, runs, turn
-from nca.context.record.past import Past, asked, told
+from nca.context.record.calls import effects, failed, reads, runs, told, turn
+from nca.context.record.past import Past, asked
 from nca.messages import Entry, Message, ToolCall
 
 
@@ -42,7 +42,7 @@ def test_bookings_are_effects_and_look_ups_are_not() -> None:
     ran = _called(3, "shell", "done", command="make")
     written = _called(4, "write_file", "Wrote a.py.", path="src/a.py", content="x = 1")
     pieces = list(effects(_past(*booked, *looked, *ran, *written)))
-    assert [piece.seq for piece in pieces] == [7, 1]
+    assert [piece.subject.seq for piece in pieces] == [7, 1]
     assert pieces[0].text == "src/a.py: write_file"
     assert "LH441,LH12" in pieces[1].text
     assert "HK8T2P" in pieces[1].text
@@ -50,7 +50,7 @@ def test_bookings_are_effects_and_look_ups_are_not() -> None:
 
 def test_the_record_of_files_names_what_commands_changed() -> None:
     past = _past(*_called(1, "shell", "done", command="make"), changed=((2, "out/report.md"),))
-    assert [(piece.seq, piece.text) for piece in effects(past)] == [(2, "out/report.md: changed")]
+    assert [(piece.subject.seq, piece.text) for piece in effects(past)] == [(2, "out/report.md: changed")]
 
 
 def test_a_change_that_failed_is_no_effect() -> None:
@@ -64,18 +64,22 @@ def test_calls_of_this_turn_and_older_ones() -> None:
         Message("user", "And now?", source="typed"),
         *_called(3, "grep", "a.py:1: x", pattern="x"),
     )
-    assert {piece.seq for piece in turn(past)} == {6}
-    assert {piece.seq for piece in runs(past)} == {1}
-    assert {piece.seq for piece in reads(past)} == {3}
+    assert {piece.subject.seq for piece in turn(past)} == {6}
+    assert {piece.subject.seq for piece in runs(past)} == {1}
+    assert {piece.subject.seq for piece in reads(past)} == {3}
 
 
 def test_a_line_has_what_was_asked_and_the_ends_of_what_came() -> None:
-    [call, result] = _called(1, "shell", "first\nmiddle\nlast", command="make all")
-    called = next(iter(_past(call, result).calls()))
-    assert told(called) == "shell make all → first | last"
+    [call, result] = _called(
+        1, "shell", "\n".join(["first", *["a line of many words"] * 99, "last"]), command="make all"
+    )
+    called = next(iter(_past(call, result).calls))
+    assert told(called).startswith("shell make all → first | a line")
+    assert told(called).endswith("| last")
+    assert "\n" not in told(called)
     assert told(called._replace(result=None)) == "shell make all → no result yet"
     empty = _called(2, "grep", "", pattern="x")
-    assert told(next(iter(_past(*empty).calls()))) == "grep x → nothing"
+    assert told(next(iter(_past(*empty).calls))) == "grep x → nothing"
 
 
 def test_long_content_says_less_than_short_arguments() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nca.context.record.piece import line
+from nca.context.record.piece import fixed
 from nca.context.record.text import HEADINGS, Section, laid_out, preface, read_again
 from nca.context.summary import HEADER
 
@@ -14,7 +14,7 @@ TEXTS = st.text("ab()123 #-\n•·", min_size=1, max_size=60).map(str.strip).fil
 
 @given(st.lists(st.tuples(st.sampled_from([one for one in Section if one is not Section.NAMES]), TEXTS), max_size=8))
 def test_lines_come_back_in_their_sections(rows: list[tuple[Section, str]]) -> None:
-    taken = [(section, line((place,), place + 1, text)) for place, (section, text) in enumerate(rows)]
+    taken = [(section, fixed((place,), place + 1, text)) for place, (section, text) in enumerate(rows)]
     text = laid_out(HEADER, preface(answered=0, numbered=False), "", taken, numbered=False)
     prose, found = read_again(text)
     assert prose == ""
@@ -25,7 +25,7 @@ def test_lines_come_back_in_their_sections(rows: list[tuple[Section, str]]) -> N
 
 
 def test_numbers_are_those_of_the_messages() -> None:
-    taken = [(Section.WORDS, line(("said", 7), 7, "Use tabs.\nAlways.")), (Section.NAMES, line(("n",), 3, "a.py"))]
+    taken = [(Section.WORDS, fixed(("said", 7), 7, "Use tabs.\nAlways.")), (Section.NAMES, fixed(("n",), 0, "a.py"))]
     text = laid_out(HEADER, preface(answered=5, numbered=True), "Prose.", taken, numbered=True)
     assert "- (7) Use tabs.\n  Always." in text
     assert "All up to (5) has been answered." in text
@@ -34,7 +34,7 @@ def test_numbers_are_those_of_the_messages() -> None:
 
 def test_without_recall_there_is_neither_number_nor_hint() -> None:
     text = laid_out(
-        HEADER, preface(answered=5, numbered=False), "", [(Section.WORDS, line((1,), 7, "x"))], numbered=False
+        HEADER, preface(answered=5, numbered=False), "", [(Section.WORDS, fixed((1,), 7, "x"))], numbered=False
     )
     assert "(7)" not in text
     assert "recall" not in text

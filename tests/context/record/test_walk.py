@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from nca.config.schema import SummarizeSettings
 from nca.context.history import History
+from nca.context.record.answers import said_by_model
 from nca.context.record.compose import Composer, Prose
-from nca.context.record.piece import Piece, line
+from nca.context.record.past import Past
+from nca.context.record.piece import fixed
+from nca.context.record.steps import shown
 from nca.context.record.text import Section
 from nca.context.record.walk import Lane, Limit, Taken, walk
 from nca.context.view import Summary
-from nca.messages import Entry, Message
+from nca.messages import Entry, Message, ToolCall
 
 WEIGHTS = ((0.7, 0, 0), (0, 0.7, 0), (0.3, 0.3, 0.5), (0, 0, 0.5))
 SECTIONS = (Section.WORDS, Section.ANSWERS, Section.EFFECTS, Section.CALLS)
@@ -24,7 +29,7 @@ def _lanes(sizes: tuple[list[int], ...]) -> list[Lane]:
         Lane(
             section,
             weights,
-            iter([line((number, place), place + 1, "word " * size) for place, size in enumerate(lane)]),
+            iter([fixed((number, place), place + 1, "word " * size) for place, size in enumerate(lane)]),
         )
         for number, (lane, weights, section) in enumerate(zip(sizes, WEIGHTS, SECTIONS, strict=True))
     ]
@@ -32,7 +37,7 @@ def _lanes(sizes: tuple[list[int], ...]) -> list[Lane]:
 
 def _taken(sizes: tuple[list[int], ...], room: int) -> Taken:
     history = History([Entry(1, Message("user", "x"))])
-    return walk(Taken(history, room, numbered=False), _lanes(sizes))
+    return walk(Taken(_past(history), room), _lanes(sizes))
 
 
 @given(LANES, st.integers(0, 800), st.integers(0, 400))
@@ -59,22 +64,56 @@ def test_the_first_lane_ends_the_first_round() -> None:
 
 def test_a_lane_may_be_limited() -> None:
     history = History([Entry(1, Message("user", "x"))])
-    pieces = [line((place,), place + 1, "word " * 20) for place in range(9)]
+    pieces = [fixed((place,), place + 1, "word " * 20) for place in range(9)]
     lanes = [Lane(Section.WORDS, (1, 1, 1), iter(pieces), Limit(40))]
-    taken = walk(Taken(history, 1_000, numbered=False), lanes)
+    taken = walk(Taken(_past(history), 1_000), lanes)
     assert len(taken.lines) == 2
 
 
-def test_a_line_gives_way_to_its_message() -> None:
-    history = History(Entry(seq, Message("user", "word " * 30)) for seq in (1, 2))
-    taken = Taken(history, 500, numbered=True)
-    taken.take(Section.WORDS, line(("said", 2, -1), 2, "word " * 10))
+def test_a_line_gives_way_to_its_message_which_has_all_that_it_had() -> None:
+    text = " ".join(f"word{n}" for n in range(400))
+    history = History(Entry(seq, Message("assistant", text)) for seq in (1, 2))
+    taken = Taken(_past(history), 2_000)
+    line = said_by_model("answer", 2, text)
+    taken.take(Section.ANSWERS, line.piece(500))
+    told = taken.lines["answer", 2][1].text
     left = taken.left
-    assert taken.take(None, Piece(("step", 2), 2, "", 0, range(2, 3), 64)) is not None
+    itself = shown(taken.past, range(2, 3))
+    assert taken.take(None, itself.piece(64)) is not None
     assert taken.lines == {}
+    stub = taken.stub(2, taken.levels[2])
+    assert stub is not None
+    assert set(told.split()) <= set(stub.text.split())
     assert left - taken.left < history.run_tokens(2, 2)
-    assert taken.take(Section.WORDS, line(("said", 2, -1), 2, "word " * 12)) is not None
+    assert taken.take(Section.ANSWERS, line.piece(900)) is not None
     assert taken.lines == {}
+    assert taken.levels[2] == 900
+
+
+def test_of_the_last_piece_there_is_as_much_as_there_is_room_for() -> None:
+    text = " ".join(f"word{n}" for n in range(900))
+    history = History([Entry(1, Message("assistant", text))])
+    taken = Taken(_past(history), 300)
+    walk(taken, [Lane(Section.ANSWERS, (1, 0, 1), iter([said_by_model("answer", 1, text).piece(5_000)]))])
+    assert taken.has_left_out
+    assert taken.left < 30
+
+
+def test_messages_that_cannot_be_cut_wait_until_they_are_small_beside_the_rest() -> None:
+    call = ToolCall("a", "write_file", json.dumps({"content": "word " * 400}))
+    messages = [Message("assistant", None, (call,)), Message("tool", "ok", tool_call_id="a", name="write_file")]
+    history = History(Entry(seq, message) for seq, message in enumerate(messages, 1))
+    past = _past(history)
+    lines = [fixed((place,), 0, "word " * 20) for place in range(9)]
+    lanes = [
+        Lane(Section.CALLS, (1, 1, 1), iter(lines)),
+        Lane(None, (0, 0, 9), iter([shown(past, range(1, 3)).piece(64)])),
+    ]
+    assert walk(Taken(past, 300), lanes).lines.keys() == {(place,) for place in range(9)}
+
+
+def _past(history: History) -> Past:
+    return Past(history, ((1, history.head),), numbered=False)
 
 
 def test_a_pure_function_of_the_log() -> None:
@@ -84,5 +123,4 @@ def test_a_pure_function_of_the_log() -> None:
     [view, again] = [composer.view(1_500, Prose())[0] for _ in range(2)]
     assert view == again
     [summary] = [item for item in view.items if isinstance(item, Summary)]
-    assert summary.ledger == {}
     assert "### What the user said" in summary.text

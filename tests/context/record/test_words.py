@@ -18,11 +18,11 @@ def _past(*messages: Message, important: frozenset[int] = frozenset()) -> Past:
 
 
 def test_only_what_was_typed_is_the_persons_words() -> None:
-    said = said_in(user_message((Span("Look at this:\n", "typed"), Span(LOG, "pasted"))), 3)
+    said = said_in(user_message((Span("Look at this:\n", "typed"), Span(LOG, "pasted"))))
     assert said is not None
     assert said.typed == "Look at this:\n"
     assert said.beside == (("pasted", LOG),)
-    assert said.form(50, 30).startswith("Look at this:\n[pasted, 60 lines] 10:00 INFO")
+    assert said.form(50).startswith("Look at this:\n[pasted, 60 lines] 10:00 INFO")
 
 
 def test_a_foreign_text_is_told_apart_by_its_lines() -> None:
@@ -37,18 +37,18 @@ def test_a_short_foreign_text_is_typed() -> None:
 
 
 def test_nobody_said_what_nca_wrote() -> None:
-    assert said_in(Message("user", "A reminder.", source="nca"), 1) is None
-    assert said_in(Message("assistant", "An answer."), 1) is None
+    assert said_in(Message("user", "A reminder.", source="nca")) is None
+    assert said_in(Message("assistant", "An answer.")) is None
 
 
 def test_the_newest_and_the_oldest_come_in_turn() -> None:
     past = _past(*(Message("user", f"word {n}", source="typed") for n in range(1, 6)))
-    assert [piece.seq for piece in short(past)] == [5, 1, 4, 2, 3]
+    assert [piece.subject.seq for piece in short(past)] == [5, 1, 4, 2, 3]
 
 
 def test_what_a_model_named_comes_first() -> None:
     past = _past(*(Message("user", f"word {n}", source="typed") for n in range(1, 6)), important=frozenset({3}))
-    assert [piece.seq for piece in short(past)] == [3, 5, 1, 4, 2]
+    assert [piece.subject.seq for piece in short(past)] == [3, 5, 1, 4, 2]
 
 
 def test_a_message_has_longer_and_longer_forms() -> None:

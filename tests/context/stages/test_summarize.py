@@ -12,7 +12,7 @@ from nca.context.meter import Meter
 from nca.context.record.text import ANSWERED, preface
 from nca.context.summary import FOREIGN_HEADERS, HEADER, SummaryReply, SummaryRequest
 from nca.context.tokens import text_tokens
-from nca.context.view import Stub, Summary, Verbatim, View, seqs
+from nca.context.view import Stub, Summary, Verbatim, View, hidden_by, seqs
 from nca.messages import Message
 from tests.context.logs import grow, history_of
 from tests.context.samples import (
@@ -148,6 +148,47 @@ def test_max_messages_limits_what_stays() -> None:
     assert history.head - history.view.tail + 1 <= 4
 
 
+@pytest.mark.parametrize("turns", [1, 3, 6])
+def test_the_newest_turns_stay_that_a_person_wants_to_stay(turns: int) -> None:
+    log = [message for n in range(30) for message in (user(f"{n}. {'word ' * 30}"), assistant(f"{n}: {'more ' * 120}"))]
+    history = history_of([*log, user("Go on.")])
+    compacted(history, WINDOW, settings=replace(ONLY, preserve_turns=turns), target_tokens=2_500)
+    assert history.view.tail <= history.head - 2 * (turns - 1)
+    compacted(history, WINDOW, settings=replace(ONLY, preserve_turns=30), target_tokens=2_500)
+    assert any("What the user said" in one.text for one in summaries(history)), "they take no more than their share"
+
+
+def test_earlier_messages_have_the_share_that_a_person_sets() -> None:
+    log = [
+        message for n in range(300) for message in (user(f"{n}. {'word ' * 30}"), assistant(f"{n}: {'more ' * 120}"))
+    ]
+    history, small = history_of(log), history_of(log)
+    compacted(history, 32_000, settings=ONLY)
+    compacted(small, 32_000, settings=replace(ONLY, keep_recent_ratio=0.01))
+    assert history.head - history.view.tail > 4
+    assert small.head - small.view.tail <= 2
+
+
+def test_a_pinned_message_that_a_record_hid_is_shown_again() -> None:
+    history = history_of([*talk(60, words=40), user("Go on.")])
+    compacted(history, WINDOW, settings=ONLY)
+    hidden = summaries(history)[0].ranges[0][0] + 4
+    history.pins = frozenset({hidden})
+    grow(history, [assistant("more " * 2_000), user("And now?")])
+    compacted(history, WINDOW, settings=ONLY)
+    assert hidden_by(history.view, hidden) is None
+    assert str(history.message(hidden).content) in [row["content"] for row in sent(history)]
+
+
+def test_the_lines_of_a_record_that_came_along_name_no_message() -> None:
+    record = f"{HEADER}\n{preface(answered=0, numbered=False)}\n\n### What the user said\n- Use tabs.\n- Never push."
+    history = history_of([Message("user", record, source="nca"), *talk(90, words=30), user("Go on.")])
+    compacted(history, WINDOW, settings=ONLY)
+    (made,) = summaries(history)
+    assert "\n- Use tabs.\n- Never push." in made.text
+    assert "(1)" not in made.text
+
+
 def test_of_a_turn_larger_than_the_window_the_newest_steps_stay() -> None:
     history = history_of(agent_turn(100))
     compacted(history, WINDOW, settings=ONLY, summarizer=answering())
@@ -189,9 +230,8 @@ def test_a_summary_that_would_not_be_smaller_is_not_made(words: int, below: int)
     meter = Meter()
     before = meter.used(history)
     target = before - below
-    settings = replace(ONLY, preserve_turns=1)
     proposal = compacted(
-        history, 8_000, settings=settings, summarizer=answering(PROSE * 9), meter=meter, target_tokens=target
+        history, 8_000, settings=ONLY, summarizer=answering(PROSE * 9), meter=meter, target_tokens=target
     )
     assert proposal.compacted == bool(summaries(history))
     assert meter.used(history) < before if proposal.compacted else history.view == View()

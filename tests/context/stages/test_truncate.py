@@ -24,6 +24,7 @@ from tests.context.samples import (
     contents,
     draft_of,
     result,
+    sent,
     some,
     talk,
     user,
@@ -112,9 +113,16 @@ def test_a_cleared_context_stays_silent() -> None:
     assert second.ranges[0][0] > 10
 
 
+def test_a_record_that_came_with_the_messages_goes_last() -> None:
+    record = Message("user", "## Conversation Summary (Earlier Context)\nUse tabs.", source="nca")
+    history = history_of([record, *talk(40), user("The newest.")])
+    compacted(history, 2_000, stages=["truncate"])
+    assert "Use tabs." in sent(history)[0]["content"]
+
+
 def test_old_summaries_go_before_contents_are_cut() -> None:
     history = history_of([*talk(4), user("The newest.")])
-    old = [Summary(f"s{place}", ((place, place),), "what was said " * 60, rank=3 - place) for place in (1, 2)]
+    old = [Summary(f"s{place}", ((place, place),), "what was said " * 60) for place in (1, 2)]
     history.view = View(tuple(old), 3)
     compacted(history, 900, stages=["truncate"])
     assert [item.id for item in history.view.items if isinstance(item, Summary)] == ["s2"]
@@ -122,7 +130,7 @@ def test_old_summaries_go_before_contents_are_cut() -> None:
 
 def test_no_more_summaries_go_than_the_target_needs() -> None:
     history = history_of([*talk(4), user("The newest.")])
-    old = [Summary(f"s{place}", ((place, place),), "what was said " * 60, rank=4 - place) for place in (1, 2, 3)]
+    old = [Summary(f"s{place}", ((place, place),), "what was said " * 60) for place in (1, 2, 3)]
     history.view = View(tuple(old), 4)
     compacted(history, 1_600, stages=["truncate"], target_tokens=500)
     assert [item.id for item in history.view.items if isinstance(item, Summary)] == ["s2", "s3"]

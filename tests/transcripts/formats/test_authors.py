@@ -293,7 +293,7 @@ def messages(path: Path) -> list[Message]:
 
 def typed(log: Sequence[Message]) -> list[str]:
     """What counts as the person's words in these messages."""
-    found = [said_in(message, seq) for seq, message in enumerate(log, 1)]
+    found = map(said_in, log)
     return [text for one in found if one is not None and (text := one.typed.strip())]
 
 
@@ -303,7 +303,7 @@ def test_only_what_the_person_said_is_their_word(name: str, tmp_path: Path) -> N
     found = read_conversation(Source.of_file(sample.write(tmp_path)))
     log = [entry.message for entry in found.copy.entries]
     assert typed(log) == [TYPED]
-    beside = [one for message in log if (own := said_in(message, 1)) is not None for one in own.beside]
+    beside = [one for message in log if (own := said_in(message)) is not None for one in own.beside]
     assert all(source.startswith("attached: ") and HELD in text for source, text in beside)
     record = plain_record(History(found.copy.entries), [(1, len(log))], 4_000)
     assert record.count(HEADINGS[Section.WORDS]) == 1
@@ -343,7 +343,7 @@ def test_rows_keep_who_said_what(name: str, tmp_path: Path) -> None:
     log = messages(SAMPLES[name].write(tmp_path))
     for message in log:
         again = message_from_dict(message_to_dict(message, annotate=True))
-        assert (said_in(again, 1), again.is_synthetic) == (said_in(message, 1), message.is_synthetic)
+        assert (said_in(again), again.is_synthetic) == (said_in(message), message.is_synthetic)
         assert not any(key.startswith("_") for key in message_to_dict(message))
 
 
