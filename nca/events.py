@@ -153,7 +153,7 @@ class ContextCompaction(_Event, frozen=True):
     """A compaction. Each `starting` is followed by exactly one other phase; `preview` comes alone."""
 
     phase: Literal["starting", "completed", "failed", "skipped", "insufficient", "preview"]
-    trigger: Literal["manual", "threshold", "idle", "overflow", "turns", "model", "provider"]
+    trigger: Literal["manual", "threshold", "idle", "overflow", "turns", "model", "asked", "provider"]
     stages: tuple[str, ...] = ()
     tokens_before: int = 0
     tokens_after: int = 0

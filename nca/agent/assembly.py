@@ -33,6 +33,7 @@ from nca.models.model import Model
 from nca.redact import Redactor
 from nca.sessions.session import Session
 from nca.sessions.store import Store
+from nca.tools.compact import CompactionWish
 from nca.tools.editor import Editor
 from nca.tools.files.read_files import FilesRead
 from nca.tools.files.reading_rules import Reading
@@ -93,6 +94,7 @@ def assemble(
         emit(Notice(f"Job {job.number} has ended ({job.state}): {job.name}"))
 
     jobs = Jobs(say_end)
+    wish = CompactionWish()
     tools = toolbox or own_toolbox(
         state,
         directory,
@@ -103,12 +105,13 @@ def assemble(
         jobs=jobs,
         skills=skills,
         subtasks=subtasks,
+        wish=wish,
         editor=editor,
     )
     window = Window(state, tools, prompts)
     models = Fallbacks(model, ModelOpener(state, emit), window, emit)
     hooks = Hooks(window, directory, emit, redactor, files.recorder)
-    compactor = Background(window, models, emit, memory, is_on=prepares, hooks=hooks, files=files)
+    compactor = Background(window, models, emit, memory, is_on=prepares, hooks=hooks, files=files, wish=wish)
     servers = Servers(state.settings.mcp, directory, lambda: state.can_see, emit, files.recorder)
     user_input = UserInput(window, directory, redactor, emit, files_read, servers, person, hooks)
     parts = Parts(

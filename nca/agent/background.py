@@ -23,6 +23,7 @@ from nca.context.view import Range
 from nca.errors import NcaError
 from nca.events import Listener
 from nca.file_history.history import FileHistory
+from nca.tools.compact import CompactionWish
 
 MOVED_ON = "The context has changed since the preparation began."
 
@@ -40,9 +41,10 @@ class Background(Compactor):
         is_on: bool,
         hooks: Hooks | None = None,
         files: FileHistory | None = None,
+        wish: CompactionWish | None = None,
     ) -> None:
         """is_on: False never prepares anything."""
-        super().__init__(window, models, emit, memory, hooks, files)
+        super().__init__(window, models, emit, memory, hooks, files, wish)
         self.is_on = is_on
         self._task: asyncio.Task[tuple[Proposal, float]] | None = None
         self._planned_on: tuple[object, ...] = ()

@@ -31,9 +31,10 @@ from nca.models.client import Reply
 from nca.models.costs import saved_cost
 from nca.sessions.passages import RECALL
 from nca.sessions.views import CompactionRecord
+from nca.tools.compact import CompactionWish
 
 Trigger = str
-"""manual, threshold, idle, overflow, turns, model or provider, as events.ContextCompaction has it."""
+"""manual, threshold, idle, overflow, turns, model, asked or provider, as events.ContextCompaction has it."""
 
 
 UNKNOWN_LIMIT_SHARE = 0.6
@@ -61,6 +62,7 @@ class Compactor:
     memory  keeps the summaries of trimmed turns, once their compaction is on disk; None: nobody keeps them
     hooks   may forbid a compaction; None: nobody is asked
     files   knows what changed in the project; None: the calls alone say it
+    wish    what the model itself wants; None: it cannot say
     """
 
     def __init__(
@@ -71,8 +73,11 @@ class Compactor:
         memory: Memory | None,
         hooks: Hooks | None = None,
         files: FileHistory | None = None,
+        wish: CompactionWish | None = None,
     ) -> None:
         self.window = window
+        self._wish = wish or CompactionWish()
+        self._wish.share = self._share
         self.summarizer = Summarizer(window, models, emit)
         self._emit = emit
         self._memory = memory
@@ -98,7 +103,9 @@ class Compactor:
             await self.compact("turns", target_tokens=self.window.budget.budget_tokens)
 
     async def before_request(self) -> None:
-        """Do what the policy decides: warn, compact, or refuse. Raises ContextDoesNotFit."""
+        """Do what the model wants and what the policy decides: warn, compact, or refuse. Raises ContextDoesNotFit."""
+        if (focus := self._wish.take()) is not None and self.window.context.auto != "off":
+            await self.compact("asked", focus=focus)
         decision = self.window.decide("before request")
         if decision.notice:
             self._emit(context_warning(self.window, decision.notice, "Compacting now."))
@@ -107,6 +114,10 @@ class Compactor:
             decision = self.window.decide("compaction tried")
         if decision.action == "refuse":
             raise does_not_fit(self.window.measure(), self.window.context.auto)
+
+    def _share(self) -> float:
+        measured = self.window.measure()
+        return measured.used_tokens / measured.budget.budget_tokens
 
     async def recover(self, failure: ProviderFailure, *, share: float) -> bool:
         """Recover from an overflow that the provider reported: learn its limit and compact below it.

@@ -13,6 +13,7 @@ from nca.config.paths import data_dir, user_config_file
 from nca.context.budget import Budget
 from nca.file_history.recorder import Recorder
 from nca.models.catalog import ModelFacts
+from nca.tools.compact import CompactionWish
 from nca.tools.editor import Editor
 from nca.tools.files.read_files import FilesRead
 from nca.tools.files.reading_rules import Reading
@@ -31,7 +32,7 @@ _CHARS_PER_TOKEN = 3
 
 
 _SIMPLE = frozenset({"read_file", "edit_file", "write_file", "grep", "shell"})
-_NOT_SIMPLE = frozenset({"glob", "list_directory", "fetch_url", "job", "todo", "recall", "skill", "task"})
+_NOT_SIMPLE = frozenset({"glob", "list_directory", "fetch_url", "job", "todo", "recall", "skill", "task", "compact"})
 """nca's own tools: those that a small model is offered, without flags and lists, and those that it is not."""
 
 
@@ -46,6 +47,7 @@ def own_toolbox(
     jobs: Jobs,
     skills: Sequence[SkillFile] = (),
     subtasks: Subtasks | None = None,
+    wish: CompactionWish | None = None,
     editor: Editor | None = None,
 ) -> Toolbox:
     """nca's own tools. Each call uses the model and the settings of that moment.
@@ -54,6 +56,7 @@ def own_toolbox(
     files_read  the files that the model has read
     recorder    records the files that the tools change
     jobs        commands in the background
+    wish        takes the model's wish to compact
     editor      has files open, and may show commands in its terminal
     """
 
@@ -81,6 +84,7 @@ def own_toolbox(
             skills=skills,
             recorder=recorder,
             subtasks=subtasks,
+            wish=wish,
             editor=editor,
             reading=Reading(lambda: state.settings.permissions, directory),
         ),

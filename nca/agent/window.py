@@ -20,6 +20,7 @@ from nca.context.plan import Proposal
 from nca.context.policy import FRESH, Action, Decision, Moment, Rung, decide, rungs_ahead, thresholds
 from nca.context.repair_cost import repair_costs
 from nca.context.request import request_messages
+from nca.context.todo import is_within_step
 from nca.context.view import View
 from nca.errors import ProviderFailure
 from nca.messages import Entry, Message, Usage
@@ -59,7 +60,7 @@ class Window:
     def _take_model(self, prompt: SystemPrompt) -> None:
         facts, learned = self.facts, self.store.learned(self.facts.name)
         self.prompt = prompt
-        self.tools = offered(self._toolbox, facts, self.budget, self.settings.tools.off)
+        self.tools = self._offered()
         unlearned = Calibration.unlearned(facts.provider, facts.name, count_as=self.context.count_as)
         calibration = unlearned.taught(learned.ratio, learned.samples)
         before = self.meter
@@ -269,7 +270,7 @@ class Window:
 
     def take_tools(self) -> None:
         """Offer the tools that the toolbox has now. Only between turns: it changes the beginning of every request."""
-        self.tools = offered(self._toolbox, self.facts, self.budget, self.settings.tools.off)
+        self.tools = self._offered()
         self.meter.take_tools(self.tools)
 
     def commit(self, proposal: Proposal, record: CompactionRecord) -> CompactionRecord:
@@ -299,9 +300,21 @@ class Window:
         self.history.view = view
         self._policy = self._policy.edited(self.measure())
 
+    def _offered(self) -> list[dict[str, Any]]:
+        """The tools that the model is offered; none that compacts where a person has turned compaction off."""
+        off = {*self.settings.tools.off, *(("compact",) if self.context.auto == "off" else ())}
+        return offered(self._toolbox, self.facts, self.budget, off)
+
     def _decided(self, moment: Moment) -> Decision:
-        by_provider = self.provider_compacts_at > 0
-        return decide(self.measure(), self._policy, self.context, moment, by_provider=by_provider)
+        history = self.history
+        return decide(
+            self.measure(),
+            self._policy,
+            self.context,
+            moment,
+            by_provider=self.provider_compacts_at > 0,
+            is_within_step=is_within_step(history.entries, history.newest_list, history.newest_user or 0),
+        )
 
     def _take_up_reports(self) -> None:
         """Learn again from the reports of a resumed session, so that it shows the usage that it ended with."""

@@ -22,6 +22,8 @@ REARM_RATIO = 0.05
 """No second automatic compaction before the usage has grown by this share of the budget."""
 PREPARE_BELOW_RATIO = 0.05
 """Preparation begins this share of the budget below the compaction threshold, where context.idle_threshold is 0."""
+WAIT_RATIO = 0.1
+"""Share of the budget by which a compaction waits for the end of a step at most; and half of what is left at most."""
 MOST_UNHELPFUL = 2
 """After so many automatic compactions in a row that saved nothing, none is tried until the budget is exceeded."""
 SMALL_TARGET_TOKENS, SMALL_TARGET_RATIO = 13_000, 0.65
@@ -141,8 +143,13 @@ def decide(
     moment: Moment,
     *,
     by_provider: bool = False,
+    is_within_step: bool = False,
 ) -> Decision:
-    """What is to be done at this moment. `by_provider`: the provider compacts, so only an exceeded budget is ours."""
+    """What is to be done at this moment.
+
+    by_provider     the provider compacts, so only an exceeded budget is ours
+    is_within_step  a step of the model's plan is being worked on: its end is the better moment, while there is room
+    """
     at = thresholds(measured.budget, settings, state, by_provider=by_provider)
     used, is_due = measured.used_tokens, measured.used_tokens >= at.compact
     match moment:
@@ -152,6 +159,8 @@ def decide(
         case "idle":
             prepares = settings.auto == "on" and not by_provider and used >= at.prepare
             return Decision("prepare" if prepares else "nothing", state, is_due=is_due)
+        case "before request" if is_due and is_within_step and _may_wait(used, at, measured.budget, state):
+            return Decision("nothing", state, is_due=True)
         case "before request" if is_due:
             decision = _notified(replace(state, trigger="threshold"), "warning", is_due=True)
             if settings.auto != "off":
@@ -186,6 +195,12 @@ def thresholds(
     compact = min(max(_from(ratio, budget), state.rearm_tokens), over_budget)
     prepare = max(_from(settings.idle_threshold or below, budget), state.rearm_tokens)
     return Thresholds(info, min(prepare, compact), compact)
+
+
+def _may_wait(used: int, at: Thresholds, budget: Budget, state: PolicyState) -> bool:
+    """Whether a compaction that is due may wait for the end of a step. Not in a window that has become smaller."""
+    room = min(int(WAIT_RATIO * budget.budget_tokens), (budget.budget_tokens - at.compact) // 2)
+    return state.trigger == "threshold" and used < at.compact + room
 
 
 def is_due(measured: Measurement, settings: ContextSettings) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nca.context.file_reads import arguments_of
@@ -29,6 +29,20 @@ def newest_list(entries: Sequence[Entry]) -> tuple[int, dict[str, Any]] | None:
                     if any(arguments.get(part) is not None for part in PARTS):
                         return entry.seq, arguments
     return None
+
+
+def is_within_step(entries: Sequence[Entry], newest: tuple[int, Mapping[str, Any]] | None, newest_user: int) -> bool:
+    """Whether the model works on a step of a list that it wrote in this turn, and has not just changed the list.
+
+    newest       the newest list, as `newest_list` gives it
+    newest_user  the seq of the person's newest message
+    """
+    if newest is None or not newest[1].get("doing") or newest[0] < newest_user:
+        return False
+    last = len(entries)
+    while last > newest[0] and entries[last - 1].message.role == "tool":
+        last -= 1
+    return last > newest[0]
 
 
 def is_open(arguments: dict[str, Any]) -> bool:

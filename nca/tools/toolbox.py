@@ -19,6 +19,7 @@ from nca.tools.tool import Approval, Permission, Tool, ToolError, ToolOutcome, T
 
 if TYPE_CHECKING:
     from nca.file_history.recorder import Recorder
+    from nca.tools.compact import CompactionWish
     from nca.tools.editor import Editor
     from nca.tools.files.read_files import FilesRead
     from nca.tools.files.reading_rules import Reading
@@ -34,7 +35,7 @@ _LONGEST_LINE_CHARS = 200
 SMALL_BUDGET_TOKENS = 8_000
 """Below this, all definitions (about 1,000 tokens in every request) would take more than an eighth of the budget."""
 LEAST_BUDGET_TOKENS = {"glob": 5_000, "todo": 5_000} | dict.fromkeys(
-    ("list_directory", "fetch_url", "job", "task"), SMALL_BUDGET_TOKENS
+    ("list_directory", "fetch_url", "job", "task", "compact"), SMALL_BUDGET_TOKENS
 )
 """Tools that others can replace, or that are of no use in a short context: the least budget for each."""
 
@@ -160,6 +161,7 @@ class ToolContext:
     files_read     the files that the model has read; None: none yet
     skills         the skills that can be read; without any there is no skill tool
     recorder       records what is changed; without it nothing is
+    wish           takes the model's wish to compact; without it there is no compact tool
     subtasks       answers the questions of the task tool; without it there is no task tool
     editor         the editor that the person works in, if it has files open
     reading        the rules about reading files
@@ -178,6 +180,7 @@ class ToolContext:
     skills: Sequence[SkillFile] = ()
     recorder: Recorder | None = None
     subtasks: Subtasks | None = None
+    wish: CompactionWish | None = None
     editor: Editor | None = None
     reading: Reading | None = None
 
@@ -187,6 +190,7 @@ def default_toolbox(root: Path, archive: Archive | None = None, context: ToolCon
 
     To add a tool, write its module (nca.tools.todo is a short example) and add one line to the list below.
     """
+    from nca.tools.compact import Compact
     from nca.tools.files.edit import EditFile, WriteFile
     from nca.tools.files.read import ListDirectory, ReadFile
     from nca.tools.files.read_files import FilesRead
@@ -222,6 +226,7 @@ def default_toolbox(root: Path, archive: Archive | None = None, context: ToolCon
         Recall(archive) if archive is not None else None,
         Skill(context.skills) if any(skill.is_listed for skill in context.skills) else None,
         Task(context.subtasks) if context.subtasks is not None else None,
+        Compact(context.wish) if context.wish is not None else None,
     ]
     return Toolbox([tool for tool in tools if tool is not None])
 

@@ -77,6 +77,17 @@ def test_before_a_request_compaction_is_due_at_its_threshold(used: int, action: 
     assert is_due(at(used), DEFAULTS) == (action == "compact")
 
 
+@pytest.mark.parametrize(("used", "action"), [(8_000, "nothing"), (8_999, "nothing"), (9_000, "compact")])
+def test_within_a_step_of_a_plan_compaction_waits_while_there_is_room(used: int, action: Action) -> None:
+    decision = decide(at(used), FRESH, DEFAULTS, "before request", is_within_step=True)
+    assert (decision.action, decision.is_due) == (action, True)
+    # Not where the window has become smaller, and never beyond half of what is left.
+    assert decide(at(used), FRESH.model_changed(), DEFAULTS, "before request", is_within_step=True).action == "compact"
+    high = replace(DEFAULTS, compact_threshold=0.95)
+    assert decide(at(9_750), FRESH, high, "before request", is_within_step=True).action == "compact"
+    assert decide(at(9_749), FRESH, high, "before request", is_within_step=True).action == "nothing"
+
+
 @pytest.mark.parametrize(("used", "action"), [(10_000, "nothing"), (10_001, "refuse")])
 def test_what_does_not_fit_after_a_compaction_is_refused(used: int, action: Action) -> None:
     assert asked("compaction tried", used).action == action

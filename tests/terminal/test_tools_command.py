@@ -104,7 +104,7 @@ async def test_cost_by_model_and_purpose(tmp_path: Path) -> None:
         rows = {line.split()[0]: line.split() for line in text.splitlines() if line}
         assert rows["answers"] == ["answers", "5", f"{sum(sizes):,}", "50%", "4,500", "$0.10"]
         assert rows["scripted/model"][1] == "6"
-        assert rows["beside"][:3] == ["beside", "them", "1"]
+        assert rows["summaries,"][:4] == ["summaries,", "tasks,", "/btw", "1"]
         total = stage.conversation.session.usage.totals()
         spent = stage.conversation.spending.by_purpose()
         assert sum(one.usage.prompt_tokens for one in spent) == total.prompt_tokens
