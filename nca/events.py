@@ -166,6 +166,8 @@ class ContextCompaction(_Event, frozen=True):
     """US dollars saved on each later request, without a prompt cache; None if the price is unknown."""
     saves_cached: float | None = None
     """The same if the whole request is in the prompt cache."""
+    card: tuple[str, ...] = ()
+    """Where we are, in at most six lines (nca.agent.where_we_were); only of a compaction that took effect."""
 
 
 class RetryScheduled(_Event, frozen=True):

@@ -13,6 +13,7 @@ from nca.agent.hooks import Hooks
 from nca.agent.memory import Memory
 from nca.agent.preview import Preview
 from nca.agent.summarizer import Summarizer
+from nca.agent.where_we_were import where_we_were
 from nca.agent.window import Window
 from nca.compat.stages import MORE_STAGES
 from nca.context.draft import Draft
@@ -288,6 +289,7 @@ class Compactor:
         """Send the event that ends a compaction, and return the outcome with the same numbers."""
         phase, verdict = self._verdict(proposal, trigger, mode)
         message = " ".join([verdict, *proposal.notices])
+        is_real = proposal.compacted and mode == "real"
         self._say(
             phase,
             trigger,
@@ -298,8 +300,8 @@ class Compactor:
             saves=saved_cost(self.window.facts, proposal.tokens_before, proposal.tokens_after),
             saves_cached=saved_cost(self.window.facts, proposal.tokens_before, proposal.tokens_after, is_cached=True),
             message=message,
+            card=where_we_were(self.window) if is_real else (),
         )
-        is_real = proposal.compacted and mode == "real"
         return CompactionOutcome(is_real, stages_used=proposal.stages_used, message=message, **_numbers(proposal))
 
     def _verdict(self, proposal: Proposal, trigger: Trigger, mode: str) -> tuple[str, str]:

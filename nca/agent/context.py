@@ -22,6 +22,7 @@ from nca.agent.manual_edits import (
 from nca.agent.preview import Preview
 from nca.agent.stats import ContextStats, stats_of
 from nca.agent.usage_breakdown import ContextItem, items_of
+from nca.agent.where_we_were import where_we_were
 from nca.agent.window import Window
 from nca.context.log import LogSoFar
 from nca.context.policy import Action
@@ -76,6 +77,10 @@ class Context:
     def reserve_tokens(self) -> int:
         """What of the window is kept free for the answer."""
         return self._window.budget.reserve_tokens
+
+    def where_we_were(self) -> tuple[str, ...]:
+        """For a person who comes back: at most six lines on the task, the last step, the plan, what fails, the cost."""
+        return where_we_were(self._window)
 
     def due(self) -> Action:
         """What happens before the next request, if nothing is added to it: nothing, notice, compact or refuse."""

@@ -14,7 +14,8 @@ from nca.sessions.usage import BESIDE
 
 WARNING_RATIO = 0.8
 ANSWERS_NAME = "answers"
-BESIDE_NAME = "summaries, tasks, /btw"
+BESIDE_NAME = "other requests"
+"""Requests for summaries, subtasks and `/btw`."""
 
 
 @dataclass(frozen=True, slots=True)

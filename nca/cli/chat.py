@@ -138,6 +138,8 @@ async def _opened(
         output.title(first_line)
         for line in lines:
             output.notice(line)
+        if earlier.session is not None:
+            output.card(conversation.context.where_we_were())
         gate.open()
         models = (choice.model, *choice.alternatives)
         return await ChatApp(conversation, output, reader, interrupts, models=models).run()

@@ -59,7 +59,7 @@ def banner(
     """
     is_assumed = facts.window_is_assumed or (bool(choice.api_base) and facts.is_window_usual)
     window = f"{facts.window_tokens:,} tokens" + (" (assumed)" if is_assumed else "")
-    window += f", {reserve_tokens:,} of them for the answer (model.max_output_tokens)"
+    window += f", {reserve_tokens:,} for the answer (model.max_output_tokens)"
     first = f"nca · {choice.model} · window {window}" + ("" if auto == "on" else f" · auto-compaction {auto}")
     if not is_first:
         origin = f"Why this model: {choice.why}. /model default goes back to the configured one."

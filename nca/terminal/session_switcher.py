@@ -60,6 +60,7 @@ class SessionSwitcher:
         await go_on(self.conversation, self._output)
         for line in resumed_lines(self.conversation):
             self._output.notice(line)
+        self._output.card(self.conversation.context.where_we_were())
 
     async def _switch(self, session: str | None, *, read_only: bool = False, name: str = "") -> None:
         before = self.conversation

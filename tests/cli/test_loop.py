@@ -51,7 +51,8 @@ def leave(tty: Tty) -> int:
 def test_the_first_start_explains_itself_and_later_ones_are_short(start: Callable[..., Tty], tmp_path: Path) -> None:
     tty = start("loop", "--model", "openai/test-model")
     lines = tty.text().splitlines()
-    assert lines[0].startswith("nca · openai/test-model · window 4,600 tokens")
+    banner = "nca · openai/test-model · window 4,600 tokens, 1,610 for the answer (model.max_output_tokens)"
+    assert lines[0] == banner
     assert lines[1] == "Why this model: set by flag --model."
     assert "/model NAME" in lines[2]
     assert "/help" in lines[3]
@@ -64,8 +65,8 @@ def test_the_first_start_explains_itself_and_later_ones_are_short(start: Callabl
         assert f"To go on with this session: nca loop --resume {store.list()[0].id}" in tty.text()
     again = start("loop", "--model", "openai/test-model")
     said = [line for line in again.text().splitlines() if line]
-    assert said[0] == "nca · openai/test-model · window 4,600 tokens · /help"
-    assert said[1].startswith("›")
+    assert said[:2] == [banner, "/help"]
+    assert said[2].startswith("›")
     assert leave(again) == 0
     assert "To go on" not in again.text()
 

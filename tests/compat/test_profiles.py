@@ -36,7 +36,10 @@ def test_there_is_one_for_each_seed_and_each_value_is_what_its_setting_accepts()
     for values in PROFILES.values():
         for key, value in values.items():
             assert KEYS[key].value_type.read(value) == value
-            assert key.split(".")[0] in ("context", "memory", "agent", "session") or key == "model.output_ratio"
+            assert key.split(".")[0] in ("context", "memory", "agent", "session") or key in (
+                "model.output_ratio",
+                "model.max_reserve_tokens",
+            )
             # A project may name a profile: of these it gets nothing by that (tests/config/test_layers.py).
             assert not KEYS[key].user_only or key in ("session.max_sessions", "session.retention_days")
 

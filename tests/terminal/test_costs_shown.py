@@ -34,9 +34,9 @@ async def test_cost_names_what_was_not_for_answers(tmp_path: Path) -> None:
             await stage.conversation.send("Hi. " + "word " * 300)
         await stage.conversation.context.compact()
         said = (await stage.command("/cost")).splitlines()
-    assert [line for line in said if line.startswith("summaries, tasks, /btw ")]
+    assert [line for line in said if line.startswith("other requests ")]
     assert [line for line in said if line.startswith("answers ")]
-    assert "Besides" not in " ".join(said)
+    assert "Other requests: summaries, tasks and /btw." in said
 
 
 def panel(prices: Prices) -> str:

@@ -52,6 +52,8 @@ def _show_groups(app: App, models: list[Spent], purposes: list[Spent]) -> None:
         "cost": [Text(money(one.usage.cost) if one.usage.cost is not None else "?") for one in spent],
     }
     app.output.show(fitting_table(columns, numbers=[*columns][1:], gives_way="", drops=("cached", "requests", "out")))
+    if len(purposes) > 1:
+        app.output.show(Text("Other requests: summaries, tasks and /btw.", style="quiet"))
 
 
 def _more(app: App) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Protocol
 
@@ -167,6 +167,13 @@ class Draw:
     def warn(self, text: str) -> None:
         self._line(text, "notice")
 
+    def card(self, lines: Sequence[str]) -> None:
+        for line in lines:
+            # Each takes one row: there are only so many.
+            shown = Text(f"  {one_line(line, event_lines.ERROR_CHARS)}", style="quiet")
+            shown.truncate(self.screen.console.width, overflow="ellipsis")
+            self.screen.print(shown)
+
     def error(self, message: str, advice: str = "") -> None:
         self._line(message, "failure")
         if advice:
@@ -267,6 +274,7 @@ class Draw:
             return
         style = {"failed": "notice", "insufficient": "notice"}.get(event.phase, "quiet")
         self._line(event_lines.compaction_line(event), style)
+        self.card(event.card)
         self._set_status("Thinking")
 
     def _line(self, text: str, style: str, *, section: str = "lines") -> None:

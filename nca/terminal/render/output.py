@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Protocol
 
@@ -42,6 +43,9 @@ class Output(Protocol):
 
     def warn(self, text: str) -> None:
         """Show something to act on, in yellow."""
+
+    def card(self, lines: Sequence[str]) -> None:
+        """Show a few short lines that belong to what was shown last, in grey, each on one row."""
 
     def error(self, message: str, advice: str = "") -> None:
         """Show an error in red, and what to do about it."""

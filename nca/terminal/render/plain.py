@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, TextIO
 
@@ -109,6 +109,7 @@ class PlainDraw:
                 self._aside(f"You: {event.text}")
             case ContextCompaction() if not event_lines.is_silent(event):
                 self._aside(event_lines.compaction_line(event))
+                self.card(event.card if self._is_terminal else ())
             case ErrorRaised():
                 self.error(event.message, event.advice)
             case TurnFinished():
@@ -139,6 +140,10 @@ class PlainDraw:
 
     def warn(self, text: str) -> None:
         self._aside(text)
+
+    def card(self, lines: Sequence[str]) -> None:
+        for line in lines:
+            self._aside(line)
 
     def error(self, message: str, advice: str = "") -> None:
         self._aside(message)

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 TITLE_CHARS = 200
 _ID_CHARS = 12
-_EXCERPT_CHARS = 160
 
 
 def short_id(session_id: str) -> str:
@@ -58,15 +57,10 @@ def session_table(infos: Iterable[SessionInfo], current: str = "") -> Table:
 
 
 def resumed_lines(conversation: Conversation) -> list[str]:
-    """What to show when a session is resumed: its title, where tools work, the last question and answer."""
+    """What to show when a session is resumed, above the card: its title, and where tools work."""
     info = conversation.session.info
     doing = "Reading" if conversation.session.is_read_only else "Resuming"
     lines = [f"{doing} “{title(info)}” ({counted(info.messages, 'message')})."]
     if info.directory != str(conversation.directory):
         lines.append(f"It began in {place(info.directory)}. Tools work in {place(str(conversation.directory))}.")
-    for role, mark in (("user", "›"), ("assistant", "•")):
-        messages = (entry.message for entry in conversation.context.backwards() if entry.message.role == role)
-        text = next((message.text for message in messages if message.text.strip()), "")
-        if text:
-            lines.append(f"{mark} {one_line(text, _EXCERPT_CHARS)}")
     return lines

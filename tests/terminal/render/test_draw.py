@@ -204,6 +204,15 @@ def test_reasoning_is_shown_only_when_asked_for() -> None:
     assert not second.startswith("   ")
 
 
+def test_a_card_takes_a_row_for_each_line() -> None:
+    card = ("Task: mend the parser", "Last answer: " + "word " * 60)
+    done = ContextCompaction("completed", "manual", message="Compacted.", card=card)
+    first, task, answer = Seen(columns=40).lines(done)
+    assert (first, task) == ("Compacted.", "  Task: mend the parser")
+    assert answer.startswith("  Last answer: word word")
+    assert answer.endswith("…")
+
+
 def test_retries_notices_and_ends() -> None:
     assert Seen().lines(
         RetryScheduled(2, 1.5, "The provider is overloaded."), Notice("A note."), finished("max_steps", 15)

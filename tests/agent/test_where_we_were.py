@@ -1,0 +1,84 @@
+"""The card for a person who comes back: at most six lines, from the log alone."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from nca.events import ContextCompaction
+from nca.messages import Message, ToolCall, Usage
+from nca.models.model import Reply
+from nca.testing.scripted import ScriptedReply
+from tests.agent.test_conversation import Room
+
+
+@pytest.fixture
+def room(tmp_path: Path) -> Room:
+    return Room(tmp_path)
+
+
+def calling(name: str, **arguments: object) -> Reply:
+    call = ToolCall(f"{name}-{len(json.dumps(arguments))}", name, json.dumps(arguments))
+    return Reply(Message("assistant", "", tool_calls=(call,)), Usage(1_000, 50, cost=0.01))
+
+
+def answer(text: str) -> Reply:
+    return Reply(Message("assistant", text), Usage(1_000, 50, cost=0.01))
+
+
+async def test_it_has_task_step_plan_failure_files_and_cost(room: Room) -> None:
+    conversation = room.open(
+        [
+            calling("todo", doing="mend the parser", open=["write tests", "update the docs"], done=["read it"]),
+            calling("write_file", path="parser.py", content="x = 1\n"),
+            calling("write_file", path="lexer.py", content="y = 1\n"),
+            calling("shell", command="false"),
+            answer("The parser is mended; the test still fails."),
+            answer("I go on."),
+        ],
+        settings={"agent.permission": "auto"},
+    )
+    assert conversation.context.where_we_were() == ()
+    await conversation.send("Mend the parser so that it reads dates, please")
+    await conversation.send("go on")
+    lines = conversation.context.where_we_were()
+    assert [line.partition(":")[0] for line in lines] == [
+        "Task", "Last answer", "Plan", "Fails", "Changed", "So far"
+    ]  # fmt: skip
+    task, said, plan, fails, changed, cost = lines
+    assert task == "Task: Mend the parser so that it reads dates, please"
+    assert said == "Last answer: I go on."
+    assert plan == "Plan: 1 of 4 done; open: mend the parser, write tests, update the docs"
+    assert fails.startswith("Fails: shell false → failed")
+    assert changed == "Changed: lexer.py, parser.py"
+    assert cost == "So far: $0.0600, 6,000 tokens read, 300 written"
+
+
+async def test_what_has_worked_since_does_not_fail(room: Room) -> None:
+    test = calling("shell", command="test -e done.txt")
+    replies: list[ScriptedReply] = [test, calling("write_file", path="done.txt", content="x"), test, answer("Done.")]
+    conversation = room.open(replies, settings={"agent.permission": "auto"})
+    await conversation.send("Make the test pass now")
+    assert not any(line.startswith("Fails") for line in conversation.context.where_we_were())
+
+
+@pytest.mark.parametrize("text", ["a " * 5_000, "\n".join(f"line {number}" for number in range(3_000))])
+async def test_it_stays_six_short_lines_whatever_was_said(room: Room, text: str) -> None:
+    conversation = room.open([answer(text)])
+    await conversation.send(text)
+    lines = conversation.context.where_we_were()
+    assert 0 < len(lines) <= 6
+    assert all(len(line) < 200 and "\n" not in line for line in lines)
+
+
+async def test_a_compaction_shows_it_and_a_preview_does_not(room: Room) -> None:
+    conversation = room.open([answer(f"{number} " + "word " * 700) for number in range(12)])
+    for number in range(6):
+        await conversation.send(f"Question number {number} of some " + "words " * 300)
+    await conversation.context.preview()
+    await conversation.context.compact()
+    *_, completed = (event for event in room.of(ContextCompaction) if event.phase == "completed")
+    assert completed.card[0].startswith("Task: Question number 5")
+    assert all(not event.card for event in room.of(ContextCompaction) if event.phase != "completed")
