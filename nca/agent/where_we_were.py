@@ -9,8 +9,10 @@ from itertools import islice
 
 from nca.agent.window import Window
 from nca.context.file_reads import arguments_of
-from nca.context.record.past import Called, Past, asked, came_of, changes_file
+from nca.context.record.calls import told
+from nca.context.record.past import Called, Past, asked, changes_file
 from nca.context.record.words import said_in
+from nca.context.view import without_ranges
 from nca.models.costs import money
 
 _FEWEST_WORDS = 4
@@ -27,8 +29,9 @@ _COMMAND = ("command", "cmd", "script")
 
 def where_we_were(window: Window) -> tuple[str, ...]:
     """One line each, as far as there is something: task, last step, plan, what fails, files changed, cost."""
-    head = window.history.head
-    past = Past.of(window.history, [(1, head - _LOOKED_AT)] if head > _LOOKED_AT else ())
+    history = window.history
+    near = [(max(1, history.head - _LOOKED_AT + 1), history.head)]
+    past = Past(history, without_ranges(near, history.view.aside))
     lines = (_task(past), _last_step(past), _plan(window), _failing(past), _changed(past), _spent(window))
     return tuple(line for line in lines if line)
 
@@ -37,7 +40,7 @@ def _task(past: Past) -> str:
     """The newest message of the person that is more than a word or two; where nothing was typed, what was piped in."""
     first = ""
     for entry in past.near():
-        said = said_in(entry.message, entry.seq)
+        said = said_in(entry.message)
         text = said.typed.strip() or " ".join(text for _, text in said.beside) if said is not None else ""
         first = first or text
         if len(text.split()) >= _FEWEST_WORDS:
@@ -49,7 +52,7 @@ def _last_step(past: Past) -> str:
     """The newest call that has ended, or the answer where that is newer."""
     answers = (one for one in past.near() if one.message.role == "assistant" and one.message.text.strip())
     answer = next(answers, None)
-    call = next((one for one in past.calls() if one.result is not None), None)
+    call = next((one for one in past.calls if one.result is not None), None)
     if answer is not None and (call is None or answer.seq > call.seq):
         return f"Last answer: {_short(answer.message.text)}"
     return f"Last step: {_told(call)}" if call is not None else ""
@@ -68,7 +71,7 @@ def _plan(window: Window) -> str:
 def _failing(past: Past) -> str:
     """The newest command that failed and has not worked since."""
     latest: dict[str, Called] = {}
-    for called in islice(past.calls(), _NEAR_CALLS):
+    for called in islice(past.calls, _NEAR_CALLS):
         if called.result is not None and any(arguments_of(called.call).get(name) for name in _COMMAND):
             latest.setdefault(asked(called.call), called)
     failed = next((one for one in latest.values() if one.has_failed), None)
@@ -76,7 +79,7 @@ def _failing(past: Past) -> str:
 
 
 def _changed(past: Past) -> str:
-    files = dict.fromkeys(path for one in past.calls() if not one.has_failed and (path := changes_file(one.call)))
+    files = dict.fromkeys(path for one in past.calls if not one.has_failed and (path := changes_file(one.call)))
     return f"Changed: {_named(list(files))}" if files else ""
 
 
@@ -89,7 +92,7 @@ def _spent(window: Window) -> str:
 
 
 def _told(called: Called) -> str:
-    return _short(f"{asked(called.call, _CHARS // 2)} → {came_of(called, _CHARS // 2)}")
+    return _short(told(called, chars=_CHARS // 2))
 
 
 def _named(names: list[str]) -> str:
