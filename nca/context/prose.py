@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+HEADINGS = ("## ", "### ", "#### ")
 UNKNOWN = " (?)"
 """Stands behind a name that nothing in what a summary stands for says."""
-_HEADING = re.compile(r"(?m)^#{2,4} .*$")
 _SPECIFIC = re.compile(
     r"(?<![\w/.-])(?:[\w.-]*/[\w./-]*\w|[\w-]+\.[a-z]{1,4}|[A-Z][A-Z0-9]{1,9}-\d+|#\d{2,}|\d{4,}"
     r"|(?=[0-9a-f]*\d)[0-9a-f]{7,40})(?![\w/])"
@@ -30,5 +30,5 @@ def marked(prose: str, covered: str) -> str:
 
 def is_complete(prose: str, wanted: Sequence[str]) -> bool:
     """Whether a reply that ended for its length has the sections that matter."""
-    headings = " ".join(_HEADING.findall(prose)).lower()
+    headings = " ".join(line for line in prose.splitlines() if line.startswith(HEADINGS)).lower()
     return all(word in headings for word in wanted)

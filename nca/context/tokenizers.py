@@ -44,7 +44,8 @@ _FIRST_NEW_CLAUDE = (4, 7)
 _CLAUDE_VERSION = re.compile(r"claude\D*?(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)")
 _GPT = re.compile(r"gpt|codex|chatgpt|\bo\d\b")
 _CL100K = re.compile(r"gpt-?3\.?5|gpt-?35|gpt-4(?![.o\d])(?!-?5)")
-_MISTRAL = re.compile(r"(?:codes|devs|magis|minis|mis|mix|pix|vox)tral")
+_MISTRAL = ("stral", "xtral")
+"""Mistral, Codestral, Devstral, Magistral, Ministral; Mixtral, Pixtral, Voxtral."""
 
 
 def tokenizer_of(provider: str = "", model: str = "") -> Tokenizer:
@@ -54,7 +55,7 @@ def tokenizer_of(provider: str = "", model: str = "") -> Tokenizer:
         return _claude(name)
     if _GPT.search(name) if model else provider in ("", "openai", "azure"):
         return CL100K if _CL100K.search(name) else O200K
-    return MISTRAL if _MISTRAL.search(name) else OTHER
+    return MISTRAL if any(part in name for part in _MISTRAL) else OTHER
 
 
 def _claude(name: str) -> Tokenizer:

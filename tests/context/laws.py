@@ -36,8 +36,8 @@ BEGINNING_CHARS = 24
 SHORT_FORMS_RATIO, DONE_RATIO = 2 / 3, 0.1
 """Of the room: what the short forms of all words need before one may be missing; what is done and changed has then."""
 FILLED_RATIO = 0.95
-LOOP_RATIO = 0.05
-"""The library in a loop may keep so much less: it has no log, so what had no room once is gone. 0.039 was measured."""
+LOOP_RATIO = 0.02
+"""The library in a loop may keep so much less: it has no log, so what had no room once is gone."""
 Law = Callable[[Trial], Iterator[str]]
 
 

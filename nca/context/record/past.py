@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -29,7 +28,7 @@ _MAIN = ("command", "cmd", "script", "code", "input", "pattern", "query", "regex
 VERSION_CHARS, VERSION_SHARE = 24, 0.5
 """Two texts of which so large a share of the lines or sentences of at least so many characters is the same are versions
 of one."""
-_PART = re.compile(r"[\n.!?。！？]+")
+_ENDS = str.maketrans(dict.fromkeys(".!?。！？", "\n"))
 T = TypeVar("T")
 
 
@@ -152,7 +151,11 @@ class Past:
         said = ((entry.seq, entry.message.text.strip(), None) for entry in self.near() if is_answer(entry.message))
         recorded = ((one.seq, one.text, one) for one in self.stated(Section.ANSWERS))
         for seq, text, stated in chain(said, recorded):
-            parts = {part for one in _PART.split(text) if len(part := " ".join(one.split())) >= VERSION_CHARS}
+            parts = {
+                part
+                for one in text.translate(_ENDS).splitlines()
+                if len(part := " ".join(one.split())) >= VERSION_CHARS
+            }
             same = [newest[part] for part in parts if part in newest]
             newer = max(set(same), key=same.count) if same and len(same) >= VERSION_SHARE * len(parts) else 0
             newest.update(dict.fromkeys(parts - newest.keys(), newer or seq))

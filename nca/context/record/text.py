@@ -41,8 +41,7 @@ PREFACE = "A record of the earlier part of this conversation. What the user said
 ANSWERED = " All up to ({}) has been answered."
 HOW_TO_READ = " (N) is the number of a message: recall expand=N shows it."
 _PREFACE = re.compile(rf"{re.escape(PREFACE)}(?: All up to \(\d+\) has been answered\.)?(?:{re.escape(HOW_TO_READ)})?")
-_NUMBER = re.compile(r"\A\(\d+\) ")
-_HEADING = re.compile(r"\n+(?=### )")
+_HEADING = "\n### "
 
 
 def preface(*, answered: int, numbered: bool) -> str:
@@ -85,7 +84,8 @@ def read_again(text: str) -> tuple[str, dict[Section, list[str]]]:
     rest = _PREFACE.sub("", clean_prose(text), count=1).strip()
     prose: list[str] = []
     found: dict[Section, list[str]] = {}
-    for block in _HEADING.split(rest):
+    first, *blocks = f"\n{rest}".split(_HEADING)
+    for block in (first.strip("\n"), *(f"### {one}".strip("\n") for one in blocks)):
         heading, _, body = block.partition("\n")
         section = next((one for one, title in HEADINGS.items() if title == heading.strip()), None)
         if section is None:
@@ -102,7 +102,8 @@ def _lines(body: str) -> list[str]:
     items: list[str] = []
     for row in body.splitlines():
         if row.startswith("- "):
-            items.append(_NUMBER.sub("", row[2:]))
+            number, _, text = row[2:].partition(") ")
+            items.append(text if number[:1] == "(" and number[1:].isdigit() else row[2:])
         elif items:
             items[-1] += "\n" + row.removeprefix("  ")
     return [item.rstrip() for item in items]

@@ -42,7 +42,6 @@ FULL = 0.97
 """A view that is so full is not made again."""
 LINE_CHARS = 120
 _KEEP = re.compile(r"(?im)^\W*keep\W+((?:\W*\d+)+)\W*$")
-_NUMBER = re.compile(r"\d+")
 
 Asking = Generator[SummaryRequest, "SummaryReply | SummaryFailure", Written]
 
@@ -76,9 +75,8 @@ def summarize(
         written = yield from _asked(draft, job, gone, view, existing, max_tokens=most)
         written = written if written.prose or not held.text else Written(held.text, held.made_by, written.failures)
     if reserved is not held or written.prose != held.text:
-        text, important = _named(written.prose, draft.history.head)
+        text, important = written.prose, _named(written.prose, draft.history.head)
         view = _fitted(draft, composer, aims, Prose(text, written.made_by, important, is_merged=bool(text)))
-        written = Written(text, written.made_by, written.failures)
     return view, written
 
 
@@ -106,7 +104,7 @@ def summarize_range(
         existing = [*_records(gone), *(one.text for one in earlier)]
         written = yield from _asked(draft, job, gone, None, existing, max_tokens=most)
         written = written if written.prose or not held.text else Written(held.text, held.made_by, written.failures)
-    text, important = _named(written.prose, draft.history.head)
+    text, important = written.prose, _named(written.prose, draft.history.head)
     prose = Prose(text, written.made_by, important, is_merged=bool(text) and text != held.text)
     leaving = [*before, *older]
     ranges = covered(leaving)
@@ -115,7 +113,7 @@ def summarize_range(
     kept, raw_before = list(draft.parts), draft.raw
     draft.replace(leaving, composer.summary(ranges, record, prose))
     if draft.raw < raw_before:
-        return Written(text, written.made_by, written.failures)
+        return written
     draft.parts, draft.raw = kept, raw_before
     return None
 
@@ -248,10 +246,10 @@ def _most_prose(job: SummaryJob, room: int, held: Prose) -> int:
     return most if most >= SMALLEST_PROSE_TOKENS else 0
 
 
-def _named(prose: str, head: int) -> tuple[str, frozenset[int]]:
-    """The prose, and the numbers of messages that it names as ones to keep; those that there are."""
-    found = [int(number) for line in _KEEP.findall(prose) for number in _NUMBER.findall(line)]
-    return prose, frozenset(number for number in found if 1 <= number <= head)
+def _named(prose: str, head: int) -> frozenset[int]:
+    """The numbers of messages that prose names as ones to keep; those that there are."""
+    digits = ("".join(char if char.isdigit() else " " for char in line) for line in _KEEP.findall(prose))
+    return frozenset(number for line in digits for number in map(int, line.split()) if 1 <= number <= head)
 
 
 def _hidden(view: View, draft: Draft, told: Sequence[Range]) -> list[Entry]:

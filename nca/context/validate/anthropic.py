@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from nca.context.rules.ids import SAFE
 from nca.context.validate.openai import call_problems, conversation, has_media, late_system, pairs, text_of
-
-_ID = re.compile(r"[a-zA-Z0-9_-]+")
 
 
 def check(messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -22,7 +20,7 @@ def check(messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, An
         has_calls = has_calls or bool(calls)
         for call in calls:
             problems += [f"conversation message {index}: {problem}" for problem in call_problems(call)]
-            if not _ID.fullmatch(str(call.get("id", ""))):
+            if not SAFE.fullmatch(str(call.get("id", ""))):
                 problems.append(f"conversation message {index}: the call id {call.get('id')!r} has other characters")
         is_block = bool(message.get("provider_specific_fields"))
         if not calls and not text_of(message).strip() and not has_media(message) and not is_block:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
+from nca.context.rules.ids import SAFE
+
 MAX_ID_CHARS = 40
 MAX_TOOLS = 128
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+LONGEST_NAME = 64
 
 
 def check(messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -66,7 +67,8 @@ def call_problems(call: Mapping[str, Any]) -> Iterator[str]:
     call_id, function = call.get("id"), call.get("function") or {}
     if not isinstance(call_id, str) or not 0 < len(call_id) <= MAX_ID_CHARS:
         yield f"the call id {call_id!r} must have 1 to {MAX_ID_CHARS} characters"
-    if not isinstance(function.get("name"), str) or not _NAME.fullmatch(function["name"]):
+    name = function.get("name")
+    if not isinstance(name, str) or not SAFE.fullmatch(name) or len(name) > LONGEST_NAME:
         yield f"the function name {function.get('name')!r} must match [A-Za-z0-9_-]{{1,64}}"
     try:
         is_object = isinstance(msgspec.json.decode(function.get("arguments") or ""), dict)
