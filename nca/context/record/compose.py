@@ -82,8 +82,11 @@ class Composer:
     steps_ratio: float = 1.0
     """The largest share of the room for messages that need not stay as they are."""
 
-    def view(self, room: int, prose: Prose) -> tuple[View, bool]:
-        """The view whose record and newest messages take at most `room` raw tokens; whether anything is left out."""
+    def view(self, room: int, prose: Prose) -> tuple[View, int | None]:
+        """The view whose record and newest messages take at most `room` raw tokens.
+
+        Beside it: what is left of the room where something was left out; None where nothing was.
+        """
         past = self._past(prose)
         text = self._prose(past, prose, room)
         if self._frame(text) > room:
@@ -104,7 +107,7 @@ class Composer:
         limit = Limit(int(self.steps_ratio * room)) if self.steps_ratio < 1 else None
         walk(taken, self._lanes(past, {NEWEST: iter(newest), STEPS: older(past, said)}, limit))
         itself = merge_ranges([*kept, *((seq, seq) for seq in taken.levels)])
-        return self._view(taken, itself, text, prose), taken.has_left_out
+        return self._view(taken, itself, text, prose), taken.left if taken.has_left_out else None
 
     def record(self, spans: Sequence[Range], room: int, prose: Prose) -> str:
         """The record of these messages alone, in at most `room` raw tokens."""

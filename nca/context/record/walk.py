@@ -26,7 +26,7 @@ HEADING_TOKENS = 9
 LED_ROUNDS = 2
 WHOLE = 1 << 30
 """The level of a message that is shown as it is."""
-LARGEST_STEP_RATIO = 0.05
+LARGEST_STEP_RATIO = 0.04
 """Messages that cannot be cut further wait until they are no more than this share of what is there. So where there is
 no room for them, no more than this is left empty."""
 PART_TOKENS = 8

@@ -38,8 +38,8 @@ PRESERVED_SHARE = 0.5
 RANGE_SHARE = 0.5
 """A record of messages that somebody has chosen takes at most this share of them."""
 FIT_ROUNDS = 5
-FULL = 0.97
-"""A view that is so full is not made again."""
+NEARLY = 0.02
+"""A view is not made again for room that is no more than this share of all."""
 LINE_CHARS = 120
 _KEEP = re.compile(r"(?im)^\W*keep\W+((?:\W*\d+)+)\W*$")
 
@@ -192,17 +192,16 @@ def _fitted(draft: Draft, composer: Composer, aims: Aims, prose: Prose) -> View:
     best: View | None = None
     best_tokens = 0
     for _ in range(FIT_ROUNDS):
-        view, has_left_out = composer.view(room, prose)
+        view, left = composer.view(room, prose)
         tokens = meter.total(meter.raw_with(draft.history, view))
         fits = tokens <= aims.target
         if best is None or (fits and not best_tokens <= aims.target) or (fits and tokens > best_tokens):
             best, best_tokens = view, tokens
-        if fits and (not has_left_out or tokens >= FULL * aims.target):
+        # What the parts were counted too high.
+        error = meter.raw_for(aims.target) - meter.raw_for(tokens) - max(0, left or 0)
+        if (fits and (left is None or error <= NEARLY * room)) or (room <= 0 and error <= 0):
             break
-        change = meter.raw_for(aims.target) - meter.raw_for(tokens)
-        if room <= 0 and change <= 0:
-            break
-        room = max(0, room + (change - 8 if change < 0 else int(0.9 * change)))
+        room = max(0, room + (int(0.9 * error) if fits else error - 8))
     assert best is not None
     if best_tokens > aims.target and prose.text:
         # What stays is larger than the target: nobody's prose has room.
