@@ -144,11 +144,10 @@ def policies(figures: Mapping[str, Any]) -> Iterator[str]:
     yield from table(HEAD, [_cells(row, found[0]["target_ratio"]) for row in found])
     yield ""
     yield (
-        "A lower target costs less with a cache and without. It never goes below what cannot shrink plus a quarter of"
-        " the rest, so 0.2 is a quarter. Rules, the user's words and decisions may go above it, so it decides only"
-        " about the newest steps and the state of the work. Those are lost mostly in small windows, so the default is"
-        " higher there. The stages make no difference to the cost. A lower threshold makes more compactions, and each"
-        " is a wait, and a call where a model writes."
+        "A lower target costs less with a cache and without, and keeps less: of what the model and the tools said, and"
+        " in small windows of the user's words too, so the default is higher there. No compaction aims below what"
+        " cannot shrink plus the same share of the rest, up to half of it. The stages make no difference to the cost."
+        " A lower threshold makes more compactions, and each is a wait, and a call where a model writes."
     )
     yield ""
 

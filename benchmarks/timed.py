@@ -11,7 +11,7 @@ Row = dict[str, Any]
 Figures = Mapping[str, Any]
 MEGABYTE = 1024 * 1024
 WHAT_IT_DOES = (
-    "*nca* checks every message, counts it, notes files, errors, rules and decisions, writes a summary by code, and"
+    "*nca* checks every message, counts it, makes the view from the log (words, answers, calls, changes, names), and"
     " checks the result; *stages 1, 2, 4* is the same without the summary.",
     "*NeuroLink* counts characters, shortens results and drops the oldest messages; it neither checks messages nor"
     " looks for what should stay, and may stop above its target.",

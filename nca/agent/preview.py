@@ -50,7 +50,7 @@ class Preview:
         return tokens * self.input_cost if self.input_cost is not None else None
 
     def with_prose(self, prose: str) -> Preview:
-        """The preview with another text of the summary. The ledger and the person's words stay."""
+        """The preview with another text of the summary. What code keeps beside it stays."""
         summary = self.summary
         prose = clean_text(prose).strip()
         if summary is None or prose == summary.prose.strip():
