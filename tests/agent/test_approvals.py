@@ -240,6 +240,21 @@ async def test_what_a_denial_cannot_judge_is_asked_even_in_auto(room: Room) -> N
     assert person.asked[0].subject == ""
 
 
+async def test_a_hook_allows_nothing_that_a_denial_cannot_judge(room: Room) -> None:
+    allows = """echo '{"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "allow"}}'"""
+    person = Person(Answer("deny"))
+    conversation = room.open(
+        run("echo; r$()m x"),
+        run("echo plain"),
+        permissions__deny=[PermissionRule("run", "rm")],
+        hooks=[{"event": "PreToolUse", "command": allows}],
+        person=person,
+    )
+    await conversation.send("Go")
+    assert len(person.asked) == 1, "the plain one is allowed by the hook"
+    assert room.run.ran == ["echo plain"]
+
+
 async def test_without_a_subject_no_rule_is_made(room: Room) -> None:
     conversation = room.open(run("a; b"), person=Person(Answer("always")))
     await conversation.send("Go")

@@ -68,6 +68,14 @@ USAGE = UsageReported(Usage(900, 50, cache_read_tokens=300, reasoning_tokens=20)
 DONE = TurnFinished("answered", f"The key is {SECRET}.", 1, 0.1)
 
 
+def test_tokens_that_nobody_reported_are_not_counted(receiver: Receiver) -> None:
+    estimated = UsageReported(Usage(900, 0), "gemini/gemini-3-pro", is_estimate=True)
+    Sender(receiver).send(TurnStarted("session-1", 1), REQUEST, estimated, DONE)
+    (chat,) = receiver.named("chat gemini-3-pro")
+    assert "gen_ai.usage.input_tokens" not in values_of(chat.attributes)
+    assert "gen_ai.client.token.usage" not in receiver.metrics
+
+
 def test_a_turn_has_its_requests_calls_and_compactions_as_children(receiver: Receiver) -> None:
     Sender(receiver).send(
         TurnStarted("session-1", 1),

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from nca.errors import ProviderError, UsageError
-from nca.messages import Message, ToolCall
+from nca.messages import Message, ToolCall, Usage
+from nca.models.client import Reply
 from nca.terminal.panels.rewind_picker import RewindPicker
 from nca.words import text_of
 from tests.terminal.stage import ScriptedReader, Stage, a_stage
@@ -195,10 +196,19 @@ async def test_changes_are_shown_by_file(stage: Stage) -> None:
 
 async def test_a_question_beside_is_answered(tmp_path: Path) -> None:
     with a_stage(
-        tmp_path, ["Answer.", "It is blue.", Message("assistant", "", (ToolCall("c", "todo", "{}"),))]
+        tmp_path,
+        [
+            "Answer.",
+            Reply(Message("assistant", "It is blue."), Usage(700, 8)),
+            Message("assistant", "", (ToolCall("c", "todo", "{}"),)),
+        ],
     ) as stage:
         await stage.conversation.send("First")
+        before = stage.conversation.session.usage.totals()
         said = await stage.command("/btw which colour?")
+        spent = stage.conversation.session.usage.totals()
+        assert spent.prompt_tokens - before.prompt_tokens == 700
+        assert spent.completion_tokens - before.completion_tokens == 8
         assert "It is blue." in said
         assert "The context is as it was" in said
         with pytest.raises(UsageError, match="no question"):
