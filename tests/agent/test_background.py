@@ -17,7 +17,7 @@ from nca.tools.toolbox import Toolbox
 from tests.agent.test_conversation import LONG_ANSWER, SMALL, summary_or
 
 MIDDLE = ModelFacts(name="scripted/middle", provider="scripted", window_tokens=12_000)
-EARLY = {"context.idle_threshold": 0.5, "context.target_ratio": 0.3}
+EARLY = {"context.idle_threshold": 0.5, "context.target_ratio": 0.15}
 
 
 def opened(
@@ -103,7 +103,7 @@ class SlowToSummarize(ScriptedModel):
 async def test_what_is_said_meanwhile_stands_behind_it(tmp_path: Path) -> None:
     events: list[Event] = []
     model = SlowToSummarize(summary_or(LONG_ANSWER), MIDDLE)
-    conversation = opened(tmp_path, events, settings=EARLY, model=model)
+    conversation = opened(tmp_path, events, settings={**EARLY, "context.target_ratio": 0.1}, model=model)
     await until_prepared(conversation, events)
     await conversation.send("Typed before it was ready")
     assert conversation.context.is_preparing

@@ -99,15 +99,16 @@ async def test_the_limit_is_looked_at_before_every_step(tmp_path: Path) -> None:
 
 async def test_summaries_are_paid_for_too(tmp_path: Path) -> None:
     long = "An answer in many words, about this and that. " * 40
-    replies = [costing(0.1, f"{number} {long}") for number in range(6)]
+    replies = [costing(0.1, f"{number} {long}") for number in range(16)]
     summary = costing(0.25, "The record of the work: this and that was asked, and answered at length each time.")
     room = Room(tmp_path, *replies, summary, limit=0)
-    for number in range(6):
+    for number in range(16):
         await room.conversation.send(f"Question {number}")
+    room.conversation.set("context.target_ratio", 0.05)
     assert (await room.conversation.context.compact()).compacted
     total = room.conversation.session.usage.totals()
     assert total.cost is not None
-    assert round(total.cost, 6) == 0.85
+    assert round(total.cost, 6) == 1.85
     # It is in no report about a view: opened again, the session counts as it did.
     session, used = room.conversation.session.info.id, room.conversation.context.stats().used_tokens
     await room.conversation.close()

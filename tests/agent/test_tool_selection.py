@@ -113,12 +113,13 @@ async def test_the_list_of_what_is_to_be_done_outlives_compaction_and_the_proces
 
     facts = ModelFacts(name="scripted/small", provider="scripted", window_tokens=16_000)
     conversation, model = room.open([reply] * 200, facts)
+    conversation.set("context.target_ratio", 0.1)
     await conversation.send("Make a list.")
-    for number in range(30):
+    for number in range(60):
         await conversation.send(f"Question {number}")
     assert len(conversation.context.history()) >= 2
     assert "mend the parser" in str(conversation.context.effective_history())
-    assert "Question 0" not in [row["content"] for row in conversation.context.effective_history()]
+    assert "Question 1" not in [row["content"] for row in conversation.context.effective_history()]
     name = conversation.session.info.id
     await conversation.close()
     later = iter([call("todo", "c2"), "As I said."])
