@@ -10,14 +10,20 @@ from nca.context.admission import Limits
 from nca.context.budget import Budget
 from nca.context.history import History
 from nca.context.log import Log
+from nca.context.view import Range
+from nca.context.within_window import within_window
 from nca.errors import ConfigError
 from nca.models.catalog import ModelFacts
 from nca.sessions.session import Session
 from nca.sessions.store import Store
 from nca.sessions.usage import Learned
+from nca.sessions.views import CompactionRecord
 
 RESULT_SHARE_OF_BUDGET = 4
 """One tool result takes at most a quarter of the budget when it enters, so that it can never force itself out."""
+
+OPENED = "opened"
+"""The trigger of a view that was made when the session was opened."""
 
 
 class SessionState:
@@ -32,7 +38,10 @@ class SessionState:
         self.store = store
         self.session = session
         self.history = History(Log(session.log), session.views.current(), session.views.pins())
+        self.left_out: Range | None = None
+        """Messages that were more than the window holds when the session was opened."""
         self.use(loaded, facts)
+        self._stay_within_window()
 
     def use(self, loaded: LoadedSettings, facts: ModelFacts) -> None:
         """Take other settings or another model. Raises ConfigError if they leave no budget; then nothing changed."""
@@ -41,6 +50,23 @@ class SessionState:
         window = settings.model.context_window or min(limit for limit in limits if limit)
         self.budget = Budget.in_window(window, settings)
         self.loaded, self.settings, self.facts = loaded, settings, facts
+
+    def _stay_within_window(self) -> None:
+        """Put the oldest messages of a log that is many windows long behind a marker; undo brings them back."""
+        if self.context.auto != "on":
+            return
+        before = self.history.view
+        view = within_window(self.history, self.budget.window_tokens)
+        if view == before:
+            return
+        self.left_out = before.tail, view.tail - 1
+        if not self.session.is_read_only:
+            sizes = [self.session.log.rough_tokens(first) for first in (before.tail, view.tail)]
+            record = CompactionRecord(
+                trigger=OPENED, stages=("truncate",), tokens_before=sizes[0], tokens_after=sizes[1]
+            )
+            self.session.views.commit(view, record, expected_head=self.history.head)
+        self.history.view = view
 
     def take_origins(self, loaded: LoadedSettings) -> None:
         """Take settings of the same values that come from other places."""

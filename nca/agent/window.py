@@ -193,6 +193,13 @@ class Window:
 
     def notices(self) -> Iterator[str]:
         """What a person should know about this model's window, one line each."""
+        if self.state.left_out is not None:
+            first, last = self.state.left_out
+            yield (
+                f"Messages {first:,} to {last:,} are left out of the context: the session is many times as long as the"
+                " window. recall finds them, the next compaction keeps what matters of them, and /context undo shows"
+                " them again."
+            )
         if self.facts.window_is_assumed and not self.settings.model.context_window:
             tokens = f"{self.budget.window_tokens:,}"
             yield (

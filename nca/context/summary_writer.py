@@ -79,6 +79,7 @@ def write(
     focus: str,
     max_tokens: int,
     input_tokens: int,
+    left_out: int = 0,
     form: str = "sections",
     scores: Callable[[], Sequence[float]] = tuple,
     surroundings: Surroundings | None = None,
@@ -86,9 +87,11 @@ def write(
     """Ask for a summary of `messages`; `existing` are earlier summaries to merge. Token counts are raw.
 
     `input_tokens` is what the summarizer's window leaves for its input; `form` is context.summarize.form; `scores` say
-    how much each message matters: a summarizer with a small window is shown less of the others.
+    how much each message matters: a summarizer with a small window is shown less of the others. `left_out`: of so many
+    more the caller did not even read, because no question could show them.
     """
     writing = _Writing(messages, existing, scores, max_tokens, surroundings or Surroundings())
+    writing.left_out = left_out
     if max_tokens < SMALLEST_SUMMARY_TOKENS:
         return writing.given_up()
     writing.plan(form, focus, input_tokens)

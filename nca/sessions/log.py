@@ -78,6 +78,15 @@ class SessionLog:
                 for _, seq, body, at, role, size, tokens in rows
             ]
 
+    def rough_tokens(self, first: int) -> int:
+        """About how many tokens the messages from `first` on have; nothing is read but their sizes."""
+        row = self._access.row(
+            "SELECT coalesce(sum(coalesce(tokens, octet_length(body) / 4)), 0) FROM messages"
+            " WHERE session = ? AND seq >= ?",
+            first,
+        )
+        return int(row[0]) if row else 0
+
     def said(self, last: int) -> tuple[int, int]:
         """How many of the messages 1 … last a person wrote, and the seq of the newest of them, or 0."""
         row = self._access.row(

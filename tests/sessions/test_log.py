@@ -201,7 +201,7 @@ def test_a_message_that_cannot_be_read_is_named(path: Path, store: Store, sessio
     session.log.append(said("one"))
     connection = connect(path)
     connection.execute(
-        "INSERT INTO messages (session, seq, at, role, body) VALUES (1, 2, 0, 'user', '{\"role\": \"king\"}')"
+        "INSERT INTO messages (session, seq, at, role, body) VALUES (1, 2, 0, 'user', '{\"role\":7,\"x\":1}')"
     )
     connection.close()
     assert session.log.entries()[1].message.text == "[message 2 is damaged; 16 bytes]"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -17,6 +17,7 @@ from nca.context.record.text import read_again
 from nca.context.request import repair
 from nca.context.rules.untouchable import COLLAPSE
 from nca.context.summary import SummaryFailure, SummaryReply, SummaryRequest, Written, cut_text
+from nca.context.summary_input import MAX_CHUNKS, MESSAGE_CHARS
 from nca.context.summary_job import SummaryJob
 from nca.context.summary_writer import NO_SUMMARIZER, Surroundings, write
 from nca.context.todo import NAME as TODO
@@ -69,10 +70,10 @@ def summarize(
     reserved = Prose(" a" * most) if most else held
     view = _fitted(draft, composer, aims, reserved)
     written = Written(held.text, held.made_by, () if job.has_summarizer else (NO_SUMMARIZER,))
-    gone = _hidden(view, draft, told)
+    gone, left_out = _hidden(view, draft, told, MAX_CHUNKS * job.input_tokens)
     if most and sum(message_tokens(entry.message) for entry in gone) >= WORTH_A_CALL * most:
         existing = [*_records(gone), *(one.text for one in earlier)]
-        written = yield from _asked(draft, job, gone, view, existing, max_tokens=most)
+        written = yield from _asked(draft, job, gone, view, existing, max_tokens=most, left_out=left_out)
         written = written if written.prose or not held.text else Written(held.text, held.made_by, written.failures)
     if reserved is not held or written.prose != held.text:
         text, important = written.prose, _named(written.prose, draft.history.head)
@@ -251,16 +252,44 @@ def _named(prose: str, head: int) -> frozenset[int]:
     return frozenset(number for line in digits for number in map(int, line.split()) if 1 <= number <= head)
 
 
-def _hidden(view: View, draft: Draft, told: Sequence[Range]) -> list[Entry]:
-    """The messages for which the new record stands and no earlier one did."""
+def _hidden(view: View, draft: Draft, told: Sequence[Range], most_raw: int) -> tuple[list[Entry], int]:
+    """The messages for which the new record stands and no earlier one did, and how many of the middle are not read.
+
+    most_raw  what questions to a model can hold, of which each end is given as much: the middle is left out first
+    """
     spans = [span for item in view.items if isinstance(item, Summary) for span in item.ranges]
-    return [draft.history.entries[seq - 1] for seq in seqs(without_ranges(spans, told))]
+    ranges = without_ranges(spans, told)
+    entries = draft.history.entries
+    front = list(_until(most_raw, (entries[seq - 1] for seq in seqs(ranges))))
+    reached = front[-1].seq if front else 0
+    behind = without_ranges(ranges, [(1, reached)])
+    newest = (entries[seq - 1] for first, last in reversed(behind) for seq in range(last, first - 1, -1))
+    back = list(_until(most_raw, newest))
+    count = sum(last - first + 1 for first, last in ranges)
+    return [*front, *reversed(back)], count - len(front) - len(back)
+
+
+def _until(most_raw: int, them: Iterable[Entry]) -> Iterator[Entry]:
+    """As many messages as fill so many raw tokens where each is shown in its shortest form."""
+    shortest = MESSAGE_CHARS[-1] // 4
+    for entry in them:
+        if most_raw < 0:
+            return
+        most_raw -= min(message_tokens(entry.message), shortest)
+        yield entry
 
 
 def _asked(
-    draft: Draft, job: SummaryJob, gone: Sequence[Entry], view: View | None, earlier: Sequence[str], *, max_tokens: int
+    draft: Draft,
+    job: SummaryJob,
+    gone: Sequence[Entry],
+    view: View | None,
+    earlier: Sequence[str],
+    *,
+    max_tokens: int,
+    left_out: int = 0,
 ) -> Asking:
-    """What a model makes of the messages that go, and of what was written before."""
+    """What a model makes of the messages that go, and of what was written before. `left_out`: see `write`."""
     history = draft.history
     shown = [entry for entry in gone if not is_record(entry.message)]
     last = gone[-1].seq
@@ -274,6 +303,7 @@ def _asked(
         focus=job.focus,
         max_tokens=max_tokens,
         input_tokens=job.input_tokens,
+        left_out=left_out,
         form=job.settings.summarize.form,
         scores=lambda: [one.score for one in importances(shown).values()],
         surroundings=Surroundings(newest, [_one_line(entry) for entry in staying], "\n".join(map(_said_in, staying))),
