@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from nca.errors import StoreError, UsageError
 from nca.file_history.plan import Choice
+from nca.file_history.restore import Watch
+from nca.sessions.store import Store
 from tests.file_history.room import Room, paths
 from tests.file_history.world import snapshot
 
@@ -111,3 +115,26 @@ def test_files_go_back_with_the_chat_or_not_at_all(room: Room) -> None:
     assert told == [(outcome.id, False)]
     assert room.history.last_rewind() == (outcome.id, "rewind 1")
     assert [one.path for one in room.history.changed_in(1, 1)] == ["a"]
+
+
+def test_who_starts_in_the_folder_waits_for_a_rewind(room: Room, store: Store) -> None:
+    for name in "abc":
+        room.edit(name, "new")
+    plan, begun, let_go = room.history.plan(0), threading.Event(), threading.Event()
+
+    def progress(done: int, of: int) -> None:
+        begun.set()
+        let_go.wait()
+
+    rewinding = threading.Thread(target=lambda: room.history.apply(plan, watch=Watch(progress)))
+    rewinding.start()
+    begun.wait()
+    second, has_waited = Room(room.root, store).history.recorder, threading.Event()
+    starting = threading.Thread(target=lambda: second.begin(Watch(lambda done, of: has_waited.set())))
+    starting.start()
+    assert has_waited.wait(60)
+    assert starting.is_alive()
+    let_go.set()
+    for thread in (rewinding, starting):
+        thread.join(60)
+    assert (starting.is_alive(), room.texts()) == (False, {})

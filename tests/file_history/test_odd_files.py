@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import resource
 import tempfile
@@ -14,6 +15,7 @@ import pytest
 
 from nca.config.tool_settings import RewindSettings
 from nca.errors import StoreError, UsageError
+from nca.file_history.flush import whole_flush
 from nca.file_history.plan import Choice
 from nca.file_history.restore import Watch
 from nca.file_history.scan import refusal
@@ -29,6 +31,9 @@ def person_room() -> Iterator[Room]:
     """The room of somebody whom permissions bind, also where the tests run as root."""
     with tempfile.TemporaryDirectory() as folder:
         is_root = os.geteuid() == 0
+        # Whoever loses their rights may not be able to load anything any more.
+        whole_flush()
+        codecs.lookup("ascii")
         if is_root:
             os.chown(folder, NOBODY, NOBODY)
             os.seteuid(NOBODY)
@@ -250,6 +255,28 @@ async def test_what_may_not_be_read_or_written(person_room: Room) -> None:
     assert left == {"closed/a": "permission denied", "frozen/a": "permission denied", "secret/a": "permission denied"}
     (room.root / "closed").chmod(0o700)
     assert (room.root / "hidden/a").read_text() == "1"
+
+
+async def test_what_can_go_neither_forth_nor_back_is_named_with_its_state(person_room: Room) -> None:
+    room = person_room
+    for name in ("d/a", "d/b", "e/c"):
+        (room.root / name).parent.mkdir(exist_ok=True)
+        (room.root / name).write_text("1")
+    await room.command("printf 2 > d/a; printf 2 > d/b; printf 2 > e/c")
+
+    def progress(done: int, of: int) -> None:
+        if done == 4:  # three contents are staged, and the first is switched
+            (room.root / "d").chmod(0o500)
+
+    with pytest.raises(UsageError, match="d/b could not be restored: permission denied") as failed:
+        room.history.apply(room.history.plan(1), watch=Watch(progress))
+    assert "These could not go back and have their other state: d/a (permission denied)." in failed.value.advice
+    assert room.texts() == {"d/a": "1", "d/b": "2", "e/c": "2"} | {
+        name: text for name, text in room.texts().items() if ".nca-rewind" in name
+    }
+    assert room.history.last_rewind()[1] == ""
+    (room.root / "d").chmod(0o700)
+    assert paths(room.history.apply(room.history.plan(1)).restored) == ["d/b", "e/c"]
 
 
 @pytest.mark.parametrize(
