@@ -224,13 +224,18 @@ def _cells(one: Standing, windows: Sequence[int], places: int = 1) -> tuple[str,
     )
 
 
+KEPT_BUDGET, README_OTHERS = 0.05, 6
+"""Who exceeds the budget in more than this share of the requests keeps more for that reason; and rows in README."""
 README_HEAD = ("", "rules readable", "other facts readable", "valid", "over the budget", "over the window", "cost")
 
 
 def readme_rows(figures: Figures) -> list[tuple[str, ...]]:
-    """The short table: every program over all windows, nca first of each kind; none where it was not measured."""
-    found = sorted(standings(figures.get("headline") or ()), key=lambda one: (one.has_model, one.label != "nca"))
-    return [_cells(one, (0,), places=0) for one in found]
+    """The short table: nca, and of those that keep to their budget the ones that keep most of the facts."""
+    found = standings(figures.get("headline") or ())
+    own = sorted((one for one in found if one.label == "nca"), key=lambda one: one.has_model)
+    others = [one for one in found if not one.label.startswith("nca") and one.over <= KEPT_BUDGET * one.requests]
+    others.sort(key=lambda one: one.others[0], reverse=True)
+    return [_cells(one, (0,), places=0) for one in [*own, *others[:README_OTHERS]]]
 
 
 def ahead(figures: Figures) -> Iterator[tuple[str, str, str]]:
