@@ -27,7 +27,7 @@ async def compacted(stage: Stage) -> Summary:
 
 
 async def test_expand_puts_the_originals_of_a_summary_back_and_undo_hides_them(tmp_path: Path) -> None:
-    with a_stage(tmp_path, [*replies(6), SUMMARY], window_tokens=40_000) as stage:
+    with a_stage(tmp_path, [*replies(6), SUMMARY], window_tokens=40_000, context__target_ratio=0.1) as stage:
         await a_long_chat(stage)
         before = stage.conversation.context.effective_history()
         await stage.command("/context compact")
@@ -49,7 +49,7 @@ async def test_expand_puts_the_originals_of_a_summary_back_and_undo_hides_them(t
 
 
 async def test_one_message_comes_back_by_its_number_and_the_summary_stands_for_the_rest(tmp_path: Path) -> None:
-    with a_stage(tmp_path, [*replies(6), SUMMARY], window_tokens=40_000) as stage:
+    with a_stage(tmp_path, [*replies(6), SUMMARY], window_tokens=40_000, context__target_ratio=0.1) as stage:
         summary = await compacted(stage)
         assert "hidden: summary" in await stage.command("/context show 1")
         await stage.command("/context expand 1")
@@ -60,7 +60,7 @@ async def test_one_message_comes_back_by_its_number_and_the_summary_stands_for_t
 
 
 async def test_what_cannot_be_shown_says_why(tmp_path: Path) -> None:
-    with a_stage(tmp_path, [*replies(6), SUMMARY], window_tokens=40_000) as stage:
+    with a_stage(tmp_path, [*replies(6), SUMMARY], window_tokens=40_000, context__target_ratio=0.1) as stage:
         summary = await compacted(stage)
         for line, words in (
             ("/context expand", "ID"),
@@ -76,7 +76,7 @@ async def test_what_cannot_be_shown_says_why(tmp_path: Path) -> None:
 
 
 async def test_expand_refuses_what_the_budget_has_no_room_for(tmp_path: Path) -> None:
-    with a_stage(tmp_path, [*replies(6), SUMMARY], window_tokens=40_000) as stage:
+    with a_stage(tmp_path, [*replies(6), SUMMARY], window_tokens=40_000, context__target_ratio=0.1) as stage:
         summary = await compacted(stage)
         stage.conversation.set("context.max_tokens", 4_000)
         view = stage.conversation.context.view
@@ -86,7 +86,7 @@ async def test_expand_refuses_what_the_budget_has_no_room_for(tmp_path: Path) ->
 
 
 async def test_a_pinned_message_stays_and_the_pins_have_a_budget(tmp_path: Path) -> None:
-    with a_stage(tmp_path, [*replies(6), SUMMARY, SUMMARY], window_tokens=40_000) as stage:
+    with a_stage(tmp_path, [*replies(6), SUMMARY, SUMMARY], window_tokens=40_000, context__target_ratio=0.1) as stage:
         await compacted(stage)
         assert "Message 3 is pinned." in await stage.command("/context pin 3")
         assert f"Question 1: {LONG}".strip() in [
@@ -108,7 +108,7 @@ async def test_a_pinned_message_stays_and_the_pins_have_a_budget(tmp_path: Path)
 
 
 async def test_a_preview_changes_nothing_until_it_is_accepted(tmp_path: Path) -> None:
-    with a_stage(tmp_path, [*replies(6), SUMMARY], window_tokens=40_000) as stage:
+    with a_stage(tmp_path, [*replies(6), SUMMARY], window_tokens=40_000, context__target_ratio=0.1) as stage:
         await a_long_chat(stage)
         before = stage.conversation.context.view
         text = await stage.command("/context compact --preview the parser")
@@ -126,7 +126,7 @@ async def test_a_preview_changes_nothing_until_it_is_accepted(tmp_path: Path) ->
 
 
 async def test_a_preview_is_dropped_or_outdated(tmp_path: Path) -> None:
-    with a_stage(tmp_path, [*replies(6), SUMMARY, SUMMARY, SUMMARY], window_tokens=40_000) as stage:
+    with a_stage(tmp_path, [*replies(6), SUMMARY, SUMMARY, SUMMARY], window_tokens=40_000, context__target_ratio=0.1) as stage:
         await a_long_chat(stage)
         await stage.command("/context compact --preview")
         assert "Discarded the preview." in await stage.command("/context drop")
@@ -166,7 +166,7 @@ def test_the_summary_of_a_preview_opens_in_the_editor(tmp_path: Path) -> None:
 
 
 def test_without_an_editor_the_line_says_what_to_set(tmp_path: Path) -> None:
-    with chat(*replies(4), SUMMARY, window_tokens=40_000) as tty:
+    with chat(*replies(4), SUMMARY, window_tokens=40_000, context__target_ratio=0.1) as tty:
         for number in range(4):
             tty.line(f"Question {number}. {LONG[:200]}")
             tty.sees(f"Answer {number}.")
@@ -177,7 +177,7 @@ def test_without_an_editor_the_line_says_what_to_set(tmp_path: Path) -> None:
 
 
 async def test_the_diff_adds_up_to_what_the_compaction_says(tmp_path: Path) -> None:
-    with a_stage(tmp_path, [*replies(6), SUMMARY, "Later."], window_tokens=40_000) as stage:
+    with a_stage(tmp_path, [*replies(6), SUMMARY, "Later."], window_tokens=40_000, context__target_ratio=0.1) as stage:
         with pytest.raises(UsageError, match="No compaction is in effect"):
             await stage.command("/context diff")
         summary = await compacted(stage)

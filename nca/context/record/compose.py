@@ -15,7 +15,7 @@ import msgspec
 
 from nca.config.schema import SummarizeSettings
 from nca.context.history import History
-from nca.context.record.past import Past, is_record
+from nca.context.record.past import Past, is_answer, is_record
 from nca.context.record.piece import Piece
 from nca.context.record.steps import LEVELS, older, shown, steps_back
 from nca.context.record.table import KINDS, NEWEST, STEPS
@@ -100,6 +100,11 @@ class Composer:
             taken.left -= taken.cost(None, new.piece(0))
             taken.levels.update(dict.fromkeys(new.shows, 0))
         taken.levels |= dict.fromkeys(seqs(self.kept), WHOLE)
+        if answer := self._closing_answer():
+            least = shown(past, range(answer, answer + 1)).piece(0)
+            if (tokens := taken.cost(None, least)) <= taken.left:
+                taken.left -= tokens
+                taken.levels[answer] = 0
         kept = merge_ranges([*self.kept, *self.unseen])
         # An earlier record that came with the messages is read, not shown.
         steps = (step for step in steps_back(self.history, past.spans) if not is_in(step[0], kept))
@@ -125,6 +130,15 @@ class Composer:
         digest = blake2b(f"{ranges}{text}".encode("utf-8", "replace"), digest_size=4).hexdigest()
         role = cast('Literal["user", "system"]', self.settings.role)
         return Summary(digest, ranges, text, prose.text, made_by=prose.made_by, role=role)
+
+    def _closing_answer(self) -> int:
+        """The answer that ends the log, if it is not kept anyway; 0: none does.
+
+        The newest message of the person stays. Without its answer behind it, it would look like one to be answered.
+        """
+        head = self.history.head
+        is_one = head > 0 and is_answer(self.history.message(head)) and not is_in(head, self.history.view.aside)
+        return head if is_one and head > (self.history.newest_user or head) and not is_in(head, self.kept) else 0
 
     def _newest(self, steps: Iterator[range]) -> Iterator[range]:
         """Those that may be shown as they are: not the first of all, so that the record stands for something."""

@@ -164,9 +164,19 @@ def test_earlier_messages_have_the_share_that_a_person_sets() -> None:
     ]
     history, small = history_of(log), history_of(log)
     compacted(history, 32_000, settings=ONLY)
-    compacted(small, 32_000, settings=replace(ONLY, keep_recent_ratio=0.01))
+    compacted(small, 32_000, settings=replace(ONLY, keep_recent_ratio=0.001))
     assert history.head - history.view.tail > 4
     assert small.head - small.view.tail <= 2
+
+
+@pytest.mark.parametrize("window", [4_000, 8_000, 32_000])
+@pytest.mark.parametrize("words", [40, 400, 4_000])
+def test_a_question_that_was_answered_stays_with_its_answer(window: int, words: int) -> None:
+    log = [m for n in range(40) for m in (user(f"{n}. {'word ' * 60}"), assistant(f"{n}: {'more ' * words}"))]
+    history = history_of(log)
+    compacted(history, window, settings=ONLY)
+    assert hidden_by(history.view, history.head) is None
+    assert sent(history)[-1]["content"].startswith("39: more")
 
 
 def test_a_pinned_message_that_a_record_hid_is_shown_again() -> None:
