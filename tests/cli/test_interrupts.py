@@ -83,7 +83,9 @@ def test_an_interrupt_ends_the_wait_and_the_session_goes_on(
 ) -> None:
     shutil.copytree(talk[0] / "nca", tmp_path / "nca")
     keys: dict[str, Any] = {"OPENAI_API_KEY": "k", "OPENAI_API_BASE": provider.url}
-    small: dict[str, Any] = {"NCA_MODEL__CONTEXT_WINDOW": "8000"} if wait == "summary" else {}
+    # A summary is asked for where more is to go than a view shortens.
+    settings = {"NCA_MODEL__CONTEXT_WINDOW": "8000", "NCA_CONTEXT__TARGET_RATIO": "0.2"}
+    small: dict[str, Any] = settings if wait == "summary" else {}
     place: dict[str, Any] = {"home": tmp_path, "cwd": tmp_path}
     words = ["run", "What is it?", "--stream", "ndjson", "--session", talk[1], "--model", f"openai/{WAITS[wait]}"]
     child = forks.start(*words, **place, **keys, **small)
@@ -131,6 +133,8 @@ def test_in_the_chat_every_wait_ends_and_the_prompt_is_back(
             if wait == "summary":
                 tty.line("/config model.context_window 10000")
                 tty.sees("model.context_window = 10,000")
+                tty.line("/config context.target_ratio 0.2")
+                tty.sees("context.target_ratio = 0.2")
             tty.line(f"/model openai/{name}")
             tty.sees(f"openai/{name} answers from now on.")
             tty.settle()

@@ -126,7 +126,9 @@ async def test_a_preview_changes_nothing_until_it_is_accepted(tmp_path: Path) ->
 
 
 async def test_a_preview_is_dropped_or_outdated(tmp_path: Path) -> None:
-    with a_stage(tmp_path, [*replies(6), SUMMARY, SUMMARY, SUMMARY], window_tokens=40_000, context__target_ratio=0.1) as stage:
+    with a_stage(
+        tmp_path, [*replies(6), SUMMARY, SUMMARY, SUMMARY], window_tokens=40_000, context__target_ratio=0.1
+    ) as stage:
         await a_long_chat(stage)
         await stage.command("/context compact --preview")
         assert "Discarded the preview." in await stage.command("/context drop")
