@@ -141,6 +141,8 @@ class _Reading:
         return any(table.row(record) for table in self._tables)
 
     def _take(self, record: Record, found: dict[str, list[Row]]) -> None:
+        if len(record.values) <= _INDEX_COLUMNS and isinstance(record.values[-1], bytes):
+            return  # a row of the full-text index; there are many
         for table in self._tables:
             row = table.row(record)
             if row and (table.name != "messages" or row[_BODY - 1] in ROLES):
@@ -170,6 +172,15 @@ class _Rebuild:
             strays = [Found(seq, _NO_SESSION, seq, 0.0, "", text, None) for seq, text in enumerate(texts, 1)]
             self._logs[_NO_SESSION] = Log(strays)
         self._mended = 0
+        self._by_session = {name: self._grouped(name) for name in (*_LASTING, "partials", "pins")}
+
+    def _grouped(self, table: str) -> dict[int, list[Row]]:
+        place = _LASTING.get(table, 0)
+        live, doubtful = defaultdict[int, list[Row]](list), defaultdict[int, list[Row]](list)
+        for rows, found in ((self._live[table], live), (self._doubtful[table], doubtful)):
+            for row in rows:
+                found[row[place]].append(row)
+        return doubtful | live
 
     def run(self) -> Recovered:
         for row in self._doubtful[_SESSIONS]:
@@ -194,9 +205,7 @@ class _Rebuild:
 
     def _of(self, table: str, session: int) -> list[Row]:
         """The rows of a session; those that may have been deleted only if there is none that is in use."""
-        place = _LASTING.get(table, 0)
-        live = [row for row in self._live[table] if row[place] == session]
-        return live or [row for row in self._doubtful[table] if row[place] == session]
+        return self._by_session[table].get(session, [])
 
     def _session(self, row: Row) -> None:
         number, head_view = row[0], row[10]

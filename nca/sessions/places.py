@@ -83,12 +83,15 @@ class Logs(dict[int, Log]):
                 aside.append(row)
         known = set(sessions)
         super().__init__({number: Log(rows[number]) for number in known})
+        self._gapped = [log for log in self.values() if log.lost]
+        """Where a message may belong that is not where it says."""
         for number in rows.keys() - known:
             strange = [row for row in rows[number] if len(self._gaps(row)) != 1]
             aside += [row for row in rows[number] if row not in strange]
             rows[number] = strange
             if strange:
                 self[number] = Log(strange)
+        self._gapped = [log for log in self.values() if log.lost]
         placed = {id(row) for log in self.values() for row in log.by_seq.values()}
         aside += [row for found in rows.values() for row in found if id(row) not in placed]
         self.strays: list[Found] = [row for row in aside if not self._placed(row)]
@@ -99,7 +102,7 @@ class Logs(dict[int, Log]):
 
     def _gaps(self, row: Found) -> list[tuple[Log, int]]:
         """Where a message with this number is lost, that was stored when this one was."""
-        return [(log, row.seq) for log in self.values() if row.seq < log.head and log.fits(row, row.seq)]
+        return [(log, row.seq) for log in self._gapped if row.seq < log.head and log.fits(row, row.seq)]
 
     def _placed(self, row: Found) -> bool:
         """Whether there is one place for a message that is not where it belongs. It is put there."""
@@ -110,7 +113,7 @@ class Logs(dict[int, Log]):
         if own is not None and 0 < row.seq <= own.head and row.seq not in own.by_seq and not places:
             places = [(own, row.seq)]  # its id is what is damaged
         if len(places) != 1:
-            places = [(log, seq) for log in self.values() if (seq := log.gap_of(row))]
+            places = [(log, seq) for log in self._gapped if (seq := log.gap_of(row))]
         if len(places) != 1 and own is not None and row.id > own.last_id:
             places = [(own, own.head + 1)]
         if len(places) != 1:
