@@ -44,6 +44,8 @@ _NAMES = frozenset(
 _LONGEST_WORD = 200
 _PIECE = re.compile(r'(?:[^"\\]|\\.)+')
 """What stands between two quotes."""
+_ROLE = re.compile(r'^\{"role":"[^" ]{0,12}("|$)')
+"""How each message begins. Its row says the role too."""
 _VALUE = re.compile(r"[\[\]{},:]*(?:true|false|null|[\d.]+)?[\[\]{},:]*")
 _FLAGS, _TEXTS = ("is_error", "is_interrupted"), ("tool_call_id", "name", "reasoning", "source", "made_by")
 
@@ -215,7 +217,7 @@ def _texts(content: str | tuple[Part, ...]) -> Iterator[str]:
 
 def _pieces(text: str, placed: str) -> Iterator[str]:
     """The texts in a damaged message that have found no place; neither names of fields nor data without words."""
-    for match in _PIECE.finditer(text):
+    for match in _PIECE.finditer(_ROLE.sub("", text)):
         piece = _ESCAPE.sub(_meant, match[0])
         if (
             piece.strip(MARK) in placed
