@@ -51,7 +51,7 @@ async def test_export_writes_what_is_asked_for_without_keys_and_replaces_nothing
             with pytest.raises(UsageError, match=about):
                 await stage.command(f"/export {wrong}")
         assert suggested(stage, "/export talk --h") == ["--html"]
-        assert suggested(stage, "/export --force -") == ["--html", "--md", "--json", "--force"]
+        assert suggested(stage, "/export --force -") == ["--html", "--md", "--json", "--jsonl", "--force"]
 
 
 async def test_sessions_are_listed_searched_and_suggested(tmp_path: Path) -> None:
