@@ -98,8 +98,9 @@ async def test_the_limit_is_looked_at_before_every_step(tmp_path: Path) -> None:
 
 
 async def test_summaries_are_paid_for_too(tmp_path: Path) -> None:
-    long = "An answer in many words, about this and that. " * 40
-    replies = [costing(0.1, f"{number} {long}") for number in range(16)]
+    # Answers that are all alike would be versions of one text, and only the newest would have to be told of.
+    texts = (" ".join(f"Answer {number} says this and that in part {n}." for n in range(40)) for number in range(16))
+    replies = [costing(0.1, text) for text in texts]
     summary = costing(0.25, "The record of the work: this and that was asked, and answered at length each time.")
     room = Room(tmp_path, *replies, summary, limit=0)
     for number in range(16):

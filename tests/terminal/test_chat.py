@@ -299,11 +299,12 @@ def test_a_preparation_in_the_background_stands_in_the_toolbar(start: Callable[.
 
 
 def test_a_compaction_that_was_stopped_is_said_once(start: Callable[..., Tty]) -> None:
-    long = "The parser fails at line 12 with ValueError: bad token. " * 60
-    tty = start(*[f"Answer {number}. {long}" for number in range(4)], window_tokens=20_000)
-    for number in range(4):
+    # Answers that are all alike would be versions of one text, and only the newest would have to be told of.
+    answers = [" ".join(f"Answer {number} fails at line {n}: bad token." for n in range(40)) for number in range(16)]
+    tty = start(*answers, window_tokens=20_000)
+    for number in range(16):
         tty.line(f"Question {number}.")
-        tty.sees(f"Answer {number}.")
+        tty.sees(f"Answer {number} fails")
         tty.settle()
     tty.line("/compact the parser")
     tty.sees("Compacting the context")

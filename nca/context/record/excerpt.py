@@ -99,7 +99,7 @@ def _word_end(text: str, begin: int, most: int) -> int:
     end = most
     while begin < end and text[end - 1].isalnum() and text[end].isalnum():
         end -= 1
-    return end if most - end <= LONGEST_WORD_CHARS else most
+    return end if begin < end and most - end <= LONGEST_WORD_CHARS else most
 
 
 @lru_cache(maxsize=TEXTS_REMEMBERED)

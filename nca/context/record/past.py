@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -156,8 +157,9 @@ class Past:
                 for one in text.translate(_ENDS).splitlines()
                 if len(part := " ".join(one.split())) >= VERSION_CHARS
             }
-            same = [newest[part] for part in parts if part in newest]
-            newer = max(set(same), key=same.count) if same and len(same) >= VERSION_SHARE * len(parts) else 0
+            same = Counter(newest[part] for part in parts if part in newest)
+            is_version = same and same.total() >= VERSION_SHARE * len(parts)
+            newer = max(same, key=lambda one: (same[one], one)) if is_version else 0
             newest.update(dict.fromkeys(parts - newest.keys(), newer or seq))
             if stated is None:
                 self._newer[seq] = newer

@@ -32,6 +32,10 @@ def test_a_foreign_text_is_told_apart_by_its_lines() -> None:
     assert pasted == LOG
 
 
+def test_a_short_or_numbered_line_beside_what_was_pasted_is_typed() -> None:
+    assert told_apart(f"{LOG}\n2. Why is it so slow?") == ("2. Why is it so slow?", LOG)
+
+
 def test_a_short_foreign_text_is_typed() -> None:
     assert told_apart("a\nb\nc") == ("a\nb\nc", "")
 

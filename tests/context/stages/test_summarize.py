@@ -158,6 +158,15 @@ def test_the_newest_turns_stay_that_a_person_wants_to_stay(turns: int) -> None:
     assert any("What the user said" in one.text for one in summaries(history)), "they take no more than their share"
 
 
+@pytest.mark.parametrize("target", range(1_500, 4_000, 250))
+def test_the_newest_answer_stays_behind_its_question(target: int) -> None:
+    log = [message for n in range(20) for message in (user(f"{n}. Why?"), assistant(f"{n} says more of it. " * 45))]
+    history = history_of(log)
+    compacted(history, WINDOW, settings=ONLY, target_tokens=target)
+    assert hidden_by(history.view, history.head) is None
+    assert [row["role"] for row in sent(history)][-2:] == ["user", "assistant"]
+
+
 def test_earlier_messages_have_the_share_that_a_person_sets() -> None:
     log = [
         message for n in range(300) for message in (user(f"{n}. {'word ' * 30}"), assistant(f"{n}: {'more ' * 120}"))
