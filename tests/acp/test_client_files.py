@@ -22,7 +22,7 @@ async def test_a_write_after_the_editor_has_gone_is_no_success() -> None:
     writing = asyncio.ensure_future(asyncio.to_thread(files.write, Path("a.py"), "text"))
     await asked.wait()
     for task in asyncio.all_tasks():
-        if "write" in repr(task.get_coro()):
+        if "<locals>.write " in repr(task.get_coro()):
             task.cancel()
     with pytest.raises(ToolError, match=r"the editor has gone; a\.py was not written"):
         await writing

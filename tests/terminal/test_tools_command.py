@@ -69,7 +69,10 @@ async def test_tools_tell_what_they_may_do_weigh_and_did(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("width", [30, 40, 80])
 async def test_in_a_narrow_window_the_names_and_numbers_stay(tmp_path: Path, width: int) -> None:
-    with columns(width), a_stage(tmp_path, [*replies(6), SUMMARY], window_tokens=40_000) as stage:
+    with (
+        columns(width),
+        a_stage(tmp_path, [*replies(6), SUMMARY], window_tokens=40_000, context__target_ratio=0.1) as stage,
+    ):
         await a_long_chat(stage)
         await stage.command("/compact")
         text = await stage.command("/tools")
