@@ -26,7 +26,7 @@ from nca.agent.reply_checks import (
     orders_change,
     wants_change,
 )
-from nca.agent.rewinding import FINISHING, FIRST_PROGRESS_SECONDS, NEXT_PROGRESS_SECONDS, WAITING
+from nca.agent.rewinding import FINISHED_STEPS, FIRST_PROGRESS_SECONDS, NEXT_PROGRESS_SECONDS, WAITING
 from nca.agent.turn import Turn
 from nca.config.loaded import LoadedSettings
 from nca.config.names import canonical
@@ -173,7 +173,7 @@ class Conversation:
             nonlocal due
             if (now := time.monotonic()) >= due:
                 due = now + NEXT_PROGRESS_SECONDS
-                self._emit(Notice(FINISHING.format(f"{done:,} of {of:,} steps") if of else WAITING))
+                self._emit(Notice(FINISHED_STEPS.format(done, of) if of else WAITING))
 
         self.files.recorder.begin(Watch(progress))
         self._say_of_files()

@@ -1,7 +1,7 @@
 """Going back to before one of the person's messages, and forward again: the chat, the files, or both.
 
 Both go together or not at all: what becomes of the chat is written with the plan for the files, before anything
-changes, and the chat goes back before the first file is touched. What was cut off is finished at the next start.
+changes, and the chat goes back once all files have. What was cut off is finished at the next start.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ from nca.words import Words, text_of
 What = Literal["both", "chat", "files"]
 
 FIRST_PROGRESS_SECONDS, NEXT_PROGRESS_SECONDS = 1.0, 5.0
-FINISHING = "Finishing a rewind that was cut off: {}."
+FINISHING = "Finishing a rewind that was cut off."
+FINISHED_STEPS = "{:,} of {:,} steps of the rewind are made."
 WAITING = "Another nca takes files of this folder back. Waiting for it."
 FINISHED = "A rewind that was cut off has been finished; /redo takes it back."
 _PAGE = 50

@@ -76,13 +76,22 @@ async def _chat(loaded: LoadedSettings, choice: Choice, wanted: WantedSession) -
     history_file = store_path().with_name("history") if settings.session.persist else None
     first = FirstPrompt(settings.terminal, Path.cwd(), history_file, interrupts)
     try:
-        if wanted.is_new:
+        if wanted.is_new and not _is_cut_off(loaded):
             await _load_behind(first)
         else:
             _load()
         return await _opened(loaded, choice, wanted, first, interrupts)
     finally:
         await first.close()
+
+
+def _is_cut_off(loaded: LoadedSettings) -> bool:
+    """Whether a rewind in this folder was cut off, or is made by another nca: it ends before there is a prompt."""
+    from nca.cli.startup import store_path
+    from nca.config.paths import workspace_file
+
+    is_kept = loaded.settings.session.persist
+    return is_kept and workspace_file(store_path(), Path.cwd().resolve(), "rewind").exists()
 
 
 async def _load_behind(first: FirstPrompt) -> None:
@@ -117,6 +126,7 @@ def _load() -> None:
 async def _opened(
     loaded: LoadedSettings, choice: Choice, wanted: WantedSession, first: FirstPrompt | None, interrupts: Interrupts
 ) -> int:
+    from nca.agent.rewinding import FINISHING
     from nca.cli.remembered_model import open_chat_conversation
     from nca.cli.startup import open_store
     from nca.terminal.app import ChatApp
@@ -125,6 +135,9 @@ async def _opened(
 
     output, reader = open_terminal(loaded.settings.terminal, first, interrupts)
     gate = _Gate(output.on_event)
+    if _is_cut_off(loaded):
+        gate.open()  # how far it is must be seen at once, banner or not
+        output.notice(FINISHING)
     with gate, open_store(loaded, gate) as store:
         is_first = not store.list(limit=1)
         try:

@@ -6,6 +6,7 @@ convention; on every Unix the user's settings are in ~/.config/nca, as usual for
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -53,6 +54,17 @@ def cache_dir(env: Mapping[str, str]) -> Path:
 
         return platformdirs.user_cache_path("nca", appauthor=False)
     return user_home(env) / ".cache" / "nca"
+
+
+def workspace_file(store: Path, root: Path, suffix: str) -> Path:
+    """A file about one workspace, whose root is a real path, in `locks` beside the store. It may not exist.
+
+    suffix  `files`: the lock of who changes files there; `rewind`: is there while files go back, and after a crash
+    """
+    # Imported here: most commands have no use for it.
+    from hashlib import sha256
+
+    return store.parent / "locks" / f"{sha256(os.fsencode(root)).hexdigest()[:16]}.{suffix}"
 
 
 def project_config_file(directory: Path) -> Path:

@@ -11,7 +11,7 @@ MANY = 16
 
 
 @cache
-def whole_flush() -> Callable[[int], int] | None:
+def whole_flush() -> Callable[[int], None] | None:
     """`syncfs(2)`: flushes the file system of an open file, and waits for it. None where the system has none."""
     # Imported here: most sessions take nothing back.
     import ctypes
@@ -22,9 +22,8 @@ def whole_flush() -> Callable[[int], int] | None:
     except (OSError, AttributeError, TypeError):
         return None
 
-    def flush(handle: int) -> int:
+    def flush(handle: int) -> None:
         if found(handle):
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-        return 0
 
     return flush

@@ -121,7 +121,8 @@ class FileHistory:
                     "Files of this folder are being changed just now, by a command or by another nca.",
                     advice="Nothing was changed; try again when that has ended.",
                 )
-            return self._apply(plan.chosen(choice), chat, then, watch or Watch())
+            with self._scope.marked():
+                return self._apply(plan.chosen(choice), chat, then, watch or Watch())
 
     def merged(self, one: PlannedChange) -> tuple[PlannedChange, int] | None:
         """For a path in `plan.left`: what somebody made of it since, without what the session did; and the conflicts.

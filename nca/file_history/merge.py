@@ -20,11 +20,6 @@ NOW, SESSION, EARLIER = "now", "as the session left it", "earlier"
 """The labels at the marks of a conflict."""
 
 
-def can_merge() -> bool:
-    """Whether there is a git that merges."""
-    return shutil.which("git") is not None
-
-
 def merged(one: PlannedChange, read: Read, most_bytes: int) -> tuple[PlannedChange, int] | None:
     """The change that keeps what somebody changed since and takes back what the session did; and its conflicts.
 

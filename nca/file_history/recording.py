@@ -150,7 +150,8 @@ class Recording(Recorder):
             while not self._is_recovered and self._scope.may_have_unfinished:
                 with self._scope.alone() as is_alone:
                     if is_alone:
-                        self._finish_changes(watch)
+                        with self._scope.marked():
+                            self._finish_changes(watch)
                         self._finish_commands()
                         self._is_recovered = True
                 if is_alone or all(one.rewind is None for one in self._scope.record.unfinished()):

@@ -6,7 +6,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from nca.config.tool_settings import RewindSettings
@@ -96,6 +96,23 @@ class Scope:
         finally:
             if lock is not None:
                 lock.release()
+
+    @contextmanager
+    def marked(self) -> Iterator[None]:
+        """While files go back. A process that dies meanwhile leaves the mark: the next start shows no prompt before.
+
+        A mark that cannot be written costs that alone.
+        """
+        mark = self._store.file_records.rewind_mark(self.root)
+        if mark is not None:
+            with suppress(OSError):
+                mark.touch()
+        try:
+            yield
+        finally:
+            if mark is not None:
+                with suppress(OSError):
+                    mark.unlink()
 
     def collect(self) -> None:
         """Remove stored contents that nothing refers to any more."""

@@ -5,10 +5,10 @@ If it is damaged it is set aside, and every chat goes on without what it held.
 
 from __future__ import annotations
 
-import hashlib
 import os
 from pathlib import Path
 
+from nca.config.paths import workspace_file
 from nca.sessions.database import Database, log_of, size_of
 from nca.sessions.file_record import FileRecord
 from nca.sessions.opening import Kind, open_for_reading, open_for_writing, open_in_memory
@@ -84,8 +84,11 @@ class FileRecords:
 
     def lock_path(self, root: Path) -> Path | None:
         """The lock of a workspace between processes; None in memory, which no other process sees."""
-        name = f"{hashlib.sha256(os.fsencode(root)).hexdigest()[:16]}.files"
-        return self.path.parent / "locks" / name if self.path else None
+        return workspace_file(self.path, root, "files") if self.path else None
+
+    def rewind_mark(self, root: Path) -> Path | None:
+        """The file that is there while a rewind is carried out in a workspace, and after one that was cut off."""
+        return workspace_file(self.path, root, "rewind") if self.path else None
 
     def forget(self, session_id: str) -> None:
         """Remove what was recorded for a session, and the contents that no other one needs."""
