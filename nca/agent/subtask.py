@@ -24,6 +24,7 @@ from nca.errors import NcaError
 from nca.events import ContextCompaction, Event, Notice, RetryScheduled, ToolFinished, ToolStarted, TurnFinished
 from nca.messages import Message, Usage, clean_text
 from nca.sessions.store import Store
+from nca.tools.compact import CompactionWish
 from nca.tools.files.read_files import FilesRead
 from nca.tools.files.reading_rules import Reading
 from nca.tools.task import NAME
@@ -99,6 +100,7 @@ class _Task:
             recorder=parent.files.recorder,
             jobs=parent.jobs,
             skills=parent.window.prompt.skills,
+            wish=(wish := CompactionWish()),
         )
         toolbox = parent.toolbox.renewed(own, without=NAME)
         self.window = _TaskWindow(parent.window, state, toolbox)
@@ -108,7 +110,7 @@ class _Task:
             window=self.window,
             toolbox=toolbox,
             models=models,
-            compactor=Compactor(self.window, models, self._hear, None),
+            compactor=Compactor(self.window, models, self._hear, None, wish=wish),
             outputs=outputs,
             nested=NestedInstructions(
                 parent.directory, parent.redactor, Reading(lambda: state.settings.permissions, parent.directory)

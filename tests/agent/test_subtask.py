@@ -97,6 +97,21 @@ async def test_only_the_answer_comes_back(room: Rooms) -> None:
     assert [info.id for info in room.store.list()] == [conversation.session.info.id]
 
 
+async def test_what_it_wishes_of_its_context_is_no_wish_of_the_conversation(room: Rooms) -> None:
+    long = "The flag may be anywhere, and nobody knows where. " * 200
+    wish = call("compact", '{"reason": "the step is done"}')
+    conversation = room.start([long, long, long, call("task", TASK), "Found."], [wish, "Under the third stone."])
+    for number in range(3):
+        await conversation.send(f"Question {number}.")
+    before = conversation.context.effective_history()
+    assert conversation.context.stats().usage_ratio > 0.3
+    await conversation.send("Find the flag.")
+    _, second = room.requests(inner=True)
+    assert "of the context is used; go on" in str(second.messages[-1]["content"])
+    assert conversation.context.effective_history()[: len(before)] == before
+    assert conversation.context.history() == []
+
+
 async def test_its_cost_is_the_sessions_and_the_limit_holds_inside(room: Rooms) -> None:
     look = priced(call("read_file", '{"path": "notes.txt"}'), 0.3)
     main = [priced(call("task", TASK), 0.1), priced("Never asked.", 0.1)]
