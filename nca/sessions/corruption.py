@@ -278,14 +278,16 @@ def _unknown(fragments: list[tuple[int, str]], messages: list[Found], schema: st
     """The texts that are neither in the messages nor of the schema, each once; as messages where they hold one."""
     known = "\n".join([schema, *(row.body for row in messages)]) if fragments else ""
     taken = set[int]()
-    for rowid, text in sorted(fragments, key=lambda fragment: (-fragment[0], -len(fragment[1]))):
+    for rowid, found in sorted(fragments, key=lambda fragment: (-fragment[0], -len(fragment[1]))):
+        # A message begins with its body: what stands before it is of its row's other columns.
+        begin = found.find(_MESSAGE)
+        text = "{" + found[begin:] if begin >= 0 else found
         # At its ends, bytes of what is stored beside it may look like text; a damaged row may leave out more.
         ends = len(text) // 4 if rowid in taken else min(_ENDS_CHARS, len(text) // 6)
         if text[ends : len(text) - ends] not in known:
             known += text
             taken |= {rowid} - {0}
-            begin = text.find(_MESSAGE)
-            yield Found(rowid, _NO_SESSION, 0, 0.0, "", "{" + text[begin:] if begin >= 0 else text, None)
+            yield Found(rowid, _NO_SESSION, 0, 0.0, "", text, None)
 
 
 def _stored(message: Message) -> tuple[str, str]:

@@ -12,7 +12,9 @@ import pytest
 from nca.context.view import View
 from nca.messages import Entry, Usage
 from nca.sessions import Learned, Store
+from nca.sessions.corruption import _unknown
 from nca.sessions.mended import MARK
+from nca.sessions.places import Found
 from tests.sessions.damage import Words, words_in
 from tests.sessions.samples import MANUAL, RICH_VIEW, filled, hiding, said
 
@@ -32,6 +34,16 @@ def whole(entry: Entry) -> bool:
 
 def suspect(path: Path) -> None:
     (path.parent / "locks" / "sessions.db.suspect").touch()
+
+
+@pytest.mark.parametrize("before", ["", "assistant", MARK + "Passistant", MARK + "Passistant" * 9])
+def test_what_stands_before_a_message_makes_no_second_one_of_it(before: str) -> None:
+    """The last byte of a message's time may be a letter, and looks like text before its role."""
+    body = '{"role":"assistant","content":"answer 5"}'
+    known = Found(1, 1, 1, 0.0, "assistant", body, 7)
+    assert list(_unknown([(115, before + body)], [known], "")) == []
+    [other] = _unknown([(115, before + body)], [], "")
+    assert other.body == body
 
 
 def test_a_session_that_is_whole_keeps_everything(path: Path) -> None:
