@@ -143,9 +143,12 @@ def content_to_wire(content: str | tuple[Part, ...] | None) -> Any:
     """Strings stay strings, parts become provider parts; text with attachments or reminders becomes one string."""
     if content is None or isinstance(content, str):
         return content
-    if any(_is_beside_text(part) for part in content) and not any(isinstance(part, MediaPart) for part in content):
-        return content_text(content)
-    return [part_to_wire(part) for part in content]
+    return content_text(content) if is_one_text(content) else [part_to_wire(part) for part in content]
+
+
+def is_one_text(content: tuple[Part, ...]) -> bool:
+    """Whether parts are sent as one string."""
+    return any(map(_is_beside_text, content)) and not any(isinstance(part, MediaPart) for part in content)
 
 
 def content_text(content: str | tuple[Part, ...] | None) -> str:

@@ -46,9 +46,10 @@ def message_parts(message: Message) -> Counter[str]:
     files = 0
     if message.role == "user" and isinstance(message.content, tuple):
         files = sum(part_tokens(part) for part in message.content if not isinstance(part, TextPart))
-    said = message_tokens(message) - calls - files
+    said = message_tokens(message) - calls
+    files = min(files, said)
     kind = "tool_results" if message.role == "tool" else "conversation"
-    return +Counter({kind: said, "tool_calls": calls, "attachments": files})
+    return +Counter({kind: said - files, "tool_calls": calls, "attachments": files})
 
 
 def summary_parts(message: Message, summary: Summary) -> Counter[str]:

@@ -9,18 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nca.context.media import media_tokens
-from nca.messages import AttachmentPart, Entry, MediaPart, Message, Part, TextPart, ToolCall
+from nca.messages import AttachmentPart, Entry, MediaPart, Message, Part, ToolCall
 from nca.vocabulary import about, count
+from nca.wire import content_text, is_one_text, part_text
 
 MESSAGE_TOKENS = 4
 """What frames a message: its start, its role and its end (OpenAI's cookbook, "How to count tokens with tiktoken")."""
 CONVERSATION_TOKENS = 3
 """What begins the answer, from the same source."""
-FRAME_TOKENS = 8
-"""`<file path="">` and its end."""
-MARK_TOKENS = 6
-"""`<pasted>` or `<stdin>` and its end, each on a line."""
-MARKED = ("pasted", "piped")
 NEAR_TOKENS = 2_000_000
 """Twice the largest window there is."""
 
@@ -59,21 +55,15 @@ def message_tokens(message: Message) -> int:
 
 
 def content_tokens(content: str | tuple[Part, ...] | None) -> int:
-    """Tokens of a message's content, without its framing and its calls."""
-    if content is None or isinstance(content, str):
-        return text_tokens(content or "")
-    return sum(map(part_tokens, content))
+    """Tokens of a message's content as it is sent, without its framing and its calls."""
+    if isinstance(content, tuple) and not is_one_text(content):
+        return sum(map(part_tokens, content))
+    return text_tokens(content_text(content))
 
 
 def part_tokens(part: Part) -> int:
     """Tokens of a part of a message, with what stands around it."""
-    match part:
-        case TextPart(text):
-            return text_tokens(text) + MARK_TOKENS * (part.source in MARKED)
-        case AttachmentPart(path, text):
-            return text_tokens(text) + frame_tokens(path)
-        case MediaPart():
-            return media_tokens(part)
+    return media_tokens(part) if isinstance(part, MediaPart) else text_tokens(part_text(part))
 
 
 def call_tokens(call: ToolCall) -> int:
@@ -83,7 +73,7 @@ def call_tokens(call: ToolCall) -> int:
 
 def frame_tokens(path: str) -> int:
     """Tokens of what stands around an attached file's text."""
-    return text_tokens(path) + FRAME_TOKENS
+    return part_tokens(AttachmentPart(path, "", 0))
 
 
 def attachment_tokens(message: Message) -> int:

@@ -8,6 +8,7 @@ begins with the newest messages, and opening, `/context` and the first request c
 from __future__ import annotations
 
 from nca.context.history import History
+from nca.context.restore import block_of
 from nca.context.stages.truncate import TRUNCATED
 from nca.context.view import Item, Marker, Verbatim, View, how_to_recall, without_ranges
 
@@ -21,7 +22,8 @@ def within_window(history: History, window_tokens: int) -> View:
     """The view in force; where it shows MOST_WINDOWS times `window_tokens`, one that begins with the newest of them.
 
     The tail begins with a message of the user if there is one. What comes before is behind a marker, but for system
-    messages at the beginning of the log, pins, and the newest message of the user. What is not shown is not read.
+    messages at the beginning of the log, pins, and the newest message of the user. Where these are all there is, the
+    view stays. What is not shown is not read.
     """
     view, head = history.view, history.head
     tokens, last = 0, head
@@ -35,13 +37,17 @@ def within_window(history: History, window_tokens: int) -> View:
     while start > view.tail and room > 0:
         room -= history.run_tokens(start, start)
         start -= 1
-    begin = _beginning(history, start)
-    kept = [(seq, seq) for seq in {*history.pins, history.newest_user or 0} if view.tail <= seq < begin]
+    # A step stays or goes whole: neither the tail nor a pin takes a result without its call.
+    begin = max(view.tail, block_of(history, _beginning(history, start))[0])
+    wanted = {*history.pins, history.newest_user or 0}
+    kept = [block_of(history, seq) for seq in wanted if view.tail <= seq < begin]
     systems = view.tail
     while systems < begin and history.message(systems).role == "system":
         kept.append((systems, systems))
         systems += 1
     gone = without_ranges([(view.tail, begin - 1)], kept)
+    if not gone:
+        return view
     runs = without_ranges([(view.tail, begin - 1)], gone)
     marker = Marker(f"opened{begin}", gone, f"{TRUNCATED} [{how_to_recall(gone)}]")
     placed: list[Item] = sorted([marker, *(Verbatim(*run) for run in runs)], key=_begins)

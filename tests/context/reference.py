@@ -15,6 +15,7 @@ from nca.agent.background import Background
 from nca.agent.fallbacks import Fallbacks
 from nca.config.loaded import LoadedSettings
 from nca.context.draft import Draft
+from nca.context.restore import block_of
 from nca.context.rules.open_step import open_step
 from nca.context.summary_input import MAX_CHUNKS
 from nca.context.summary_writer import MAX_FAILURES
@@ -71,6 +72,7 @@ class Reference(RuleBasedStateMachine):
         self.events: list[Event] = []
         self.made_ids = 0
         self.had_huge = False
+        self.was_too_long = False
 
     def begin(self, model: str, loaded: LoadedSettings) -> None:
         self.loaded = loaded
@@ -171,6 +173,10 @@ class Reference(RuleBasedStateMachine):
         assert error.used_tokens > error.budget_tokens == window.budget.budget_tokens
         draft = Draft(window.history, window.meter)
         locked = sum(block.raw for block in draft.blocks() if block.is_locked)
+        # A compaction makes the view anew, of the log and the pins: it shows a pin that is hidden now.
+        shown = {seq for block in draft.blocks() for seq in block.seqs}
+        hidden = {block_of(window.history, pin) for pin in self.pins - shown}
+        locked += sum(window.history.run_tokens(first, last) for first, last in hidden)
         share = max(1.0, error.used_tokens / draft.tokens)
         least = int(share * window.meter.total(window.meter.fixed_raw + locked + SLACK_TOKENS))
         assert least > error.budget_tokens, f"it refused ({error}) although {least} tokens were possible"

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, precondition, rule
 
 from nca.context.rules.open_step import open_step
-from nca.context.view import Summary
+from nca.context.view import Item, Marker, Summary
+from nca.context.within_window import MOST_WINDOWS
 from nca.errors import ContextDoesNotFit, ProviderFailure
 from nca.events import ContextCompaction
 from nca.messages import AttachmentPart, Message, TextPart, Usage
@@ -201,7 +202,13 @@ class SessionMachine(Hands):
         assert {entry.message.tool_call_id for entry in self.session.recovered} == waiting
         self.take(entry.message for entry in self.session.recovered)
         self.open()
-        if not waiting:
+        if self.window.history.view != before.view:
+            # More than any window holds: opening leaves the oldest of it behind a marker.
+            shown = self.window.history.run_tokens(before.view.tail, len(self.log))
+            assert shown > MOST_WINDOWS * self.window.budget.window_tokens
+            self.was_too_long = True
+            self.note_view(before)
+        elif not waiting:
             assert self.window.request_messages() == before.rows
             if not used.is_estimate and not self.moved_since_the_report():
                 # The reports of the whole session are taken up, also those that a change of the model had put aside.
@@ -305,13 +312,17 @@ class SessionMachine(Hands):
         own = [
             content_text(message.content)
             for seq, message in enumerate(self.log, 1)
-            if message.role == "system" and message.text.strip() and not is_cleared(items[seq][0])
+            if message.role == "system" and message.text.strip() and not self.is_gone(items[seq][0])
         ]
         summaries = [item.text for item in self.view.items if isinstance(item, Summary) and item.role == "system"]
         texts = system_texts(rows)
         assert texts[0] == SYSTEM
         assert [text for text in texts[1:] if text not in summaries] == own
         assert newest_problem(self.log, self.view, rows) == ""
+
+    def is_gone(self, item: Item | None) -> bool:
+        """Whether a person, or opening what many windows hold, put a system message away."""
+        return is_cleared(item) or (self.was_too_long and isinstance(item, Summary | Marker))
 
     @invariant()
     def every_starting_is_closed(self) -> None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import msgspec
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from nca.context import tokens
 from nca.context.tokens import (
     CONVERSATION_TOKENS,
-    FRAME_TOKENS,
-    MARK_TOKENS,
     MESSAGE_TOKENS,
     attachment_tokens,
     call_tokens,
@@ -21,6 +20,7 @@ from nca.context.tokens import (
 )
 from nca.messages import AttachmentPart, Entry, MediaPart, Message, TextPart, ToolCall
 from nca.vocabulary import count
+from nca.wire import content_to_wire
 from tests.context.logs import logs
 from tests.context.samples import some
 
@@ -57,17 +57,23 @@ def test_media_count_what_they_show_and_their_base64_is_no_text(kind: str) -> No
     assert 0 < content_tokens((part,)) < 100_000 < count("A1b" * 333_333)
 
 
-def test_attachments_count_with_their_frame_and_are_told_apart() -> None:
-    file = AttachmentPart("a.txt", WORDS * 8, 350)
-    message = Message("user", (TextPart("look"), file))
+def test_attachments_are_told_apart() -> None:
+    message = Message("user", (TextPart("look"), AttachmentPart("a.txt", WORDS * 8, 350)))
     assert attachment_tokens(message) == count(WORDS * 8)
-    frame = count("a.txt") + FRAME_TOKENS
-    assert message_tokens(message) == MESSAGE_TOKENS + count("look") + count(WORDS * 8) + frame
 
 
-def test_what_marks_a_paste_is_counted() -> None:
-    said, pasted = (Message("user", (TextPart(WORDS, source=source),)) for source in ("typed", "pasted"))
-    assert message_tokens(pasted) - message_tokens(said) == MARK_TOKENS
+_texts = st.lists(st.sampled_from([*"ab \n<>/Ж日", "word ", "</pasted>"]), max_size=20).map("".join)
+_parts = st.one_of(
+    st.builds(TextPart, _texts, source=st.sampled_from(["", "typed", "pasted", "piped", "nca"])),
+    st.builds(AttachmentPart, st.sampled_from(["a.py", "src/лог 1.txt"]), _texts, st.integers(0, 99)),
+)
+
+
+@given(st.lists(_parts, min_size=1, max_size=4).map(tuple))
+def test_what_is_sent_is_what_is_counted(content: tuple[TextPart | AttachmentPart, ...]) -> None:
+    sent = content_to_wire(content)
+    texts = [sent] if isinstance(sent, str) else [part["text"] for part in sent]
+    assert content_tokens(content) == sum(map(count, texts))
 
 
 def test_reasoning_is_not_sent_so_not_counted() -> None:

@@ -85,3 +85,20 @@ def test_what_is_not_shown_is_not_read() -> None:
     history = History(Log(stored))
     assert within_window(history, WINDOW).tail > 99_000
     assert stored.read < 2_000
+
+
+def test_where_everything_older_stays_the_view_does() -> None:
+    history = history_of([Message("system", "Be brief."), Message("user", "long " * 10 * WINDOW)])
+    assert within_window(history, WINDOW) == View()
+    history = history_of([Message("user", "long " * 10 * WINDOW), Message("assistant", "Done.")])
+    history.pins = frozenset({1})
+    assert within_window(history, WINDOW) == View()
+
+
+def test_a_pinned_result_stays_with_its_call() -> None:
+    messages = [*agent_turn(3), *talk(2_000)]
+    history = history_of(messages)
+    result = next(seq for seq, message in enumerate(messages, 1) if message.role == "tool")
+    history.pins = frozenset({result})
+    view = within_window(history, WINDOW)
+    assert [item for item in view.items if isinstance(item, Verbatim)] == [Verbatim(result - 1, result)]

@@ -93,18 +93,15 @@ class Composer:
             text = ""
         taken = Taken(past, room - self._frame(text), used=self._frame(text))
         newest: list[Piece] = []
-        if self.unseen:
-            new = shown(past, range(self.unseen[0][0], self.unseen[-1][1] + 1))
+        if self.unseen or self._ends_with_answer(past):
+            first, last = (self.unseen[0][0], self.unseen[-1][1]) if self.unseen else (self.history.head,) * 2
+            new = shown(past, range(first, last + 1))
             newest = [new.piece(level) for level in LEVELS]
-            # The calls of this step stay whatever they cost: a request without them would not be valid.
-            taken.left -= taken.cost(None, new.piece(0))
-            taken.levels.update(dict.fromkeys(new.shows, 0))
+            if self.unseen:
+                # The calls of this step stay whatever they cost: a request without them would not be valid.
+                taken.left -= taken.cost(None, new.piece(0))
+                taken.levels.update(dict.fromkeys(new.shows, 0))
         taken.levels |= dict.fromkeys(seqs(self.kept), WHOLE)
-        if answer := self._closing_answer():
-            least = shown(past, range(answer, answer + 1)).piece(0)
-            if (tokens := taken.cost(None, least)) <= taken.left:
-                taken.left -= tokens
-                taken.levels[answer] = 0
         kept = merge_ranges([*self.kept, *self.unseen])
         # An earlier record that came with the messages is read, not shown.
         steps = (step for step in steps_back(self.history, past.spans) if not is_in(step[0], kept))
@@ -131,14 +128,14 @@ class Composer:
         role = cast('Literal["user", "system"]', self.settings.role)
         return Summary(digest, ranges, text, prose.text, made_by=prose.made_by, role=role)
 
-    def _closing_answer(self) -> int:
-        """The answer that ends the log, if it is not kept anyway; 0: none does.
+    def _ends_with_answer(self, past: Past) -> bool:
+        """Whether an answer ends the log that is not kept anyway.
 
         The newest message of the person stays. Without its answer behind it, it would look like one to be answered.
         """
         head = self.history.head
-        is_one = head > 0 and is_answer(self.history.message(head)) and not is_in(head, self.history.view.aside)
-        return head if is_one and head > (self.history.newest_user or head) and not is_in(head, self.kept) else 0
+        is_one = is_in(head, past.spans) and is_answer(self.history.message(head))
+        return is_one and head > (self.history.newest_user or head) and not is_in(head, self.kept)
 
     def _newest(self, steps: Iterator[range]) -> Iterator[range]:
         """Those that may be shown as they are: not the first of all, so that the record stands for something."""
@@ -166,7 +163,7 @@ class Composer:
             pieces = kind.pieces(past) if kind.pieces is not None else steps.get(kind.name)
             if pieces is not None:
                 limit = of_steps if kind.name == STEPS else limits.get(kind.section)
-                lanes.append(Lane(kind.section, kind.weights, pieces, limit))
+                lanes.append(Lane(kind.section, kind.weights, pieces, limit, waits=kind.name == STEPS))
         return lanes
 
     def _prose(self, past: Past, prose: Prose, room: int) -> str:
