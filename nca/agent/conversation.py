@@ -293,6 +293,10 @@ class Conversation:
         self.session.refuse_reader()
         self._user_input.share(name, text, source)
 
+    def transcript(self) -> str:
+        """The path of a file with the messages so far, for programs that read Claude Code's transcripts."""
+        return self._hooks.transcript()
+
     @property
     def loaded(self) -> LoadedSettings:
         """The settings in force, with their origins."""

@@ -10,7 +10,7 @@ import asyncio
 import json
 import os
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -20,7 +20,7 @@ from nca.context.admission import Limits
 from nca.messages import clean_text
 from nca.tools.programs import find_shell
 from nca.tools.shell.output_capture import OutputCapture
-from nca.tools.shell.process import Start, run_process
+from nca.tools.shell.process import Ended, Sink, Start, run_process
 
 BLOCKS = 2
 """The exit code with which a hook blocks."""
@@ -62,26 +62,40 @@ async def run_hook(
     """Run the program in `directory` with `sent` as JSON on its input. Raises nothing but CancelledError."""
     output, errors = OutputCapture(_OUTPUT, None), OutputCapture(_OUTPUT, None)
     try:
-        argv = _argv(hook, directory, environment)
-        with tempfile.TemporaryFile() as file:
-            # A file, not a pipe: a hook need not read it.
-            file.write(json.dumps(sent, ensure_ascii=False).encode("utf-8", "replace"))
-            file.seek(0)
-            ended = await run_process(
-                lambda _: Start(argv, directory, environment),
-                time_limit=asyncio.timeout(hook.limit_seconds),
-                captured=output,
-                errors=errors,
-                sent=file,
-            )
+        start = Start(argv_of(hook.command, hook.args, directory, environment), directory, environment)
+        ended = await run_told(start, sent, hook.limit_seconds, output, errors)
         printed, complaint = await asyncio.to_thread(
             lambda: (output.finish(redact).text.strip(), errors.finish(redact).text.strip())
         )
     except (OSError, ValueError) as error:
-        return Answer(problem=f"it cannot be started ({getattr(error, 'strerror', None) or error})")
+        return Answer(problem=not_started(error))
     if ended.is_timeout:
-        return Answer(problem=f"it was stopped after {hook.limit_seconds:g} seconds")
+        return Answer(problem=stopped_after(hook.limit_seconds))
     return read_answer(hook.event, ended.exit_code, redact(printed), redact(complaint))
+
+
+async def run_told(start: Start, sent: Mapping[str, Any], seconds: float, output: Sink, errors: Sink) -> Ended:
+    """Run a program with `sent` as JSON on its input. Raises as `run_process` does."""
+    with tempfile.TemporaryFile() as file:
+        # A file, not a pipe: the program need not read it.
+        file.write(json.dumps(sent, ensure_ascii=False).encode("utf-8", "replace"))
+        file.seek(0)
+        return await run_process(
+            lambda _: start, time_limit=asyncio.timeout(seconds), captured=output, errors=errors, sent=file
+        )
+
+
+def not_started(error: OSError | ValueError) -> str:
+    return f"it cannot be started ({getattr(error, 'strerror', None) or error})"
+
+
+def stopped_after(seconds: float) -> str:
+    return f"it was stopped after {seconds:g} seconds"
+
+
+def exited(code: int, complaint: str) -> str:
+    first = complaint.partition("\n")[0]
+    return f"it ended with exit code {code}" + (f": {_cut(first)}" if first else "")
 
 
 def read_answer(event: str, exit_code: int, printed: str, complaint: str) -> Answer:
@@ -89,8 +103,7 @@ def read_answer(event: str, exit_code: int, printed: str, complaint: str) -> Ans
     if exit_code == BLOCKS:
         return Answer("deny", _cut(complaint) or _NO_REASON)
     if exit_code:
-        first = complaint.partition("\n")[0]
-        return Answer(problem=f"it ended with exit code {exit_code}" + (f": {_cut(first)}" if first else ""))
+        return Answer(problem=exited(exit_code, complaint))
     if not printed.startswith("{"):
         return Answer(context=_cut(printed) if event in _TEXT_IS_CONTEXT else "")
     try:
@@ -136,11 +149,11 @@ def _cut(text: str) -> str:
     return text if len(text) <= TEXT_CHARS else f"{text[:TEXT_CHARS]}\n[cut: {len(text):,} characters]"
 
 
-def _argv(hook: Hook, directory: Path, environment: Mapping[str, str]) -> tuple[str, ...]:
+def argv_of(command: str, args: Sequence[str], directory: Path, environment: Mapping[str, str]) -> tuple[str, ...]:
     """Raises ValueError if there is no shell here."""
-    if hook.args:
-        return (os.path.expanduser(hook.command), *hook.args)  # noqa: PTH111  Path raises for an unknown user
+    if args:
+        return (os.path.expanduser(command), *args)  # noqa: PTH111  Path raises for an unknown user
     shell = find_shell(environment["PATH"], outside=directory)
     if shell is None:
         raise ValueError("there is no shell here")
-    return (str(shell), "-c", hook.command)
+    return (str(shell), "-c", command)

@@ -185,6 +185,15 @@ class Hooks:
         if self._transcript is not None:
             self._transcript.close()
 
+    def transcript(self) -> str:
+        """The path of the transcript, with every message so far."""
+        if self._transcript is None:
+            from nca.agent.hook_transcript import Transcript
+
+            session, store = self._window.session, self._window.store
+            self._transcript = Transcript(session.info.id, store.outputs_folder(session.info.id))
+        return self._transcript.brought_up(self._window.history)
+
     async def _after_compaction(self, by: str) -> None:
         try:
             facts = self._last_compaction()
@@ -229,7 +238,7 @@ class Hooks:
         settings = self._window.settings
         sent = {
             "session_id": self._window.session.info.id,
-            "transcript_path": self._brought_up(),
+            "transcript_path": self.transcript(),
             "cwd": str(self._directory),
             "permission_mode": _MODES[settings.agent.permission],
             "hook_event_name": event,
@@ -244,15 +253,6 @@ class Hooks:
         async with (recorder or Recorder()).command("hook"):
             answers = await asyncio.gather(*(self._run(hook, sent, environment) for hook in waited))
         return _joined(answers) if answers else None
-
-    def _brought_up(self) -> str:
-        """The path of the transcript, with every message so far."""
-        if self._transcript is None:
-            from nca.agent.hook_transcript import Transcript
-
-            session, store = self._window.session, self._window.store
-            self._transcript = Transcript(session.info.id, store.outputs_folder(session.info.id))
-        return self._transcript.brought_up(self._window.history)
 
     async def _run(self, hook: Hook, sent: Mapping[str, Any], environment: Mapping[str, str]) -> Answer:
         """The hook's answer, of which the person has been told what is for them."""

@@ -7,16 +7,23 @@ repository would else have every key of theirs "in the project".
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Set
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from nca.config.paths import PROJECT_FOLDER
+from nca.ordinary_files import open_ordinary
 
 MAX_LEVELS = 64
 _ROOT_USER = 0
 _ABOUT_THEIR_PARENT = (PROJECT_FOLDER, ".claude")
 """What stands in these folders is about the folder they are in."""
+_HEAD_BYTES = 4_096
+_BRANCH = "ref: refs/heads/"
+_COMMIT = re.compile(r"[0-9a-f]{40,64}")
+_ID_CHARS = 7
 
 
 def real_home() -> Path:
@@ -111,6 +118,31 @@ class Reach:
     def _has_home(self) -> bool:
         """Keys and settings lie hidden in the home directory, and are nobody's instructions."""
         return self.home.is_relative_to(self.root)
+
+
+def branch_of(directory: Path) -> str:
+    """The git branch of a directory, or the beginning of the commit's id; "" where there is none."""
+    root = Project.around(Path(os.path.realpath(directory)), real_home()).root
+    if root is None:
+        return ""
+    git = root / ".git"
+    if not git.is_dir():
+        # A work tree's or a submodule's.
+        named = _beginning(git)
+        if not named.startswith("gitdir: "):
+            return ""
+        git = root / named.removeprefix("gitdir: ")
+    head = _beginning(git / "HEAD")
+    if head.startswith(_BRANCH):
+        return head.removeprefix(_BRANCH)
+    return head[:_ID_CHARS] if _COMMIT.fullmatch(head) else ""
+
+
+def _beginning(file: Path) -> str:
+    """The first line; "" of what cannot be read."""
+    with suppress(OSError, ValueError), open_ordinary(file) as opened:
+        return opened.read(_HEAD_BYTES).decode("utf-8", "replace").partition("\n")[0].strip()
+    return ""
 
 
 def _about(file: Path) -> Path:

@@ -1,4 +1,4 @@
-"""The hooks in Claude Code's settings files (nca.config.claude_files), as documents."""
+"""The hooks and the status line in Claude Code's settings files (nca.config.claude_files), as documents."""
 
 from __future__ import annotations
 
@@ -19,6 +19,16 @@ def claude_hooks(folder: Path, notes: list[str]) -> Iterator[Document]:
         events = data.get("hooks")
         if isinstance(events, dict) and (tables := list(_tables(events, path, notes))):
             yield Document(path, "", {"hooks": tables})
+
+
+def claude_status(folder: Path, notes: list[str]) -> Document | None:
+    """The command of `statusLine` below the user's home, as a document; None if there is none that nca can run."""
+    found = None
+    for path, data in claude_files(folder, notes):
+        line = data.get("statusLine")
+        if isinstance(line, dict) and line.get("type", "command") == "command" and isinstance(line.get("command"), str):
+            found = Document(path, "", {"terminal": {"status_command": line["command"]}})
+    return found
 
 
 def _tables(events: dict[str, Any], path: Path, notes: list[str]) -> Iterator[dict[str, Any]]:

@@ -16,7 +16,8 @@ These wait although they look harmless:
   `context.admission.direction` decide what it no longer reads; `context.prune.protected_tools` what stays for ever.
 - `memory.*` writes files and drops notes, `session.persist` and `.restore` lose what was said, `tools.off` takes tools
   away, `profile` sets several of these at once.
-- `terminal.plain` changes how approvals are asked, `terminal.notify_seconds` can silence the bell.
+- `terminal.plain` changes how approvals are asked, `terminal.notify_seconds` can silence the bell,
+  `terminal.status` can hide the mode, `terminal.status_command` runs a program.
 - `mcp.wait_seconds` can make every message wait for minutes.
 """
 

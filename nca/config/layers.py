@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from nca.config.chosen_models import ChosenModel
-from nca.config.claude_hooks import claude_hooks
+from nca.config.claude_hooks import claude_hooks, claude_status
 from nca.config.claude_permissions import held_rules
 from nca.config.document import Document, KeyPath, leaves, read_document, shown_name, shown_path
 from nca.config.loaded import LoadedSettings, Pattern, defaults, merged_notes, profiled
@@ -102,6 +102,8 @@ def load(
         if draft.base["agent.claude_hooks"].value:
             for document in claude_hooks(user_home(env), draft.notes):
                 draft.add_file(_File(document, Layer.USER, True))
+            if draft.base["terminal.status_command"].layer == Layer.DEFAULT:
+                draft.add_file(_File(claude_status(user_home(env), draft.notes), Layer.USER, True))
         return draft
 
     start = dict(defaults().base)

@@ -15,6 +15,7 @@ from nca.config.fields import setting, table
 from nca.config.harmless import HARMLESS, Harmless
 from nca.config.hooks import Hook, hook_tables
 from nca.config.stage_names import stage_names
+from nca.config.status_format import status_format
 from nca.config.tables import Injection, Section, tables
 from nca.config.tool_settings import McpSettings, PermissionSettings, RewindSettings, ToolSettings
 from nca.config.value_types import (
@@ -243,7 +244,9 @@ class AgentSettings:
         user_only=True,
     )
     system_prompt: str = setting("", text(), "Replaces nca's own system prompt.")
-    claude_hooks: bool = setting(False, boolean(), "Also run the hooks of ~/.claude/settings.json.", user_only=True)
+    claude_hooks: bool = setting(
+        False, boolean(), "Also run the hooks and the statusLine of ~/.claude/settings.json.", user_only=True
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,6 +309,12 @@ class TerminalSettings:
         number(0, 86_400),
         "Ring the bell for an answer or question that took at least this long. 0: never.",
         unit="seconds",
+    )
+    status: str = setting(
+        "", status_format(), "The line below the prompt, as in `{model} · {usage} · {branch}`. Empty: nca's own."
+    )
+    status_command: str = setting(
+        "", text(), "A program that writes a line below the prompt, as Claude Code's statusLine does."
     )
 
 

@@ -17,8 +17,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from nca.messages import Usage
+
 MARK: Mapping[str, str] = {"type": "ephemeral"}
 """Cached for five minutes after each use, which suits a chat; writing costs 1.25 times the input price."""
+LIFE_SECONDS = 300.0
 _SELLERS = frozenset({"anthropic", "bedrock", "vertex_ai", "azure_ai", "openrouter", "litellm_proxy"})
 """Providers that accept marks for Claude models, directly or through litellm."""
 _IN_PARTS = frozenset({"openrouter", "litellm_proxy"})
@@ -29,6 +32,12 @@ _KEY = "cache_control"
 def wants_marks(provider: str, model: str) -> bool:
     """Whether to set marks in requests to this model."""
     return provider in _SELLERS and "claude" in model.lower()
+
+
+def cache_seconds(provider: str, model: str, usage: Usage, age_seconds: float) -> float:
+    """How long the provider still keeps what it cached for a request of this age; 0 where that is over or not known."""
+    is_cached = bool(usage.cache_read_tokens or usage.cache_write_tokens)
+    return max(0.0, LIFE_SECONDS - age_seconds) if is_cached and wants_marks(provider, model) else 0.0
 
 
 def mark(messages: list[dict[str, Any]], tools: list[dict[str, Any]], provider: str) -> None:

@@ -19,6 +19,7 @@ from nca.models.catalog import ModelFacts
 from nca.models.costs import cost_of
 from nca.models.deadlines import Deadlines
 from nca.models.explain import explain
+from nca.models.limits import limits_of
 from nca.models.litellm_import import warm
 from nca.models.model import Delta, Model, ModelRequest, OnDelta, Reply
 from nca.models.provider_compaction import context_management
@@ -57,6 +58,7 @@ class LitellmModel:
         reports_reading: bool = False,
     ) -> None:
         self.facts = facts
+        self.limits = ""
         self._reports_reading = reports_reading
         self._settings = settings
         self._on_retry = on_retry
@@ -110,6 +112,7 @@ class LitellmModel:
         deadlines = Deadlines(self._settings, self.facts.name)
         assembler = Assembler()
         opened = await deadlines.within(litellm.acompletion(**self._arguments(litellm, request)))
+        self.limits = limits_of(getattr(opened, "_response_headers", None) or {}) or self.limits
         stream = AnswerStream(opened)
         try:
             chunks = stream.chunks()

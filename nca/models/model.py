@@ -84,3 +84,10 @@ class KeepsPrefix(Protocol):
     """A model that keeps the evaluated prompt: evaluating the beginning of the next request early saves time."""
 
     async def warm(self, prefix: ModelRequest | None = None) -> None: ...
+
+
+@runtime_checkable
+class ReportsLimits(Protocol):
+    """A model whose provider says what is left of its rate limits: `limits` is that of the last answer, or ""."""
+
+    limits: str

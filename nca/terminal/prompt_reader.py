@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from math import ceil
 from typing import TYPE_CHECKING, TypeVar
 
 from nca import vocabulary
+from nca.agent.project_root import branch_of
 from nca.events import MessageTaken
+from nca.models.cache_marks import cache_seconds
+from nca.models.model import ReportsLimits
 from nca.terminal.input.completion import PromptCompleter
 from nca.terminal.input.file_finder import FileFinder
 from nca.terminal.input.first_prompt import FirstPrompt
@@ -18,6 +23,8 @@ from nca.terminal.panels.key_question import choose_by_key
 from nca.terminal.panels.toolbar import ToolbarStatus, activity_of
 from nca.terminal.reader import Completions, Reader
 from nca.terminal.render.draw import Draw
+from nca.terminal.render.sanitize import one_line
+from nca.terminal.render.sessions import place
 from nca.words import Words
 
 if TYPE_CHECKING:
@@ -25,6 +32,7 @@ if TYPE_CHECKING:
 
     from nca.agent.approvals import Answer
     from nca.agent.conversation import Conversation
+    from nca.agent.status_command import StatusCommand
     from nca.events import ApprovalAsked
     from nca.terminal.panels.list_panel import ListPanel
     from nca.terminal.panels.locked_session import KeyChoice
@@ -32,6 +40,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 WATCH_SECONDS = 0.3
+_PROBLEM_CHARS = 300
 
 
 class PromptReader(Reader):
@@ -46,6 +55,8 @@ class PromptReader(Reader):
         self._prompt = first.prompt
         self._draw = draw
         self._interrupts = interrupts
+        self._command: StatusCommand | None = None
+        self._shown: ToolbarStatus | None = None
         if first.has_begun:
             draw.begin_prompt(first.above)
 
@@ -58,11 +69,12 @@ class PromptReader(Reader):
                 yield
         finally:
             self._prompt.close()
+            if self._command is not None:
+                self._command.close()
 
     async def read(self, conversation: Conversation, default: Words = ()) -> Words:
-        status = status_of(conversation)
         self._prompt.apply(conversation.loaded.settings.terminal)
-        self._prompt.show_status(status)
+        status = self._show_status(conversation)
         self._draw.begin_prompt(self._prompt.above)
         watch = asyncio.create_task(self._watch(conversation, status))
         try:
@@ -77,11 +89,34 @@ class PromptReader(Reader):
             vocabulary.load_behind()
         # The first look comes after the first drawing, which may have started servers.
         await asyncio.sleep(WATCH_SECONDS)
-        while (now := activity_of(conversation)) or now != shown.activity or not shown.is_counted:
-            if now != shown.activity or vocabulary.is_loaded() != shown.is_counted:
-                shown = status_of(conversation)
-                self._prompt.show_status(shown)
+        while (now := activity_of(conversation)) or now != shown.activity or not shown.is_counted or shown.cache:
+            is_other = now != shown.activity or vocabulary.is_loaded() != shown.is_counted
+            if is_other or (shown.cache and cache_left(conversation) != shown.cache):
+                shown = self._show_status(conversation)
             await asyncio.sleep(WATCH_SECONDS)
+
+    def _show_status(self, conversation: Conversation) -> ToolbarStatus:
+        """Show what is so now; the person's command adds its line when it has one."""
+        self._shown = status_of(conversation)
+        if self._shown.is_counted and (self._command or conversation.loaded.settings.terminal.status_command):
+            self._run_command(conversation)
+        self._show_command()
+        return self._shown
+
+    def _run_command(self, conversation: Conversation) -> None:
+        if self._command is None:
+            from nca import __version__
+            from nca.agent.status_command import StatusCommand
+
+            self._command = StatusCommand(__version__, self._show_command, self._say_problem)
+        self._command.run(conversation)
+
+    def _say_problem(self, text: str) -> None:
+        self._draw.warn(one_line(text, _PROBLEM_CHARS))
+
+    def _show_command(self) -> None:
+        if self._shown is not None:
+            self._prompt.show_status(self._shown._replace(command=self._command.line if self._command else ""))
 
     async def shown(self) -> None:
         if not self._first.has_begun:
@@ -127,6 +162,7 @@ class PromptReader(Reader):
 def status_of(conversation: Conversation) -> ToolbarStatus:
     """What the toolbar says about a conversation. It counts nothing as long as that would hold up the prompt."""
     stats = conversation.context.stats(with_details=False) if vocabulary.is_loaded() else None
+    written, model = conversation.loaded.settings.terminal.status, conversation.model
     return ToolbarStatus(
         model=conversation.model.facts.name,
         usage_ratio=stats.usage_ratio if stats else 0.0,
@@ -140,4 +176,19 @@ def status_of(conversation: Conversation) -> ToolbarStatus:
         activity=activity_of(conversation),
         is_high=stats is not None and stats.is_high,
         is_counted=stats is not None,
+        written=written,
+        directory=place(str(conversation.directory)) if "{directory}" in written else "",
+        branch=branch_of(conversation.directory) if "{branch}" in written else "",
+        cache=cache_left(conversation) if "{cache}" in written else "",
+        limits=model.limits if isinstance(model, ReportsLimits) else "",
     )
+
+
+def cache_left(conversation: Conversation) -> str:
+    """How long the provider keeps the last request in its cache, in whole minutes; "" where that is not known."""
+    reports = conversation.session.usage.reports(1)
+    if not reports:
+        return ""
+    facts, newest = conversation.model.facts, reports[0]
+    seconds = cache_seconds(facts.provider, facts.name, newest.usage, time.time() - newest.at)
+    return f"cache {ceil(seconds / 60)} min" if seconds else ""

@@ -112,6 +112,27 @@ def test_the_persons_hooks_for_claude_run_only_if_they_say_so(place: Place) -> N
     assert place.load(None).settings.hooks == (Hook("Stop", command="python3 guard.py", timeout_seconds=5),)
 
 
+def test_the_persons_status_line_for_claude_is_used_only_if_they_say_so(place: Place) -> None:
+    for folder, command in ((place.home, "mine"), (place.project, "theirs")):
+        (folder / ".claude").mkdir(exist_ok=True)
+        text = json.dumps({"statusLine": {"type": "command", "command": command}})
+        (folder / ".claude" / "settings.json").write_text(text)
+    assert place.load().settings.terminal.status_command == ""
+    own = place.home / ".nca" / "config.toml"
+    own.write_text("[agent]\nclaude_hooks = true\n")
+    assert place.load(None).settings.terminal.status_command == "mine"
+    own.write_text('[agent]\nclaude_hooks = true\n[terminal]\nstatus_command = "own"\n')
+    assert place.load(None).settings.terminal.status_command == "own"
+
+
+def test_a_projects_status_command_waits_for_trust(place: Place) -> None:
+    (place.project / ".nca" / "config.toml").write_text('[terminal]\nstatus_command = "theirs"\nstatus = "x"\n')
+    untrusted = place.load(None)
+    assert (untrusted.settings.terminal.status_command, untrusted.settings.terminal.status) == ("", "")
+    assert any("wait for your trust: terminal.status_command, terminal.status " in note for note in untrusted.notes)
+    assert place.load().settings.terminal.status_command == "theirs"
+
+
 def test_what_cannot_run_is_a_note(place: Place) -> None:
     entries = (GUARD, {"type": "prompt", "prompt": "ok?"}, {**GUARD, "if": "Bash(rm *)"}, {"type": "command"}, 7)
     place.claude(place.project, {**on("Stop", *entries), **on("TeammateIdle", GUARD), "PreToolUse": 5})

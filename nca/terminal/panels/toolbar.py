@@ -25,6 +25,8 @@ class ToolbarStatus(NamedTuple):
     activity    what is happening in the background
     is_high     the usage is at the compaction threshold, which the gauge's colour shows
     is_counted  False for the moment in which the vocabulary loads: the gauge waits
+    written     the person's format, `terminal.status`; the fields below it are what only a format names
+    command     the line of `terminal.status_command`, which may hold escape sequences
     """
 
     model: str
@@ -38,6 +40,12 @@ class ToolbarStatus(NamedTuple):
     activity: str = ""
     is_high: bool = False
     is_counted: bool = True
+    written: str = ""
+    directory: str = ""
+    branch: str = ""
+    cache: str = ""
+    limits: str = ""
+    command: str = ""
 
 
 def gauge(ratio: float) -> str:
@@ -49,29 +57,31 @@ def gauge(ratio: float) -> str:
 
 
 def toolbar(status: ToolbarStatus, width: int) -> list[tuple[str, str]]:
-    """Styled parts that fit `width` cells. In a narrow window names are dropped first and the gauge last."""
-    # Imported here because the first prompt is shown before there is a status.
-    from nca.models.costs import money
-    from nca.terminal.render.humanize import percent, short_tokens
+    """Styled parts that fit `width` cells. In a narrow window names are dropped first and the gauge last.
 
-    style = "class:gauge.high" if status.is_high else "class:gauge"
-    share = percent(status.usage_ratio) if status.is_counted else "…"
-    tokens = f" · {short_tokens(status.used_tokens)}/{short_tokens(status.budget_tokens)}" if status.is_counted else ""
-    model = one_line(status.model, 40)
-    session = one_line(status.session, 30)
-    cost = money(status.cost) if status.cost else ""
-    activity = ("class:activity", one_line(status.activity, 40))
-    mode = ("class:hint" if status.permission == "auto" else "", one_line(status.permission, 20))
+    The line of a command is a row above the others, unless the person's format names it.
+    """
+    values = _values(status)
+    if status.written or status.command:
+        from nca.terminal.panels.status_line import coloured, cut, filled
+        from nca.terminal.render.theme import has_colour
+
+        command = coloured(status.command, has_colour=has_colour())
+        if status.written:
+            own = {name: [part] for name, part in values.items()} | {"command": command}
+            return [("", " "), *filled(status.written, own, width - 2)]
+        return [("", " "), *cut(command, width - 2), ("", "\n"), *toolbar(status._replace(command=""), width)]
+    model, whole, mode, auto = (values[name] for name in ("model", "usage", "mode", "auto"))
+    cost, session, activity = (values[name] for name in ("cost", "session", "activity"))
+    style, share = values["percent"]
     unusual = mode if status.permission != USUAL_PERMISSION else ("", "")
-    auto = ("class:hint", f"auto-compaction {status.auto}") if status.auto != USUAL_AUTO else ("", "")
-    meter = (style, f"{gauge(status.usage_ratio)} {share}")
-    whole = (style, f"{meter[1]}{tokens}")
-    short_model = model.rpartition("/")[2]
+    meter = (style, f"{values['gauge'][1]} {share}")
+    short_model = ("", model[1].rpartition("/")[2])
     candidates = [
-        [("", model), whole, mode, auto, ("", cost), ("", session), activity],
-        [("", model), whole, mode, auto, ("", cost), activity],
-        [("", short_model), whole, mode, auto, ("", cost), activity],
-        [("", short_model), whole, unusual, auto, activity],
+        [model, whole, mode, auto, cost, session, activity],
+        [model, whole, mode, auto, cost, activity],
+        [short_model, whole, mode, auto, cost, activity],
+        [short_model, whole, unusual, auto, activity],
         [whole, unusual, auto, activity],
         [whole, unusual, auto],
         *([[meter, auto]] if auto[1] else []),
@@ -85,6 +95,34 @@ def toolbar(status: ToolbarStatus, width: int) -> list[tuple[str, str]]:
         if sum(cell_len(text) for _, text in joined) <= width - 1:
             return joined
     return []
+
+
+def _values(status: ToolbarStatus) -> dict[str, tuple[str, str]]:
+    """The style and the text of each name but `command` (nca.config.status_format)."""
+    # Imported here because the first prompt is shown before there is a status.
+    from nca.models.costs import money
+    from nca.terminal.render.humanize import percent, short_tokens
+
+    style = "class:gauge.high" if status.is_high else "class:gauge"
+    share = percent(status.usage_ratio) if status.is_counted else "…"
+    tokens = f"{short_tokens(status.used_tokens)}/{short_tokens(status.budget_tokens)}" if status.is_counted else ""
+    drawn = gauge(status.usage_ratio)
+    return {
+        "model": ("", one_line(status.model, 40)),
+        "usage": (style, " · ".join(filter(None, (f"{drawn} {share}", tokens)))),
+        "gauge": (style, drawn),
+        "percent": (style, share),
+        "tokens": (style, tokens),
+        "mode": ("class:hint" if status.permission == "auto" else "", one_line(status.permission, 20)),
+        "auto": ("class:hint", f"auto-compaction {status.auto}" if status.auto != USUAL_AUTO else ""),
+        "cost": ("", money(status.cost) if status.cost else ""),
+        "session": ("", one_line(status.session, 30)),
+        "activity": ("class:activity", one_line(status.activity, 40)),
+        "directory": ("", one_line(status.directory, 60)),
+        "branch": ("", one_line(status.branch, 40)),
+        "cache": ("", status.cache),
+        "limits": ("", one_line(status.limits, 40)),
+    }
 
 
 def _joined(parts: list[tuple[str, str]]) -> list[tuple[str, str]]:
