@@ -55,8 +55,8 @@ class Typed:
     def __init__(self, text: str) -> None:
         self.text = text
 
-    def typed_ahead_line(self) -> str:
-        return self.text
+    def typed_ahead_line(self) -> tuple[str, int]:
+        return self.text, len(self.text)
 
 
 @dataclass

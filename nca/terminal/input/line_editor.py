@@ -95,10 +95,11 @@ class SentLine(NamedTuple):
 
 
 class OpenLine(NamedTuple):
-    """The line that is being typed: its words, and the numbers of its keys that only the prompt knows."""
+    """The line that is being typed: its words, the keys that only the prompt knows, the cursor's place."""
 
     said: Words
     unknown: list[int]
+    place: int
 
     @property
     def is_empty(self) -> bool:
@@ -107,10 +108,11 @@ class OpenLine(NamedTuple):
 
 
 class Typed(NamedTuple):
-    """The text of typed keys: the lines that ended with Enter, and the one being typed."""
+    """The text of typed keys: lines that ended with Enter, and the one being typed, with the cursor's place in it."""
 
     sent: list[str]
     open: str
+    place: int
 
 
 def first_line(keys: Sequence[KeyPress]) -> SentLine | None:
@@ -136,7 +138,7 @@ def typed(keys: Sequence[KeyPress]) -> Typed:
     while True:
         line, rest = _line_from(keys, start, is_shown=True)
         if line is None:
-            return Typed(sent, text_of(rest.said))
+            return Typed(sent, text_of(rest.said), rest.place)
         sent.append(text_of(line.said))
         start += line.keys
 
@@ -161,7 +163,7 @@ def separated(keys: Sequence[KeyPress]) -> list[list[KeyPress]]:
     is_open = False
     start = 0
     while True:
-        line, (said, _) = _line_from(keys, start, is_shown=True)
+        line, (said, *_) = _line_from(keys, start, is_shown=True)
         end = start + line.keys if line else len(keys)
         part = list(keys[start : end - 1] if line else keys[start:])
         is_message = line_kind(said) == "message"
@@ -183,14 +185,14 @@ def _line_from(keys: Sequence[KeyPress], start: int, *, is_shown: bool) -> tuple
         key = keys[number]
         if key.key == Keys.ControlM:
             if not _is_new_line(keys, number, line.before if line.place == len(line.text) else ""):
-                return SentLine(line.said, number - start + 1), OpenLine(line.said, unknown)
+                return SentLine(line.said, number - start + 1), OpenLine(line.said, unknown, line.place)
             line.break_line()
         elif key.key == Keys.Escape and number + 1 < len(keys) and keys[number + 1].key == Keys.ControlM:
             # Alt-Enter: the Enter that follows makes the new line.
             continue
         elif not line.press(key):
             unknown.append(number)
-    return None, OpenLine(line.said, unknown)
+    return None, OpenLine(line.said, unknown, line.place)
 
 
 def _is_new_line(keys: Sequence[KeyPress], number: int, before: str) -> bool:

@@ -227,10 +227,10 @@ class Prompt:
             self._screen.clear_tail()
         self.type_ahead.suspend()
 
-    def typed_ahead_line(self) -> str:
-        """What was typed while nca works, on one line that fits the window, with a note on what happens to it."""
+    def typed_ahead_line(self) -> tuple[str, int]:
+        """What was typed while nca works, on one line that fits the window, and the cursor's cell in it."""
         if self.type_ahead.is_lent:
-            return ""
+            return "", 0
         return typed_ahead(*self.type_ahead.typed(), self._session.app.output.get_size().columns)
 
     def take_messages(self) -> list[Words]:

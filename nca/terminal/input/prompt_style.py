@@ -59,14 +59,21 @@ def sign(app: Application[Any]) -> StyleAndTextTuples:
     return [("class:continuation", f"[{letter}] "), ("class:prompt", "› ")]
 
 
-def typed_ahead(sent: Sequence[str], still_open: str, columns: int) -> str:
-    """What was typed while nca works, on one line that fits the window, with a note on what happens to it."""
-    text = " ⏎ ".join((*sent, still_open)).replace("\n", " ↵ ")
-    if not text.strip():
-        return ""
+def typed_ahead(sent: Sequence[str], still_open: str, place: int, columns: int) -> tuple[str, int]:
+    """What was typed while nca works, on one line that fits the window, with a note on what happens to it.
+
+    Returns it with the cell in which the cursor belongs, for its `place` in the line that is still open.
+    """
+    before = " ⏎ ".join((*sent, still_open[:place])).replace("\n", " ↵ ")
+    text = one_line(before + still_open[place:].replace("\n", " ↵ "))
+    if not text:
+        return "", 0
     queued = f" ({len(sent)} queued)" if len(sent) > 1 else " (queued)"
     note = (queued if sent else " (Enter queues it)") if columns >= _NOTE_COLUMNS else ""
-    return fitted(one_line(text), note, columns - 3)
+    shown = fitted(text, note, columns - 3)
+    left_out = cell_len(text) + cell_len(note) - cell_len(shown)
+    # The stop keeps a blank before the cursor.
+    return shown, max(cell_len(one_line(f"{before}.")) - 1 - left_out, 0)
 
 
 def fitted(text: str, note: str, cells: int) -> str:

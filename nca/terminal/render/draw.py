@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Protocol
 
+from rich.cells import cell_len
 from rich.console import Group, RenderableType
 from rich.text import Text
 
@@ -56,14 +57,15 @@ DIFF_LINES = 40
 OUTPUT_LINES = 5
 """Lines shown of what a command printed: its last ones, which say how it went; /show has all of it."""
 
+_TYPED = "› "
 _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 
 
 class TypedAhead(Protocol):
     """What the person types while nca works."""
 
-    def typed_ahead_line(self) -> str:
-        """The text to show on one line below everything else; "" for none."""
+    def typed_ahead_line(self) -> tuple[str, int]:
+        """The text to show on one line below everything else, "" for none, and the cursor's cell in it."""
 
 
 class Draw:
@@ -321,7 +323,10 @@ class Draw:
         if only_when_due and not is_due and not finished:
             return
         self._last_frame = now
-        self.screen.draw([*self._fed(), *(finished or [])], self._tail(now) if self._is_at_work else None)
+        # Fed first: it changes the tail.
+        printed = [*self._fed(), *(finished or [])]
+        tail, column = self._tail(now) if self._is_at_work else (None, None)
+        self.screen.draw(printed, tail, column)
 
     def _fed(self) -> list[RenderableType]:
         """Feed the text since the last frame in one piece; returns what it finished."""
@@ -331,8 +336,10 @@ class Draw:
         self._unfed.clear()
         return self._answer.feed(text)
 
-    def _tail(self, now: float) -> RenderableType | None:
+    def _tail(self, now: float) -> tuple[RenderableType | None, int | None]:
+        """What is redrawn, and the column of the cursor in its last line; None: at its end."""
         parts: list[RenderableType] = []
+        column: int | None = None
         stream = self._answer or self._reasoning_stream
         if stream is not None and stream.tail is not None:
             parts.append(stream.tail)
@@ -340,9 +347,11 @@ class Draw:
             parts.append(broken_at_gaps(self._question(), self.screen.console.width))
         elif self._status:
             parts.append(self._status_line(now))
-        if self._typed_ahead is not None and (typed := self._typed_ahead.typed_ahead_line()):
-            parts.append(Text("› " + one_line(typed), style="quiet", no_wrap=True, overflow="ellipsis"))
-        return Group(*parts) if parts else None
+        typed, place = self._typed_ahead.typed_ahead_line() if self._typed_ahead is not None else ("", 0)
+        if typed:
+            parts.append(Text(f"{_TYPED}{one_line(typed)}", style="quiet", no_wrap=True, overflow="ellipsis"))
+            column = cell_len(_TYPED) + place
+        return (Group(*parts) if parts else None), column
 
     def _status_line(self, now: float) -> Text:
         elapsed = now - self._status_since

@@ -37,6 +37,7 @@ class Screen:
         self.console: Console = screen_console()
         self._writer = StreamWriter(file)
         self._tail: list[str] = []
+        self._column: int | None = None
         self._rewraps = rewraps_lines()
         self._above_prompt: Callable[[Callable[[], None]], None] | None = None
 
@@ -59,16 +60,19 @@ class Screen:
         if tail:
             self._paint(tail)
 
-    def draw(self, printed: Iterable[RenderableType], tail: RenderableType | None) -> None:
-        """Draw one frame with one write: print what is finished, and replace the tail."""
+    def draw(self, printed: Iterable[RenderableType], tail: RenderableType | None, column: int | None = None) -> None:
+        """Draw one frame with one write: print what is finished, and replace the tail.
+
+        column  where the cursor stands in the tail's last line, which a screen reader follows; None: at its end
+        """
         finished = "".join(self._render(renderable) for renderable in printed)
         lines = self._fit(self._render(tail).split("\n")[:-1]) if tail is not None else []
         start = self._to_tail_start()
-        if not finished and lines == self._tail:
+        if not finished and (lines, column) == (self._tail, self._column):
             return
         if finished:
             start += "\x1b[J"
-        self._tail = []
+        self._tail, self._column = [], column
         self._paint(lines, before=start + finished)
 
     def send_codes(self, codes: str) -> None:
@@ -95,7 +99,9 @@ class Screen:
     def _paint(self, lines: list[str], *, before: str = "") -> None:
         # Each line is erased before it is written. Erasing afterwards would remove the last character of a full line.
         body = "\r\n".join(f"\x1b[K{line}" for line in lines)
-        self._writer.write(f"{before}{_NO_WRAP}{body}{_WRAP}\x1b[J" if lines else f"{before}\x1b[J" if before else "")
+        cursor = "" if self._column is None else f"\r\x1b[{self._column}C" if self._column else "\r"
+        drawn = f"{before}{_NO_WRAP}{body}{_WRAP}\x1b[J{cursor}"
+        self._writer.write(drawn if lines else f"{before}\x1b[J" if before else "")
         self._tail = lines
 
     def _to_tail_start(self) -> str:
@@ -104,7 +110,10 @@ class Screen:
             return ""
         width = max(self.console.width, 1)
         if self._rewraps:
-            rows = sum(max(1, -(-cell_len(_STYLE_CODE.sub("", line)) // width)) for line in self._tail)
+            cells = [cell_len(_STYLE_CODE.sub("", line)) for line in self._tail]
+            if self._column is not None:
+                cells[-1] = self._column + 1
+            rows = sum(max(1, -(-count // width)) for count in cells)
         else:
             rows = len(self._tail)
         up = min(rows, max(self.console.height, 1)) - 1

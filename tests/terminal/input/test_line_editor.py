@@ -8,7 +8,7 @@ from prompt_toolkit.key_binding import KeyPress
 from nca.terminal.input.keyboard import PasteTimeoutParser
 from nca.terminal.input.line_editor import first_line, separated, typed, unsent
 from nca.terminal.input.pastes import FOLD_LINES
-from nca.terminal.input.prompt_style import fitted
+from nca.terminal.input.prompt_style import fitted, typed_ahead
 from nca.words import text_of, words
 
 LEFT, DELETE, HOME, END = "\x1b[D", "\x1b[3~", "\x1b[H", "\x1b[F"
@@ -56,11 +56,11 @@ def test_a_line_that_only_the_prompt_understands_waits(pressed: str) -> None:
 
 
 def test_what_is_shown() -> None:
-    assert typed(keys("first\rsecond \\\rline\rthe th")) == (["first", "second \nline"], "the th")
+    assert typed(keys("first\rsecond \\\rline\rthe th")) == (["first", "second \nline"], "the th", 6)
     paste = "\x1b[200~" + "line\n" * FOLD_LINES + "\x1b[201~"
     pressed = [*keys("see "), *keys(paste), *keys(" it")]
-    assert typed(pressed) == ([], f"see [pasted {FOLD_LINES} lines] it")
-    assert typed(keys("ta\tb")) == ([], "tab")
+    assert typed(pressed)[:2] == ([], f"see [pasted {FOLD_LINES} lines] it")
+    assert typed(keys("ta\tb")) == ([], "tab", 3)
 
 
 def test_after_an_interrupt_nothing_is_sent() -> None:
@@ -102,3 +102,25 @@ def test_what_was_pasted_stays_so() -> None:
     assert [text_of(unsent(part)) for part in separated(keys("one\r\x1b[200~/exit\x1b[201~\rtwo"))] == [
         "one\n/exit\ntwo"
     ]
+
+
+@pytest.mark.parametrize(
+    ("open_line", "place", "columns", "expected"),
+    [
+        ("hello", 5, 80, ("hello (Enter queues it)", 5)),
+        ("hello", 2, 80, ("hello (Enter queues it)", 2)),
+        ("hello ", 6, 80, ("hello (Enter queues it)", 6)),
+        ("日本語", 2, 80, ("日本語 (Enter queues it)", 4)),
+        ("two\nlines", 4, 80, ("two ↵ lines (Enter queues it)", 6)),
+        ("0123456789" * 3, 30, 23, ("…1234567890123456789", 20)),
+        ("0123456789" * 3, 3, 23, ("…1234567890123456789", 0)),
+        ("", 0, 80, ("", 0)),
+    ],
+)
+def test_the_cursor_stands_where_the_next_letter_goes(
+    open_line: str, place: int, columns: int, expected: tuple[str, int]
+) -> None:
+    assert typed_ahead([], open_line, place, columns) == expected
+    if open_line:
+        sent, cell = typed_ahead(["first"], open_line, place, 80)
+        assert (sent.startswith("first ⏎ "), cell) == (True, 8 + typed_ahead([], open_line, place, 80)[1])

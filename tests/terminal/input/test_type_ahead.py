@@ -173,3 +173,22 @@ def test_without_a_history_on_disk_what_was_not_sent_is_said_whole() -> None:
         assert tty.ends() == 0
         assert "Not sent: /tools" in tty.text()
         assert "Up brings" not in tty.text()
+
+
+def test_the_cursor_stands_where_the_next_letter_goes() -> None:
+    """A screen reader and an input method follow the terminal's cursor."""
+    with chat(columns=60, rows=20) as tty:
+        tty.sees("›")
+        tty.line("SLOW please")
+        tty.sees("The first piece.")
+        tty.send("typed")
+        tty.sees("› typed (Enter queues it)")
+        tty.until(lambda: (tty.shown()[tty.screen.cursor.y][:7], tty.screen.cursor.x) == ("› typed", 7))
+        tty.send("\x1b[D\x1b[D")
+        tty.until(lambda: tty.screen.cursor.x == 5)
+        tty.resize(24, 20)
+        tty.settle()
+        tty.send("X")
+        tty.sees("› typXed")
+        tty.until(lambda: tty.screen.cursor.x == 6)
+        assert tty.text().count("typXed") == 1
