@@ -61,6 +61,7 @@ class ChatApp:
         self._next_words: Words = ()
         self.argument: Words = ()
         self._exit_code = 0
+        self._is_plain_offered = False
         self._warmed: Conversation | None = None
         self._warming: set[asyncio.Task[None]] = set()
 
@@ -167,12 +168,27 @@ class ChatApp:
         if not conversation.session.is_read_only:
             conversation.servers.begin()
         self.prompts = await asyncio.to_thread(find_prompts, conversation.directory)
+        await self._offer_plain(conversation)
         # What is wrong is said when the model is asked.
         with contextlib.suppress(ImportError, NcaError):
             if isinstance(conversation.model, KeepsPrefix):
                 await conversation.model.warm(conversation.context.next_request())
             elif isinstance(conversation.model, LitellmModel):
                 await warm()
+
+    async def _offer_plain(self, conversation: Conversation) -> None:
+        """Once in a chat on a screen, to a person with a screen reader who has not said what they want."""
+        if (
+            not self.reader.can_walk
+            or self._is_plain_offered
+            or conversation.loaded.origin("terminal.plain") != "default"
+        ):
+            return
+        from nca.terminal.screen_reader import plain_offer, running_screen_reader
+
+        self._is_plain_offered = True
+        if reader := await asyncio.to_thread(running_screen_reader):
+            self.output.notice(plain_offer(reader))
 
     async def _send(
         self,
