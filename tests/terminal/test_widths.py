@@ -59,6 +59,8 @@ async def test_every_answer_of_a_command_fits_every_window(tmp_path: Path, monke
                     command,
                     columns,
                 )
+                dangling = [line for line in text.splitlines() if line.rstrip().endswith(" ·") or line.startswith("· ")]
+                assert dangling == [], (command, columns)
                 known = " ".join(whole)
                 unknown = [word for word in words(text) if word not in whole and "…" not in word]
                 # A word that is longer than its column is folded: its parts are words of their own.

@@ -17,7 +17,7 @@ _CODE_INDENT = 4
 
 
 class Parted:
-    """A line of parts with ` · ` between them. Where it is broken, no such dot is left at the end of a row."""
+    """A line of parts with ` · ` between them. Where it is broken, no such dot is left at either end of a row."""
 
     def __init__(self, line: Text | str, style: str = "") -> None:
         self._line = Text(line, style) if isinstance(line, str) else line
@@ -28,7 +28,8 @@ class Parted:
             row.rstrip()
             if row.plain.endswith(_DOT):
                 row.right_crop(len(_DOT))
-        yield from rows
+        starts = f"{_DOT.strip()} "
+        yield from (row[len(starts) :] if row.plain.startswith(starts) else row for row in rows)
 
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
         return Measurement.get(console, options, self._line)
