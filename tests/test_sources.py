@@ -57,7 +57,7 @@ def test_only_what_was_typed_attaches_commands_or_is_the_persons(folder: Path, t
     assert source == "piped" or line_kind(said) == "message"
     # Where nobody knows who said it, its shape decides.
     own = told_apart(text_of(said))[0] if source == "foreign" else ""
-    assert own_words(said) == own
+    assert own_words(said) == own.strip()
     # Beside it, what was typed counts as ever.
     both = (*words("Look at @here.txt. Never push.\n"), *said)
     assert mentioned(both, folder) == [folder / "here.txt"]

@@ -92,6 +92,7 @@ class Composer:
         if self._frame(text) > room:
             text = ""
         taken = Taken(past, room - self._frame(text), used=self._frame(text))
+        taken.levels |= dict.fromkeys(seqs(self.kept), WHOLE)
         newest: list[Piece] = []
         if self.unseen or self._ends_with_answer(past):
             first, last = (self.unseen[0][0], self.unseen[-1][1]) if self.unseen else (self.history.head,) * 2
@@ -101,13 +102,15 @@ class Composer:
                 # The calls of this step stay whatever they cost: a request without them would not be valid.
                 taken.left -= taken.cost(None, new.piece(0))
                 taken.levels.update(dict.fromkeys(new.shows, 0))
-        taken.levels |= dict.fromkeys(seqs(self.kept), WHOLE)
+            else:
+                taken.has_left_out = taken.take(None, new.piece(0)) is None
         kept = merge_ranges([*self.kept, *self.unseen])
         # An earlier record that came with the messages is read, not shown.
         steps = (step for step in steps_back(self.history, past.spans) if not is_in(step[0], kept))
         said = takewhile(lambda step: not is_record(self.history.message(step[0])), self._newest(steps))
         limit = Limit(int(self.steps_ratio * room)) if self.steps_ratio < 1 else None
-        walk(taken, self._lanes(past, {NEWEST: iter(newest), STEPS: older(past, said)}, limit))
+        if not taken.has_left_out:
+            walk(taken, self._lanes(past, {NEWEST: iter(newest), STEPS: older(past, said)}, limit))
         itself = merge_ranges([*kept, *((seq, seq) for seq in taken.levels)])
         return self._view(taken, itself, text, prose), taken.left if taken.has_left_out else None
 
@@ -163,7 +166,7 @@ class Composer:
             pieces = kind.pieces(past) if kind.pieces is not None else steps.get(kind.name)
             if pieces is not None:
                 limit = of_steps if kind.name == STEPS else limits.get(kind.section)
-                lanes.append(Lane(kind.section, kind.weights, pieces, limit, waits=kind.name == STEPS))
+                lanes.append(Lane(kind.section, kind.weights, pieces, limit))
         return lanes
 
     def _prose(self, past: Past, prose: Prose, room: int) -> str:
