@@ -28,15 +28,17 @@ def atomic_file(path: Path, *, mode: int | None = PRIVATE) -> Iterator[BinaryIO]
     mode: permissions; None keeps those of the existing file, and uses the defaults for a new one.
     """
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666 if mode is None else mode)
+    permissions = 0o666 if mode is None else mode
+    # Python's own flags: on Windows they say that no line end is changed.
+    file = open(temporary, "xb", opener=lambda name, flags: os.open(name, flags, permissions))  # noqa: SIM115
     try:
-        with os.fdopen(handle, "wb") as file:
+        with file:
             yield file
             if mode is None:
                 with suppress(FileNotFoundError):
                     temporary.chmod(stat.S_IMODE(path.stat().st_mode))
             file.flush()
-            os.fsync(handle)
+            os.fsync(file.fileno())
         temporary.replace(path)
     except BaseException:
         with suppress(OSError):
@@ -48,7 +50,7 @@ def atomic_file(path: Path, *, mode: int | None = PRIVATE) -> Iterator[BinaryIO]
 def sync_folder(folder: Path) -> None:
     """Make a new or renamed entry of a folder durable, if the file system can."""
     with suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+        handle = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(handle)
         finally:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import msgspec
 
-from nca.agent.memory import Memory, day_entries, load_notes
 from nca.agent.recall_scopes import lines_of_turn, listed, turn_in
 from nca.context.budget import Budget
 from nca.context.history import History
@@ -23,6 +22,9 @@ from nca.sessions.ranking import RankingWeights
 from nca.sessions.results import SNIPPET_CHARS
 from nca.sessions.snippets import cut
 from nca.tools.recall import Recalled
+
+if TYPE_CHECKING:
+    from nca.agent.memory import Memory
 
 Scope = Literal["session", "all"]
 
@@ -201,6 +203,9 @@ class Archive:
         """The notes and the entries of the daily files: id, time, text. Empty if they cannot be read."""
         if self._memory is None:
             return []
+        # Files of notes are read with what only Linux and macOS have; the library has no notes, and runs on Windows.
+        from nca.agent.memory import day_entries, load_notes
+
         try:
             path = self._memory.file
             notes = [(f"note:{number}", note.at, note.text) for number, note in enumerate(load_notes(path), 1)]

@@ -5,12 +5,12 @@ The kernel releases a lock when its process ends, however it ends. The files' co
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import time
 from contextlib import suppress
 from pathlib import Path
+from types import ModuleType
 
 from nca.errors import SessionLocked, StoreError
 from nca.sessions import store_errors as faults
@@ -29,8 +29,9 @@ class FileLock:
     def acquire(cls, path: Path, *, is_shared: bool = False) -> FileLock | None:
         """Try once; None if another holder, in this or any other process, has the lock.
 
-        Raises StoreError if the lock file cannot be created.
+        Raises StoreError if the lock file cannot be created, or the system has no flock.
         """
+        fcntl = _fcntl()
         with faults.explained(path):
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             while True:
@@ -65,10 +66,12 @@ class FileLock:
 
     def share(self) -> None:
         """Downgrade to a shared lock. Another process may get in between, so call it while holding another lock."""
+        fcntl = _fcntl()
         fcntl.flock(self._descriptor, fcntl.LOCK_SH)
 
     def take_alone(self) -> bool:
         """Make a shared lock exclusive, if nobody else has it; otherwise it may be lost. See `share` for the gap."""
+        fcntl = _fcntl()
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -116,6 +119,18 @@ def _holder(path: Path) -> str:
     except (OSError, ValueError, KeyError, TypeError, OverflowError):
         # Nothing is recorded between taking the lock and signing it, or on a full disk.
         return " in another process"
+
+
+def _fcntl() -> ModuleType:
+    """Imported when a file is to be locked: Windows has no such module, and a store in memory needs none."""
+    try:
+        import fcntl
+    except ModuleNotFoundError as error:
+        raise StoreError(
+            "Sessions on disk need Linux or macOS: this system cannot lock files as they need it",
+            advice="On Windows, use WSL; the library works without a store.",
+        ) from error
+    return fcntl
 
 
 def _is_current(path: Path, descriptor: int) -> bool:
