@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Generator
 from typing import Any, TypeVar
 
-from nca.context.plan import Proposal, Question
+from nca.context.plan import Asking, Question
 from nca.context.stages.custom import StageReply, Strategy, consult
 from nca.context.summary import SummaryFailure, SummaryReply, SummaryRequest
 
@@ -40,10 +40,10 @@ async def drive_async(work: Generator[Q, Any, T], answer: Callable[[Q], Awaitabl
 
 
 def run(
-    compacting: Generator[Question, Any, Proposal],
+    compacting: Asking[T],
     summarizer: Callable[[SummaryRequest], SummaryReply | SummaryFailure],
     load_stage: Callable[[str], Strategy] | None = None,
-) -> Proposal:
+) -> T:
     """Drive a compaction with a callable that asks a model (or says that there is none).
 
     load_stage  gives a package's stage by its name; None: such stages do nothing

@@ -128,12 +128,13 @@ def compact_loaded(
         tools=read_tools(shaped.tools if tools is None else tools),
         summarizer=summarizer,
     )
-    proposal = engine.compact(
+    planning = engine.planning(
         history,
         target_ratio=engine.settings.target_ratio if engine.has_own_target else 0.0,
         has_recall=False,
         focus=read_text(focus, "focus"),
     )
+    proposal = engine.run(planning)
     return _result(shaped, history, proposal, engine)
 
 

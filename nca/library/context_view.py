@@ -20,12 +20,14 @@ from nca.agent.archive import Archive
 from nca.context.budget import Budget, Measurement
 from nca.context.file_reads import arguments_of
 from nca.context.history import History
+from nca.context.plan import Asking
 from nca.context.policy import FRESH, PolicyState, aim_ratio, decide
 from nca.context.request import resolve
 from nca.context.view import View
 from nca.errors import ContextDoesNotFit, UsageError, ViewInUse
+from nca.library.beside_loop import beside_loop, drive_beside_loop
 from nca.library.compaction import items_of
-from nca.library.engine import Engine, Summarizer
+from nca.library.engine import AsyncSummarizer, Engine, Summarizer
 from nca.library.inputs import history_of, kind_of, read_conversation, read_text, read_tools, settings_of
 from nca.messages import Message
 from nca.sessions import Session, Store
@@ -90,9 +92,10 @@ class ContextView:
 
     The conversation is what was handed in last: the next messages must begin with it, and only one request at a time is
     fitted. Anything else is refused, because two conversations in one view would read each other's words. `recall` may
-    be called from several threads.
+    be called from several threads. In an event loop, use `afit` and `arecall`.
 
-    model, context_window, max_output_tokens, summarizer, tools, settings, fit   as for `nca.compact`
+    model, context_window, max_output_tokens, summarizer, tools, settings, fit   as for `nca.compact`; for `afit` the
+                    summarizer may be asynchronous
     system_prompt   counted, where it is no message of the conversation
     state           the `state` of an earlier view of this conversation
 
@@ -106,7 +109,7 @@ class ContextView:
         context_window: int = 0,
         max_output_tokens: int = 0,
         system_prompt: str = "",
-        summarizer: Summarizer | None = None,
+        summarizer: Summarizer | AsyncSummarizer | None = None,
         tools: Sequence[Mapping[str, Any]] | None = None,
         settings: Mapping[str, Any] | None = None,
         fit: str | None = None,
@@ -119,15 +122,14 @@ class ContextView:
             system_prompt=read_text(system_prompt, "system_prompt"),
             summarizer=summarizer,
         )
-        stored = _read_state(state)
-        self._view, self._covers, self._policy = stored.view, stored.covers, stored.policy
+        self._kept = _read_state(state)
         self._log = _Log(self._engine.budget)
         self._is_fitting = Lock()
 
     @property
     def state(self) -> dict[str, Any]:
         """What goes on in the next process, as JSON can carry it. Keep it beside the conversation."""
-        state: dict[str, Any] = msgspec.to_builtins(_State(self._view, self._covers, self._policy))
+        state: dict[str, Any] = msgspec.to_builtins(self._kept)
         return state
 
     def fit(self, messages: Sequence[Mapping[str, Any]] | Mapping[str, Any]) -> FittedRequest:
@@ -136,28 +138,48 @@ class ContextView:
         Hand in all messages each time: those of the last request, and what came since.
         Raises InvalidMessages, ViewInUse, and ContextDoesNotFit if the newest messages alone exceed the budget.
         """
+        self._begin()
+        try:
+            return self._engine.run(self._fitting(messages))
+        finally:
+            self._is_fitting.release()
+
+    async def afit(self, messages: Sequence[Mapping[str, Any]] | Mapping[str, Any]) -> FittedRequest:
+        """`fit` in an event loop: the work is done in a thread, and the summarizer may be asynchronous.
+
+        Do not change the messages before it returns. A task that is cancelled changes nothing.
+        """
+        self._begin()
+        return await drive_beside_loop(self._fitting(messages), self._engine.answer, at_end=self._is_fitting.release)
+
+    def _begin(self) -> None:
         if not self._is_fitting.acquire(blocking=False):
             raise ViewInUse("This view is fitting another request.", advice=_ONE_EACH)
+
+    def _fitting(self, messages: Any) -> Asking[FittedRequest]:
+        """A request as the engine makes it: yields what it asks. What ends early changes nothing."""
+        kept = self._kept
         try:
             shaped = read_conversation(messages)
             history = history_of(shaped.messages)
             self._log.refuse_other(history)
-            fitted = self._fit(shaped, history)
-            self._log.take(history)
-            return fitted
-        finally:
-            self._is_fitting.release()
+            fitted = yield from self._fit(shaped, history)
+        except BaseException:
+            self._kept = kept
+            raise
+        self._log.take(history)
+        return fitted
 
-    def _fit(self, shaped: ShapedMessages, history: History) -> FittedRequest:
+    def _fit(self, shaped: ShapedMessages, history: History) -> Asking[FittedRequest]:
         self._resume(history)
         engine = self._engine
         engine.obey(shaped.provider)
-        decision = decide(self._measured(history), self._policy, engine.settings, "before request")
-        self._policy = decision.state
+        decision = decide(self._measured(history), self._kept.policy, engine.settings, "before request")
+        self._keep(policy=decision.state)
         notices: tuple[str, ...] = ()
         before = history.view
         if decision.action == "compact":
-            notices = self._compact(history)
+            notices = yield from self._compact(history)
         measured = self._measured(history)
         if not measured.fits:
             raise _too_large(measured)
@@ -181,33 +203,40 @@ class ContextView:
         except ValueError as error:  # ToolError is one
             return str(error)
 
+    async def arecall(self, **arguments: Any) -> str:
+        """`recall` in an event loop: the search is done in a thread."""
+        return await beside_loop(lambda: self.recall(**arguments))
+
     @cached_property
     def _recall(self) -> Recall:
         return Recall(Archive(self._log))
 
     def _resume(self, history: History) -> None:
         """Show the log as the last view does, if it still begins with the messages that the view covers."""
-        covered = self._view.tail - 1
-        if covered > history.head or (covered and self._hash(history, covered) != self._covers):
-            self._view, self._covers, self._policy = View(), "", FRESH
-        history.view = self._view
+        covered = self._kept.view.tail - 1
+        if covered > history.head or (covered and self._hash(history, covered) != self._kept.covers):
+            self._kept = _State()
+        history.view = self._kept.view
 
-    def _compact(self, history: History) -> tuple[str, ...]:
+    def _compact(self, history: History) -> Asking[tuple[str, ...]]:
         engine = self._engine
         try:
-            proposal = engine.compact(history, target_ratio=aim_ratio(engine.budget, engine.settings))
+            proposal = yield from engine.planning(history, target_ratio=aim_ratio(engine.budget, engine.settings))
         except ContextDoesNotFit:
             if not self._measured(history).fits:
                 raise
-            self._policy = self._policy.compacted_in_vain(self._measured(history))
+            self._keep(policy=self._kept.policy.compacted_in_vain(self._measured(history)))
             return ()
         if not proposal.compacted:
-            self._policy = self._policy.compacted_in_vain(self._measured(history))
+            self._keep(policy=self._kept.policy.compacted_in_vain(self._measured(history)))
             return engine.notices(proposal)
-        history.view = self._view = proposal.view
-        self._covers = self._hash(history, proposal.view.tail - 1)
-        self._policy = self._policy.compacted(self._measured(history))
+        history.view = proposal.view
+        self._keep(view=proposal.view, covers=self._hash(history, proposal.view.tail - 1))
+        self._keep(policy=self._kept.policy.compacted(self._measured(history)))
         return engine.notices(proposal)
+
+    def _keep(self, **changes: Any) -> None:
+        self._kept = msgspec.structs.replace(self._kept, **changes)
 
     def _fitted(
         self,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from inspect import isawaitable, iscoroutine, iscoroutinefunction
+from typing import Any, TypeVar
 
 from nca.compat.stages import MORE_STAGES
 from nca.config.extensions import is_built_in, load_stage
@@ -12,16 +14,19 @@ from nca.context.calibration import Calibration
 from nca.context.driver import run
 from nca.context.history import History
 from nca.context.meter import Meter
-from nca.context.plan import Proposal, no_summarizer
+from nca.context.plan import Asking, Proposal, Question, no_summarizer
 from nca.context.plan import compact as plan_compaction
+from nca.context.stages.custom import StageReply, consult
 from nca.context.summary import SummaryFailure, SummaryReply, SummaryRequest
 from nca.errors import UsageError
 from nca.library.inputs import budget_of, facts_of, kind_of
 from nca.models.catalog import describe
 from nca.wire import message_to_dict
 
+T = TypeVar("T")
 Summarizer = Callable[[list[dict[str, Any]]], str]
 """Takes what a model is to be asked, OpenAI-shaped, and returns the summary's text."""
+AsyncSummarizer = Callable[[list[dict[str, Any]]], Awaitable[str]]
 
 
 class Engine:
@@ -40,7 +45,7 @@ class Engine:
         provider: str = "",
         tools: Sequence[dict[str, Any]] = (),
         system_prompt: str = "",
-        summarizer: Summarizer | None = None,
+        summarizer: Summarizer | AsyncSummarizer | None = None,
     ) -> None:
         loaded = loaded.for_model(model)
         self.facts = facts_of(model, loaded)
@@ -50,7 +55,7 @@ class Engine:
         self.has_summarizer = summarizer is not None
         self._model, self._system_prompt, self._tools = model, system_prompt, tools
         self.meter = self._meter_for(provider)
-        self._ask = asking(summarizer)
+        self._ask, self._ask_async = asking(summarizer), asking_async(summarizer)
         self._summarizer_window = _window_of_summarizer(loaded)
         # Loaded before anything else is done, so that a stage which cannot be is an error here and not a silence later.
         self._stages = {name: load_stage(name) for name in self.settings.stages if not is_built_in(name)}
@@ -60,7 +65,7 @@ class Engine:
         if (provider or self.facts.provider) != self.meter.provider:
             self.meter = self._meter_for(provider)
 
-    def compact(
+    def planning(
         self,
         history: History,
         *,
@@ -68,14 +73,14 @@ class Engine:
         target_tokens: int = 0,
         has_recall: bool = True,
         focus: str = "",
-    ) -> Proposal:
-        """Plan a compaction and ask the summarizer. Raises ContextDoesNotFit.
+    ) -> Asking[Proposal]:
+        """A compaction, which yields what it asks: for `run`, or with `answer`. Raises ContextDoesNotFit.
 
         target_tokens  the size to reach; 0: the ratio decides, and with 0 for both the default
         has_recall     whoever reads the view can look up what it leaves out (see `nca.context.plan.compact`)
         """
         self.meter.look(history)
-        planning = plan_compaction(
+        return plan_compaction(
             history,
             self.meter,
             self.budget,
@@ -88,7 +93,16 @@ class Engine:
             has_summarizer=self.has_summarizer,
             more_stages=MORE_STAGES,
         )
+
+    def run(self, planning: Asking[T]) -> T:
+        """What it returns, once all is answered. Raises UsageError if the summarizer is asynchronous."""
         return run(planning, self._ask, self._stages.__getitem__)
+
+    async def answer(self, question: Question) -> SummaryReply | SummaryFailure | StageReply:
+        """The answer in an event loop; a program's own code that is not asynchronous runs in a thread."""
+        if isinstance(question, SummaryRequest):
+            return await self._ask_async(question)
+        return await asyncio.to_thread(consult, question, self._stages.__getitem__)
 
     def notices(self, proposal: Proposal) -> tuple[str, ...]:
         """Without a summarizer, nothing about a summary that no model wrote."""
@@ -110,8 +124,13 @@ def _window_of_summarizer(loaded: LoadedSettings) -> int:
     return describe(name).window_tokens if name not in ("", "none") else 0
 
 
-def asking(summarizer: Summarizer | None) -> Callable[[SummaryRequest], SummaryReply | SummaryFailure]:
-    """A program's callable as the engine asks it; whatever it does, it gives a reply or a failure."""
+def asking(
+    summarizer: Summarizer | AsyncSummarizer | None,
+) -> Callable[[SummaryRequest], SummaryReply | SummaryFailure]:
+    """A program's callable as the engine asks it; whatever it raises, it gives a reply or a failure.
+
+    Raises UsageError, also when it is asked, if what it gives must be awaited.
+    """
     if summarizer is None:
         return no_summarizer
     if not callable(summarizer):
@@ -119,9 +138,46 @@ def asking(summarizer: Summarizer | None) -> Callable[[SummaryRequest], SummaryR
 
     def ask(request: SummaryRequest) -> SummaryReply | SummaryFailure:
         try:
-            text = summarizer([message_to_dict(message) for message in request.messages])
+            text = summarizer(_rows(request))
         except Exception as error:  # noqa: BLE001 - a program's callable may raise anything; the summary survives it
-            return SummaryFailure(f"the summarizer raised {type(error).__name__}")
-        return SummaryReply(text, "summarizer") if isinstance(text, str) else SummaryFailure("the summary is not text")
+            return _failed(error)
+        if isawaitable(text):
+            if iscoroutine(text):
+                text.close()
+            raise UsageError(
+                "summarizer: is asynchronous; valid here: one that returns text.",
+                advice="`await ContextView.afit(messages)` takes both.",
+            )
+        return _replied(text)
 
     return ask
+
+
+def asking_async(
+    summarizer: Summarizer | AsyncSummarizer | None,
+) -> Callable[[SummaryRequest], Coroutine[Any, Any, SummaryReply | SummaryFailure]]:
+    """The same for an event loop. A callable that is not asynchronous runs in a thread of the loop's."""
+    is_async = iscoroutinefunction(summarizer) or iscoroutinefunction(type(summarizer).__call__)
+
+    async def ask(request: SummaryRequest) -> SummaryReply | SummaryFailure:
+        if summarizer is None:
+            return no_summarizer(request)
+        try:
+            said: Any = summarizer(_rows(request)) if is_async else await asyncio.to_thread(summarizer, _rows(request))
+            return _replied(await said if isawaitable(said) else said)
+        except Exception as error:  # noqa: BLE001 - as above
+            return _failed(error)
+
+    return ask
+
+
+def _rows(request: SummaryRequest) -> list[dict[str, Any]]:
+    return [message_to_dict(message) for message in request.messages]
+
+
+def _replied(text: object) -> SummaryReply | SummaryFailure:
+    return SummaryReply(text, "summarizer") if isinstance(text, str) else SummaryFailure("the summary is not text")
+
+
+def _failed(error: Exception) -> SummaryFailure:
+    return SummaryFailure(f"the summarizer raised {type(error).__name__}")

@@ -177,7 +177,7 @@ class _Beside:
     def _compact(self, room_tokens: int) -> int:
         """nca's compaction into the same room; its size, or 0."""
         try:
-            proposal = self._engine.compact(self._log, target_tokens=room_tokens)
+            proposal = self._engine.run(self._engine.planning(self._log, target_tokens=room_tokens))
         except ContextDoesNotFit:
             return 0
         if proposal.compacted:

@@ -227,7 +227,8 @@ class _Replaying:
         history, before = self._history, self._history.view
         started = time.perf_counter()
         try:
-            proposal = self._engine.compact(history, target_ratio=aim_ratio(self._budget, self._context))
+            target_ratio = aim_ratio(self._budget, self._context)
+            proposal = self._engine.run(self._engine.planning(history, target_ratio=target_ratio))
         except ContextDoesNotFit:
             proposal = None
         seconds = time.perf_counter() - started

@@ -1,0 +1,168 @@
+"""`ContextView` in an event loop: the same requests as `fit`, one at a time, and a loop that goes on meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import os
+import threading
+from typing import Any
+
+import pytest
+
+import nca
+from tests.context.samples import PROSE
+from tests.library.test_context_view import WINDOW, Rows, talk
+
+
+async def test_it_gives_what_fit_gives() -> None:
+    view, other, log = nca.ContextView(context_window=WINDOW), nca.ContextView(context_window=WINDOW), talk(25)
+    for count in (4, 40, 80, 100):
+        assert await view.afit(log[:count]) == other.fit(log[:count])
+    assert view.state == other.state
+    assert await view.arecall(expand="3") == other.recall(expand="3")
+    with pytest.raises(nca.InvalidMessages, match=r"^message 1: "):
+        await view.afit([{"role": "nobody"}])
+
+
+async def test_the_work_is_done_in_another_thread_and_the_summary_in_the_loop() -> None:
+    read_in: set[threading.Thread] = set()
+    asked_in: set[threading.Thread] = set()
+
+    class Messages(list[dict[str, Any]]):
+        def __iter__(self) -> Any:
+            read_in.add(threading.current_thread())
+            return super().__iter__()
+
+    async def summarize(messages: Rows) -> str:
+        asked_in.add(threading.current_thread())
+        await asyncio.sleep(0)
+        return PROSE
+
+    view = nca.ContextView(context_window=WINDOW, summarizer=summarize)
+    assert "To test the engine with care" in str((await view.afit(Messages(talk(25)))).messages)
+    assert asked_in == {threading.current_thread()}
+    assert read_in
+    assert not read_in & asked_in
+
+
+async def test_a_second_task_is_refused_while_the_first_waits_and_the_first_goes_on() -> None:
+    asked, go_on = asyncio.Event(), asyncio.Event()
+
+    async def summarize(_: Rows) -> str:
+        asked.set()
+        await go_on.wait()
+        return PROSE
+
+    view, log = nca.ContextView(context_window=WINDOW, summarizer=summarize), talk(25)
+    first = asyncio.create_task(view.afit(log))
+    second = asyncio.create_task(view.afit([{"role": "user", "content": "My word is walrus."}]))
+    with pytest.raises(nca.ViewInUse, match=r"^This view is fitting another request\. Use one"):
+        await second
+    await asked.wait()
+    with pytest.raises(nca.ViewInUse):
+        view.fit(log)
+    go_on.set()
+    assert (await first).compacted
+    assert "walrus" not in view.recall(query="walrus")
+    assert not (await view.afit(log)).compacted
+
+
+async def test_many_conversations_wait_for_their_summaries_at_once() -> None:
+    waiting, go_on = [0], asyncio.Event()
+
+    async def summarize(messages: Rows) -> str:
+        waiting[0] += 1
+        if waiting[0] == 30:
+            go_on.set()
+        await go_on.wait()
+        return await asyncio.to_thread(lambda: PROSE)
+
+    views = [nca.ContextView(context_window=WINDOW, summarizer=summarize) for _ in range(30)]
+    talks = [[{"role": "user", "content": f"I am user{number}."}, *talk(20)] for number in range(30)]
+    fitted = await asyncio.gather(*(view.afit(log) for view, log in zip(views, talks, strict=True)))
+    for number, one in enumerate(fitted):
+        assert one.compacted
+        assert [f"user{n}." in str(one.messages) for n in range(30)] == [n == number for n in range(30)]
+
+
+async def test_a_task_that_is_cancelled_changes_nothing() -> None:
+    asked = asyncio.Event()
+
+    async def summarize(_: Rows) -> str:
+        asked.set()
+        await asyncio.Event().wait()
+        return ""
+
+    view, log = nca.ContextView(context_window=WINDOW, summarizer=summarize), talk(25)
+    await view.afit(log[:4])
+    state = view.state
+    for is_asked in (True, False):
+        asked.clear()
+        task = asyncio.create_task(view.afit(log))
+        await (asked.wait() if is_asked else asyncio.sleep(0))
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        # A step that was running ends by itself; whatever comes next in the thread comes after it.
+        assert "zebra0" in await view.arecall(expand="3")
+        assert view.state == state
+    assert not (await view.afit([*log[:4], {"role": "user", "content": "And?"}])).compacted
+
+
+@pytest.mark.parametrize("answer", [None, "raises", "late"])
+async def test_what_a_summarizer_may_do_wrong_costs_its_summary_only(answer: str | None) -> None:
+    async def summarize(_: Rows) -> Any:
+        if answer == "raises":
+            raise ConnectionError("no")
+        if answer == "late":
+            raise TimeoutError
+        return answer
+
+    fitted = await nca.ContextView(context_window=WINDOW, summarizer=summarize).afit(talk(25))
+    assert fitted.compacted
+    assert fitted.notices
+
+
+async def test_a_summarizer_that_blocks_runs_in_a_thread_and_a_callable_object_may_be_asynchronous() -> None:
+    class Summarizer:
+        async def __call__(self, messages: Rows) -> str:
+            assert asyncio.get_running_loop()
+            return "An object asked. " + PROSE
+
+    def blocking(messages: Rows) -> str:
+        assert threading.current_thread() is not threading.main_thread()
+        return "A thread asked. " + PROSE
+
+    for summarizer, said in ((Summarizer(), "An object asked."), (blocking, "A thread asked.")):
+        view = nca.ContextView(context_window=WINDOW, summarizer=summarizer)
+        assert said in str((await view.afit(talk(25))).messages)
+
+
+def test_an_asynchronous_summarizer_is_refused_where_nothing_can_wait_for_it() -> None:
+    async def summarize(_: Rows) -> str:
+        return PROSE
+
+    view = nca.ContextView(context_window=WINDOW, summarizer=summarize)
+    state = view.state
+    with pytest.raises(nca.UsageError, match=r"^summarizer: is asynchronous; valid here: .*afit"):
+        view.fit(talk(25))
+    assert view.state == state
+    assert asyncio.run(view.afit(talk(25))).compacted
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_forked_process_has_a_thread_of_its_own() -> None:
+    """As a server that loads the program, and forks its workers then."""
+    fit_once()
+    worker = multiprocessing.get_context("fork").Process(target=fit_once)
+    worker.start()
+    worker.join(60)
+    if worker.is_alive():
+        worker.kill()
+    assert worker.exitcode == 0
+
+
+def fit_once() -> None:
+    assert asyncio.run(nca.ContextView(context_window=WINDOW).afit(talk(25))).compacted
