@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Annotated, Any, NotRequired
 
-from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
+from langchain.agents.middleware import AgentMiddleware, AgentState, ExtendedModelResponse, ModelRequest
 from langchain_core.messages import AnyMessage, HumanMessage, convert_to_openai_messages
 from langchain_core.tools import BaseTool, tool
 from langgraph.prebuilt import InjectedState
-from langgraph.runtime import Runtime
+from langgraph.types import Command
 
 import nca
 
@@ -30,28 +30,39 @@ class FitContext(AgentMiddleware[FittedState, Any]):
         self._arguments = arguments
         self.tools = [self._recall_tool()]
 
-    def before_model(self, state: FittedState, runtime: Runtime[Any]) -> dict[str, Any]:
-        view, _ = self._fitted(state)
-        return {"context_view": view.state}
+    def wrap_model_call(self, request: ModelRequest[Any], handler: Callable[..., Any]) -> ExtendedModelResponse[Any]:
+        view = self._view(request.state)
+        fitted = view.fit(convert_to_openai_messages(request.messages))
+        return _answered(view, handler(_fitting(request, fitted)))
 
-    def wrap_model_call(
-        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
-    ) -> ModelResponse[Any]:
-        _, fitted = self._fitted(request.state)
-        shown: list[AnyMessage] = fitted.shown(request.messages, _shortened, HumanMessage)
-        return handler(request.override(messages=shown))
+    async def awrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[..., Awaitable[Any]]
+    ) -> ExtendedModelResponse[Any]:
+        view = self._view(request.state)
+        fitted = await view.afit(convert_to_openai_messages(request.messages))
+        return _answered(view, await handler(_fitting(request, fitted)))
 
-    def _fitted(self, state: Any) -> tuple[nca.ContextView, nca.FittedRequest]:
-        view = nca.ContextView(state=state.get("context_view"), **self._arguments)
-        return view, view.fit(convert_to_openai_messages(state["messages"]))
+    def _view(self, state: Any) -> nca.ContextView:
+        return nca.ContextView(state=state.get("context_view"), **self._arguments)
 
     def _recall_tool(self) -> BaseTool:
         @tool
         def recall(state: Annotated[dict[str, Any], InjectedState], query: str = "", expand: str = "") -> str:
             """Search what was said before, or show message 57 or 57-60 whole (expand)."""
-            return self._fitted(state)[0].recall(query=query, expand=expand)
+            view = self._view(state)
+            view.fit(convert_to_openai_messages(state["messages"]))
+            return view.recall(query=query, expand=expand)
 
         return recall
+
+
+def _fitting(request: ModelRequest[Any], fitted: nca.FittedRequest) -> ModelRequest[Any]:
+    shown: list[AnyMessage] = fitted.shown(request.messages, _shortened, HumanMessage)
+    return request.override(messages=shown)
+
+
+def _answered(view: nca.ContextView, response: Any) -> ExtendedModelResponse[Any]:
+    return ExtendedModelResponse(response, Command(update={"context_view": view.state}))
 
 
 def _shortened(message: AnyMessage, text: str) -> AnyMessage:

@@ -30,13 +30,13 @@ class FittedSession(SQLiteSession):
         self.view = nca.ContextView(**{**self._arguments, "state": self.view.state})
         return RunConfig(call_model_input_filter=self._fitted)
 
-    def _fitted(self, data: CallModelData[Any]) -> ModelInputData:
+    async def _fitted(self, data: CallModelData[Any]) -> ModelInputData:
         """The input of one request. It begins with all items of the session, and ends with those of this run."""
-        fitted = self.view.fit({"input": data.model_data.input})
+        fitted = await self.view.afit({"input": data.model_data.input})
         return ModelInputData(input=fitted.messages, instructions=data.model_data.instructions)
 
 
 @function_tool
-def recall(ctx: RunContextWrapper[FittedSession], query: str = "", expand: str = "") -> str:
+async def recall(ctx: RunContextWrapper[FittedSession], query: str = "", expand: str = "") -> str:
     """Search what was said before, or show message 57 or 57-60 whole (expand)."""
-    return ctx.context.view.recall(query=query, expand=expand)
+    return await ctx.context.view.arecall(query=query, expand=expand)

@@ -29,13 +29,13 @@ class FitContext(AbstractCapability[Any]):
     def get_toolset(self) -> FunctionToolset[Any]:
         return FunctionToolset([self.recall])
 
-    def recall(self, query: str = "", expand: str = "") -> str:
+    async def recall(self, query: str = "", expand: str = "") -> str:
         """Search what was said before, or show message 57 or 57-60 whole (expand)."""
-        return self.view.recall(query=query, expand=expand)
+        return await self.view.arecall(query=query, expand=expand)
 
     async def before_model_request(self, ctx: RunContext[Any], request_context: Any) -> Any:
         pieces = [piece for message in request_context.messages for piece in _pieces(message)]
-        fitted = self.view.fit([_row(piece) for piece in pieces])
+        fitted = await self.view.afit([_row(piece) for piece in pieces])
         self.states[ctx.conversation_id] = self.view.state
         request_context.messages = fitted.shown(pieces, _shortened, ModelRequest.user_text_prompt)
         return request_context

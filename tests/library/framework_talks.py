@@ -1,6 +1,6 @@
 """A conversation in a real framework with the example of docs/embed.md, in a process of its own.
 
-    python -m tests.library.framework_talks langchain URL [USER …]
+    python -m tests.library.framework_talks langchain run|stream|sync URL [USER …]
 
 Without users, one person states a rule, asks a question in each turn, and at last for the first log. With users, each
 of them says a word and then asks for it, all at the same time with one agent. Writes a line of JSON for each person:
@@ -37,7 +37,7 @@ def read_log(number: int) -> str:
     return f"log {number}\n{LOG}"
 
 
-def langchain(url: str) -> Talk:
+def langchain(url: str, how: str) -> Talk:
     from langchain.agents import create_agent
     from langchain_core.tools import tool
     from langchain_openai import ChatOpenAI
@@ -54,13 +54,21 @@ def langchain(url: str) -> Talk:
         state: dict[str, Any] = {}
         for text in questions:
             asked = {"messages": [("user", text)]}
-            state = await asyncio.to_thread(agent.invoke, asked, {"configurable": {"thread_id": user}})
+            config = {"configurable": {"thread_id": user}}
+            if how == "sync":
+                state = await asyncio.to_thread(agent.invoke, asked, config)
+            elif how == "stream":
+                modes = [mode async for mode, _ in agent.astream(asked, config, stream_mode=["messages", "values"])]
+                assert modes.count("messages") > 1
+                state = (await agent.aget_state(config)).values
+            else:
+                state = await agent.ainvoke(asked, config)
         return len(state["messages"]), state["messages"][-2].content
 
     return talk
 
 
-def openai_agents(url: str) -> Talk:
+def openai_agents(url: str, how: str) -> Talk:
     from agents import Agent, OpenAIChatCompletionsModel, Runner, function_tool, set_tracing_disabled
     from openai import AsyncOpenAI
 
@@ -72,14 +80,20 @@ def openai_agents(url: str) -> Talk:
     async def talk(user: str, questions: list[str]) -> tuple[int, str]:
         session = example.FittedSession(user, context_window=WINDOW)
         for text in questions:
-            await Runner.run(agent, text, session=session, context=session, run_config=session.run_config)
+            if how == "stream":
+                streamed = Runner.run_streamed(
+                    agent, text, session=session, context=session, run_config=session.run_config
+                )
+                assert len([event async for event in streamed.stream_events()]) > 1
+            else:
+                await Runner.run(agent, text, session=session, context=session, run_config=session.run_config)
         items = await session.get_items()
         return len(items), str(items[-2])
 
     return talk
 
 
-def pydantic_ai(url: str) -> Talk:
+def pydantic_ai(url: str, how: str) -> Talk:
     from pydantic_ai import Agent
     from pydantic_ai.models.openai import OpenAIChatModel
     from pydantic_ai.providers.openai import OpenAIProvider
@@ -93,7 +107,12 @@ def pydantic_ai(url: str) -> Talk:
     async def talk(user: str, questions: list[str]) -> tuple[int, str]:
         history: list[Any] = []
         for text in questions:
-            history = (await agent.run(text, message_history=history)).all_messages()
+            if how == "stream":
+                async with agent.run_stream(text, message_history=history) as streamed:
+                    assert [piece async for piece in streamed.stream_text(delta=True)]
+                    history = streamed.all_messages()
+            else:
+                history = (await agent.run(text, message_history=history)).all_messages()
         return len(history), str(history[-2])
 
     return talk
@@ -107,7 +126,7 @@ async def main(talk: Talk, users: list[str]) -> list[tuple[int, str]]:
 
 if __name__ == "__main__":
     sys.path.append(str(Path(__file__).resolve().parents[2] / "docs" / "examples"))
-    _, framework, address, *users = sys.argv
+    _, framework, how, address, *users = sys.argv
     frameworks = {"langchain": langchain, "openai_agents": openai_agents, "pydantic_ai": pydantic_ai}
-    for kept, recalled in asyncio.run(main(frameworks[framework](address), users)):
+    for kept, recalled in asyncio.run(main(frameworks[framework](address, how), users)):
         sys.stdout.write(json.dumps({"kept": kept, "recalled": recalled}) + "\n")

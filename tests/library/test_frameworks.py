@@ -33,12 +33,15 @@ def script(request: dict[str, Any]) -> Answer:
     return Answer(tool_calls=(("read_log", {"number": number}),), call=f"log_{number}")
 
 
-FRAMEWORKS = ["langchain", "openai_agents", "pydantic_ai"]
+FRAMEWORKS = [
+    ("langchain", "sync"),
+    *((name, how) for name in ("langchain", "openai_agents", "pydantic_ai") for how in ("run", "stream")),
+]
 
 
-def talk(framework: str, url: str, *users: str) -> list[dict[str, Any]]:
+def talk(framework: str, how: str, url: str, *users: str) -> list[dict[str, Any]]:
     ran = subprocess.run(
-        [sys.executable, "-m", "tests.library.framework_talks", framework, url, *users],
+        [sys.executable, "-m", "tests.library.framework_talks", framework, how, url, *users],
         cwd=ROOT,
         env={**os.environ, "LANGSMITH_TRACING": "false"},
         capture_output=True,
@@ -49,11 +52,11 @@ def talk(framework: str, url: str, *users: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in ran.stdout.splitlines() if line.startswith("{")]
 
 
-@pytest.mark.parametrize("framework", FRAMEWORKS)
-def test_a_long_conversation_in_a_framework(framework: str) -> None:
+@pytest.mark.parametrize(("framework", "how"), FRAMEWORKS)
+def test_a_long_conversation_in_a_framework(framework: str, how: str) -> None:
     """Every request fits (the provider refuses others) and is valid, the rule stays, and the framework keeps it all."""
     with Provider(script, window_tokens=WINDOW) as provider:
-        (found,) = talk(framework, provider.url)
+        (found,) = talk(framework, how, provider.url)
     assert provider.overflows == []
     requests = [request["messages"] for request in provider.requests]
     assert len(requests) == 2 * (TURNS + 1)
@@ -63,8 +66,8 @@ def test_a_long_conversation_in_a_framework(framework: str) -> None:
     assert "log 0" in found["recalled"]
 
 
-@pytest.mark.parametrize("framework", FRAMEWORKS)
-def test_two_users_at_once_read_their_own_words_only(framework: str) -> None:
+@pytest.mark.parametrize(("framework", "how"), FRAMEWORKS)
+def test_two_users_at_once_read_their_own_words_only(framework: str, how: str) -> None:
     """Both ask, so both requests have been fitted, before either gets the answer that calls the tool."""
     both_asked = threading.Barrier(2)
 
@@ -78,9 +81,11 @@ def test_two_users_at_once_read_their_own_words_only(framework: str) -> None:
         )
 
     with Provider(answer, window_tokens=WINDOW) as provider:
-        one, other = (found["recalled"] for found in talk(framework, provider.url, "walrus", "ostrich"))
+        one, other = (found["recalled"] for found in talk(framework, how, provider.url, "walrus", "ostrich"))
     assert f"{TELL} walrus." in one
     assert "ostrich" not in one
+    requests = [json.dumps(request["messages"]) for request in provider.requests]
+    assert not [one for one in requests if "walrus" in one and "ostrich" in one]
     assert f"{TELL} ostrich." in other
     assert "walrus" not in other
 
