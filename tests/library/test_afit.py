@@ -86,7 +86,7 @@ async def test_many_conversations_wait_for_their_summaries_at_once() -> None:
         assert [f"user{n}." in str(one.messages) for n in range(30)] == [n == number for n in range(30)]
 
 
-async def test_a_task_that_is_cancelled_changes_nothing() -> None:
+async def test_a_task_that_is_cancelled_before_the_summary_changes_nothing() -> None:
     asked = asyncio.Event()
 
     async def summarize(_: Rows) -> str:
