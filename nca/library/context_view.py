@@ -147,7 +147,7 @@ class ContextView:
     async def afit(self, messages: Sequence[Mapping[str, Any]] | Mapping[str, Any]) -> FittedRequest:
         """`fit` in an event loop: the work is done in a thread, and the summarizer may be asynchronous.
 
-        Do not change the messages before it returns. If the task is cancelled, the view is as before or has fitted them.
+        Do not change the messages before it returns. If it is cancelled, the view is unchanged or has fitted them.
         """
         self._begin()
         return await drive_beside_loop(self._fitting(messages), self._engine.answer, at_end=self._is_fitting.release)
