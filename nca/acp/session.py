@@ -179,10 +179,10 @@ class EditorSession:
                 )
 
     async def _warm(self) -> None:
-        from nca.models.client import LitellmModel, warm
+        from nca.models.client import ProviderModel
 
         self.conversation.servers.begin()
         # What is wrong is said when the model is asked.
         with contextlib.suppress(ImportError, NcaError):
-            if isinstance(self.conversation.model, LitellmModel):
-                await warm()
+            if isinstance(self.conversation.model, ProviderModel):
+                await self.conversation.model.load()

@@ -111,13 +111,13 @@ async def open_model(settings: ModelSettings, choice: Choice, on_retry: OnRetry)
         return opened
     # Imports the HTTP clients: only when a model is opened.
     from nca.models.catalog import describe
-    from nca.models.client import LitellmModel
+    from nca.models.client import ProviderModel
     from nca.models.lookup import require_provider
 
     require_provider(choice)
     _require_key(choice)
     facts = describe(choice.model, context_window=settings.context_window)
-    return LitellmModel(facts, settings, on_retry, api_base=choice.api_base, api_key=choice.api_key)
+    return ProviderModel(facts, settings, on_retry, api_base=choice.api_base, api_key=choice.api_key)
 
 
 def _require_key(choice: Choice) -> None:

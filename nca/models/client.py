@@ -1,4 +1,4 @@
-"""A model reached through litellm."""
+"""A model of a provider: nca calls its endpoint itself, or through litellm."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from nca.models import reasoning
 from nca.models.assemble import Assembler
 from nca.models.cache_marks import mark, wants_marks
 from nca.models.catalog import ModelFacts
+from nca.models.chat_endpoint import ChatEndpoint, ChatStream
 from nca.models.costs import cost_of
 from nca.models.deadlines import Deadlines
 from nca.models.explain import explain
@@ -25,16 +26,16 @@ from nca.models.model import Delta, Model, ModelRequest, OnDelta, Reply
 from nca.models.provider_compaction import context_management
 from nca.models.reasoning import has_all_blocks, is_thinking
 from nca.models.retry import OnRetry, with_retries
-from nca.models.routes import Route, route
-from nca.models.stream import AnswerStream, as_dict
+from nca.models.routes import Route, direct_route, litellm_route
+from nca.models.stream import LitellmStream
 
 if TYPE_CHECKING:
-    from nca.models.http_clients import AnthropicClient, RecordingClient
+    from nca.models.http_clients import AnthropicClient, OpenAIClient
 
-__all__ = ["Delta", "LitellmModel", "Model", "ModelRequest", "OnDelta", "Reply", "warm"]
+__all__ = ["Delta", "Model", "ModelRequest", "OnDelta", "ProviderModel", "Reply", "warm"]
 
 
-class LitellmModel:
+class ProviderModel:
     """A model reached through litellm.
 
     facts       window, prices and abilities; facts.name is shown in errors
@@ -66,11 +67,11 @@ class LitellmModel:
         self._api_base = api_base or settings.api_base
         self._api_key = api_key
         self._route: Route | None = None
-        self._http: RecordingClient | AnthropicClient | None = None
+        self._http: ChatEndpoint | OpenAIClient | AnthropicClient | None = None
 
     async def ask(self, request: ModelRequest, on_delta: OnDelta) -> Reply:
         """One answer, streamed. See Model.ask."""
-        litellm = await warm()
+        way = await self._routed()
         handed_on = 0
         is_callers = False
 
@@ -85,7 +86,7 @@ class LitellmModel:
 
         async def attempt() -> Reply:
             try:
-                return await self._attempt(litellm, request, hand_on)
+                return await self._attempt(way, request, hand_on)
             except ProviderError:
                 raise
             except Exception as error:
@@ -101,23 +102,38 @@ class LitellmModel:
             on_retry=self._on_retry,
         )
 
+    async def load(self) -> None:
+        """Import what the first request needs. Raises ModelUnavailable, ModelNotFound."""
+        way = await self._routed()
+        if self._http is None:
+            self._http = self._open(way)
+
     async def close(self) -> None:
         """Close the connections; idempotent."""
         endpoint, self._http = self._http, None
         if endpoint is not None:
             await endpoint.close()
 
-    async def _attempt(self, litellm: Any, request: ModelRequest, hand_on: Callable[[list[Delta]], None]) -> Reply:
+    async def _routed(self) -> Route:
+        """The route, for which litellm is imported if it is needed."""
+        if self._route is None:
+            name, base, key = self._wire_name, self._api_base, self._api_key
+            direct = direct_route(name, api_base=base, api_key=key, env=os.environ)
+            self._route = direct or litellm_route(
+                name, api_base=base, api_key=key, env=os.environ, litellm=await warm()
+            )
+        return self._route
+
+    async def _attempt(self, way: Route, request: ModelRequest, hand_on: Callable[[list[Delta]], None]) -> Reply:
         """One request. The stream is always closed, so that the provider stops a cancelled answer."""
         deadlines = Deadlines(self._settings, self.facts.name)
         assembler = Assembler()
-        opened = await deadlines.within(litellm.acompletion(**self._arguments(litellm, request)))
-        self.limits = limits_of(getattr(opened, "_response_headers", None) or {}) or self.limits
-        stream = AnswerStream(opened)
+        stream = await deadlines.within(self._stream(way, request))
+        self.limits = limits_of(stream.headers) or self.limits
         try:
             chunks = stream.chunks()
             while (chunk := await deadlines.next_piece(chunks)) is not None:
-                hand_on(assembler.add(as_dict(chunk)))
+                hand_on(assembler.add(chunk))
             hand_on(stream.settle(assembler))
             reply = assembler.finish(known_ids=_call_ids(request.messages), model=self.facts.name)
             hand_on(assembler.release())
@@ -125,65 +141,74 @@ class LitellmModel:
         finally:
             await stream.close()
 
-    def _arguments(self, litellm: Any, request: ModelRequest) -> dict[str, Any]:
-        way = self._route or route(
-            self._wire_name, api_base=self._api_base, api_key=self._api_key, env=os.environ, litellm=litellm
-        )
-        self._route = way
+    async def _stream(self, way: Route, request: ModelRequest) -> ChatStream | LitellmStream:
+        """Send the request."""
         if self._http is None:
             self._http = self._open(way)
+        body = self._body(request, way)
+        if isinstance(self._http, ChatEndpoint):
+            extra = body.pop("extra_body", {})
+            return await self._http.ask(body | extra)
+        optional = {
+            "context_management": context_management(request.compact_at_tokens)
+            if self.facts.can_compact and request.compact_at_tokens > 0
+            else None,
+            "api_base": way.api_base or None,
+            "api_key": way.api_key or None,
+            "client": self._http.client if self._http else None,
+            "num_ctx": self._settings.context_window or None if way.provider.startswith("ollama") else None,
+        }
+        litellm = await warm()
+        return LitellmStream(
+            await litellm.acompletion(
+                **body,
+                **{name: value for name, value in optional.items() if value is not None},
+                max_retries=0,
+                num_retries=0,
+                timeout=self._settings.total_seconds,
+            )
+        )
+
+    def _body(self, request: ModelRequest, way: Route) -> dict[str, Any]:
+        """What both get: the request in OpenAI's words."""
         temperature = self._settings.own_temperature if request.temperature is None else request.temperature
         messages, tools = _sendable(request.messages, keeps_thoughts=way.keeps_thoughts), copy.deepcopy(request.tools)
         if wants_marks(way.provider, self._wire_name):
             mark(messages, tools, way.provider)
-        thinking = self._reasoning(litellm, request, way, messages)
+        thinking = self._reasoning(request, way, messages)
         thinks = not way.is_direct and is_thinking(thinking, self._wire_name)
-        compacts = self.facts.can_compact and request.compact_at_tokens > 0
-        arguments: dict[str, Any] = {
-            "model": way.model,
-            "messages": messages,
-            "stream": True,
-            "max_retries": 0,
-            "num_retries": 0,
-            "timeout": self._settings.total_seconds,
-        }
         optional = {
             "stream_options": {"include_usage": True} if way.asks_for_usage else None,
             "tools": tools or None,
-            "context_management": context_management(request.compact_at_tokens) if compacts else None,
             "max_tokens": request.max_output_tokens,
             "temperature": None if thinks else temperature,
-            "api_base": way.api_base or None,
-            "api_key": way.api_key or None,
-            "client": self._http.client if self._http else None,
-            "extra_body": thinking.get("extra_body", {}) | {"return_progress": True} if self._reports_reading else None,
-            "num_ctx": self._settings.context_window or None if way.provider.startswith("ollama") else None,
+            "return_progress": True if self._reports_reading else None,
         }
-        return arguments | thinking | {name: value for name, value in optional.items() if value is not None}
+        given = {name: value for name, value in optional.items() if value is not None}
+        return {"model": way.model, "messages": messages, "stream": True, **given, **thinking}
 
-    def _reasoning(
-        self, litellm: Any, request: ModelRequest, way: Route, messages: list[dict[str, Any]]
-    ) -> dict[str, Any]:
+    def _reasoning(self, request: ModelRequest, way: Route, messages: list[dict[str, Any]]) -> dict[str, Any]:
         found = reasoning.arguments(
             request.reasoning,
             provider=way.provider,
             name=self._wire_name,
             is_own_endpoint=bool(self._api_base),
             max_output_tokens=request.max_output_tokens,
-            litellm=litellm,
         )
         is_refused = not way.is_direct and is_thinking(found, self._wire_name) and not has_all_blocks(messages)
         # It goes on without thinking until the turn ends.
         return {} if is_refused else found
 
-    def _open(self, way: Route) -> RecordingClient | AnthropicClient | None:
-        """The HTTP client; None if litellm accepts none for this provider."""
-        # Imports httpx and openai: only when first needed, like litellm.
-        from nca.models.http_clients import AnthropicClient, RecordingClient
-
+    def _open(self, way: Route) -> ChatEndpoint | OpenAIClient | AnthropicClient | None:
+        """The endpoint, or an HTTP client for litellm; None if it accepts none for this provider."""
         seconds = self._settings.total_seconds
         if way.is_direct:
-            return RecordingClient(api_base=way.api_base, api_key=way.api_key, total_seconds=seconds)
+            return ChatEndpoint(api_base=way.api_base, api_key=way.api_key, total_seconds=seconds)
+        # Imports httpx and openai: only when first needed, like litellm.
+        from nca.models.http_clients import AnthropicClient, OpenAIClient
+
+        if way.provider == "openai":
+            return OpenAIClient(api_base=way.api_base, api_key=way.api_key, total_seconds=seconds)
         return AnthropicClient(seconds) if way.provider == "anthropic" else None
 
     def _with_cost(self, reply: Reply) -> Reply:
@@ -197,8 +222,11 @@ class LitellmModel:
 
 
 def _sendable(messages: list[dict[str, Any]], *, keeps_thoughts: bool) -> list[dict[str, Any]]:
-    """A copy, because litellm modifies messages. Reasoning is removed for providers that do not accept it back."""
-    copies = copy.deepcopy(messages)
+    """A copy, because marks are set and litellm modifies messages; without what is None, which some servers refuse.
+
+    Reasoning is removed for providers that do not accept it back.
+    """
+    copies = [{key: value for key, value in row.items() if value is not None} for row in copy.deepcopy(messages)]
     if not keeps_thoughts:
         for message in copies:
             message.pop("reasoning_content", None)

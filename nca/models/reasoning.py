@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from nca.models import price_map
+
 AUTO, OFF = "auto", "off"
 LEVELS = (AUTO, OFF, "low", "medium", "high")
 LEAST_ANSWER_TOKENS = 8_192
@@ -16,7 +18,7 @@ LEAST_ANSWER_TOKENS = 8_192
 _SWITCHED = {"deepseek": "thinking", "zai": "thinking", "moonshot": "thinking", "dashscope": "enable_thinking"}
 """Providers whose models reason or do not: the argument that says so."""
 _BY_MODEL = frozenset({"openai", "groq", "xai", "cerebras", "fireworks_ai", "together_ai"})
-"""Providers of which some models refuse the argument: litellm knows which."""
+"""Providers of which some models refuse the argument: the price map knows which."""
 _NEVER = frozenset({"mistral", "embedded"})
 _CLAUDE = "claude"
 _THINKING = "thinking_blocks"
@@ -29,9 +31,9 @@ def split_level(name: str) -> tuple[str, str]:
 
 
 def arguments(
-    level: str, *, provider: str, name: str, is_own_endpoint: bool, max_output_tokens: int | None, litellm: Any
+    level: str, *, provider: str, name: str, is_own_endpoint: bool, max_output_tokens: int | None
 ) -> dict[str, Any]:
-    """litellm's arguments for a level; empty where the model is left to its default, or takes none."""
+    """The request's arguments for a level; empty where the model is left to its default, or takes none."""
     if level == AUTO or provider in _NEVER:
         return {}
     bare = name.split("/", 1)[-1]
@@ -40,8 +42,8 @@ def arguments(
         is_on = level != OFF
         return {"extra_body": {key: is_on if key != "thinking" else {"type": "enabled" if is_on else "disabled"}}}
     if provider in _BY_MODEL and not is_own_endpoint:
-        taken = litellm.get_supported_openai_params(model=bare, custom_llm_provider=provider) or ()
-        if "reasoning_effort" not in taken:
+        match = price_map.find(f"{provider}/{bare}")
+        if match is None or not match.entry.can_reason:
             return {}
     is_small = max_output_tokens is not None and max_output_tokens < LEAST_ANSWER_TOKENS
     if _CLAUDE in name and (is_small or level == OFF):

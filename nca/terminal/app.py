@@ -162,7 +162,7 @@ class ChatApp:
         """Load what the first answer needs while the person types."""
         await self.reader.shown()
         from nca.agent.prompt_commands import find_prompts
-        from nca.models.client import LitellmModel, warm
+        from nca.models.client import ProviderModel
         from nca.models.model import KeepsPrefix
 
         if not conversation.session.is_read_only:
@@ -173,8 +173,8 @@ class ChatApp:
         with contextlib.suppress(ImportError, NcaError):
             if isinstance(conversation.model, KeepsPrefix):
                 await conversation.model.warm(conversation.context.next_request())
-            elif isinstance(conversation.model, LitellmModel):
-                await warm()
+            elif isinstance(conversation.model, ProviderModel):
+                await conversation.model.load()
 
     async def _offer_plain(self, conversation: Conversation) -> None:
         """Once in a chat on a screen, to a person with a screen reader who has not said what they want."""

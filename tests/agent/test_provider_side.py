@@ -15,7 +15,7 @@ from nca.context.view import Summary
 from nca.errors import ConfigError
 from nca.events import ContextCompaction, Event, Notice
 from nca.models.catalog import describe
-from nca.models.client import LitellmModel
+from nca.models.client import ProviderModel
 from nca.sessions.store import Store
 from nca.testing.script import Answer, in_order
 from nca.testing.scripted import ScriptedModel
@@ -47,9 +47,9 @@ class Room:
             listener=self.events.append,
         )
 
-    def model(self, name: str) -> LitellmModel:
+    def model(self, name: str) -> ProviderModel:
         facts = describe(name, context_window=80_000)
-        return LitellmModel(facts, ModelSettings(api_base=self.provider.url), self.events.append, api_key="k")
+        return ProviderModel(facts, ModelSettings(api_base=self.provider.url), self.events.append, api_key="k")
 
     def compactions(self) -> list[tuple[str, str]]:
         return [(event.phase, event.trigger) for event in self.events if isinstance(event, ContextCompaction)]

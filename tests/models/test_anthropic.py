@@ -17,7 +17,7 @@ from nca.errors import ModelNotFound, ProviderError
 from nca.events import RetryScheduled
 from nca.messages import Message
 from nca.models.catalog import describe
-from nca.models.client import Delta, LitellmModel, ModelRequest, Reply
+from nca.models.client import Delta, ModelRequest, ProviderModel, Reply
 from nca.testing.script import Answer, in_order
 from nca.wire import message_to_dict
 from tests.testing.anthropic_provider import AnthropicProvider
@@ -30,7 +30,7 @@ LOOK = Answer(
     "Looking.", tool_calls=[("read_file", {"path": "a"}), ("read_file", {"path": "b"})], reasoning="I must look there."
 )
 
-OPENED: list[LitellmModel] = []
+OPENED: list[ProviderModel] = []
 
 
 @pytest.fixture(autouse=True)
@@ -50,7 +50,7 @@ class Chat:
         self.log = [Message("user", "Hello there.")]
         self.name = name
         chosen = ModelSettings(**{"api_base": provider.url, **settings})
-        self.model = LitellmModel(describe(name), chosen, self.retries.append, api_key="key")
+        self.model = ProviderModel(describe(name), chosen, self.retries.append, api_key="key")
         OPENED.append(self.model)
 
     async def ask(self, compact_at_tokens: int = 0, reasoning: str = "auto", most_tokens: int = 500) -> Reply:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from nca.config.schema import ModelSettings
 from nca.models.cache_marks import MARK, mark, wants_marks
 from nca.models.catalog import describe
-from nca.models.client import LitellmModel, ModelRequest
+from nca.models.client import ModelRequest, ProviderModel
 from nca.models.litellm_import import warm
 from nca.testing.provider import Provider
 
@@ -119,7 +119,7 @@ def _said(row: dict[str, Any]) -> list[str]:
 )
 async def test_marks_arrive_where_they_are_wanted(name: str, bears: bool) -> None:
     with Provider() as provider:
-        model = LitellmModel(describe(name), ModelSettings(api_base=provider.url), lambda _: None, api_key="key")
+        model = ProviderModel(describe(name), ModelSettings(api_base=provider.url), lambda _: None, api_key="key")
         await model.ask(ModelRequest(copy.deepcopy([SYSTEM, *TALK]), copy.deepcopy(TOOLS), 500), lambda _: None)
         await model.close()
     (received,) = provider.requests

@@ -9,7 +9,7 @@ from nca.config.schema import ModelSettings
 from nca.errors import ModelUnavailable
 from nca.models.catalog import describe
 from nca.models.choose import Choice, choose, named, open_model
-from nca.models.client import LitellmModel
+from nca.models.client import ProviderModel
 from nca.models.local_servers import LocalServer, find_servers, is_loopback
 from nca.models.providers import PROVIDERS
 from nca.testing.provider import Provider
@@ -161,7 +161,7 @@ async def test_a_missing_key_is_said_before_a_request() -> None:
 async def test_a_choice_opens_to_a_model() -> None:
     settings = ModelSettings(context_window=9_000, api_base="http://there/v1")
     model = await open_model(settings, named("gpt-4o", settings, {}), print)
-    assert isinstance(model, LitellmModel)
+    assert isinstance(model, ProviderModel)
     assert (model.facts.name, model.facts.window_tokens) == ("openai/gpt-4o", 9_000)
     await model.close()
 

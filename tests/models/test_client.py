@@ -12,7 +12,7 @@ from nca.errors import ModelNotFound, ModelUnavailable, ProviderError
 from nca.events import RetryScheduled
 from nca.models import litellm_import
 from nca.models.catalog import describe
-from nca.models.client import Delta, LitellmModel, Model, ModelRequest, Reply
+from nca.models.client import Delta, Model, ModelRequest, ProviderModel, Reply
 from nca.testing.provider import Provider
 from nca.testing.script import Answer, in_order
 from tests.testing.cases import CASES, RUNS
@@ -28,7 +28,7 @@ class Asked:
         self.seen: list[Delta] = []
         self.retries: list[RetryScheduled] = []
         chosen = ModelSettings(**{"api_base": provider.url, **settings})
-        self.model = LitellmModel(describe(name), chosen, self.retries.append, api_key="key")
+        self.model = ProviderModel(describe(name), chosen, self.retries.append, api_key="key")
 
     async def reply(self, request: ModelRequest = REQUEST) -> Reply:
         try:
@@ -170,6 +170,25 @@ async def test_whoever_speaks_openais_protocol_is_read_directly(name: str) -> No
         reply = await Asked(provider, name).reply()
     assert reply.message.text == "Hello."
     assert provider.requests[0]["model"] == name.split("/", 1)[-1]
+
+
+@pytest.mark.parametrize(
+    ("fault", "says"),
+    [("plain", ""), ("wrong-key", "OPENAI_API_KEY"), ("unprocessable", "rejected the request"), ("nothing", "empty")],
+)
+async def test_litellm_translates_for_openais_models_that_reason(fault: str, says: str) -> None:
+    """Also at an endpoint of one's own, which may be a way to OpenAI."""
+    request = ModelRequest(REQUEST.messages, max_output_tokens=500, temperature=0.3)
+    with Provider(in_order("Hello."), faults={"gpt-5": RUNS[fault]} if says else {}) as provider:
+        asked = Asked(provider, "openai/gpt-5", max_retries=0)
+        if says:
+            with pytest.raises(ProviderError, match=says):
+                await asked.reply(request)
+        else:
+            assert (await asked.reply(request)).message.text == asked.text == "Hello."
+    (received,) = provider.requests
+    assert received["max_completion_tokens"] == 500
+    assert not received.keys() & {"max_tokens", "temperature"}
 
 
 @pytest.fixture

@@ -30,6 +30,27 @@ print([name for name in ("litellm", "openai", "httpx", "pydantic") if name in sy
     assert _run(code, tmp_path) == "[] []"
 
 
+def test_an_endpoint_with_openais_protocol_is_asked_without_it(tmp_path: Path) -> None:
+    code = """
+import asyncio
+from nca.config.schema import ModelSettings
+from nca.models.catalog import describe
+from nca.models.client import ModelRequest, ProviderModel
+from nca.testing.provider import Provider
+
+async def ask():
+    with Provider() as provider:
+        model = ProviderModel(describe("openai/mine"), ModelSettings(api_base=provider.url), print, api_key="key")
+        await model.load()
+        await model.ask(ModelRequest([{"role": "user", "content": "Hello"}], reasoning="high"), lambda delta: None)
+        await model.close()
+
+asyncio.run(ask())
+print([name for name in ("litellm", "openai", "httpx", "pydantic") if name in sys.modules])
+"""
+    assert _run(code, tmp_path) == "[]"
+
+
 def test_the_import_is_quiet_and_takes_nothing_from_the_directory(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("OPENAI_API_BASE=http://evil.invalid/v1\n")
     code = """

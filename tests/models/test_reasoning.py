@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from nca.models.client import warm
 from nca.models.reasoning import arguments, has_all_blocks, split_level
 
 
@@ -27,19 +26,13 @@ from nca.models.reasoning import arguments, has_all_blocks, split_level
         ("openrouter", "openrouter/anthropic/claude-sonnet-5.5", "high", {"reasoning_effort": "high"}),
     ],
 )
-async def test_each_provider_gets_what_it_takes(provider: str, name: str, level: str, found: dict[str, Any]) -> None:
-    litellm = await warm()
-    told = arguments(
-        level, provider=provider, name=name, is_own_endpoint=False, max_output_tokens=20_000, litellm=litellm
-    )
+def test_each_provider_gets_what_it_takes(provider: str, name: str, level: str, found: dict[str, Any]) -> None:
+    told = arguments(level, provider=provider, name=name, is_own_endpoint=False, max_output_tokens=20_000)
     assert told == found
 
 
-async def test_an_endpoint_of_ones_own_gets_the_level_as_it_is() -> None:
-    litellm = await warm()
-    own = arguments(
-        "low", provider="openai", name="openai/mine", is_own_endpoint=True, max_output_tokens=500, litellm=litellm
-    )
+def test_an_endpoint_of_ones_own_gets_the_level_as_it_is() -> None:
+    own = arguments("low", provider="openai", name="openai/mine", is_own_endpoint=True, max_output_tokens=500)
     assert own == {"reasoning_effort": "low"}
 
 

@@ -12,7 +12,7 @@ import pytest
 from nca.config.schema import ModelSettings
 from nca.errors import ProviderError
 from nca.models.catalog import describe
-from nca.models.client import LitellmModel, ModelRequest
+from nca.models.client import ModelRequest, ProviderModel
 from nca.models.litellm_import import warm
 from nca.models.redirects import RedirectRefused, refuse_elsewhere, refuse_inward
 from nca.testing.loopback import LoopbackHandler, LoopbackProvider
@@ -60,7 +60,7 @@ async def closed() -> AsyncIterator[None]:
 
 async def asked(name: str, api_base: str, **settings: Any) -> ProviderError:
     """The error that the model's answer ends with."""
-    model = LitellmModel(
+    model = ProviderModel(
         describe(name), ModelSettings(api_base=api_base, max_retries=2, **settings), lambda _: None, api_key=KEY
     )
     try:

@@ -265,11 +265,11 @@ def _import() -> None:
 
 async def _ask_once() -> None:
     from nca.config.schema import ModelSettings
-    from nca.models.client import LitellmModel, ModelRequest
+    from nca.models.client import ModelRequest, ProviderModel
     from nca.testing.provider import Provider
 
     with Provider() as provider:
-        model = LitellmModel(
+        model = ProviderModel(
             describe("openai/any"), ModelSettings(api_base=provider.url), lambda _: None, api_key="key"
         )
         await model.ask(ModelRequest([{"role": "user", "content": "Hello"}]), lambda _: None)

@@ -1,4 +1,4 @@
-"""The embedded model: litellm talks to a llama.cpp server in a child process, like to any other endpoint."""
+"""The embedded model: nca talks to a llama.cpp server in a child process, like to any other endpoint."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nca.config.schema import ModelSettings
 from nca.errors import ModelUnavailable, ProviderError
 from nca.events import RetryScheduled
 from nca.models.catalog import ModelFacts
-from nca.models.client import LitellmModel, warm
+from nca.models.client import ProviderModel
 from nca.models.embedded import machine, weights
 from nca.models.embedded.known import PREFIX, SMOLLM, KnownModel
 from nca.models.embedded.process import Address, EmbeddedServer
@@ -80,7 +80,7 @@ class EmbeddedModel:
         self.server = EmbeddedServer(model, weights, window_tokens=self.facts.window_tokens, log_path=log_path)
         self._settings = _patient(settings, self.facts.window_tokens)
         self._on_retry = on_retry
-        self._client: LitellmModel | None = None
+        self._client: ProviderModel | None = None
         self._starting = asyncio.Lock()
         self._address: Address | None = None
 
@@ -90,12 +90,11 @@ class EmbeddedModel:
         return self._address
 
     async def warm(self, prefix: ModelRequest | None = None) -> None:
-        """Load litellm and the weights before the first request. Raises ModelUnavailable.
+        """Load the weights before the first request. Raises ModelUnavailable.
 
         `prefix`: the beginning of that request (system prompt, tools). It is evaluated now, which takes seconds, and
         then found in the server's cache.
         """
-        await warm()
         client = await self._running()
         if prefix is not None:
             await client.ask(replace(self._bounded(prefix), max_output_tokens=1), _drop)
@@ -138,7 +137,7 @@ class EmbeddedModel:
         finally:
             self.server.stop()
 
-    async def _running(self) -> LitellmModel:
+    async def _running(self) -> ProviderModel:
         """The client of the running child process, which is started if necessary."""
         async with self._starting:
             if self._client is not None and self.server.is_alive:
@@ -147,7 +146,7 @@ class EmbeddedModel:
             if stale is not None:
                 await stale.close()
             address = self._address = await self.server.start()
-            self._client = LitellmModel(
+            self._client = ProviderModel(
                 self.facts,
                 self._settings,
                 self._on_retry,
