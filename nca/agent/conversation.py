@@ -22,8 +22,12 @@ from nca.agent.reply_checks import (
     MOST_REPEATED_CHARS,
     NOT_CHANGED,
     NOT_RUN,
+    NOTHING_RUN,
+    RUN_NOW,
     VIEW_DAMAGED,
+    has_run,
     orders_change,
+    orders_run,
     wants_change,
 )
 from nca.agent.rewinding import FINISHED_STEPS, FIRST_PROGRESS_SECONDS, NEXT_PROGRESS_SECONDS, WAITING
@@ -33,7 +37,7 @@ from nca.config.names import canonical
 from nca.errors import ConfigError, NcaError, UsageError
 from nca.events import ErrorRaised, Listener, Listeners, Notice, TurnFinished, TurnStarted
 from nca.file_history.restore import Watch
-from nca.messages import Source, clean_text
+from nca.messages import Message, Source, clean_text
 from nca.models.model import Model
 from nca.sessions.session import Kind, Session
 from nca.sessions.store import Store
@@ -248,21 +252,28 @@ class Conversation:
             is_unanswered=is_unanswered,
             files_changed=self.rewinds.files_changed_since(asked),
         )
-        is_answered = finished.reason == "answered" and not finished.files_changed
-        if self.model.facts.is_small and is_answered and wants_change(text):
-            self._emit(Notice(NOT_CHANGED))
+        if self.model.facts.is_small and finished.reason == "answered":
+            if not finished.files_changed and wants_change(text):
+                self._emit(Notice(NOT_CHANGED))
+            elif orders_run(text) and not has_run(self._since(asked)):
+                self._emit(Notice(NOTHING_RUN))
         self._emit(finished)
         return finished
 
     def _missing(self, text: str, asked: int) -> str:
-        """What a small model is told if it was to change a file and has changed none since message `asked`."""
-        facts, since = self.model.facts, self._window.history.entries[asked:]
-        is_meant = facts.is_small and facts.can_use_tools and len(text) <= MOST_REPEATED_CHARS and orders_change(text)
+        """What a small model is told if it was to change a file, or to run something, and has not since `asked`."""
+        facts, since = self.model.facts, self._since(asked)
         # Where a person or a rule refused a call, the model has done what it could.
-        is_refused = any(one.message.role == "tool" and one.message.text.startswith(NOT_RUN) for one in since)
-        if not is_meant or is_refused or self.approvals.mode == "plan" or self.rewinds.files_changed_since(asked):
+        is_refused = any(message.role == "tool" and message.text.startswith(NOT_RUN) for message in since)
+        is_meant = facts.is_small and facts.can_use_tools and len(text) <= MOST_REPEATED_CHARS
+        if not is_meant or is_refused or self.approvals.mode == "plan":
             return ""
-        return CHANGE_NOW.format(asked=clean_text(text))
+        if orders_change(text) and not self.rewinds.files_changed_since(asked):
+            return CHANGE_NOW.format(asked=clean_text(text))
+        return RUN_NOW.format(asked=clean_text(text)) if orders_run(text) and not has_run(since) else ""
+
+    def _since(self, asked: int) -> list[Message]:
+        return [entry.message for entry in self._window.history.entries[asked:]]
 
     async def _enter(self, said: Words, attachments: Sequence[Path], beside: Sequence[Beside]) -> None:
         """Append the message with all that goes with it. Raises NcaError; then nothing of it waits for the next one."""

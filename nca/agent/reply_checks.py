@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from nca.context.budget import Measurement
+from nca.messages import Message
 from nca.models.client import Reply
+from nca.tools.shell.tool import Shell
 
 CUT_RATIO, CUT_ANCHORED_RATIO = 0.5, 0.8
 """Below these shares of our own estimate, and of what the model itself counted before, a report is incomplete."""
@@ -24,17 +27,22 @@ NOT_CHANGED = "No file was changed. Ask again, or change the file yourself."
 """For a small model, which may show the code instead, or claim a change that it did not make."""
 CHANGE_NOW = "No file has changed yet; call a function that changes it. I asked: {asked}"
 """For the model, once in a turn, before the person is told NOT_CHANGED."""
-ASKED_AGAIN = "No file was changed yet; the model is asked once more."
+NOTHING_RUN = "No command was run. Ask again, or run it yourself: !COMMAND."
+"""For a small model, which may only write the command down, or make up what comes of it."""
+RUN_NOW = "Nothing was run yet; call shell with the command. I asked: {asked}"
+"""For the model, once in a turn, before the person is told NOTHING_RUN."""
+ASKED_AGAIN = "Nothing was changed or run yet; the model is asked once more."
 NOT_RUN = "[not run:"
 """The beginning of the result of a call that a person, a rule or a mode refused."""
 MOST_REPEATED_CHARS = 400
 """A longer question is not repeated."""
 _VERBS = r"(?:add|change|correct|delete|edit|fix|insert|make|remove|rename|replace|rewrite|set|update|write)\b"
 _CHANGES = re.compile(rf"\b{_VERBS}", re.IGNORECASE)
-_ORDERS = re.compile(
-    rf"(?:^|[.,:;!?]\s+|\n\s*|\b(?:please|and|then|now|(?:can|could|will|would)\s+you)\s+){_VERBS}", re.IGNORECASE
-)
-"""Where the verb gives an order, so that a question about a change is not taken for one."""
+_ORDERING = r"(?:^|[.,:;!?]\s+|\n\s*|\b(?:please|and|then|now|(?:can|could|will|would)\s+you)\s+)"
+"""Where a verb gives an order, so that a question about a change is not taken for one."""
+_ORDERS = re.compile(_ORDERING + _VERBS, re.IGNORECASE)
+_RUNS = re.compile(rf"{_ORDERING}(?:execute|launch|re-?run|run|start)\b(?!\s+(?:by|from|over|with)\b)", re.IGNORECASE)
+"""An order to run something; not "start with the parser"."""
 _FILE = re.compile(r"\w\.[a-z]\w*", re.IGNORECASE)
 
 
@@ -46,6 +54,16 @@ def wants_change(asked: str) -> bool:
 def orders_change(asked: str) -> bool:
     """Whether the person certainly wants a file changed, so that the model may be told to do it."""
     return wants_change(asked) and _ORDERS.search(asked) is not None
+
+
+def orders_run(asked: str) -> bool:
+    """Whether the person asked for something to be run (in English)."""
+    return _RUNS.search(asked) is not None
+
+
+def has_run(messages: Iterable[Message]) -> bool:
+    """Whether one of the messages calls the shell."""
+    return any(call.name == Shell.name for message in messages for call in message.tool_calls)
 
 
 def ending(reply: Reply, answer_tokens: int) -> str:

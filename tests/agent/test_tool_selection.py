@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from nca.agent.conversation import Conversation
-from nca.agent.reply_checks import ASKED_AGAIN, CHANGE_NOW, NOT_CHANGED
+from nca.agent.reply_checks import ASKED_AGAIN, CHANGE_NOW, NOT_CHANGED, NOTHING_RUN, RUN_NOW, orders_run
 from nca.agent.tool_selection import offered
 from nca.config.loaded import defaults
 from nca.config.tool_settings import ToolSettings
@@ -239,6 +239,50 @@ async def test_a_small_model_that_changed_no_file_is_told_once_and_does_not_pass
     labels = [item.label for item in conversation.context.stats().heaviest]
     assert any(label.startswith("nca: No file has changed") for label in labels) is is_told
     await conversation.close()
+
+
+RUN = call("shell", command="echo 3 passed")
+SHOWN = "```sh\npytest\n```"
+
+
+@pytest.mark.parametrize(
+    ("facts", "asked", "steps", "is_told", "is_said"),
+    [
+        (SMALL, "Run the tests.", [SHOWN, RUN, "All pass."], True, False),
+        (SMALL, "Can you run pytest -q for me?", [SHOWN, "All pass."], True, True),
+        (SMALL, "Which tests fail? Run them.", [RUN, "None."], False, False),
+        (SMALL, "How do I run the tests?", [SHOWN], False, False),
+        (LARGE, "Run the tests.", [SHOWN], False, False),
+    ],
+)
+async def test_a_small_model_that_was_to_run_something_and_did_not_is_told_once(
+    room: Room, facts: ModelFacts, asked: str, steps: list[ScriptedReply], is_told: bool, is_said: bool
+) -> None:
+    conversation, model = room.open(steps, facts)
+    conversation.set("agent.permission", "auto")
+    await conversation.send(asked)
+    told = [one["content"] for one in model.requests[-1].messages if one["role"] == "user"][1:]
+    assert told == ([RUN_NOW.format(asked=asked)] if is_told else [])
+    assert len(model.requests) == len(steps)
+    assert (Notice(ASKED_AGAIN) in room.events) is is_told
+    assert (Notice(NOTHING_RUN) in room.events) is is_said
+    await conversation.close()
+
+
+@pytest.mark.parametrize(
+    ("asked", "is_order"),
+    [
+        ("run it", True),
+        ("Fix a.py and run the tests.", True),
+        ("Please execute test_a.py", True),
+        ("Does it run?", False),
+        ("Write a script that I can run.", False),
+        ("Start with the parser.", False),
+        ("What is a runtime error?", False),
+    ],
+)
+def test_what_asks_for_a_run(asked: str, is_order: bool) -> None:
+    assert orders_run(asked) is is_order
 
 
 @pytest.mark.parametrize(("mode", "steps"), [("ask", [EDIT, "I may not."]), ("plan", ["Change line 2."])])
