@@ -127,8 +127,8 @@ QWEN = KnownModel(
     answer_tokens=2_048,
     temperature=0.0,
     loop_penalty=0.0,
-    ability="Qwen2.5-Coder-1.5B runs on this machine: it reads files, makes small edits and summarises; "
-    "check what it says.",
+    ability="Qwen2.5-Coder-1.5B runs on this machine: it reads files, makes small edits and runs commands, "
+    "but finds few bugs; check what it says.",
     template="qwen2.5-coder.jinja",
 )
 

@@ -32,6 +32,9 @@ TOOLS = [
     tool("grep", "Search file contents.", pattern="A regular expression."),
 ]
 
+EDIT = tool("edit_file", "Put changed code into a file.", path="The file.", new_text="The changed function.")
+SHELL = tool("shell", "Run a command line.", command="What to run.")
+
 
 def said(role: str, content: str | None, **more: Any) -> dict[str, Any]:
     return {"role": role, "content": content, **more}
@@ -87,8 +90,9 @@ def test_the_example_shows_only_tools_that_are_there() -> None:
     assert '{"name": "grep", "arguments"' not in render([SYSTEM, said("user", "Hi")], TOOLS[:1])
     assert "example" not in render([SYSTEM, said("user", "Hi")])
     assert '{"name": "edit_file", "arguments"' not in render([SYSTEM, said("user", "Hi")], TOOLS)
-    edit = tool("edit_file", "Put changed code into a file.", path="The file.", new_text="The changed function.")
-    assert '{"name": "edit_file", "arguments"' in render([SYSTEM, said("user", "Hi")], [*TOOLS, edit])
+    assert '{"name": "edit_file", "arguments"' in render([SYSTEM, said("user", "Hi")], [*TOOLS, EDIT])
+    assert '{"name": "shell", "arguments"' not in render([SYSTEM, said("user", "Hi")], TOOLS)
+    assert '{"name": "shell", "arguments"' in render([SYSTEM, said("user", "Hi")], [*TOOLS, SHELL])
 
 
 def test_calls_and_results_stand_together() -> None:
@@ -113,6 +117,20 @@ def test_behind_a_result_stands_what_was_asked_unless_it_is_long() -> None:
     # Only the newest question is meant.
     after = render([*CONVERSATION[:6], said("user", "One."), *CONVERSATION[8:10]], TOOLS)
     assert after.endswith(f"\nI asked: One.<|im_end|>\n{GENERATION}")
+
+
+@pytest.mark.parametrize(
+    ("asked", "is_order"),
+    [
+        ("Is there a bug in a.py?", False),
+        ("Fix the bug in a.py.", True),
+        ("Can you fix a.py?", True),
+        ("It counts wrong. Why? Fix it", True),
+    ],
+)
+def test_behind_a_result_a_question_is_no_order_to_change_the_file(asked: str, is_order: bool) -> None:
+    text = render([SYSTEM, said("user", asked), *CONVERSATION[2:5]], [*TOOLS, EDIT])
+    assert ("call edit_file now" in text.rpartition("</result>")[2]) is is_order
 
 
 def test_what_was_written_for_a_file_that_was_not_read_is_not_shown_again() -> None:
