@@ -12,7 +12,6 @@ import json
 from collections.abc import AsyncIterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-import nca
 from nca.models.assemble import Assembler
 from nca.models.explain import BrokenStream, EmptyAnswer
 from nca.models.local_servers import is_loopback
@@ -55,7 +54,7 @@ class ChatEndpoint:
             # Proxies in the environment are not meant for this machine.
             trust_env=not is_loopback(api_base),
             # Compressed streams arrive late.
-            headers={"accept-encoding": "identity", "user-agent": f"nca/{nca.__version__}", **authorization},
+            headers={"accept-encoding": "identity", "user-agent": "nca", **authorization},
             event_hooks={"response": [refuse_elsewhere_async]},
         )
 
