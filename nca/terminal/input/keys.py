@@ -100,6 +100,11 @@ def _add_enter_and_tab(bindings: KeyBindings, is_lone_escape: Condition) -> None
     def new_line(event: KeyPressEvent) -> None:
         event.current_buffer.newline(copy_margin=False)
 
+    @bindings.add("escape", "/", filter=emacs_mode & ~is_searching)
+    def begin_command(event: KeyPressEvent) -> None:
+        """An Escape out of habit, then a command. Alt-/ would complete, as Tab does, and the model get the rest."""
+        event.key_processor.feed(event.key_sequence[-1], first=True)
+
     @bindings.add("escape", filter=is_lone_escape & has_completions & emacs_mode, eager=True)
     def close_menu(event: KeyPressEvent) -> None:
         event.current_buffer.cancel_completion()

@@ -56,6 +56,13 @@ def test_enter_sends_and_three_ways_make_a_new_line(start: Callable[..., Tty]) -
     tty.sees("you: one two three four")
 
 
+def test_a_command_behind_an_escape_is_a_command(start: Callable[..., Tty]) -> None:
+    tty = start("Not asked.")
+    tty.send(ESCAPE + "/context\r")
+    tty.sees("system prompt")
+    tty.sees_no("Not asked.")
+
+
 def test_history_is_private_survives_and_is_searched(start: Callable[..., Tty], tmp_path: Path) -> None:
     tty = start("First.", home=str(tmp_path))
     tty.line("the first question")
