@@ -93,7 +93,7 @@ class Sessions(_HistoryTool):
         wanted = Wanted("", agent, folder_of(directory), since_of(since))
         listed, count, notes = self._history.sessions(wanted, LISTED, offset)
         if not listed:
-            advice = f"There are {count:,} sessions; offset is too large." if count else "No session fits."
+            advice = f"Sessions that fit: {count:,}; offset is too large." if count else "No session fits."
             return ToolOutcome(answers.nothing_found(notes, advice))
         return ToolOutcome(answers.of_sessions(listed, count, offset, notes))
 

@@ -46,7 +46,7 @@ async def test_the_last_call_its_arguments_and_its_output(tmp_path: Path) -> Non
         suggestions = {one.text: one.about for one in ShowCommand().complete(shown, "")}
         assert list(suggestions) == ["1", "2"]
         assert suggestions["1"].startswith("read_file a.txt → ")
-        with pytest.raises(UsageError, match="There are 2 tool calls"):
+        with pytest.raises(UsageError, match="This session has 2 tool calls"):
             await stage.command("/show 3")
 
 
@@ -152,7 +152,7 @@ def test_copying_in_the_chat_is_one_sequence_and_one_line(tmp_path: Path) -> Non
         sent = [base64.b64decode(one) for one in re.findall(rb"\x1b\]52;c;([^\x1b]*)\x1b\\", tty.raw)]
         assert sent == [b"Here:\n\n```sh\nls -la\n```\n\nThat's all.", b"ls -la\n"]
         tty.line("/copy 7")
-        tty.sees("There are only 1 of that.")
+        tty.sees("7 is too large: 1 is the last answer, 1 the first.")
 
 
 def test_the_events_of_a_call_are_remembered_within_bounds() -> None:

@@ -23,6 +23,7 @@ AT_LARGE = 400
 COMMANDS = (
     *("/help", "/help keys", "/help context", "/help config", "/context all", "/context history", "/context diff"),
     *("/tools", "/config", "/config context", "/config all", "/permissions", "/cost", "/mcp", "/jobs", "/effort"),
+    *("/memory", "/sessions", "/show 1", "/changes", "/model"),
 )
 _CODE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 LONG = "The parser reads src/parse.py and fails at line 12 with ValueError: bad token. " * 30

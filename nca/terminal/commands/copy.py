@@ -81,7 +81,8 @@ def _number(words: Sequence[str], argument: str) -> int:
 
 def _pick(texts: Sequence[str], number: int, what: str) -> tuple[str, str]:
     if len(texts) < number:
-        raise UsageError(f"There is no {what} yet." if not texts else f"There are only {len(texts):,} of that.")
+        few = f"{number:,} is too large: 1 is the last {what}, {len(texts):,} the first."
+        raise UsageError(few if texts else f"There is no {what} yet.")
     return texts[number - 1], f"the last {what}" if number == 1 else f"{what} {number} from the end"
 
 

@@ -16,7 +16,7 @@ from nca.errors import UsageError
 from nca.messages import Entry, Message, ToolCall
 from nca.terminal.commands.command import App, Command, Suggestion
 from nca.terminal.render.diffs import diff_lines, left_out
-from nca.terminal.render.humanize import duration
+from nca.terminal.render.humanize import counted, duration
 from nca.terminal.render.sanitize import one_line, to_terminal
 
 MOST_LINES, MOST_CHARS = 500, 60_000
@@ -60,7 +60,8 @@ class ShowCommand(Command):
             _show_thoughts(app, backwards())
         elif found is None:
             count = sum(1 for _ in calls_backwards(backwards()))
-            raise UsageError(f"There are {count:,} tool calls." if count else "No tool was called in this session yet.")
+            has = f"This session has {counted(count, 'tool call')}; /show 1 is the last."
+            raise UsageError(has if count else "No tool was called in this session yet.")
         else:
             app.output.show(Group(*_whole(app, found)))
 
