@@ -22,8 +22,8 @@ from nca.messages import Message, TextPart
 
 FIXED = ("system_prompt", "instructions", "tool_definitions", "mcp_tools")
 """What goes along with every request: nca's own words, the project's (AGENTS.md), nca's own tools, those of servers."""
-TALK = ("summaries", "ledger", "conversation", "tool_calls", "tool_results", "attachments")
-"""What the view shows. ledger: what code keeps beside a summary's prose. conversation: what you and the model said."""
+TALK = ("summaries", "record", "conversation", "tool_calls", "tool_results", "attachments")
+"""What the view shows. record: what code keeps beside a summary's prose. conversation: what you and the model said."""
 KINDS = FIXED + TALK
 LABELS = {
     "system_prompt": "system prompt",
@@ -31,7 +31,7 @@ LABELS = {
     "tool_definitions": "tools",
     "mcp_tools": "MCP tools",
     "summaries": "summaries",
-    "ledger": "ledger of facts",
+    "record": "record",
     "conversation": "conversation",
     "tool_calls": "tool calls",
     "tool_results": "tool results",
@@ -56,8 +56,8 @@ def summary_parts(message: Message, summary: Summary) -> Counter[str]:
     """Raw tokens of a summary as it is sent: its prose with its heading, and the record by code behind it."""
     whole = message_tokens(message)
     rest = summary.text.partition(summary.prose or "\n\n")[2]
-    ledger = min(whole, text_tokens(rest.strip()))
-    return +Counter({"summaries": whole - ledger, "ledger": ledger})
+    record = min(whole, text_tokens(rest.strip()))
+    return +Counter({"summaries": whole - record, "record": record})
 
 
 def item_parts(history: History, item: Item) -> Counter[str]:

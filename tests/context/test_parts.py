@@ -87,7 +87,7 @@ def test_a_summary_is_prose_and_a_ledger() -> None:
     history.view = proposal.view
     parts = view_parts(history)
     assert parts["summaries"] > 0
-    assert parts["ledger"] > 0
+    assert parts["record"] > 0
     assert set(LABELS) == set(KINDS)
 
 

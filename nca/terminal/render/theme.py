@@ -48,7 +48,7 @@ PARTS = {
     "tool_definitions": "added",
     "mcp_tools": "added",
     "summaries": "notice",
-    "ledger": "notice",
+    "record": "notice",
     "conversation": "accent",
     "tool_calls": "result",
     "tool_results": "result",
