@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from math import ceil
 from typing import TYPE_CHECKING, TypeVar
 
 from nca import vocabulary
-from nca.agent.project_root import branch_of
 from nca.events import MessageTaken
-from nca.models.cache_marks import cache_seconds
-from nca.models.model import ReportsLimits
 from nca.terminal.input.completion import PromptCompleter
 from nca.terminal.input.file_finder import FileFinder
 from nca.terminal.input.first_prompt import FirstPrompt
@@ -24,7 +21,6 @@ from nca.terminal.panels.toolbar import ToolbarStatus, activity_of
 from nca.terminal.reader import Completions, Reader
 from nca.terminal.render.draw import Draw
 from nca.terminal.render.sanitize import one_line
-from nca.terminal.render.sessions import place
 from nca.words import Words
 
 if TYPE_CHECKING:
@@ -162,7 +158,7 @@ class PromptReader(Reader):
 def status_of(conversation: Conversation) -> ToolbarStatus:
     """What the toolbar says about a conversation. It counts nothing as long as that would hold up the prompt."""
     stats = conversation.context.stats(with_details=False) if vocabulary.is_loaded() else None
-    written, model = conversation.loaded.settings.terminal.status, conversation.model
+    written = conversation.loaded.settings.terminal.status
     return ToolbarStatus(
         model=conversation.model.facts.name,
         usage_ratio=stats.usage_ratio if stats else 0.0,
@@ -177,15 +173,31 @@ def status_of(conversation: Conversation) -> ToolbarStatus:
         is_high=stats is not None and stats.is_high,
         is_counted=stats is not None,
         written=written,
-        directory=place(str(conversation.directory)) if "{directory}" in written else "",
-        branch=branch_of(conversation.directory) if "{branch}" in written else "",
-        cache=cache_left(conversation) if "{cache}" in written else "",
-        limits=model.limits if isinstance(model, ReportsLimits) else "",
+        **(_only_in_a_format(conversation, written) if written else {}),
     )
+
+
+def _only_in_a_format(conversation: Conversation, written: str) -> dict[str, str]:
+    """The values of names that nca's own toolbar has not, as far as the person's format names them."""
+    # Imported here because most people have no format, and the prompt is to come soon.
+    from nca.agent.project_root import branch_of
+    from nca.models.model import ReportsLimits
+    from nca.terminal.render.sessions import place
+
+    model = conversation.model
+    ways: dict[str, Callable[[], str]] = {
+        "directory": lambda: place(str(conversation.directory)),
+        "branch": lambda: branch_of(conversation.directory),
+        "cache": lambda: cache_left(conversation),
+        "limits": lambda: model.limits if isinstance(model, ReportsLimits) else "",
+    }
+    return {name: value() for name, value in ways.items() if f"{{{name}}}" in written}
 
 
 def cache_left(conversation: Conversation) -> str:
     """How long the provider keeps the last request in its cache, in whole minutes; "" where that is not known."""
+    from nca.models.cache_marks import cache_seconds
+
     reports = conversation.session.usage.reports(1)
     if not reports:
         return ""
