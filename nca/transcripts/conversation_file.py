@@ -8,13 +8,14 @@ from typing import Any
 import msgspec
 
 from nca.context.view import is_in
-from nca.errors import UsageError
+from nca.errors import InvalidMessages, UsageError
+from nca.sessions.foreign_rows import MAGIC, foreign_tables
 from nca.sessions.origin import Origin
 from nca.sessions.transfer import SessionCopy
 from nca.transcripts.formats.assemble import Assembled, assemble
 from nca.transcripts.formats.neighbours import refuse_neighbour
 from nca.transcripts.formats.records import Format, StoredSession, Unreadable
-from nca.transcripts.formats.registry import recognise
+from nca.transcripts.formats.registry import formats, recognise
 from nca.transcripts.formats.source import Source
 from nca.transcripts.formats.stores import stored
 from nca.transcripts.reading import Transcript, read_transcript
@@ -24,6 +25,8 @@ from nca.wire import message_to_dict
 _LISTED = 3
 """Parts that could not be read, named one by one."""
 _LISTED_SESSIONS = 20
+_OF_A_MESSAGE = {"role", "type", "content"}
+"""A row without any of these is no message of any shape."""
 
 
 class ConversationFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,9 +55,9 @@ def read_conversation(source: Source, *, directory: str = "", name: str = "", ke
     """
     found = recognise(source)
     if found is None:
+        transcript = _plain_transcript(source)
         if key:
             raise UsageError(f"{source.place}: holds one conversation and no session {key!r}.")
-        transcript = _plain_transcript(source)
         copy = session_of(transcript, source.place, directory=directory, name=name)
         return ConversationFile(copy=copy, tools=transcript.tools)
     chosen = chosen_session(found, source, key)
@@ -80,8 +83,34 @@ def read_plain(source: Source, *, key: str = "") -> tuple[Transcript, tuple[str,
 
 
 def _plain_transcript(source: Source) -> Transcript:
+    """The rows of a file that no reader knows. Raises InvalidMessages if they are no messages."""
+    titles = sorted((one.title for one in formats()), key=str.casefold)
+    valid = f"valid: messages as JSON, or a session of {', '.join(titles[:-1])} or {titles[-1]}"
+    if kind := _foreign_kind(source):
+        raise InvalidMessages(f"{source.place}: {kind} a session of any program that nca reads; {valid}.")
+    transcript = read_transcript(source.read(), source.place, valid=valid)
+    rows = transcript.messages
+    if rows and not any(isinstance(row, dict) and row.keys() & _OF_A_MESSAGE for row in rows):
+        raise InvalidMessages(f"{source.place}: holds no messages; {valid}.")
+    return transcript
+
+
+def _foreign_kind(source: Source) -> str:
+    """What a file is that cannot hold messages, for a refusal; "" if it may.
+
+    Raises InvalidMessages if it is damaged, or if another file is meant.
+    """
+    if source.is_folder:
+        return "is a folder, not"
     refuse_neighbour(source)
-    return read_transcript(source.read(), source.place)
+    if source.head.startswith(MAGIC):
+        if source.path is None:
+            raise InvalidMessages(f"{source.place}: is a SQLite database; valid: the path of its file.")
+        foreign_tables(source.path)
+        return "is a SQLite database, not"
+    # An empty file has no first character; b"" is in any bytes.
+    begin = source.head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
+    return "" if begin in b"[{" else "is neither a JSON array or object nor"
 
 
 def with_origin(copy: SessionCopy, place: StoredSession, session_id: str) -> SessionCopy:

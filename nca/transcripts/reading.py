@@ -27,8 +27,8 @@ class Transcript:
 
 
 @collector_paused()
-def read_transcript(raw: bytes, place: str) -> Transcript:
-    """Raises InvalidMessages, which names the place and the line."""
+def read_transcript(raw: bytes, place: str, *, valid: str = VALID) -> Transcript:
+    """Raises InvalidMessages, which names the place and the line; `valid` ends it if JSON holds no messages."""
     text = raw.removeprefix(b"\xef\xbb\xbf").strip()
     if not text:
         raise InvalidMessages(f"{place}: is empty; {VALID}.")
@@ -51,7 +51,7 @@ def read_transcript(raw: bytes, place: str) -> Transcript:
             return Transcript(held, tools if isinstance(tools, list) else [], whole=whole)
     if isinstance(whole, dict) and ("role" in whole or "type" in whole):
         return Transcript([whole])
-    raise InvalidMessages(f"{place}: holds no messages; {VALID}.")
+    raise InvalidMessages(f"{place}: holds no messages; {valid}.")
 
 
 def _lines(text: bytes, place: str, first_error: Exception, first_line: int) -> tuple[list[Any], list[int]]:

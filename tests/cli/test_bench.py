@@ -78,10 +78,10 @@ def test_a_session_of_the_store_and_its_export(tmp_path: Path) -> None:
     ("source", "stdin", "says", "code"),
     [
         ("nowhere.jsonl", "", "nowhere.jsonl: there is no such file, and no session with that id or name", 2),
-        ("-", "not json", "standard input: is not JSON", 2),
+        ("-", "not json", "standard input: is neither a JSON array or object nor a session of any program", 2),
         ("-", "[]", "holds no messages", 2),
         ("-", '[{"role": "robot", "content": "x"}]', "role 'robot' is not known", 2),
-        (str(DATA), "", "cannot be read", 2),
+        (str(DATA), "", "is a folder, not a session of any program that nca reads; valid: ", 2),
         ("\x1b[31mred", "", "red: there is no such file", 2),
     ],
 )

@@ -103,7 +103,7 @@ def test_responses_items_come_back_as_they_were(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("stdin", "flags", "says"),
     [
-        ("not json", (), "standard input: is not JSON"),
+        ("not json", (), "standard input: is neither a JSON array or object nor a session of any program"),
         ("", (), "standard input: is empty"),
         ("[]", (), "the list is empty"),
         ("{}", (), "holds no messages"),

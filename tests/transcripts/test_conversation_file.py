@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
+import pytest
+
+from nca.errors import InvalidMessages
 from nca.messages import Message
 from nca.sessions import Store
-from nca.transcripts.conversation_file import read_plain
+from nca.transcripts.conversation_file import read_conversation, read_plain
+from nca.transcripts.formats.registry import formats
 from nca.transcripts.formats.source import Source
 from nca.transcripts.session_file import to_json
 from tests.sessions.samples import MANUAL, said
@@ -23,3 +29,58 @@ def test_what_was_rewound_is_in_no_row_of_an_export(tmp_path: Path) -> None:
     transcript, notes = read_plain(Source.of_file(path))
     assert [row["content"] for row in transcript.messages] == ["keep", "Kept."]
     assert notes == ()
+
+
+def refusal(path: Path) -> str:
+    """What both ways of reading a file say."""
+    said = set()
+    for read in (read_conversation, read_plain):
+        for key in ("", "k"):
+            with pytest.raises(InvalidMessages) as refused:
+                read(Source.of_file(path), key=key)
+            said.add(refused.value.message)
+    [message] = said
+    assert "\n" not in message
+    assert message.startswith(f"{path}: ")
+    return message.removeprefix(f"{path}: ")
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (
+            b"Dear diary,\nall is well.\n",
+            "is neither a JSON array or object nor a session of any program that nca reads",
+        ),
+        (b"\x89PNG\r\n\x1a\n\0\0\0", "is neither a JSON array or object nor a session of any program that nca reads"),
+        (
+            b"\xef\xbb\xbf2026-01-01 started\n",
+            "is neither a JSON array or object nor a session of any program that nca reads",
+        ),
+        (b'{"level": "info"}\n{"level": "warn"}\n', "holds no messages"),
+        (b'{"level": "info"}', "holds no messages"),
+        (b"[1, 2]", "holds no messages"),
+    ],
+)
+def test_a_file_of_no_known_program_names_all_programs_that_are(content: bytes, says: str, tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(content)
+    what, _, valid = refusal(path).partition("; valid: ")
+    assert what == says
+    assert valid.startswith("messages as JSON, or a session of ")
+    assert [one.title for one in formats() if one.title not in valid] == []
+
+
+def test_a_folder_and_a_database_of_another_program_are_refused_as_such(tmp_path: Path) -> None:
+    assert refusal(tmp_path).startswith("is a folder, not a session of any program that nca reads; valid: ")
+    path = tmp_path / "songs.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE songs (title)")
+        connection.commit()
+    assert refusal(path).startswith("is a SQLite database, not a session of any program that nca reads; valid: ")
+    with pytest.raises(InvalidMessages, match="x: is a SQLite database; valid: the path of its file"):
+        read_conversation(Source("x", raw=path.read_bytes()))
+    path.write_bytes(path.read_bytes()[:100] + b"\xff" * 4_000)
+    assert refusal(path).startswith("cannot be read as a database (")
+    path.write_bytes(b"")
+    assert refusal(path).startswith("is empty; valid: ")

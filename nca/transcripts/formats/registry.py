@@ -56,7 +56,8 @@ def format_named(name: str) -> Format | None:
 
 def recognise(source: Source) -> Format | None:
     """The format of a file; None if it is of no other agent. Raises InvalidMessages if the file cannot be read."""
-    return next((one for one in formats() if one.knows(source)), None)
+    asked = formats()[:1] if source.is_folder else formats()
+    return next((one for one in asked if one.knows(source)), None)
 
 
 def stored_sessions(

@@ -44,6 +44,10 @@ class Source:
     def of_file(cls, path: Path) -> Source:
         return cls(str(path), path=path)
 
+    @property
+    def is_folder(self) -> bool:
+        return self.path is not None and self.path.is_dir()
+
     def open(self) -> BinaryIO:
         if self.path is None:
             return uncompressed(io.BytesIO(self._raw), self.place)
