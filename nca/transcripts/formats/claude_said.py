@@ -19,6 +19,7 @@ Block = dict[str, Any]
 _INJECTED = (
     "<command-name>",
     "<command-message>",
+    "<command-args>",
     "<local-command-",
     "<system-reminder>",
     "<ide_",
@@ -30,7 +31,7 @@ _INJECTED = (
     "Stop hook feedback:",
 )
 """How texts begin that no person wrote as a message."""
-_NOTE = re.compile(r"\s*<(ide_\w+|system-reminder)>.*?</\1>\s*", re.DOTALL)
+_NOTE = re.compile(r"\s*<(ide_\w+|system-reminder|local-command-\w+)>.*?</\1>\s*", re.DOTALL)
 """What the program puts before the person's words, in the same text or in one beside it."""
 _REJECTED = "The user doesn't want to proceed with this tool use"
 """How the result of a call begins that the person did not allow: nothing has failed."""

@@ -16,7 +16,10 @@ from nca.transcripts.formats.values import count_of, list_of, object_of, objects
 _FILES = "--- Content from referenced files ---"
 _FILE = re.compile(r"\s*Content from @?(.+?):\s*")
 _END = "--- End of content ---"
-_ADDED = ("<hook_context>", "<system_note>", "<system-reminder>", "<session_context>")
+_ADDED = re.compile(
+    r"<(hook_context|system_note|system-reminder|session_context)>(?:.*</\1>(?P<rest>.*)|.*)", re.DOTALL
+)
+"""What the program puts into a text: it is the program's as far as the last end of its tag."""
 
 
 class Parts(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,8 +75,11 @@ def sent(content: tuple[Part, ...], typed: str = "") -> Message | None:
             name = titled[1]
         elif is_file and text:
             found.append(attached(name or "file", text))
-        elif text.startswith(_ADDED):
-            found.append(text_by("nca", text))
+        elif added := _ADDED.match(text):
+            rest = (added["rest"] or "").strip()
+            found.append(text_by("nca", text.removesuffix(rest).strip()))
+            if rest:
+                found.append(text_by("typed", rest) if rest == typed.strip() else TextPart(rest))
         else:
             found.append(text_by("typed", text) if text and text == typed.strip() else part)
     return person(joined(found))

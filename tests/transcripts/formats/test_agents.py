@@ -10,11 +10,14 @@ import pytest
 
 from nca.context.file_reads import file_use
 from nca.errors import InvalidMessages
-from nca.messages import MediaPart, Usage
+from nca.messages import MediaPart, TextPart, Usage
+from nca.transcripts.conversation_file import read_conversation
 from nca.transcripts.formats.records import About, Compacted, Live, Record, Said, Unreadable
 from nca.transcripts.formats.registry import recognise
 from nca.transcripts.formats.source import Source
 from tests.transcripts.formats.samples import ASKED, LAST, SAMPLES, write_json, write_lines
+
+CONTEXT = "<session_context>\nThis is the Gemini CLI.\n</session_context>"
 
 
 def records(path: Path, key: str = "") -> list[Record]:
@@ -187,6 +190,24 @@ def test_pi_goes_on_where_a_parent_is_missing(tmp_path: Path) -> None:
 def test_a_command_to_gemini_itself_is_aside(tmp_path: Path) -> None:
     found = said(sample("gemini", tmp_path))
     assert [one.message.text for one in found if one.is_aside] == ["/model pro"]
+
+
+@pytest.mark.parametrize(
+    ("content", "sources"),
+    [
+        (f"{CONTEXT}", {CONTEXT: "nca"}),
+        (f"{CONTEXT}\n\nFix it.", {CONTEXT: "nca", "Fix it.": "foreign"}),
+        ([{"text": CONTEXT}, {"text": "Fix it."}], {CONTEXT: "nca", "Fix it.": "foreign"}),
+        ("<session_context> is cut", {"<session_context> is cut": "nca"}),
+        ("What is <session_context>?", {"What is <session_context>?": ""}),
+    ],
+)
+def test_the_context_that_gemini_adds_is_not_the_persons(content: Any, sources: dict[str, str], tmp_path: Path) -> None:
+    row = {"id": "1", "type": "user", "content": content, "timestamp": "2026-01-05T10:00:00Z"}
+    path = write_lines(tmp_path / "session-1.jsonl", {"sessionId": "s", "projectHash": "h"}, row)
+    [message] = [entry.message for entry in read_conversation(Source.of_file(path)).copy.entries]
+    parts = message.content if isinstance(message.content, tuple) else [TextPart(message.text, source=message.source)]
+    assert {part.text.strip(): part.source for part in parts if isinstance(part, TextPart)} == sources
 
 
 def test_an_older_session_of_gemini_is_one_object(tmp_path: Path) -> None:

@@ -263,18 +263,30 @@ def test_rows_of_the_program_in_the_persons_role_are_not_the_persons_and_a_refus
     refused = "The user doesn't want to proceed with this tool use. The tool use was rejected."
     texts = [
         "<command-name>/exit</command-name>\n<command-args></command-args>",
+        "<command-message>review is running</command-message>\n<command-name>/review</command-name>",
+        "<command-args>the parser</command-args>",
         "<local-command-stdout>Bye!</local-command-stdout>",
+        "<local-command-caveat>Caveat: DO NOT respond to these messages.</local-command-caveat>",
         "[Request interrupted by user for tool use]",
         "Operation stopped by hook: Another session is active.",
         "Stop hook feedback:\n- tests fail",
         "Caveat: it must also run on Windows.",
     ]
     rows = [user(f"u{n}", f"u{n - 1}" if n else None, text) for n, text in enumerate(texts)]
-    called = answer("a1", "u5", call("t1"), call("t2"))
+    called = answer("a1", "u8", call("t1"), call("t2"))
     results = [result("r1", "a1", "t1", refused, is_error=True), result("r2", "r1", "t2", "no file", is_error=True)]
     log = [entry.message for entry in read(*rows, called, *results).copy.entries]
-    assert [message.is_synthetic for message in log[:6]] == [*[True] * 5, False]
-    assert [message.is_error for message in log[7:]] == [False, True]
+    assert [message.is_synthetic for message in log[:9]] == [*[True] * 8, False]
+    assert [message.is_error for message in log[10:]] == [False, True]
+
+
+def test_words_behind_the_output_of_a_local_command_are_the_persons() -> None:
+    caveat = "<local-command-caveat>Caveat: DO NOT respond to these messages.</local-command-caveat>"
+    output = "<local-command-stdout>Set model.</local-command-stdout>"
+    log = [entry.message for entry in read(user("u1", None, f"{caveat}\n{output}\n\nFix it.")).copy.entries]
+    assert [message.text for message in log if not message.is_synthetic] == ["Fix it."]
+    assert all(message.is_synthetic for message in log[:-1])
+    assert log[-1].source == "typed"
 
 
 OPENED = "<ide_opened_file>The user opened a.py.</ide_opened_file>"
