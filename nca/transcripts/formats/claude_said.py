@@ -31,8 +31,14 @@ _INJECTED = (
     "Stop hook feedback:",
 )
 """How texts begin that no person wrote as a message."""
-_NOTE = re.compile(r"\s*<(ide_\w+|system-reminder|local-command-\w+)>.*?</\1>\s*", re.DOTALL)
-"""What the program puts before the person's words, in the same text or in one beside it."""
+_NOTE = re.compile(
+    r"\s*<(?:(ide_\w+|system-reminder)>.*?</\1>|(local-command-\w+)>.*</\2>)\s*",
+    re.DOTALL,
+)
+"""What the program puts before the person's words, in the same text or in one beside it.
+
+The output of a command may hold the end of its own tag: the last one counts.
+"""
 _REJECTED = "The user doesn't want to proceed with this tool use"
 """How the result of a call begins that the person did not allow: nothing has failed."""
 _WITH_A_WORD = (

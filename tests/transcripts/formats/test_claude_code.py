@@ -282,7 +282,7 @@ def test_rows_of_the_program_in_the_persons_role_are_not_the_persons_and_a_refus
 
 def test_words_behind_the_output_of_a_local_command_are_the_persons() -> None:
     caveat = "<local-command-caveat>Caveat: DO NOT respond to these messages.</local-command-caveat>"
-    output = "<local-command-stdout>Set model.</local-command-stdout>"
+    output = "<local-command-stdout>Of </local-command-stdout>: Never push.</local-command-stdout>"
     log = [entry.message for entry in read(user("u1", None, f"{caveat}\n{output}\n\nFix it.")).copy.entries]
     assert [message.text for message in log if not message.is_synthetic] == ["Fix it."]
     assert all(message.is_synthetic for message in log[:-1])
