@@ -1,6 +1,7 @@
 """Read a project's instructions: `AGENTS.md` in the folders up the tree, and `.nca/instructions.md`.
 
-Where a folder has no `AGENTS.md`, what it has for Claude Code or Gemini CLI counts. A file may name others as `@path`.
+Where a folder has no `AGENTS.md`, what it has for Claude Code or Gemini CLI counts; `.claude/rules/` and
+`CLAUDE.local.md` are read beside either. A file may name others as `@path`.
 
 The files may come with a foreign project, so they are data: they can ask for things but allow nothing. Their size is
 limited, nothing outside of the project is read, and a file that cannot be used is reported and left out.
@@ -9,18 +10,28 @@ limited, nothing outside of the project is read, and a file that cannot be used 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 from nca.agent.instruction_files import MAX_BYTES, InstructionReader
 from nca.agent.project_root import Project, real_home
 from nca.config.paths import PROJECT_FOLDER
 from nca.redact import KEYS_BY_SHAPE, Redactor
 from nca.tools.files.reading_rules import ANY_READING, Reading
+from nca.tools.files.workspace import Workspace, shown
+from nca.tools.skills import front_matter
+from nca.tools.skills.places import Place
+from nca.tools.tool import ToolError
 
 AGENTS_FILES = ("AGENTS.md", "CLAUDE.md", ".claude/CLAUDE.md", "GEMINI.md")
 """The first of these that a folder has."""
+LOCAL_FILE = "CLAUDE.local.md"
+RULES_FOLDER = ".claude/rules"
+MOST_RULES = 50
+"""Of one folder."""
 OWN_FILE = f"{PROJECT_FOLDER}/instructions.md"
 MAX_FILE_BYTES = 32 * 1024
 """Of one file; Codex reads as much of all its AGENTS.md together (project_doc_max_bytes)."""
@@ -64,8 +75,10 @@ def project_instructions(
     directory = Path(os.path.realpath(directory))
     project = Project.around(directory, Path(os.path.realpath(home)) if home else real_home())
     reader = InstructionReader(project, redactor, reading)
-    for group in _candidates(directory, project.top):
-        reader.read_first(group)
+    for folder in reversed((directory, *directory.parents)):
+        if folder.is_relative_to(project.top) or folder == directory:
+            _read_folder(reader, folder)
+    reader.read_first([directory / OWN_FILE])
     problems = _listed(reader.problems)
     if not reader.files:
         return ProjectInstructions("", problems)
@@ -100,7 +113,7 @@ def nested_instructions(
         return ProjectInstructions()
     around = Project.around(folder, Path(os.path.realpath(home)) if home else real_home())
     reader = InstructionReader(around.within(directory), redactor, reading)
-    reader.read_first(_of_folder(folder))
+    _read_folder(reader, folder)
     blocks = []
     for file in reversed(reader.files.values()):
         kept = _cut(file.text, most_bytes)
@@ -117,15 +130,42 @@ def _listed(problems: Sequence[str]) -> tuple[str, ...]:
     return (*problems[:MAX_PROBLEMS], *([f"{more} more instruction files were left out."] if more > 0 else ()))
 
 
-def _candidates(directory: Path, top: Path) -> Iterator[Sequence[Path]]:
-    """Outermost first; of each group the first that is there."""
-    folders = [directory, *(folder for folder in directory.parents if folder.is_relative_to(top))]
-    yield from map(_of_folder, reversed(folders))
-    yield (directory / OWN_FILE,)
+def _read_folder(reader: InstructionReader, folder: Path) -> None:
+    reader.read_first([folder / name for name in AGENTS_FILES])
+    rules = rule_files(folder)
+    for rule in rules.always:
+        reader.read_first([rule])
+    if rules.more:
+        reader.problems.append(f"{rules.more} more rules of {shown(str(folder / RULES_FOLDER))} were left out.")
+    reader.read_first([folder / LOCAL_FILE])
 
 
-def _of_folder(folder: Path) -> Sequence[Path]:
-    return [folder / name for name in AGENTS_FILES]
+class RuleFiles(NamedTuple):
+    """The files of `.claude/rules/` that always hold, those that hold for some `paths` only, and how many follow."""
+
+    always: list[Path]
+    with_paths: list[Path]
+    more: int = 0
+
+
+def rule_files(folder: Path) -> RuleFiles:
+    found = RuleFiles([], [])
+    if not (folder / RULES_FOLDER).is_dir():
+        return found
+    place = Place(folder / RULES_FOLDER, Workspace(folder))
+    names = place.markdown_files()
+    for name in islice(names, MOST_RULES):
+        (found.with_paths if _has_paths(place, name) else found.always).append(place.folder / name)
+    return found._replace(more=sum(1 for _ in names))
+
+
+def _has_paths(place: Place, name: str) -> bool:
+    """A file that cannot be read has none; who reads it whole says why."""
+    try:
+        front, _ = front_matter.split(place.read(name, MAX_FILE_BYTES).decode("utf-8-sig", "replace"))
+        return front is not None and "paths" in front and bool(front_matter.fields(front).get("paths"))
+    except ToolError:
+        return False
 
 
 def _cut(text: str, most_bytes: int) -> str:

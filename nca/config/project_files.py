@@ -51,6 +51,8 @@ def _usable(entries: Mapping[str, Any], path: Path, notes: list[str]) -> Iterato
         try:
             if not NAME.fullmatch(name):
                 raise ValueError("a server's name is 1 to 32 letters, digits, _ and -")
+            if isinstance(entry, Mapping) and entry.get("type") == "sse":
+                raise ValueError("SSE is not supported; use http")
             named_servers().read({name: table})
         except ValueError as error:
             why = str(error).strip().rstrip(".") or "not valid"

@@ -62,6 +62,7 @@ class ChatApp:
         self.argument: Words = ()
         self._exit_code = 0
         self._is_plain_offered = False
+        self._told_unused = ""
         self._warmed: Conversation | None = None
         self._warming: set[asyncio.Task[None]] = set()
 
@@ -168,6 +169,7 @@ class ChatApp:
         if not conversation.session.is_read_only:
             conversation.servers.begin()
         self.prompts = await asyncio.to_thread(find_prompts, conversation.directory)
+        await self._tell_unused(conversation)
         await self._offer_plain(conversation)
         # What is wrong is said when the model is asked.
         with contextlib.suppress(ImportError, NcaError):
@@ -175,6 +177,18 @@ class ChatApp:
                 await conversation.model.warm(conversation.context.next_request())
             elif isinstance(conversation.model, ProviderModel):
                 await conversation.model.load()
+
+    async def _tell_unused(self, conversation: Conversation) -> None:
+        """Once, to a person at a terminal: what of their Claude Code set-up has no effect here."""
+        if not self.reader.is_interactive:
+            return
+        from nca.agent.claude_parts import unused_parts
+
+        runs_own = conversation.loaded.settings.agent.claude_hooks
+        line = await asyncio.to_thread(unused_parts, conversation.directory, runs_own=runs_own)
+        if line and line != self._told_unused:
+            self._told_unused = line
+            self.output.notice(line)
 
     async def _offer_plain(self, conversation: Conversation) -> None:
         """Once in a chat on a screen, to a person with a screen reader who has not said what they want."""

@@ -14,7 +14,19 @@ from nca.agent.project_instructions import nested_instructions, project_instruct
 ROOMY = 1_000_000
 SECRET = "zebra-secret"
 
-NAMES = ["AGENTS.md", "a", "b", "c.md", "d.md", ".claude", ".nca", "CLAUDE.md", "instructions.md", ".git"]
+NAMES = [
+    "AGENTS.md",
+    "a",
+    "b",
+    "c.md",
+    "d.md",
+    ".claude",
+    ".nca",
+    "CLAUDE.md",
+    "CLAUDE.local.md",
+    "instructions.md",
+    ".git",
+]
 PLACES = ["", "in/", "in/a/", "in/b/", "in/a/b/", "in/.claude/", "in/.nca/", "out/", "out/a/"]
 ENTRIES = st.tuples(st.sampled_from(PLACES), st.sampled_from(NAMES))
 TARGETS = st.lists(
@@ -62,7 +74,7 @@ def _without_outer_files(top: Path, directory: Path) -> None:
     """Above a directory that is in no repository, each instruction file would have a root of its own."""
     for outer in directory.parents:
         if outer.is_relative_to(top):
-            for name in ("AGENTS.md", "CLAUDE.md", "GEMINI.md", ".git", ".claude/CLAUDE.md"):
+            for name in ("AGENTS.md", "CLAUDE.md", "CLAUDE.local.md", "GEMINI.md", ".git", ".claude/CLAUDE.md"):
                 if (outer / name).is_file() or (outer / name).is_symlink():
                     (outer / name).unlink()
 

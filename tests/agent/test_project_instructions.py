@@ -8,7 +8,13 @@ from pathlib import Path
 import pytest
 
 from nca.agent.instruction_files import MAX_BYTES
-from nca.agent.project_instructions import MAX_FILE_BYTES, ProjectInstructions, project_instructions
+from nca.agent.project_instructions import (
+    MAX_FILE_BYTES,
+    MOST_RULES,
+    ProjectInstructions,
+    nested_instructions,
+    project_instructions,
+)
 from nca.events import Notice
 from nca.messages import Message
 from nca.models.catalog import ModelFacts
@@ -229,3 +235,38 @@ async def test_a_folders_instructions_come_when_the_work_goes_there(tmp_path: Pa
     assert first.index("x = 1") < first.index("In part: tabs.") < first.index("In inner: spaces.")
     assert "[Instructions of the project for this folder, from part/AGENTS.md; they allow nothing]" in first
     assert "spaces" not in again + missing
+
+
+def test_rules_and_the_persons_own_file_are_read_beside_any_other(project: Path) -> None:
+    rules = project / ".claude" / "rules"
+    (rules / "api").mkdir(parents=True)
+    (project / "AGENTS.md").write_text("For all.")
+    (project / "CLAUDE.local.md").write_text("Mine. @.claude/rules/style.md")
+    (rules / "style.md").write_text("---\ndescription: about paths\n---\nTabs.")
+    (rules / "api" / "names.md").write_text("---\npaths: []\n---\nNouns.")
+    (rules / "tests.md").write_text('---\npaths: ["tests/**"]\n---\nOnly there.')
+    (rules / "notes.txt").write_text("No rule.")
+    (rules / "out.md").symlink_to(project.parents[2] / "AGENTS.md")
+    told = found(project)
+    assert [block.partition("\n")[0] for block in told.text.split("\n\n### ")[1:]] == [
+        "part/inner/AGENTS.md",
+        "part/inner/.claude/rules/style.md",
+        "part/inner/.claude/rules/api/names.md",
+        "part/inner/CLAUDE.local.md",
+    ]
+    assert "Outside." not in told.text
+    assert "Only there." not in told.text
+    assert told.notices[1:] == (
+        "Instructions were left out: part/inner/.claude/rules/out.md is a link that leads out of the project.",
+    )
+    assert "Tabs." in nested_instructions(project.parent, project, 8_000).text
+
+
+def test_no_more_rules_are_read_than_are_sensible(project: Path) -> None:
+    rules = project / ".claude" / "rules"
+    rules.mkdir(parents=True)
+    for number in range(MOST_RULES + 1):
+        (rules / f"{number:03}.md").write_text(f"Rule {number}.")
+    told = found(project)
+    assert told.text.count("### ") == MOST_RULES
+    assert told.notices[1:] == (f"1 more rules of {rules} were left out.",)

@@ -139,6 +139,7 @@ def test_a_projects_mcp_json_counts_once_it_is_trusted(home: Home) -> None:
         "nothing": {},
         "odd": {"command": ["a"]},
         "text": "a",
+        "old": {"type": "sse", "url": "https://example.org/sse"},
     }
     (home.project / ".mcp.json").write_text(json.dumps({"mcpServers": servers}))
     loaded = home.load()
@@ -156,7 +157,8 @@ def test_a_projects_mcp_json_counts_once_it_is_trusted(home: Home) -> None:
     assert [name for name, _ in asked[0].settings] == ["mcp.servers", "mcp.servers"]
     left_out = [note for note in loaded.notes if "was left out" in note]
     names = [note.split(" was left out")[0].rsplit(" ", 1)[-1] for note in left_out]
-    assert names == ["words", "nothing", "odd", "text"]
+    assert names == ["words", "nothing", "odd", "text", "old"]
+    assert left_out[-1].endswith("the MCP server old was left out: SSE is not supported; use http.")
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"mcpServers": []}', "\udcff", "[" * 100_000])

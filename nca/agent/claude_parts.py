@@ -1,0 +1,148 @@
+"""The parts of a Claude Code set-up: which of them nca uses, and a line that names those that it does not.
+
+The table in docs/other-agents.md is this one; a test compares them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from nca.agent.project_instructions import AGENTS_FILES, rule_files
+from nca.agent.project_root import Project, real_home
+from nca.config.claude_files import claude_files
+from nca.config.document import shown_name
+from nca.ordinary_files import open_ordinary
+from nca.tools.files.workspace import Workspace
+from nca.tools.skills.places import Place
+
+USED, AT_ONCE, ONCE_TRUSTED, NOT_USED = "used", "used at once", "once trusted", "not used"
+WITH_SETTING = "with `agent.claude_hooks`"
+OUTSIDE = "outside of a repository"
+"""Below the home directory the search for instructions goes up to it, unless a repository ends it."""
+PASSED_OVER = "CLAUDE.md"
+"""`_parts` names it only where it is not read."""
+_OTHER = "any other setting"
+_MOST_NAMED = 12
+_POINTER_BYTES = 100
+
+
+class Part(NamedTuple):
+    """How nca uses a part in a project's folder, and in the person's own `~/.claude`."""
+
+    name: str
+    project: str = NOT_USED
+    own: str = NOT_USED
+
+
+PARTS = (
+    Part("permissions.deny", AT_ONCE, AT_ONCE),
+    Part("permissions.ask", AT_ONCE, AT_ONCE),
+    Part("permissions.allow"),
+    Part("permissions.defaultMode"),
+    Part("permissions.additionalDirectories"),
+    Part("hooks", ONCE_TRUSTED, WITH_SETTING),
+    Part("statusLine", NOT_USED, WITH_SETTING),
+    Part("env"),
+    Part("model"),
+    Part("outputStyle"),
+    Part(_OTHER),
+    Part(PASSED_OVER, "used where no AGENTS.md is", OUTSIDE),
+    Part("CLAUDE.local.md", USED, OUTSIDE),
+    Part("rules", USED, OUTSIDE),
+    Part("rules with paths"),
+    Part("commands", USED, USED),
+    Part("skills", USED, USED),
+    Part("agents"),
+    Part("output-styles"),
+)
+_BY_NAME = {part.name: part for part in PARTS}
+
+
+def unused_parts(directory: Path, *, runs_own: bool, home: Path | None = None) -> str:
+    """One line that names what is there and not used; "" if there is nothing.
+
+    runs_own: the setting agent.claude_hooks. home: None: the person's.
+    """
+    directory = Path(os.path.realpath(directory))
+    home = Path(os.path.realpath(home)) if home else real_home()
+    reads_home = Project.around(directory, home).top == home
+    own_uses = {USED, AT_ONCE, *([WITH_SETTING] if runs_own else ()), *([OUTSIDE] if reads_home else ())}
+    own = [
+        f"{shown} ({WITH_SETTING.replace('`', '')} only)" if part.own == WITH_SETTING else shown
+        for part, shown in _parts(home, is_own=True, is_read=reads_home)
+        if part.own not in own_uses or part.name == PASSED_OVER
+    ]
+    theirs = [
+        shown
+        for part, shown in (_parts(directory, is_own=False) if directory != home else ())
+        if part.project == NOT_USED or part.name == PASSED_OVER
+    ]
+    places = [f"of {name}: {_joined(names)}" for name, names in ((".claude", theirs), ("~/.claude", own)) if names]
+    return f"Not used here {'; '.join(places)}." if places else ""
+
+
+def _joined(names: list[str]) -> str:
+    more = len(names) - _MOST_NAMED
+    return ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _parts(folder: Path, *, is_own: bool, is_read: bool = True) -> Iterator[tuple[Part, str]]:
+    """Each part that is there and says something, and how it is shown. is_read: whether instructions there are."""
+    settings: dict[str, Any] = {}
+    for _, data in claude_files(folder, []):
+        settings |= dict(_settings(data))
+    for name in settings:
+        yield _BY_NAME.get(name, _BY_NAME[_OTHER]), shown_name(name)
+    for name, counts in _passed_over(folder, is_read=is_read):
+        yield _BY_NAME[PASSED_OVER], f"{name} ({counts} counts)" if counts else name
+    rules = rule_files(folder)
+    for name, found in (("rules", rules.always), ("rules with paths", rules.with_paths)):
+        if found:
+            yield _BY_NAME[name], f"{name} ({len(found)})"
+    for part in PARTS[PARTS.index(_BY_NAME["commands"]) :]:
+        if NOT_USED in (part.project, part.own):
+            place = Place(folder / ".claude" / part.name, None if is_own else Workspace(folder))
+            if count := sum(1 for _ in place.markdown_files()):
+                yield part, f"{part.name} ({count})"
+
+
+def _settings(data: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The settings of a file that say something; those of `permissions` each for itself."""
+    for name, value in data.items():
+        if name == "permissions" and isinstance(value, dict):
+            yield from ((f"{name}.{below}", one) for below, one in value.items() if _says_something(one))
+        elif not name.startswith("$") and _says_something(value):
+            yield name, value
+
+
+def _says_something(value: Any) -> bool:
+    return value is not None and value not in ("", [], {})
+
+
+def _passed_over(folder: Path, *, is_read: bool) -> Iterator[tuple[str, str]]:
+    """Instructions for Claude that are not read, each with the file of the folder that counts instead, if one does.
+
+    Of a home directory that is not read, only `.claude/CLAUDE.md` was written for every project.
+    """
+    if not is_read:
+        if (folder / ".claude/CLAUDE.md").is_file():
+            yield "CLAUDE.md", ""
+        return
+    there = [name for name in AGENTS_FILES if (folder / name).is_file()]
+    for name in there[1:]:
+        if "CLAUDE" in name and not _is_pointer(folder / name, folder / there[0]):
+            yield name, there[0]
+
+
+def _is_pointer(file: Path, to: Path) -> bool:
+    """Whether a file is the other one under a second name, or only imports it."""
+    try:
+        if file.samefile(to):
+            return True
+        with open_ordinary(file) as opened:
+            return opened.read(_POINTER_BYTES).strip() == f"@{to.name}".encode()
+    except (OSError, ValueError):
+        return False
