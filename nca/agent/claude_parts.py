@@ -61,18 +61,18 @@ PARTS = (
 _BY_NAME = {part.name: part for part in PARTS}
 
 
-def unused_parts(directory: Path, *, runs_own: bool, home: Path | None = None) -> str:
+def unused_parts(directory: Path, home: Path | None, *, runs_own: bool) -> str:
     """One line that names what is there and not used; "" if there is nothing.
 
-    runs_own: the setting agent.claude_hooks. home: None: the person's.
+    home: the person's; None: only the project's set-up is looked at. runs_own: the setting agent.claude_hooks.
     """
     directory = Path(os.path.realpath(directory))
-    home = Path(os.path.realpath(home)) if home else real_home()
-    reads_home = Project.around(directory, home).top == home
+    home = Path(os.path.realpath(home)) if home is not None else None
+    reads_home = Project.around(directory, home or real_home()).top == home
     own_uses = {USED, AT_ONCE, *([WITH_SETTING] if runs_own else ()), *([OUTSIDE] if reads_home else ())}
     own = [
         f"{shown} ({WITH_SETTING.replace('`', '')} only)" if part.own == WITH_SETTING else shown
-        for part, shown in _parts(home, is_own=True, is_read=reads_home)
+        for part, shown in (_parts(home, is_own=True, is_read=reads_home) if home is not None else ())
         if part.own not in own_uses or part.name == PASSED_OVER
     ]
     theirs = [
@@ -128,13 +128,17 @@ def _passed_over(folder: Path, *, is_read: bool) -> Iterator[tuple[str, str]]:
     Of a home directory that is not read, only `.claude/CLAUDE.md` was written for every project.
     """
     if not is_read:
-        if (folder / ".claude/CLAUDE.md").is_file():
+        if _is_file(folder / ".claude/CLAUDE.md"):
             yield "CLAUDE.md", ""
         return
-    there = [name for name in AGENTS_FILES if (folder / name).is_file()]
+    there = [name for name in AGENTS_FILES if _is_file(folder / name)]
     for name in there[1:]:
         if "CLAUDE" in name and not _is_pointer(folder / name, folder / there[0]):
             yield name, there[0]
+
+
+def _is_file(path: Path) -> bool:
+    return os.path.isfile(path)  # noqa: PTH113  never raises
 
 
 def _is_pointer(file: Path, to: Path) -> bool:

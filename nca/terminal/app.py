@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -185,8 +186,9 @@ class ChatApp:
         from nca.agent.claude_parts import unused_parts
 
         runs_own = conversation.loaded.settings.agent.claude_hooks
-        line = await asyncio.to_thread(unused_parts, conversation.directory, runs_own=runs_own)
-        if line and line != self._told_unused:
+        home = os.environ.get("HOME")
+        found = asyncio.to_thread(unused_parts, conversation.directory, Path(home) if home else None, runs_own=runs_own)
+        if (line := await found) and line != self._told_unused:
             self._told_unused = line
             self.output.notice(line)
 

@@ -24,7 +24,7 @@ class Place:
         path.write_text(text if isinstance(text, str) else json.dumps(text))
 
     def line(self, *, runs_own: bool = False) -> str:
-        return unused_parts(self.project, runs_own=runs_own, home=self.home)
+        return unused_parts(self.project, self.home, runs_own=runs_own)
 
 
 @pytest.fixture
@@ -70,6 +70,7 @@ def test_what_a_setting_would_use_of_the_persons_own_is_said(place: Place) -> No
         "statusLine (with agent.claude_hooks only), CLAUDE.md, rules (1)."
     )
     assert place.line(runs_own=True).endswith("of ~/.claude: CLAUDE.md, rules (1).")
+    assert unused_parts(place.project, None, runs_own=True) == "Not used here of .claude: agents (1)."
     (place.project / ".git").rmdir()
     assert place.line(runs_own=True) == "Not used here of .claude: agents (1)."
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
 import signal
+import subprocess
+import sys
 import termios
 from collections.abc import Callable
 from pathlib import Path
@@ -312,3 +316,31 @@ def test_a_compaction_that_was_stopped_is_said_once(start: Callable[..., Tty]) -
     whole = tty.sees("Compaction stopped; nothing changed.")
     tty.settle()
     assert "\nStopped." not in whole + tty.text()
+
+
+def test_what_of_a_claude_code_set_up_is_not_used_is_said_once_to_a_person(
+    start: Callable[..., Tty], tmp_path: Path
+) -> None:
+    for name, text in (("work/.claude/settings.json", '{"model": "opus"}'), (".claude/agents/a.md", "x")):
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_text(text)
+    said = "Not used here of .claude: model; of ~/.claude: agents (1).\n"
+    tty = start("One.", directory=str(tmp_path / "work"), env={"HOME": str(tmp_path)})
+    tty.sees(said)
+    tty.line("/new")
+    tty.line("hello")
+    tty.sees("One.")
+    tty.settle()
+    assert tty.text().count(said) == 1
+    script = json.dumps({"replies": ["One."], "directory": str(tmp_path / "work")})
+    piped = subprocess.run(
+        [sys.executable, "-m", "tests.terminal.chat_program", script],
+        input="hello\n",
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, "HOME": str(tmp_path)},
+        check=True,
+    )
+    assert "One." in piped.stdout
+    assert "Not used" not in piped.stdout + piped.stderr
