@@ -325,11 +325,15 @@ def test_what_of_a_claude_code_set_up_is_not_used_is_said_once_to_a_person(
         (tmp_path / name).parent.mkdir(parents=True)
         (tmp_path / name).write_text(text)
     said = "Not used here of .claude: model; of ~/.claude: agents (1).\n"
-    tty = start("One.", directory=str(tmp_path / "work"), env={"HOME": str(tmp_path)})
+    tty = start("One.", "Two.", directory=str(tmp_path / "work"), env={"HOME": str(tmp_path)})
     tty.sees(said)
-    tty.line("/new")
     tty.line("hello")
     tty.sees("One.")
+    tty.settle()
+    tty.line("/new")
+    tty.sees("New session")
+    tty.line("hello")
+    tty.sees("Two.")
     tty.settle()
     assert tty.text().count(said) == 1
     script = json.dumps({"replies": ["One."], "directory": str(tmp_path / "work")})
