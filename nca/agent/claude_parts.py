@@ -37,7 +37,7 @@ class Part(NamedTuple):
     own: str = NOT_USED
 
 
-PARTS = (
+_SETTINGS = (
     Part("permissions.deny", AT_ONCE, AT_ONCE),
     Part("permissions.ask", AT_ONCE, AT_ONCE),
     Part("permissions.allow"),
@@ -49,16 +49,23 @@ PARTS = (
     Part("model"),
     Part("outputStyle"),
     Part(_OTHER),
+)
+_FILES = (
     Part(PASSED_OVER, "used where no AGENTS.md is", OUTSIDE),
     Part("CLAUDE.local.md", USED, OUTSIDE),
     Part("rules", USED, OUTSIDE),
     Part("rules with paths"),
+)
+_FOLDERS = (
     Part("commands", USED, USED),
     Part("skills", USED, USED),
     Part("agents"),
     Part("output-styles"),
 )
-_BY_NAME = {part.name: part for part in PARTS}
+"""Of Markdown files, in `.claude`."""
+PARTS = (*_SETTINGS, *_FILES, *_FOLDERS)
+_SETTING = {part.name: part for part in _SETTINGS}
+_FILE = {part.name: part for part in _FILES}
 
 
 def unused_parts(directory: Path, home: Path | None, *, runs_own: bool) -> str:
@@ -69,16 +76,17 @@ def unused_parts(directory: Path, home: Path | None, *, runs_own: bool) -> str:
     directory = Path(os.path.realpath(directory))
     home = Path(os.path.realpath(home)) if home is not None else None
     reads_home = Project.around(directory, home or real_home()).top == home
-    own_uses = {USED, AT_ONCE, *([WITH_SETTING] if runs_own else ()), *([OUTSIDE] if reads_home else ())}
+    in_vain = {NOT_USED, *(() if runs_own else (WITH_SETTING,)), *(() if reads_home else (OUTSIDE,))}
     own = [
         f"{shown} ({WITH_SETTING.replace('`', '')} only)" if part.own == WITH_SETTING else shown
         for part, shown in (_parts(home, is_own=True, is_read=reads_home) if home is not None else ())
-        if part.own not in own_uses or part.name == PASSED_OVER
+        # In the home directory itself, its set-up is the project's as well.
+        if part.name == PASSED_OVER or (part.own in in_vain and (directory != home or part.project == NOT_USED))
     ]
     theirs = [
         shown
         for part, shown in (_parts(directory, is_own=False) if directory != home else ())
-        if part.project == NOT_USED or part.name == PASSED_OVER
+        if part.name == PASSED_OVER or part.project == NOT_USED
     ]
     places = [f"of {name}: {_joined(names)}" for name, names in ((".claude", theirs), ("~/.claude", own)) if names]
     return f"Not used here {'; '.join(places)}." if places else ""
@@ -95,14 +103,14 @@ def _parts(folder: Path, *, is_own: bool, is_read: bool = True) -> Iterator[tupl
     for _, data in claude_files(folder, []):
         settings |= dict(_settings(data))
     for name in settings:
-        yield _BY_NAME.get(name, _BY_NAME[_OTHER]), shown_name(name)
+        yield _SETTING.get(name, _SETTING[_OTHER]), shown_name(name)
     for name, counts in _passed_over(folder, is_read=is_read):
-        yield _BY_NAME[PASSED_OVER], f"{name} ({counts} counts)" if counts else name
+        yield _FILE[PASSED_OVER], f"{name} ({counts} counts)" if counts else name
     rules = rule_files(folder)
     for name, found in (("rules", rules.always), ("rules with paths", rules.with_paths)):
         if found:
-            yield _BY_NAME[name], f"{name} ({len(found)})"
-    for part in PARTS[PARTS.index(_BY_NAME["commands"]) :]:
+            yield _FILE[name], f"{name} ({len(found)})"
+    for part in _FOLDERS:
         if NOT_USED in (part.project, part.own):
             place = Place(folder / ".claude" / part.name, None if is_own else Workspace(folder))
             if count := sum(1 for _ in place.markdown_files()):

@@ -75,6 +75,17 @@ def test_what_a_setting_would_use_of_the_persons_own_is_said(place: Place) -> No
     assert place.line(runs_own=True) == "Not used here of .claude: agents (1)."
 
 
+def test_in_the_home_directory_its_set_up_is_the_projects(place: Place) -> None:
+    place.write(".claude/settings.json", {"hooks": {"Stop": [1]}, "model": "opus"}, own=True)
+    place.write(".claude/rules/a.md", own=True)
+    assert unused_parts(place.home, place.home, runs_own=False) == "Not used here of ~/.claude: model."
+
+
+def test_a_setting_named_as_a_folder_is_a_setting(place: Place) -> None:
+    place.write(".claude/settings.json", {"skills": ["a"], "CLAUDE.md": 1})
+    assert place.line() == "Not used here of .claude: skills, CLAUDE.md."
+
+
 def test_instructions_that_another_file_replaces_are_named(place: Place) -> None:
     place.write("AGENTS.md", "For all.")
     place.write("CLAUDE.md", "@AGENTS.md\n")
