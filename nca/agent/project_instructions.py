@@ -136,7 +136,8 @@ def _read_folder(reader: InstructionReader, folder: Path) -> None:
     for rule in rules.always:
         reader.read_first([rule])
     if rules.more:
-        reader.problems.append(f"{rules.more} more rules of {shown(str(folder / RULES_FOLDER))} were left out.")
+        where = shown(str(folder / RULES_FOLDER))
+        reader.problems.append(f"{where}: the first {MOST_RULES} of {MOST_RULES + rules.more} rules were read.")
     reader.read_first([folder / LOCAL_FILE])
 
 
