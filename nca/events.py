@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from nca.messages import Usage
+from nca.messages import ResponseFacts, Server, Usage
 
 
 def _snake(name: str) -> str:
@@ -27,12 +27,13 @@ class TurnStarted(_Event, frozen=True):
 
 
 class RequestStarted(_Event, frozen=True):
-    """A request to the model is about to be sent. `step` counts from 1 within the turn."""
+    """A request to the model is about to be sent. `step` counts from 1 within the turn; `server` is None if unknown."""
 
     step: int
     model: str
     used_tokens: int
     budget_tokens: int
+    server: Server | None = None
 
 
 class RequestRead(_Event, frozen=True):
@@ -123,6 +124,7 @@ class UsageReported(_Event, frozen=True):
     usage: Usage
     model: str
     is_estimate: bool = False
+    response: ResponseFacts = ResponseFacts()
 
 
 class SideRequestFinished(_Event, frozen=True):
@@ -130,6 +132,7 @@ class SideRequestFinished(_Event, frozen=True):
 
     usage     None if it had no answer, or the provider reported none
     failure   why it had no answer; "" if it had one
+    server    None if unknown
     """
 
     purpose: Literal["summary", "question"]
@@ -137,6 +140,8 @@ class SideRequestFinished(_Event, frozen=True):
     seconds: float
     usage: Usage | None = None
     failure: str = ""
+    server: Server | None = None
+    response: ResponseFacts = ResponseFacts()
 
 
 class ContextWarning(_Event, frozen=True):

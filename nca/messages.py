@@ -162,6 +162,21 @@ class Entry(msgspec.Struct, frozen=True, gc=False, eq=False):
         return hash((self.seq, self.message, self.at))
 
 
+class ResponseFacts(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What the provider said about its answer, in its own words. A field that it did not report has its default."""
+
+    model: str = ""
+    id: str = ""
+    finish_reasons: tuple[str, ...] = ()
+
+
+class Server(msgspec.Struct, frozen=True):
+    """The host and port of the endpoint that a request goes to."""
+
+    address: str
+    port: int
+
+
 class Usage(msgspec.Struct, frozen=True):
     """Token counts that a provider reported for one request; `cost` in US dollars, None if unknown.
 

@@ -10,7 +10,7 @@ from nca.agent.window import Window
 from nca.errors import UsageError
 from nca.events import Listener, RequestStarted, TextDelta
 from nca.messages import Message, clean_text
-from nca.models.model import Delta, ModelRequest
+from nca.models.model import Delta, ModelRequest, server_of
 
 BESIDE = "btw"
 """The participant's name on the messages of such a question, in the log and in exports."""
@@ -41,7 +41,8 @@ class Beside:
         window.append_beside(asked)
         said: list[str] = []
         measured = window.measure()
-        self._emit(RequestStarted(1, window.facts.name, measured.used_tokens, measured.budget.budget_tokens))
+        budget, server = measured.budget.budget_tokens, server_of(self._models.active)
+        self._emit(RequestStarted(1, window.facts.name, measured.used_tokens, budget, server))
 
         def hear(delta: Delta) -> None:
             if delta.text:

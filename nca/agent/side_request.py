@@ -6,7 +6,7 @@ import time
 from typing import Literal
 
 from nca.events import Listener, SideRequestFinished
-from nca.models.model import Delta, Model, ModelRequest, OnDelta, Reply
+from nca.models.model import Delta, Model, ModelRequest, OnDelta, Reply, server_of
 
 
 def _ignore(_: Delta) -> None:
@@ -21,11 +21,13 @@ async def ask_beside(
     hear: OnDelta = _ignore,
 ) -> Reply:
     """The reply. Raises what the model raises; listeners hear of it either way."""
-    name, started = model.facts.name, time.monotonic()
+    name, server, started = model.facts.name, server_of(model), time.monotonic()
     try:
         reply = await model.ask(request, hear)
     except BaseException as error:
-        emit(SideRequestFinished(purpose, name, time.monotonic() - started, failure=type(error).__name__))
+        seconds, failure = time.monotonic() - started, type(error).__name__
+        emit(SideRequestFinished(purpose, name, seconds, failure=failure, server=server))
         raise
-    emit(SideRequestFinished(purpose, name, time.monotonic() - started, reply.usage))
+    seconds = time.monotonic() - started
+    emit(SideRequestFinished(purpose, name, seconds, reply.usage, server=server, response=reply.response))
     return reply

@@ -31,6 +31,7 @@ from nca.events import (
 )
 from nca.messages import Message, Usage, clean_text
 from nca.models.client import Delta, Model, ModelRequest, Reply
+from nca.models.model import server_of
 from nca.models.retry import PassingFailure
 
 RECOVERY_SHARES = (0.7, 0.5)
@@ -248,9 +249,8 @@ class Turn:
         history = self.window.history
         raw, calls, head = self.window.meter.raw(history), history.view_calls, history.head
         known = self.window.meter.anchor.reported_tokens if self.window.meter.anchor is not None else 0
-        self.emit(
-            RequestStarted(self.steps, self.model.facts.name, measured.used_tokens, measured.budget.budget_tokens)
-        )
+        name, server = self.model.facts.name, server_of(self.model)
+        self.emit(RequestStarted(self.steps, name, measured.used_tokens, measured.budget.budget_tokens, server))
         reply = await self.model.ask(request, self._take)
         self._partial = ""
         has_stopped = reply.finish_reason == "compaction"
@@ -265,7 +265,7 @@ class Turn:
         elif reply.usage is not None:
             last = reply.samplings[-1].prompt_tokens if reply.samplings else None
             self.window.learn(raw, calls, head, usage, last)
-        self.emit(UsageReported(usage, self.model.facts.name, is_estimate=reply.usage is None))
+        self.emit(UsageReported(usage, name, is_estimate=reply.usage is None, response=reply.response))
         self._has_gone = self.compactor.adopt(reply, self.model.facts.name, time.monotonic() - started)
         if has_stopped:
             return reply

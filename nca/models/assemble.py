@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from nca.errors import ProviderError, ProviderFailure
-from nca.messages import Message, Usage, clean_text
+from nca.messages import Message, ResponseFacts, Usage, clean_text
 from nca.models.claude import ClaudeBlocks, as_count, samplings
 from nca.models.error_details import looks_like_error
 from nca.models.explain import BrokenStream, EmptyAnswer
@@ -42,6 +42,7 @@ class Assembler:
     def __init__(self) -> None:
         self.chunks = 0
         self.finish_reason = ""
+        self.response = ResponseFacts()
         self.calls = ToolCallAssembler()
         self._text: list[str] = []
         self._reasoning: list[str] = []
@@ -57,14 +58,13 @@ class Assembler:
         """Add one chunk and return what can be shown of it."""
         self.chunks += 1
         self.add_usage(chunk.get("usage"))
+        self.response = add_facts(self.response, chunk)
         choices = chunk.get("choices")
         if not choices and ("error" in chunk or str(chunk.get("type")).endswith((".failed", "error"))):
             self._failure = json.dumps(chunk, default=str)
         deltas = _progress(chunk.get("prompt_progress"))
-        for choice in choices if isinstance(choices, list | tuple) else ():
-            # One answer is requested; ignore others.
-            if isinstance(choice, Mapping) and choice.get("index") in (0, None):
-                deltas += self._add_choice(choice)
+        for choice in _first(choices):
+            deltas += self._add_choice(choice)
         return deltas
 
     def add_usage(self, usage: object) -> None:
@@ -132,7 +132,7 @@ class Assembler:
         elif self._refusal and not self._text:
             finish = "refusal"
         several = self._samplings if self._blocks.summary or len(self._samplings) > 1 else ()
-        return Reply(message, self.usage, finish, samplings=several, compaction=self._blocks.summary)
+        return Reply(message, self.usage, finish, several, self._blocks.summary, self.response)
 
     def _refuse_errors(self, text: str, has_calls: bool) -> None:
         """Raise if the answer is an error message, or empty."""
@@ -193,6 +193,22 @@ class Assembler:
         if len(so_far) < _HELD_CHARS and (not so_far or so_far[0] == "{" or "error:".startswith(so_far[:6].lower())):
             return []
         return self.release()
+
+
+def add_facts(known: ResponseFacts, chunk: Mapping[str, Any]) -> ResponseFacts:
+    """What the provider said about its answer, with what this chunk says."""
+    said = [_string(choice.get("finish_reason")) for choice in _first(chunk.get("choices"))]
+    reasons = tuple(clean_text(reason) for reason in said if reason)
+    model, key = known.model or _string(chunk.get("model")), known.id or _string(chunk.get("id"))
+    if not reasons and (model, key) == (known.model, known.id):
+        return known
+    return ResponseFacts(clean_text(model), clean_text(key), reasons or known.finish_reasons)
+
+
+def _first(choices: object) -> list[Mapping[str, Any]]:
+    """The pieces of the first answer: one is requested, so others are ignored."""
+    listed = choices if isinstance(choices, list | tuple) else ()
+    return [choice for choice in listed if isinstance(choice, Mapping) and choice.get("index") in (0, None)]
 
 
 def _content(value: object) -> tuple[str, str]:

@@ -24,6 +24,7 @@ from nca.models.limits import limits_of
 from nca.models.litellm_import import warm
 from nca.models.model import Delta, Model, ModelRequest, OnDelta, Reply
 from nca.models.provider_compaction import context_management
+from nca.models.providers import provider_of
 from nca.models.reasoning import has_all_blocks, is_thinking
 from nca.models.retry import OnRetry, with_retries
 from nca.models.routes import Route, direct_route, litellm_route
@@ -31,6 +32,9 @@ from nca.models.stream import LitellmStream
 
 if TYPE_CHECKING:
     from nca.models.http_clients import AnthropicClient, OpenAIClient
+
+_OPENAI = "https://api.openai.com/v1"
+"""The endpoint of OpenAI's client, unless OPENAI_BASE_URL names another."""
 
 __all__ = ["Delta", "Model", "ModelRequest", "OnDelta", "ProviderModel", "Reply", "warm"]
 
@@ -107,6 +111,16 @@ class ProviderModel:
         way = await self._routed()
         if self._http is None:
             self._http = self._open(way)
+
+    @property
+    def endpoint(self) -> str:
+        """The URL of the endpoint; "" if litellm chooses it."""
+        name, base = self._wire_name, self._api_base
+        way = self._route or direct_route(name, api_base=base, api_key=self._api_key, env=os.environ)
+        if found := (way.api_base if way else base):
+            return found
+        is_openai = (way.provider if way else provider_of(name)) == "openai"
+        return (os.environ.get("OPENAI_BASE_URL") or _OPENAI) if is_openai else ""
 
     async def close(self) -> None:
         """Close the connections; idempotent."""

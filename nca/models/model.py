@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
+from urllib.parse import urlsplit
 
-from nca.messages import Message, Usage
+from nca.messages import Message, ResponseFacts, Server, Usage
 from nca.models.catalog import ModelFacts
 
 
@@ -48,6 +49,7 @@ class Reply:
                     "compaction": no answer yet; the provider stopped after summarizing the conversation
     samplings       the usage of each sampling, if the answer took several; `usage` is the total
     compaction      the provider's block with its summary (`content`), if it made one
+    response        what the provider said about the answer
     """
 
     message: Message
@@ -55,7 +57,10 @@ class Reply:
     finish_reason: str = "stop"
     samplings: tuple[Usage, ...] = ()
     compaction: dict[str, Any] | None = None
+    response: ResponseFacts = field(default_factory=ResponseFacts)
 
+
+_PORTS = {"http": 80, "https": 443}
 
 OnDelta = Callable[[Delta], None]
 
@@ -91,3 +96,23 @@ class ReportsLimits(Protocol):
     """A model whose provider says what is left of its rate limits: `limits` is that of the last answer, or ""."""
 
     limits: str
+
+
+@runtime_checkable
+class HasEndpoint(Protocol):
+    """A model at an HTTP endpoint."""
+
+    @property
+    def endpoint(self) -> str:
+        """The URL of the endpoint; "" if unknown."""
+        ...
+
+
+def server_of(model: Model) -> Server | None:
+    """The host and port of the model's endpoint; None if unknown."""
+    try:
+        parts = urlsplit(model.endpoint if isinstance(model, HasEndpoint) else "")
+        port = parts.port or _PORTS.get(parts.scheme)
+    except ValueError:
+        return None
+    return Server(parts.hostname, port) if parts.hostname and port else None

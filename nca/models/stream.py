@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
-from nca.models.assemble import Assembler
+from nca.messages import ResponseFacts
+from nca.models.assemble import Assembler, add_facts
 from nca.models.explain import BrokenStream, EmptyAnswer
 from nca.models.model import Delta
 
@@ -16,6 +17,9 @@ class LitellmStream:
     def __init__(self, stream: Any) -> None:
         self.headers: Mapping[str, Any] = getattr(stream, "_response_headers", None) or {}
         self._stream = stream
+        self._source = _Source(getattr(stream, "completion_stream", None))
+        if self._source.is_openai:
+            stream.completion_stream = self._source
 
     async def chunks(self) -> AsyncIterator[Mapping[str, Any]]:
         """The chunks as they arrive. Raises BrokenStream for an unreadable one, and errors of the connection."""
@@ -26,12 +30,13 @@ class LitellmStream:
             raise BrokenStream(f"The answer ended early: {error}.") from error
 
     def settle(self, assembler: Assembler) -> list[Delta]:
-        """Take usage and finish reason from what the provider sent, not from litellm's last chunk.
+        """Take usage, finish reason and facts from what the provider sent, not from litellm's last chunk.
 
-        litellm invents a usage if the provider reported none, and says "stop" for an unknown or missing reason. The
-        wrapper keeps the received chunks with their usage, and the received reason.
+        litellm invents a usage and an id if the provider reported none, and says "stop" for an unknown or missing
+        reason. The wrapper keeps the received chunks with their usage, and the received reason.
         """
         assembler.forget_usage()
+        assembler.response = self._source.facts()
         received = getattr(self._stream, "chunks", [])
         for chunk in received:
             assembler.add_usage(_as_dict(getattr(chunk, "usage", None)))
@@ -49,6 +54,35 @@ class LitellmStream:
                 result = end()
                 if hasattr(result, "__await__"):
                     await result
+
+
+class _Source:
+    """The stream below litellm's, which has the provider's own words where litellm has its translation.
+
+    OpenAI's client hands on the chunks as they came. Of the others only Anthropic's keeps something: the model.
+    """
+
+    def __init__(self, stream: Any) -> None:
+        from openai import AsyncStream
+
+        self.is_openai = isinstance(stream, AsyncStream)
+        self._stream = stream
+        self._facts = ResponseFacts()
+
+    def __aiter__(self) -> _Source:
+        return self
+
+    async def __anext__(self) -> Any:
+        chunk = await anext(self._stream)
+        self._facts = add_facts(self._facts, _as_dict(chunk))
+        return chunk
+
+    async def close(self) -> None:
+        await self._stream.close()
+
+    def facts(self) -> ResponseFacts:
+        """What the provider said about its answer so far."""
+        return add_facts(self._facts, {"model": getattr(self._stream, "served_model", None)})
 
 
 def _as_dict(chunk: Any) -> Mapping[str, Any]:

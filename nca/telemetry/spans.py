@@ -27,7 +27,7 @@ from nca.events import (
     TurnStarted,
     UsageReported,
 )
-from nca.messages import Usage
+from nca.messages import ResponseFacts, Server, Usage
 from nca.redact import Redactor
 
 AGENT = "nca"
@@ -57,7 +57,7 @@ class Spans:
         self._request: Span | None = None
         self._compaction: Span | None = None
         self._calls: dict[str, Span] = {}
-        self._asked: dict[str, str] = {}
+        self._asked: dict[str, Any] = {}
         self._began = 0.0
         self._said: list[str] = []
         self._spent = Usage(0, 0)
@@ -86,7 +86,7 @@ class Spans:
                 values = {"nca.retry.attempt": event.attempt, "nca.retry.wait_seconds": event.wait_seconds}
                 self._request.add_event("retry", values)
             case UsageReported():
-                self._end_request(event.usage, is_estimate=event.is_estimate)
+                self._end_request(event)
             case SideRequestFinished():
                 self._count_beside(event)
             case ToolStarted():
@@ -133,7 +133,7 @@ class Spans:
     def _begin_request(self, event: RequestStarted) -> None:
         # The request before did not fit, or another model takes over.
         self._fail_request("superseded")
-        self._asked = _asked(event.model)
+        self._asked = _asked(event.model, event.server)
         values: dict[str, Any] = {
             **self._asked,
             "gen_ai.conversation.id": self._session_id,
@@ -147,13 +147,15 @@ class Spans:
             self._turn.set_attribute("gen_ai.provider.name", values["gen_ai.provider.name"])
             self._turn.set_attribute("gen_ai.request.model", values["gen_ai.request.model"])
 
-    def _end_request(self, usage: Usage, *, is_estimate: bool) -> None:
+    def _end_request(self, event: UsageReported) -> None:
         if self._request is None:
             return
-        self._seconds.record(time.monotonic() - self._began, self._asked)
-        if not is_estimate:
-            self._spent += usage
-            self._count_tokens(self._request, usage, self._asked)
+        measured = {**self._asked, **_model_of(event.response)}
+        self._seconds.record(time.monotonic() - self._began, measured)
+        self._request.set_attributes(_answered(event.response))
+        if not event.is_estimate:
+            self._spent += event.usage
+            self._count_tokens(self._request, event.usage, measured)
         if self._captures is not None:
             self._request.set_attribute("gen_ai.output.messages", self._output("".join(self._said)))
         self._request.end()
@@ -170,8 +172,13 @@ class Spans:
 
     def _count_beside(self, event: SideRequestFinished) -> None:
         """The span of a request that is over: of a summary within its compaction, of a question by itself."""
-        asked = _asked(event.model)
-        values = {**asked, "gen_ai.conversation.id": self._session_id, "nca.request.purpose": event.purpose}
+        asked = {**_asked(event.model, event.server), **_model_of(event.response)}
+        values = {
+            **asked,
+            **_answered(event.response),
+            "gen_ai.conversation.id": self._session_id,
+            "nca.request.purpose": event.purpose,
+        }
         within = self._compaction or self._turn
         ended = time.time_ns()
         span = self._tracer.start_span(
@@ -188,7 +195,7 @@ class Spans:
         self._seconds.record(event.seconds, {**asked, **({"error.type": event.failure} if event.failure else {})})
         span.end(ended)
 
-    def _count_tokens(self, span: Span, usage: Usage, asked: dict[str, str]) -> None:
+    def _count_tokens(self, span: Span, usage: Usage, asked: dict[str, Any]) -> None:
         span.set_attributes(_used(usage))
         for kind, tokens in (("input", usage.prompt_tokens), ("output", usage.completion_tokens)):
             self._tokens.record(tokens, {**asked, "gen_ai.token.type": kind})
@@ -249,14 +256,26 @@ class Spans:
         return json.dumps([{"role": "assistant", "parts": [{"type": "text", "content": shown}]}])
 
 
-def _asked(model: str) -> dict[str, str]:
-    """What names a request in spans and metrics."""
+def _asked(model: str, server: Server | None) -> dict[str, Any]:
+    """What names a request in spans and metrics. The conventions want a port wherever there is an address."""
     provider, _, bare = model.partition("/")
     return {
+        **({"server.address": server.address, "server.port": server.port} if server else {}),
         "gen_ai.operation.name": "chat",
         "gen_ai.provider.name": _PROVIDERS.get(provider, provider),
         "gen_ai.request.model": bare or model,
     }
+
+
+def _model_of(response: ResponseFacts) -> dict[str, Any]:
+    """What spans and metrics have of a response; an id has no place in a metric."""
+    return {"gen_ai.response.model": response.model} if response.model else {}
+
+
+def _answered(response: ResponseFacts) -> dict[str, Any]:
+    """What the provider said about its answer; nothing that it left out."""
+    said = {"gen_ai.response.id": response.id, "gen_ai.response.finish_reasons": response.finish_reasons}
+    return _model_of(response) | {name: value for name, value in said.items() if value}
 
 
 def _used(usage: Usage) -> dict[str, int]:

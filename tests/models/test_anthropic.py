@@ -15,7 +15,7 @@ from nca.context.request import meant_for
 from nca.context.validate import validate_request
 from nca.errors import ModelNotFound, ProviderError
 from nca.events import RetryScheduled
-from nca.messages import Message
+from nca.messages import Message, ResponseFacts
 from nca.models.catalog import describe
 from nca.models.client import Delta, ModelRequest, ProviderModel, Reply
 from nca.testing.script import Answer, in_order
@@ -69,6 +69,8 @@ async def test_a_signed_thought_goes_back_first_and_as_it_came() -> None:
         reply = await chat.ask()
         await chat.ask()
     assert reply.finish_reason == "tool_calls"
+    # litellm keeps neither Anthropic's id nor its own word for the end.
+    assert reply.response == ResponseFacts("claude-sonnet-5-5")
     assert reply.message.reasoning == "I must look there."
     (thought,) = reply.message.extra["thinking_blocks"]
     assert provider.requests[1]["messages"][1]["content"][0] == thought

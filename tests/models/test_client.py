@@ -10,9 +10,12 @@ import pytest
 from nca.config.schema import ModelSettings
 from nca.errors import ModelNotFound, ModelUnavailable, ProviderError
 from nca.events import RetryScheduled
+from nca.messages import ResponseFacts, Server
 from nca.models import litellm_import
 from nca.models.catalog import describe
 from nca.models.client import Delta, Model, ModelRequest, ProviderModel, Reply
+from nca.models.model import server_of
+from nca.testing.http_exchange import Exchange
 from nca.testing.provider import Provider
 from nca.testing.script import Answer, in_order
 from tests.testing.cases import CASES, RUNS
@@ -52,6 +55,45 @@ async def test_an_answer_is_streamed_with_the_providers_own_usage() -> None:
     assert reply.usage is not None
     assert (reply.usage.prompt_tokens, reply.finish_reason) == (9, "stop")
     assert reply.usage.cost == pytest.approx(9 * 2.5e-06 + reply.usage.completion_tokens * 1e-05)
+
+
+@pytest.mark.parametrize("name", ["openai/gpt-4o", "openai/gpt-5"])
+@pytest.mark.parametrize("said", [{"id": "resp-9", "model": "served-2099"}, {"id": "", "model": ""}])
+async def test_what_the_provider_said_about_its_answer_and_nothing_else(name: str, said: dict[str, str]) -> None:
+    """With nca's own client and through litellm, which invents an id and names the model that was asked for."""
+
+    def answer(exchange: Exchange) -> None:
+        exchange.begin(role=False)
+        for delta, reason in (({"content": "Hi."}, None), ({}, "stop")):
+            exchange.event(said | {"choices": [{"index": 0, "delta": delta, "finish_reason": reason}]})
+        exchange.done()
+
+    with Provider(faults={name.removeprefix("openai/"): answer}) as provider:
+        asked = Asked(provider, name)
+        reply = await asked.reply()
+    assert reply.response == ResponseFacts(said["model"], said["id"], ("stop",))
+    assert server_of(asked.model) == Server("127.0.0.1", provider.port)
+
+
+@pytest.mark.parametrize(
+    ("name", "api_base", "server"),
+    [
+        ("openai/m", "https://Model.example/v1", Server("model.example", 443)),
+        ("openai/m", "http://user:secret@[::1]/v1", Server("::1", 80)),
+        ("openai/m", "http://model.example:99999/v1", None),
+        ("openai/gpt-5", "", Server("api.openai.com", 443)),
+        ("groq/m", "", Server("api.groq.com", 443)),
+        ("gemini/m", "", None),
+        ("anthropic/m", "https://model.example:8443", Server("model.example", 8443)),
+    ],
+)
+async def test_the_server_of_a_model(
+    name: str, api_base: str, server: Server | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    retries: list[RetryScheduled] = []
+    model = ProviderModel(describe(name), ModelSettings(api_base=api_base), retries.append, api_key="key")
+    assert server_of(model) == server
 
 
 async def test_the_request_arrives_as_it_was_made() -> None:

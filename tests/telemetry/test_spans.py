@@ -28,9 +28,10 @@ from nca.events import (
     TurnStarted,
     UsageReported,
 )
-from nca.messages import Usage
+from nca.messages import ResponseFacts, Server, Usage
 from nca.redact import Redactor
 from nca.telemetry.spans import Spans
+from nca.testing.http_exchange import Exchange
 from nca.testing.provider import Provider
 from tests.cli.command import keys, nca
 from tests.telemetry.receiver import Receiver, values_of
@@ -65,6 +66,7 @@ class Sender:
 
 REQUEST = RequestStarted(1, "gemini/gemini-3-pro", 900, 4_000)
 USAGE = UsageReported(Usage(900, 50, cache_read_tokens=300, reasoning_tokens=20), "gemini/gemini-3-pro")
+PLAIN = ("gemini-3-pro", "side")
 DONE = TurnFinished("answered", f"The key is {SECRET}.", 1, 0.1)
 
 
@@ -114,6 +116,35 @@ def test_a_turn_has_its_requests_calls_and_compactions_as_children(receiver: Rec
     assert tokens == {"input": 900, "output": 50}
     (duration,) = receiver.metrics["gen_ai.client.operation.duration"]
     assert (duration.count, values_of(duration.attributes)["gen_ai.request.model"]) == (1, "gemini-3-pro")
+
+
+def test_the_response_and_the_server_are_named_and_nothing_that_was_not_reported(receiver: Receiver) -> None:
+    server = Server("model.example", 443)
+    asked = RequestStarted(1, "openai/small", 900, 4_000, server)
+    used = UsageReported(Usage(9, 5), "openai/small", response=ResponseFacts("small-2099", "r-1", ("stop",)))
+    Sender(receiver).send(
+        *(TurnStarted("s", 1), asked, used, asked, ErrorRaised("no"), REQUEST, USAGE, DONE),
+        SideRequestFinished("question", "openai/side", 1.0, Usage(1, 1), "", server, ResponseFacts("side-2099")),
+    )
+    answered, failed = (values_of(span.attributes) for span in receiver.named("chat small"))
+    (plain,), (side,) = ([values_of(span.attributes) for span in receiver.named(f"chat {name}")] for name in PLAIN)
+    assert (answered["server.address"], answered["server.port"]) == ("model.example", 443)
+    assert (failed["server.address"], failed["server.port"]) == ("model.example", 443)
+    assert (side["server.address"], side["gen_ai.response.model"]) == ("model.example", "side-2099")
+    assert (answered["gen_ai.response.model"], answered["gen_ai.response.id"]) == ("small-2099", "r-1")
+    assert answered["gen_ai.response.finish_reasons"] == ["stop"]
+    assert not [name for name in (*plain, *failed) if name.startswith("gen_ai.response")]
+    assert not [name for name in plain if name.startswith("server")]
+    assert not {"gen_ai.response.id", "gen_ai.response.finish_reasons"} & side.keys()
+    for points in receiver.metrics.values():
+        measured = [values_of(point.attributes) for point in points]
+        (named,) = {
+            (one["server.address"], one["server.port"])
+            for one in measured
+            if one.get("gen_ai.response.model") == "small-2099"
+        }
+        assert named == ("model.example", 443)
+        assert not [one for one in measured if "gen_ai.response.id" in one or "gen_ai.response.finish_reasons" in one]
 
 
 def test_requests_for_summaries_and_beside_the_chat_are_counted(receiver: Receiver) -> None:
@@ -196,6 +227,26 @@ def test_nca_run_sends_its_turn_when_it_ends(receiver: Receiver, tmp_path: Path)
     assert "Hello" not in str(receiver.spans)
     assert receiver.resources[0]["service.name"] == "nca"
     assert "gen_ai.client.token.usage" in receiver.metrics
+
+
+def test_the_provider_names_its_response(receiver: Receiver, tmp_path: Path) -> None:
+    """The model that answers is not the one that was asked for, and the finish reason is not OpenAI's word."""
+
+    def answer(exchange: Exchange) -> None:
+        exchange.begin(role=False)
+        for delta, reason in (({"content": "Hello there."}, None), ({}, "END_TURN")):
+            choice = {"index": 0, "delta": delta, "finish_reason": reason}
+            exchange.event({"id": "resp-9", "model": "served-2099", "choices": [choice]})
+        exchange.done()
+
+    with Provider(faults={"asked": answer}) as provider:
+        extra: dict[str, Any] = {**keys(provider), "OTEL_EXPORTER_OTLP_ENDPOINT": receiver.url}
+        done = nca("run", "Hi.", "--model", "openai/asked", home=tmp_path, **extra)
+    assert (done.returncode, done.stdout) == (0, "Hello there.\n")
+    values = values_of(receiver.named("chat asked")[0].attributes)
+    assert (values["server.address"], values["server.port"]) == ("127.0.0.1", provider.port)
+    assert (values["gen_ai.response.model"], values["gen_ai.response.id"]) == ("served-2099", "resp-9")
+    assert values["gen_ai.response.finish_reasons"] == ["END_TURN"]
 
 
 def test_a_receiver_that_is_gone_is_no_words_on_the_terminal(tmp_path: Path) -> None:

@@ -89,6 +89,11 @@ class EmbeddedModel:
         """The address of the child's server; None before its first start."""
         return self._address
 
+    @property
+    def endpoint(self) -> str:
+        """The URL of the child's server; "" before its first start."""
+        return self._address.api_base if self._address else ""
+
     async def warm(self, prefix: ModelRequest | None = None) -> None:
         """Load the weights before the first request. Raises ModelUnavailable.
 
