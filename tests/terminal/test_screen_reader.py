@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,6 +22,9 @@ def reader(tmp_path: Path) -> Iterator[str]:
     program = tmp_path / "fenrir"
     shutil.copy(shutil.which("sleep") or "/bin/sleep", program)
     with subprocess.Popen([program, "600"]) as process:
+        # It gets its name a moment after it was started.
+        while Path(f"/proc/{process.pid}/comm").read_text().strip() != "fenrir":
+            time.sleep(0.01)
         yield "fenrir"
         process.kill()
 
