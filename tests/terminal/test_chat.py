@@ -286,6 +286,23 @@ def test_lines_pasted_while_it_works_wait_in_the_prompt(start: Callable[..., Tty
     assert "Two." not in tty.text()
 
 
+def test_a_preparation_in_the_background_stands_in_the_toolbar(start: Callable[..., Tty]) -> None:
+    # A model is asked where something is left out and its prose has room; else code is done before anybody looks.
+    settings = {"context.compact_threshold": 0.95, "context.idle_threshold": 0.8, "context.target_ratio": 0.3}
+    answers = [" ".join(f"Answer {number} fails at line {n}: bad token." for n in range(90)) for number in range(40)]
+    tty = start(*answers, prepares=True, window_tokens=20_000, settings=settings)
+    for _ in range(20):
+        tty.line("go on")
+        tty.settle()
+        if b"compacting in the background" in tty.raw:
+            break
+    assert b"compacting in the background" in tty.raw
+    while "compacting in the background" in "".join(tty.shown()):
+        tty.settle()
+    tty.line("and now?")
+    tty.sees("Compacted")
+
+
 def test_a_compaction_that_was_stopped_is_said_once(start: Callable[..., Tty]) -> None:
     # Answers that are all alike would be versions of one text, and only the newest would have to be told of.
     answers = [" ".join(f"Answer {number} fails at line {n}: bad token." for n in range(40)) for number in range(16)]
