@@ -17,8 +17,8 @@ from nca.config.schema import SummarizeSettings
 from nca.context.history import History
 from nca.context.record.past import Past, is_answer, is_record
 from nca.context.record.piece import Piece
-from nca.context.record.steps import LEVELS, older, shown, steps_back
-from nca.context.record.table import KINDS, NEWEST, STEPS
+from nca.context.record.steps import LEAST_WORDS_TOKENS, LEVELS, older, shown, steps_back
+from nca.context.record.table import CLOSING, KINDS, NEWEST, STEPS
 from nca.context.record.text import Section, laid_out, preface, sections_text
 from nca.context.record.walk import WHOLE, Lane, Limit, Taken, walk
 from nca.context.summary import cut_text
@@ -93,24 +93,22 @@ class Composer:
             text = ""
         taken = Taken(past, room - self._frame(text), used=self._frame(text))
         taken.levels |= dict.fromkeys(seqs(self.kept), WHOLE)
-        newest: list[Piece] = []
-        if self.unseen or self._ends_with_answer(past):
-            first, last = (self.unseen[0][0], self.unseen[-1][1]) if self.unseen else (self.history.head,) * 2
-            new = shown(past, range(first, last + 1))
-            newest = [new.piece(level) for level in LEVELS]
-            if self.unseen:
-                # The calls of this step stay whatever they cost: a request without them would not be valid.
-                taken.left -= taken.cost(None, new.piece(0))
-                taken.levels.update(dict.fromkeys(new.shows, 0))
-            else:
-                taken.has_left_out = taken.take(None, new.piece(0)) is None
+        own: dict[str, Iterator[Piece]] = {}
+        if self.unseen:
+            new = shown(past, range(self.unseen[0][0], self.unseen[-1][1] + 1))
+            own[NEWEST] = map(new.piece, LEVELS)
+            # The calls of this step stay whatever they cost: a request without them would not be valid.
+            taken.left -= taken.cost(None, new.piece(0))
+            taken.levels.update(dict.fromkeys(new.shows, 0))
+        elif self._ends_with_answer(past):
+            answer = shown(past, range(self.history.head, self.history.head + 1))
+            own[CLOSING], own[NEWEST] = iter([answer.piece(LEAST_WORDS_TOKENS)]), map(answer.piece, LEVELS)
         kept = merge_ranges([*self.kept, *self.unseen])
         # An earlier record that came with the messages is read, not shown.
         steps = (step for step in steps_back(self.history, past.spans) if not is_in(step[0], kept))
         said = takewhile(lambda step: not is_record(self.history.message(step[0])), self._newest(steps))
         limit = Limit(int(self.steps_ratio * room)) if self.steps_ratio < 1 else None
-        if not taken.has_left_out:
-            walk(taken, self._lanes(past, {NEWEST: iter(newest), STEPS: older(past, said)}, limit))
+        walk(taken, self._lanes(past, {**own, STEPS: older(past, said)}, limit))
         itself = merge_ranges([*kept, *((seq, seq) for seq in taken.levels)])
         return self._view(taken, itself, text, prose), taken.left if taken.has_left_out else None
 
@@ -166,7 +164,7 @@ class Composer:
             pieces = kind.pieces(past) if kind.pieces is not None else steps.get(kind.name)
             if pieces is not None:
                 limit = of_steps if kind.name == STEPS else limits.get(kind.section)
-                lanes.append(Lane(kind.section, kind.weights, pieces, limit))
+                lanes.append(Lane(kind.section, kind.weights, pieces, limit, waits=kind.name == STEPS))
         return lanes
 
     def _prose(self, past: Past, prose: Prose, room: int) -> str:

@@ -25,7 +25,8 @@ AGE_POWER = 1.0
 LEAST_RESULT_TOKENS = 32
 """What is left of a result in any case: less says nothing."""
 LEAST_WORDS_TOKENS = 256
-"""A message of the person's or the model's that is no longer than this is not cut."""
+"""A message of the person's or the model's that is no longer than this is not cut, but for an answer that ends the log:
+in a small room its beginning shows that there is one."""
 CUT = "shorten"
 """The stage that a cut content names."""
 SEAM_TOKENS = 20
@@ -71,7 +72,8 @@ def cut_itself(past: Past, seq: int, level: int) -> Stub | None:
     if newer and level <= LAST:
         return Stub(seq, f"[… replaced by ({newer}) …]" if past.numbered else "[… replaced later …]", CUT)
     form, size = _form(message)
-    level = max(level - LAST * bool(newer), LEAST_RESULT_TOKENS if message.role == "tool" else LEAST_WORDS_TOKENS)
+    may_be_short = message.role == "tool" or seq == past.history.head
+    level = max(level - LAST * bool(newer), LEAST_RESULT_TOKENS if may_be_short else LEAST_WORDS_TOKENS)
     return _cut(message, seq, form(level), numbered=past.numbered) if size > level + SEAM_TOKENS else None
 
 

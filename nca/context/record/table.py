@@ -24,10 +24,11 @@ class Kind(NamedTuple):
     pieces: Callable[[Past], Iterator[Piece]] | None
 
 
-NEWEST, STEPS = "what the newest step brought in", "the newest steps"
+CLOSING, NEWEST, STEPS = "the answer that ends the log", "what the newest step brought in", "the newest steps"
 KINDS = (
     Kind("the person's words, short", Section.WORDS, (0.7, 0, 0), words.short),
     Kind("the person's words, as long as most are", Section.WORDS, (0, 0.7, 0), words.medium),
+    Kind(CLOSING, None, (1.0, 1.0, 1.0), None),
     Kind(NEWEST, None, (0.2, 0.15, 0.3), None),
     Kind("calls of this turn", Section.TURN, (0.03, 0.03, 0.08), calls.turn),
     Kind("effects", Section.EFFECTS, (0.03, 0.04, 0.1), calls.effects),

@@ -47,12 +47,14 @@ class Lane:
     section  None for messages that are shown themselves
     weights  by round; 0: it waits for a later one
     limit    what it may take together with others that share it; None: no limit
+    waits    whether its messages wait while they are large beside what is there
     """
 
     section: Section | None
     weights: Sequence[float]
     pieces: Iterator[Piece]
     limit: Limit | None = None
+    waits: bool = False
     head: Piece | None = None
     price: int = 0
     """What its next piece takes."""
@@ -84,7 +86,7 @@ class Lane:
 
     def due(self, weight: float, taken: Taken) -> tuple[bool, float]:
         """What it will have had for its weight once its next piece is taken: the least is next, unless it waits."""
-        shows = self.head.subject.shows if self.head is not None else range(0)
+        shows = self.head.subject.shows if self.head is not None and self.waits else range(0)
         is_new = any(seq not in taken.levels for seq in shows)
         return is_new and self.price > LARGEST_STEP_RATIO * taken.used, self.spent + self.price / weight
 

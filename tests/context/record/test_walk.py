@@ -16,7 +16,7 @@ from nca.context.record.piece import fixed
 from nca.context.record.steps import shown
 from nca.context.record.text import Section
 from nca.context.record.walk import Lane, Limit, Taken, walk
-from nca.context.view import Summary
+from nca.context.view import Stub, Summary, Verbatim
 from nca.messages import Entry, Message, ToolCall
 
 WEIGHTS = ((0.7, 0, 0), (0, 0.7, 0), (0.3, 0.3, 0.5), (0, 0, 0.5))
@@ -106,14 +106,35 @@ def test_messages_that_cannot_be_cut_wait_until_they_are_small_beside_the_rest()
     past = _past(history)
     lines = [fixed((place,), 0, "word " * 20) for place in range(9)]
     lanes = [
-        Lane(Section.CALLS, (1, 1, 1), iter(lines)),
-        Lane(None, (0, 0, 9), iter([shown(past, range(1, 3)).piece(64)])),
+        Lane(Section.CALLS, (0, 0, 1), iter(lines)),
+        Lane(None, (0, 0, 9), iter([shown(past, range(1, 3)).piece(64)]), waits=True),
     ]
     assert walk(Taken(past, 300), lanes).lines.keys() == {(place,) for place in range(9)}
 
 
 def _past(history: History) -> Past:
     return Past(history, ((1, history.head),), numbered=False)
+
+
+def test_in_a_small_room_the_persons_words_and_the_answer_that_ends_the_log_stay() -> None:
+    rule, answer = "Never push to main.", "The tests pass now, all of them. " + "Each of them was run twice. " * 99
+    messages = [
+        *(Message("user", rule), Message("assistant", "I will not push.")),
+        *(Message("user", "Run the tests."), Message("assistant", answer)),
+    ]
+    history = History(Entry(seq, message) for seq, message in enumerate(messages, 1))
+    composer = Composer(history, SummarizeSettings(), kept=((3, 3),))
+    had = set[str]()
+    for room in range(150, 1_500, 10):
+        view, left = composer.view(room, Prose())
+        text = " ".join(item.text for item in view.items if isinstance(item, Summary | Stub))
+        text += answer if view.tail <= 4 or Verbatim(3, 4) in view.items else ""
+        found = {words for words in (rule, answer[:32]) if words in text}
+        assert found >= had, room
+        assert rule in found
+        assert left is None or left < 100, room
+        had = found
+    assert answer[:32] in had
 
 
 def test_a_pure_function_of_the_log() -> None:
