@@ -119,7 +119,11 @@ def status_input(conversation: Conversation, version: str, seconds: float) -> di
         "workspace": {"current_dir": directory, "project_dir": directory, "added_dirs": []},
         "version": version,
         "output_style": {"name": "default"},
-        "cost": {"total_cost_usd": session.usage.totals().cost or 0.0, "total_duration_ms": int(seconds * 1000)},
+        # A price that nobody knows is no price of 0.
+        "cost": {
+            **({} if (cost := session.usage.totals().cost) is None else {"total_cost_usd": cost}),
+            "total_duration_ms": int(seconds * 1000),
+        },
         "context_window": {
             "total_input_tokens": stats.used_tokens,
             "total_output_tokens": used.completion_tokens if used else 0,
