@@ -22,9 +22,9 @@ SHORTEST_REMARK_CHARS = 80
 
 
 def latest(past: Past) -> Iterator[Piece]:
-    """The answer that the newest message answers, in longer and longer forms."""
-    before = (one for one in past.answers if one.seq < past.newest_user)
-    return by_age(map(_subject, islice(before, 1)), LATEST_LEVELS)
+    """The answer that the newest message answers, in longer and longer forms; not where it has a newer version."""
+    before = islice((one for one in past.answers if one.seq < past.newest_user), 1)
+    return by_age((_subject(one) for one in before if not one.newer), LATEST_LEVELS)
 
 
 def lists(past: Past) -> Iterator[Piece]:

@@ -164,7 +164,8 @@ class Composer:
             pieces = kind.pieces(past) if kind.pieces is not None else steps.get(kind.name)
             if pieces is not None:
                 limit = of_steps if kind.name == STEPS else limits.get(kind.section)
-                lanes.append(Lane(kind.section, kind.weights, pieces, limit, waits=kind.name == STEPS))
+                waits = kind.name == STEPS
+                lanes.append(Lane(kind.section, kind.weights, pieces, limit, waits=waits, leads=kind.leads))
         return lanes
 
     def _prose(self, past: Past, prose: Prose, room: int) -> str:

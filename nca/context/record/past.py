@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeVar
 from nca.context.file_reads import arguments_of, file_use, path_of
 from nca.context.history import History
 from nca.context.record.excerpt import Style, both_ends, excerpt
-from nca.context.record.piece import Subject
+from nca.context.record.piece import Piece, Subject
 from nca.context.record.text import Section, read_again
 from nca.context.summary import is_summary
 from nca.context.tokens import text_tokens
@@ -59,6 +59,11 @@ class Stated(NamedTuple):
         form = partial(excerpt, self.text, style=style)
         key = ("stated", self.section, self.seq, self.order)
         return Subject(key, self.seq, form, text_tokens(self.text), self.order, is_stated=True)
+
+    def whole(self) -> Piece:
+        """The line as it stood."""
+        subject = self.subject(Style(0))
+        return subject.piece(subject.size)
 
 
 class Answer(NamedTuple):

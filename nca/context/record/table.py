@@ -16,23 +16,27 @@ class Kind(NamedTuple):
 
     section  where its lines stand in a record; None for messages that are shown themselves
     weights  its share of the room in each round; 0: it waits for a later one
+    leads    the round that goes on until this kind is exhausted
     """
 
     name: str
     section: Section | None
     weights: tuple[float, float, float]
     pieces: Callable[[Past], Iterator[Piece]] | None
+    leads: int | None = None
 
 
 CLOSING, NEWEST, STEPS = "the answer that ends the log", "what the newest step brought in", "the newest steps"
 KINDS = (
-    Kind("the person's words, short", Section.WORDS, (0.7, 0, 0), words.short),
-    Kind("the person's words, as long as most are", Section.WORDS, (0, 0.7, 0), words.medium),
+    Kind("the person's words, short", Section.WORDS, (0.7, 0, 0), words.short, leads=0),
+    Kind("the person's words, as long as most are", Section.WORDS, (0, 0.7, 0), words.medium, leads=1),
     Kind(CLOSING, None, (1.0, 1.0, 1.0), None),
     Kind(NEWEST, None, (0.2, 0.15, 0.3), None),
-    Kind("calls of this turn", Section.TURN, (0.03, 0.03, 0.08), calls.turn),
-    Kind("effects", Section.EFFECTS, (0.03, 0.04, 0.1), calls.effects),
-    Kind("what failed", Section.FAILED, (0.01, 0.01, 0.03), calls.failed),
+    Kind("calls of this turn", Section.TURN, (0.015, 0.03, 0.08), calls.turn),
+    Kind("effects, short", Section.EFFECTS, (0.04, 0.3, 0), calls.effects, leads=1),
+    Kind("effects", Section.EFFECTS, (0, 0, 0.1), calls.longer_effects),
+    Kind("changed files", Section.EFFECTS, (0.015, 0.04, 0.1), calls.files),
+    Kind("what failed", Section.FAILED, (0.007, 0.01, 0.03), calls.failed),
     Kind("the answer that the newest message answers", Section.ANSWERS, (0, 0.08, 0.15), answers.latest),
     Kind("answers with a list", Section.ANSWERS, (0, 0, 0.3), answers.lists),
     Kind("longer words", Section.WORDS, (0, 0, 0.15), words.longer),
@@ -43,4 +47,4 @@ KINDS = (
     Kind("remarks of the model", Section.REMARKS, (0, 0, 0.1), answers.remarks),
     Kind(STEPS, None, (0, 0, 0.2), None),
 )
-"""Each round but the last ends with the lane of its own place. Rows without pieces are the messages themselves."""
+"""Rows without pieces are the messages themselves."""

@@ -23,7 +23,6 @@ from nca.context.view import Stub
 NUMBER_TOKENS = 4
 """`(1234) ` before a line."""
 HEADING_TOKENS = 9
-LED_ROUNDS = 2
 WHOLE = 1 << 30
 """The level of a message that is shown as it is."""
 LARGEST_STEP_RATIO = 0.04
@@ -48,6 +47,7 @@ class Lane:
     weights  by round; 0: it waits for a later one
     limit    what it may take together with others that share it; None: no limit
     waits    whether its messages wait while they are large beside what is there
+    leads    the round that goes on until this lane is exhausted
     """
 
     section: Section | None
@@ -55,6 +55,7 @@ class Lane:
     pieces: Iterator[Piece]
     limit: Limit | None = None
     waits: bool = False
+    leads: int | None = None
     head: Piece | None = None
     price: int = 0
     """What its next piece takes."""
@@ -209,14 +210,15 @@ class Taken:
 def walk(taken: Taken, lanes: Sequence[Lane]) -> Taken:
     """Take pieces until the room is full or nothing is left.
 
-    The first two rounds end with the lane of their own place, whatever is left in others.
+    A round ends with the lanes that lead it, whatever is left in others; one that nobody leads, with all.
     """
     for number in range(len(lanes[0].weights)):
         weighed = [(lane, lane.weights[number]) for lane in lanes if lane.weights[number]]
         for lane, _ in weighed:
             lane.begin(taken)
+        leading = [lane for lane, _ in weighed if lane.leads == number]
         while coming := [one for one in weighed if one[0].head is not None]:
-            if number < LED_ROUNDS and lanes[number].head is None:
+            if leading and all(lane.head is None for lane in leading):
                 break
             lane, weight = min(coming, key=lambda one: one[0].due(one[1], taken))
             assert lane.head is not None

@@ -39,7 +39,7 @@ PRESERVED_SHARE = 0.5
 RANGE_SHARE = 0.5
 """A record of messages that somebody has chosen takes at most this share of them."""
 FIT_ROUNDS = 5
-NEARLY = 0.02
+NEARLY = 0.008
 """A view is not made again for room that is no more than this share of all."""
 LINE_CHARS = 120
 _KEEP = re.compile(r"(?im)^\W*keep\W+((?:\W*\d+)+)\W*$")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 
+from nca.config.schema import SummarizeSettings
 from nca.context.history import History
-from nca.context.record.calls import effects, failed, reads, runs, told, turn
+from nca.context.record.calls import effects, failed, files, longer_effects, reads, runs, told, turn
+from nca.context.record.compose import Composer, Prose
 from nca.context.record.past import Past, asked
 from nca.messages import Entry, Message, ToolCall
 
@@ -37,24 +39,48 @@ def test_what_failed_is_there_until_the_same_call_is_made_again() -> None:
 
 
 def test_bookings_are_effects_and_look_ups_are_not() -> None:
-    booked = _called(1, "book_reservation", '{"id": "HK8T2P"}', user="ana", flights=["LH441", "LH12"])
+    answer = '{"id": "HK8T2P", "user": "ana", "payment": "card 7447", "insurance": "no", "status": "booked"}'
+    booked = _called(1, "book_reservation", answer, user="ana", flights=["LH441", "LH12"])
     looked = _called(2, "get_reservation", '{"id": "HK8T2P"}', id="HK8T2P")
     ran = _called(3, "shell", "done", command="make")
     written = _called(4, "write_file", "Wrote a.py.", path="src/a.py", content="x = 1")
-    pieces = list(effects(_past(*booked, *looked, *ran, *written)))
-    assert [piece.subject.seq for piece in pieces] == [7, 1]
-    assert pieces[0].text == "src/a.py: write_file"
-    assert "LH441,LH12" in pieces[1].text
-    assert "HK8T2P" in pieces[1].text
+    past = _past(*booked, *looked, *ran, *written)
+    [short], [longer] = effects(past), longer_effects(past)
+    assert short.subject.seq == longer.subject.seq == 1
+    assert short.text.startswith("book_reservation user=ana flights=LH441,LH12 → ")
+    assert short.tokens < longer.tokens
+    assert '"status": "booked"' in longer.text
+    assert [(piece.subject.seq, piece.text) for piece in files(past)] == [(7, "src/a.py: write_file")]
+    assert {piece.subject.seq for piece in runs(past)} == set(), "they are of this turn"
+
+
+def test_a_change_that_did_not_come_about_is_an_older_call() -> None:
+    refused = _called(1, "book_reservation", "no seats", is_error=True, user="ana")
+    past = _past(*refused, Message("user", "And now?", source="typed"))
+    assert list(effects(past)) == []
+    assert {piece.subject.seq for piece in runs(past)} == {1}
+
+
+def test_all_effects_can_be_told_before_anything_has_a_longer_form() -> None:
+    """40 bookings among 120 answers: each has a line, and one line each is less than a tenth of the room."""
+    messages = [Message("user", "Book these flights, please.", source="typed")]
+    for number in range(120):
+        if number % 3 == 0:
+            messages += _called(number, "book_flight", f'{{"id": "B{number:03}"}}', flight=f"LH{number:03}", seats=2)
+        messages.append(Message("assistant", f"Answer {number}: " + "this was looked at with care. " * 40))
+        messages.append(Message("user", f"Go on with number {number}.", source="typed"))
+    history = History(Entry(seq, message) for seq, message in enumerate(messages, 1))
+    record = Composer(history, SummarizeSettings()).record([(1, history.head)], 9_000, Prose())
+    assert [number for number in range(0, 120, 3) if f"flight=LH{number:03}" not in record] == []
 
 
 def test_the_record_of_files_names_what_commands_changed() -> None:
     past = _past(*_called(1, "shell", "done", command="make"), changed=((2, "out/report.md"),))
-    assert [(piece.subject.seq, piece.text) for piece in effects(past)] == [(2, "out/report.md: changed")]
+    assert [(piece.subject.seq, piece.text) for piece in files(past)] == [(2, "out/report.md: changed")]
 
 
 def test_a_change_that_failed_is_no_effect() -> None:
-    assert list(effects(_past(*_called(1, "edit_file", "No match.", is_error=True, path="a.py", new_text="x")))) == []
+    assert list(files(_past(*_called(1, "edit_file", "No match.", is_error=True, path="a.py", new_text="x")))) == []
 
 
 def test_calls_of_this_turn_and_older_ones() -> None:
