@@ -2,7 +2,7 @@
 
     python -m benchmarks [--quick] [--transcripts FOLDER] [--data DIR] [--model NAME] [--page] [--resume]
 
-Writes docs/benchmarks.json, docs/benchmarks.md with its pictures, and README's table. A quick run writes nothing of
+Writes docs/benchmarks.json, docs/benchmarks.md and its details with their pictures, and README's table. A quick run writes nothing of
 that: it shows the page's text under .bench/, and fails where a figure of nca's is worse than the page's by a tenth.
 A whole run takes half an hour; what it has measured when it breaks off is under .bench/, and `--resume` goes on there.
 """
@@ -25,7 +25,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import nca
 from benchmarks import comparison as beside
+from benchmarks import effects, next_steps
 from benchmarks.commands import commands
 from benchmarks.environments import NCA, PEERS, ROOT, Environment, prepared
 from benchmarks.fallen import fallen
@@ -33,7 +35,7 @@ from benchmarks.headline import WINDOWS_OF_REAL, replayed
 from benchmarks.imports import imports
 from benchmarks.in_the_loop import in_the_loop
 from benchmarks.material import coding_session
-from benchmarks.page import page, pictures
+from benchmarks.page import details, page, pictures
 from benchmarks.policy import simulated
 from benchmarks.public import conversations_in
 from benchmarks.public import measured as measured_public
@@ -42,7 +44,7 @@ from benchmarks.recall import recall
 from benchmarks.recalled import recalled
 from benchmarks.recorded import lines as recorded
 from benchmarks.replay import estimates, facts_at_compactions, prefix_cost, saved_without_a_model
-from benchmarks.stated import OWN, Recorded, marked_in, sessions_in
+from benchmarks.stated import OWN, Recorded, first_contact, marked_in, sessions_in
 
 DOCS = FIGURES.parent
 UNFINISHED = ROOT / "unfinished.json"
@@ -89,7 +91,8 @@ def saved(found: Figures) -> None:
 def _with_others(found: Figures) -> Figures:
     """These figures, and the earlier ones of parts that were not measured now."""
     before = json.loads(FIGURES.read_text(encoding="utf-8")) if FIGURES.is_file() else {}
-    return {**before, **found}
+    renewed_on = {**before.get("renewed", {}), **found["renewed"]} if found["renewed"] else {}
+    return {**before, **found, "renewed": renewed_on}
 
 
 def measured(options: argparse.Namespace) -> Figures:
@@ -113,6 +116,8 @@ def measured(options: argparse.Namespace) -> Figures:
             "compactions": lambda: _told("compactions", beside.compactions(environments, found, folder)),
             "headline": lambda: _told("headline", replayed(environments, _played(real), folder)),
             "marked": lambda: _told("marked", _marked(environments, real, folder)) if is_whole else [],
+            "next_steps": lambda: _told("next steps", next_steps.measured(environments, _stepped(real), folder)),
+            "effects": lambda: list(effects.measured(environments, real, folder)) if real is not None else [],
             "times": lambda: _told("times", beside.times(environments, folder, lengths)),
             "replays": lambda: _told("replays", beside.replays(environments, folder)),
             "policies": lambda: list(simulated([OWN, real])) if real is not None and not options.quick else [],
@@ -134,15 +139,18 @@ def measured(options: argparse.Namespace) -> Figures:
             "command": f"{'NCA_TRANSCRIPTS=… ' if real else ''}make bench",
             "machine": machine(),
             "peers": {name: {"version": one.version, "reason": one.reason} for name, one in environments.items()},
+            "renewed": {},
             "settings": {
                 "sessions": len({one.session or one.name for one in found if not one.is_raw}),
                 "target_ratio": beside.TARGET_RATIO,
+                "first_contact": first_contact(nca.__version__),
             },
         }
         if unknown := sorted(set(options.only) - set(parts)):
             raise SystemExit(f"--only: there is no part {unknown[0]}; valid: {', '.join(parts)}.")
         if options.only:
-            return {part: _timed(part, parts[part]) for part in options.only}
+            renewed_on = {"settings": head["settings"], "renewed": dict.fromkeys(options.only, options.date)}
+            return renewed_on | {part: _timed(part, parts[part]) for part in options.only}
         if options.quick:
             return head | {part: _timed(part, work) for part, work in parts.items()}
         if not options.resume:
@@ -246,6 +254,11 @@ def _marked(environments: dict[str, Environment], folder: Path, scratch: Path) -
     return replayed(environments, marked_in(folder), scratch, windows=WINDOWS_OF_REAL)
 
 
+def _stepped(folder: Path | None) -> list[Recorded]:
+    """Sessions to be compacted in the middle: real ones first."""
+    return [*(marked_in(folder) if folder is not None else ()), *_played(folder)]
+
+
 def _played(folder: Path | None) -> list[Recorded]:
     """The sessions that were played by hand."""
     return [*sessions_in(OWN), *(sessions_in(folder) if folder is not None else ())]
@@ -272,6 +285,7 @@ def _write(figures: Figures) -> None:
     for name, text in {**pictures(figures), **growth}.items():
         (DOCS / "pictures" / name).write_text(text, encoding="utf-8")
     (DOCS / "benchmarks.md").write_text(page(figures), encoding="utf-8")
+    (DOCS / "benchmarks-details.md").write_text(details(figures), encoding="utf-8")
     readme = DOCS.parent / "README.md"
     text = renewed(readme.read_text(encoding="utf-8"), figures)
     readme.write_text(text, encoding="utf-8")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from benchmarks.summed import WORDS
@@ -23,6 +24,8 @@ KEYS = {
     "headline": ("variant", "session", "window_tokens"),
     "compactions": ("variant", "material"),
     "replays": ("variant",),
+    "next_steps": ("variant", "session", "window_tokens"),
+    "effects": ("variant", "window_tokens"),
 }
 """What tells the cases of a part."""
 
@@ -84,6 +87,15 @@ def _share(rows: Sequence[Row], pair: Callable[[Row], Pair]) -> float | None:
     return sum(one[0] for one in pairs) / due if due else None
 
 
+def _said_by(row: Row, *, speaker: str) -> Pair:
+    kept, due = row.get(speaker, (0, 0))
+    return kept, due
+
+
+def _named(row: Row) -> Pair:
+    return sum(pair[0] for pair in row["names"].values()), sum(pair[1] for pair in row["names"].values())
+
+
 def _kept(row: Row, *, of_rules: bool) -> Pair:
     pairs = [pair for kind, pair in row["facts"].items() if kind != WORDS and (kind == RULES) == of_rules]
     return sum(pair[0] for pair in pairs), sum(pair[1] for pair in pairs)
@@ -93,6 +105,7 @@ _SHARES: dict[str, dict[str, Callable[[Row], Pair]]] = {
     "headline": {
         "rules readable": lambda row: tuple(row["rules"]),
         "other facts readable": lambda row: tuple(row["others"]),
+        **{f"facts of the {one}": partial(_said_by, speaker=one) for one in ("person", "model", "tool")},
         "valid requests": lambda row: (row["requests"] - row["refused"], row["requests"]),
         "requests within the budget": lambda row: (row["requests"] - row["over"], row["requests"]),
     },
@@ -103,6 +116,8 @@ _SHARES: dict[str, dict[str, Callable[[Row], Pair]]] = {
         "rules kept": lambda row: _kept(row, of_rules=True),
         "user's turns kept": lambda row: tuple(row["user_turns"]),
     },
+    "next_steps": {"names of the next steps": _named},
+    "effects": {"changes told": lambda row: tuple(row["told"])},
     "replays": {
         "valid requests": lambda row: (row["requests"] - row["broken"], row["requests"]),
         "requests within the budget": lambda row: (row["requests"] - row["over"], row["requests"]),

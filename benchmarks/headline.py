@@ -18,7 +18,7 @@ from benchmarks.comparison import SUMMARY, VARIANTS, Variant, limits, named
 from benchmarks.environments import Environment
 from benchmarks.mending import mended
 from benchmarks.requests import heads, judged, requests_of
-from benchmarks.stated import RULE, Recorded, readable
+from benchmarks.stated import RULE, SPEAKERS, Recorded, readable
 from benchmarks.summed import table
 from benchmarks.tokens import tokens
 
@@ -67,16 +67,15 @@ def _judged(session: Recorded, rows: list[Row], case: Row, answer: Row) -> Row:
     if "error" in answer:
         return {"error": answer["error"]}
     requests = requests_of(answer)
-    rules, others = [0, 0], [0, 0]
+    kinds = {name: [0, 0] for name in ("rules", "others", *SPEAKERS.values())}
     for head, request in zip(heads(rows), requests, strict=True):
         due = session.due(rows[head - 1]["_number"] if head else 0)
         kept = readable(due, request)
         for fact in due:
-            pair = rules if fact.kind == RULE else others
-            pair[0] += fact in kept
-            pair[1] += 1
-    found = judged(rows, requests, case)
-    return {"compactions": answer["compactions"], **found, "rules": rules, "others": others}
+            for kind in ("rules" if fact.kind == RULE else "others", session.speaker(fact)):
+                kinds[kind][0] += fact in kept
+                kinds[kind][1] += 1
+    return {"compactions": answer["compactions"], **judged(rows, requests, case), **kinds}
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +86,8 @@ class Standing:
     has_model: bool
     rules: Mapping[int, float]
     others: Mapping[int, float]
+    by: Mapping[str, Mapping[int, float]]
+    """By who said a fact; empty where it was not measured."""
     requests: int
     refused: int
     over: int
@@ -114,6 +115,7 @@ def _standing(rows: Sequence[Row]) -> Standing:
         rows[0]["has_model"],
         _by_window(rows, "rules"),
         _by_window(rows, "others"),
+        {one: _by_window(rows, one) for one in SPEAKERS.values() if any(one in row for row in done)},
         *(sum(row[name] for row in done) for name in COUNTS),
         statistics.geometric_mean(row["cost_ratio"] for row in done) if done else 0.0,
         tuple(dict.fromkeys(row["error"] for row in rows if "error" in row)),
@@ -136,26 +138,32 @@ def _votes(rows: Sequence[Row], kind: str) -> float:
     return statistics.mean(map(statistics.mean, shares.values())) if shares else 0.0
 
 
+def met_first(figures: Figures) -> list[Row]:
+    """The rows of sessions that this release met for the first time."""
+    names = figures["settings"].get("first_contact", ())
+    return [row for row in figures.get("headline") or () if row["session"] in names]
+
+
 def headline(figures: Figures) -> Iterator[str]:
-    """The page's first section; nothing where it was not measured."""
+    """The section on request by request, of all sessions; nothing where it was not measured."""
     rows = figures.get("headline")
     if not rows:
         return
-    sessions = list(dict.fromkeys(row["session"] for row in rows))
-    yield "## The headline: what each request still says"
+    new = met_first(figures)
+    used = [row for row in rows if row not in new]
+    yield "## What each request still says"
     yield ""
     yield (
-        f"{len(sessions)} sessions ({', '.join(sessions)}), played by hand ([how](playing.md)). The person's rules,"
-        " decisions, names and numbers are marked by hand. Each program drives each session request by request in"
-        " windows of 8,000, 12,000 and 24,000 tokens. Before every request it is asked whether its own count is above"
-        " 80% of the budget (the window less 35%), and then compacts to half of the budget; nca decides by its own"
-        " defaults."
-        " `trim_messages` is called before every request, as intended."
+        "Sessions played by hand ([how](playing.md)). The person's rules, decisions, names and numbers, and what the"
+        " model and the tools said that matters later, are marked by hand. Each program drives each session request by"
+        " request in windows of 8,000, 12,000 and 24,000 tokens. Before every request it is asked whether its own count"
+        " is above 80% of the budget (the window less 35%), and then compacts to half of the budget; nca decides by its"
+        " own defaults. `trim_messages` is called before every request, as intended."
     )
     yield ""
     yield (
-        "- *Rules, other facts*: of those said so far, how many can be read in a request, over all requests. Each"
-        " session is one vote."
+        "- *Person, model, tool*: of the facts that each has said so far, how many can be read in a request, over all"
+        " requests. *Rules, other facts*: the same by what they are. Each session is one vote."
     )
     yield (
         "- *Valid*: requests that OpenAI, Anthropic, Gemini and Mistral would all take, by a checker"
@@ -172,13 +180,34 @@ def headline(figures: Figures) -> Iterator[str]:
         " real model."
     )
     yield ""
-    yield from _table(rows)
+    for title, found in (("First contact", new), ("Sessions used for development", used)):
+        if found:
+            yield f"### {title}: {', '.join(dict.fromkeys(row['session'] for row in found))}"
+            yield ""
+            yield from _spoken(found)
+            yield from _table(found)
     yield (
         "Not independent of nca: the sessions were played through nca, so what was read twice there is what nca had let"
-        " go; and nca was developed with these sessions at hand. The next table has sessions of other programs."
+        " go; and nca was developed with the older ones at hand. The next table has sessions of other programs."
     )
     yield ""
     yield from _marked(figures.get("marked"))
+
+
+def _spoken(rows: Sequence[Row]) -> Iterator[str]:
+    """By who said a fact, in each window."""
+    found = [one for one in standings(rows) if one.by]
+    windows = sorted({row["window_tokens"] for row in rows})
+    if found:
+        speakers = [one for one in SPEAKERS.values() if any(one in standing.by for standing in found)]
+        head = ("", *(f"{one} at {window // 1_000}k" for one in speakers for window in windows))
+        yield from table(head, [(one.name, *_by(one, speakers, windows)) for one in found])
+        yield ""
+
+
+def _by(one: Standing, speakers: Sequence[str], windows: Sequence[int], places: int = 1) -> list[str]:
+    shares = [one.by.get(speaker, {}).get(window) for speaker in speakers for window in windows]
+    return ["–" if share is None else f"{100 * share:.{places}f}%" for share in shares]
 
 
 def _marked(rows: Sequence[Row] | None) -> Iterator[str]:
@@ -226,16 +255,27 @@ def _cells(one: Standing, windows: Sequence[int], places: int = 1) -> tuple[str,
 
 KEPT_BUDGET, README_OTHERS = 0.05, 6
 """Who exceeds the budget in more than this share of the requests keeps more for that reason; and rows in README."""
-README_HEAD = ("", "rules readable", "other facts readable", "valid", "over the budget", "over the window", "cost")
+README_HEAD = ("", "the person's", "the model's", "a tool's", "valid", "over the budget", "over the window", "cost")
+
+
+def kept_to_budget(rows: Sequence[Row]) -> list[Standing]:
+    """nca, and of those that keep to their budget the ones that keep most of what the person said."""
+    found = standings(rows)
+    own = sorted((one for one in found if one.label == "nca"), key=lambda one: one.has_model)
+    others = [one for one in found if not one.label.startswith("nca") and one.over <= KEPT_BUDGET * one.requests]
+    others.sort(key=lambda one: (one.by.get("person") or one.others)[0], reverse=True)
+    return [*own, *others[:README_OTHERS]]
 
 
 def readme_rows(figures: Figures) -> list[tuple[str, ...]]:
-    """The short table: nca, and of those that keep to their budget the ones that keep most of the facts."""
-    found = standings(figures.get("headline") or ())
-    own = sorted((one for one in found if one.label == "nca"), key=lambda one: one.has_model)
-    others = [one for one in found if not one.label.startswith("nca") and one.over <= KEPT_BUDGET * one.requests]
-    others.sort(key=lambda one: one.others[0], reverse=True)
-    return [_cells(one, (0,), places=0) for one in [*own, *others[:README_OTHERS]]]
+    """The short table: what each request still says of new sessions."""
+    rows = met_first(figures) or list(figures.get("headline") or ())
+    return [_short(one) for one in kept_to_budget(rows)]
+
+
+def _short(one: Standing) -> tuple[str, ...]:
+    name, *_, valid, over, large, cost = _cells(one, (0,), places=0)
+    return (name, *_by(one, list(SPEAKERS.values()), (0,), places=0), valid, over, large, cost)
 
 
 def ahead(figures: Figures) -> Iterator[tuple[str, str, str]]:

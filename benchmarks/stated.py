@@ -15,6 +15,9 @@ from typing import Any
 
 Row = dict[str, Any]
 OWN = Path(__file__).parent.parent / "tests" / "data" / "sessions"
+FIRST_CONTACT = OWN / "first_contact.json"
+"""By release: the sessions that were played for it, and counted before anything was changed for them."""
+SPEAKERS = {"user": "person", "assistant": "model", "tool": "tool"}
 MARKS = Path(__file__).parent / "marks"
 RULE = "rule"
 
@@ -46,9 +49,19 @@ class Recorded:
     rows: Sequence[Row]
     facts: Sequence[Fact]
 
+    def speaker(self, fact: Fact) -> str:
+        """Who said a fact: person, model or tool."""
+        return fact.by or SPEAKERS[str(self.rows[fact.from_message - 1]["role"])]
+
     def due(self, number: int) -> list[Fact]:
         """What was said within the first `number` messages, and still matters."""
         return [one for one in self.facts if one.from_message <= number < (one.until_message or number + 1)]
+
+
+def first_contact(release: str) -> list[str]:
+    """The sessions that this release met for the first time."""
+    found: dict[str, list[str]] = json.loads(FIRST_CONTACT.read_text(encoding="utf-8"))
+    return found.get(release, [])
 
 
 def sessions_in(folder: Path) -> list[Recorded]:

@@ -17,7 +17,7 @@ from typing import Any
 
 from benchmarks.recorded import readable
 from benchmarks.requests import CACHE_READ, CACHE_WRITE
-from benchmarks.stated import OWN, Recorded, sessions_in
+from benchmarks.stated import OWN, SPEAKERS, Recorded, sessions_in
 from benchmarks.summed import table
 from nca.config.loaded import defaults
 from nca.library.replay import replay
@@ -27,15 +27,13 @@ from nca.wire import message_from_dict
 TARGETS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.65, 0.7)
 SMALL_WINDOWS = (8_000, 12_000, 16_000, 24_000, 32_000)
 LARGE_WINDOWS = (64_000, 200_000)
-SPEAKERS = ("person", "model", "tool")
-_BY_ROLE = {"user": "person", "assistant": "model", "tool": "tool"}
 Row = tuple[str, ...]
 
 
 def main() -> None:
     given = sys.argv[1] if len(sys.argv) > 1 else os.environ.get("NCA_TRANSCRIPTS", "")
     sessions = sessions_in(OWN)
-    head = ("window", "target", *SPEAKERS, "compactions", "read, with a cache", "read, without")
+    head = ("window", "target", *SPEAKERS.values(), "compactions", "read, with a cache", "read, without")
     rows = [row for window in SMALL_WINDOWS for row in _small(sessions, window)]
     print("\n".join(table(head, rows)))
     if given:
@@ -54,11 +52,11 @@ def _small(sessions: Sequence[Recorded], window: int) -> Iterator[Row]:
             compactions += found.compactions
             for head, _, lost in found.requests:
                 for fact in session.due(head):
-                    speaker = fact.by or _BY_ROLE[str(session.rows[fact.from_message - 1]["role"])]
+                    speaker = session.speaker(fact)
                     due[speaker] += 1
                     kept[speaker] += fact.name not in lost
             read = [one + more for one, more in zip(read, _read(_messages(session.rows), window, target), strict=True)]
-        shares = (f"{100 * kept[one] / due[one]:.1f}%" if due[one] else "–" for one in SPEAKERS)
+        shares = (f"{100 * kept[one] / due[one]:.1f}%" if due[one] else "–" for one in SPEAKERS.values())
         yield (f"{window:,}", f"{target:.2f}", *shares, f"{compactions}", *(f"{one:.2f} M" for one in read))
 
 
