@@ -13,19 +13,24 @@ from nca.context.view import View
 MOST_COUNTED = 4_000
 """Messages that are looked at, from the newest on: a log may have a million."""
 READ_CHARS = 80
-"""A message can be read where its beginning can."""
-
-_IN_WORDS = {"words": "of your messages", "files": "changed files"}
+"""A message can be read where its beginning can; whether it is there whole is counted apart."""
+WORDS, WHOLE, FILES = "words", "whole", "files"
+_IN_WORDS = {
+    WORDS: "{0:,} of {1:,} of your messages",
+    WHOLE: "{0:,} of them whole",
+    FILES: "{0:,} of {1:,} changed files",
+}
 
 
 def kept_in_words(by_kind: Mapping[str, tuple[int, int]], kept: int = 0, total: int = 0) -> str:
-    """`12 of 14 of your messages, 3 of 3 changed files`: what can be read of all that was said and done, by kind.
+    """`12 of 14 of your messages, 9 of them whole, 3 of 3 changed files`: what can be read of all that there was.
 
     Without kinds, as of an older session, the sum.
     """
     if not by_kind:
         return f"{kept:,} of {total:,} facts"
-    return ", ".join(f"{kept:,} of {total:,} {_IN_WORDS.get(kind, kind)}" for kind, (kept, total) in by_kind.items())
+    shown = (_IN_WORDS.get(kind, "{0:,} of {1:,} {2}").format(*pair, kind) for kind, pair in by_kind.items())
+    return ", ".join(shown)
 
 
 class KeptFacts:
@@ -38,17 +43,20 @@ class KeptFacts:
 
     def count(self) -> tuple[int, int]:
         """(what can be read in the view, all that there was)."""
-        counted = self.by_kind()
-        return sum(kept for kept, _ in counted.values()), sum(total for _, total in counted.values())
+        counted = [pair for kind, pair in self.by_kind().items() if kind != WHOLE]
+        return sum(kept for kept, _ in counted), sum(total for _, total in counted)
 
     def by_kind(self) -> dict[str, tuple[int, int]]:
-        """The same by kind; kinds of which there was nothing are left out."""
+        """The same by kind; kinds of which there was nothing are left out, and WHOLE where all that is kept is."""
         if self._counted is None:
             text = _squeezed("\n".join(_texts(self._history, self._view)))
-            found = {"words": list(_words(self._history)), "files": list(_files(self._history))}
-            self._counted = {
-                kind: (sum(fact in text for fact in facts), len(facts)) for kind, facts in found.items() if facts
-            }
+            said = list(_words(self._history))
+            begun = [words[:READ_CHARS].rstrip() in text for words in said]
+            whole = sum(is_begun and words in text for is_begun, words in zip(begun, said, strict=True))
+            files = [path in text for path in _files(self._history)]
+            self._counted = {WORDS: (sum(begun), len(said))} if said else {}
+            self._counted |= {WHOLE: (whole, sum(begun))} if whole < sum(begun) else {}
+            self._counted |= {FILES: (sum(files), len(files))} if files else {}
         return self._counted
 
 
@@ -65,7 +73,7 @@ def _words(history: History) -> Iterator[str]:
             return
         said = said_in(entry.message)
         if said is not None and said.typed.strip():
-            yield _squeezed(said.typed.strip()[: 4 * READ_CHARS])[:READ_CHARS].rstrip()
+            yield _squeezed(said.typed)
 
 
 def _files(history: History) -> Iterator[str]:

@@ -16,6 +16,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from nca.context.record.past import is_answer
 from nca.context.tokens import text_tokens
 from nca.context.view import Verbatim
 from nca.messages import Message
@@ -35,6 +36,8 @@ BEGINNING_CHARS = 24
 """A message of which so much can be read is there, if shortened."""
 SHORT_FORMS_RATIO, DONE_RATIO = 2 / 3, 0.1
 """Of the room: what the short forms of all words need before one may be missing; what is done and changed has then."""
+ROOM_FOR_ANSWER = 600
+"""Tokens, in which the beginning of an answer has room beside the person's words."""
 FILLED_RATIO = 0.95
 LOOP_RATIO = 0.02
 """The library in a loop may keep so much less: it has no log, so what had no room once is gone."""
@@ -237,6 +240,20 @@ def whose_words(trial: Trial) -> Iterator[str]:
             yield from (f"{speaker} stands as the person's words: {entry[:80]}" for speaker in speakers)
 
 
+def answer_before(trial: Trial) -> Iterator[str]:
+    """10. The newest message stands beside the answer that it answers, or beside that one's newer version."""
+    for outcome in trial.outcomes():
+        newest, before = newest_user(outcome.messages), outcome.messages[: newest_user(outcome.messages) - 1]
+        room = outcome.target_tokens - outcome.fixed_tokens
+        if not before or not is_answer(before[-1]) or room < ROOM_FOR_ANSWER:
+            continue
+        begun = before[-1].text.strip()[:BEGINNING_CHARS]
+        versions = {token for tokens in trial.made.versions for token in tokens}
+        is_version = bool(versions & set(TOKEN.findall(before[-1].text)))
+        if not is_version and begun not in "\n".join(map(text_of_row, outcome.rows)):
+            yield f"the answer {newest - 1} is missing in a room of {room}"
+
+
 LAWS: dict[int, Law] = dict(
     enumerate(
         (
@@ -249,6 +266,7 @@ LAWS: dict[int, Law] = dict(
             last_version_wins,
             nothing_grows,
             whose_words,
+            answer_before,
         ),
         1,
     )

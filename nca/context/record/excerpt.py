@@ -47,9 +47,10 @@ GAP, GAP_CHARS = "[…]", 4
 SHORTEST_PART_CHARS, LONGEST_WORD_CHARS = 12, 40
 """Less of a part says nothing; a longer word is cut."""
 TEXTS_REMEMBERED = 2_048
+_IN_NUMBERS = " .,:\u00a0\u202f"
 _DIGITS = str.maketrans("123456789", "0" * 9)
 _WORD = re.compile(r"[^\W_]{2,}")
-_SENTENCE_END = re.compile(r"[.!?;:。！？]\s")
+_SENTENCE_END = re.compile(r"[.!?;:。！？]\s+(?=(\S))")
 _ITEM = re.compile(r"(?m)^\s*(?:[-*•|]|\d{1,2}[.)])\s*\S")
 
 Span = tuple[int, int]
@@ -95,11 +96,25 @@ def both_ends(text: str, chars: int) -> str:
 
 
 def _word_end(text: str, begin: int, most: int) -> int:
-    """Where a part ends that has no room beyond `most`: no word is cut, but for one that is very long."""
+    """Where a part ends that has no room beyond `most`: no word or number is cut, but for one that is very long."""
     end = most
-    while begin < end and text[end - 1].isalnum() and text[end].isalnum():
+    while begin < end and _is_inside(text, end):
         end -= 1
     return end if begin < end and most - end <= LONGEST_WORD_CHARS else most
+
+
+def _is_inside(text: str, place: int) -> bool:
+    """Whether a word, or a number with its marks and blanks, goes on here."""
+    before, after = text[place - 1], text[place]
+    if before.isalnum() and after.isalnum():
+        return True
+    digits = (
+        text[place - 2 : place - 1].isdigit(),
+        before.isdigit(),
+        after.isdigit(),
+        text[place + 1 : place + 2].isdigit(),
+    )
+    return (digits[1] and after in _IN_NUMBERS and digits[3]) or (digits[0] and before in _IN_NUMBERS and digits[2])
 
 
 @lru_cache(maxsize=TEXTS_REMEMBERED)
@@ -148,8 +163,14 @@ def _parts(text: str, most: int, first: int) -> Iterator[Span]:
 
 def _cut_before(text: str, begin: int, end: int) -> int:
     """Where a long line is cut: behind a sentence, else behind a blank, else where it must."""
-    ends = [found.end() for found in _SENTENCE_END.finditer(text, begin + (end - begin) // 4, end)]
-    return ends[-1] if ends else (text.rfind(" ", (begin + end) // 2, end) + 1 or _word_end(text, begin, end))
+    found = _SENTENCE_END.finditer(text, begin + (end - begin) // 4, end + 1)
+    ends = [one.end() for one in found if one.end() <= end and not (one[0][0] == "." and _goes_on(one[1]))]
+    return ends[-1] if ends else _word_end(text, begin, text.rfind(" ", (begin + end) // 2, end) + 1 or end)
+
+
+def _goes_on(first: str) -> bool:
+    """Whether a sentence goes on so behind a dot: the dot is that of an abbreviation."""
+    return first.isdigit() or first.islower()
 
 
 def _unusual(text: str, spans: list[Span], places: Sequence[int]) -> list[int]:

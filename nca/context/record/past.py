@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeVar
 
 from nca.context.file_reads import arguments_of, file_use, path_of
 from nca.context.history import History
-from nca.context.record.excerpt import Style, both_ends, excerpt
+from nca.context.record.excerpt import RESULT, Style, both_ends, excerpt
 from nca.context.record.piece import Piece, Subject
 from nca.context.record.text import Section, read_again
 from nca.context.summary import is_summary
@@ -62,7 +62,7 @@ class Stated(NamedTuple):
 
     def whole(self) -> Piece:
         """The line as it stood."""
-        subject = self.subject(Style(0))
+        subject = self.subject(RESULT)
         return subject.piece(subject.size)
 
 

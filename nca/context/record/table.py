@@ -37,7 +37,7 @@ KINDS = (
     Kind("effects", Section.EFFECTS, (0, 0, 0.1), calls.longer_effects),
     Kind("changed files", Section.EFFECTS, (0.015, 0.04, 0.1), calls.files),
     Kind("what failed", Section.FAILED, (0.007, 0.01, 0.03), calls.failed),
-    Kind("the answer that the newest message answers", Section.ANSWERS, (0, 0.08, 0.15), answers.latest),
+    Kind("the answer that the newest message answers", Section.ANSWERS, (0.2, 0.1, 0.15), answers.latest),
     Kind("answers with a list", Section.ANSWERS, (0, 0, 0.3), answers.lists),
     Kind("longer words", Section.WORDS, (0, 0, 0.15), words.longer),
     Kind("answers", Section.ANSWERS, (0, 0, 0.7), answers.answers),

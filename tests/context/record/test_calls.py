@@ -6,9 +6,10 @@ import json
 
 from nca.config.schema import SummarizeSettings
 from nca.context.history import History
-from nca.context.record.calls import effects, failed, files, longer_effects, reads, runs, told, turn
+from nca.context.record.calls import CAME, effects, failed, files, longer_effects, reads, runs, told, turn
 from nca.context.record.compose import Composer, Prose
-from nca.context.record.past import Past, asked
+from nca.context.record.past import Past, Stated, asked
+from nca.context.record.text import Section
 from nca.messages import Entry, Message, ToolCall
 
 
@@ -111,3 +112,12 @@ def test_a_line_has_what_was_asked_and_the_ends_of_what_came() -> None:
 def test_long_content_says_less_than_short_arguments() -> None:
     call = ToolCall("c", "edit_file", json.dumps({"path": "a.py", "new_text": "y" * 500, "count": 2}))
     assert asked(call) == "edit_file a.py count=2"
+
+
+def test_a_line_of_an_earlier_record_can_be_cut_to_any_size() -> None:
+    line = Stated(
+        Section.EFFECTS, 1, 0, "book_flight flight=LH441 seats=2" + CAME + "booked as HK8T2P " * 20 + "at last"
+    )
+    whole = line.whole()
+    assert whole.text == line.text
+    assert all(whole.subject.piece(level).tokens <= whole.tokens for level in range(1, 60, 7))

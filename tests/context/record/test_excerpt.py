@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -76,3 +77,12 @@ def test_a_cut_is_no_longer_than_asked(lines: list[str], style: Style, tokens: i
     text = "\n".join(lines)
     size = text_tokens(text)
     assert size <= tokens or len(excerpt(text, tokens, style)) <= len(text) * tokens / size + 2 * len(GAP)
+
+
+@pytest.mark.parametrize(
+    "text", ["It costs 2 750 and no more", "It costs 2.750,40 and no more", "At 02:30:15 it ended"]
+)
+def test_no_number_is_cut(text: str) -> None:
+    numbers = set(re.findall(r"\d[\d .,:]*\d", text))
+    found = {cut for tokens in range(1, 20) for cut in re.findall(r"\d[\d .,:]*\d|\d", excerpt(text, tokens))}
+    assert found <= numbers

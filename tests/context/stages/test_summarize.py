@@ -174,8 +174,8 @@ def test_earlier_messages_have_the_share_that_a_person_sets() -> None:
     history, small = history_of(log), history_of(log)
     compacted(history, 32_000, settings=ONLY)
     compacted(small, 32_000, settings=replace(ONLY, keep_recent_ratio=0.001))
-    assert history.head - history.view.tail > 4
-    assert small.head - small.view.tail <= 2
+    assert history.head - history.view.tail > 8
+    assert small.head - small.view.tail <= 4, "the answer before the newest message costs nothing: it is in the record"
 
 
 @pytest.mark.parametrize("window", [4_000, 8_000, 32_000])

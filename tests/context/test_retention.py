@@ -1,0 +1,33 @@
+"""What can still be read of what was said: begun, whole, or not at all."""
+
+from __future__ import annotations
+
+from nca.context.history import History
+from nca.context.retention import KeptFacts, kept_in_words
+from nca.context.view import Summary, View
+from nca.messages import Entry, Message
+
+LONG = "Send the letter on Monday. " + "It names the two of us and nobody else. " * 6
+
+
+def counted(record: str) -> dict[str, tuple[int, int]]:
+    texts = ("Never touch a.py.", LONG, "Use make check.")
+    messages = [Message("user", text, source="typed") for text in texts]
+    history = History(Entry(seq, message) for seq, message in enumerate(messages, 1))
+    return KeptFacts(history, View((Summary("s", ((1, 3),), record),), 4)).by_kind()
+
+
+def test_a_message_that_is_cut_is_not_counted_as_whole() -> None:
+    found = counted(f"- (1) Never touch a.py.\n- (2) {LONG[:90]} […]")
+    assert found == {"words": (2, 3), "whole": (1, 2)}
+    assert kept_in_words(found) == "2 of 3 of your messages, 1 of them whole"
+
+
+def test_where_all_that_is_kept_is_whole_nothing_more_is_said() -> None:
+    assert kept_in_words(counted(f"- (1) Never touch a.py.\n- (2) {LONG}")) == "2 of 3 of your messages"
+
+
+def test_the_sum_counts_each_message_once() -> None:
+    history = History([Entry(1, Message("user", LONG, source="typed"))])
+    view = View((Summary("s", ((1, 1),), LONG[:100]),), 2)
+    assert KeptFacts(history, view).count() == (1, 1)
