@@ -2,7 +2,7 @@
 
 Three kinds of text are replaced:
 
-- the exact values of known keys, also base64- and percent-encoded (`nca.models.api_keys` collects them)
+- the exact values of known keys, also base64- and percent-encoded (`nca.models.providers` collects them)
 - strings in the documented key formats of well-known services, each with a fixed prefix
 - random-looking values assigned to a name such as `password`, and passwords in URLs
 

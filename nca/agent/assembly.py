@@ -28,8 +28,8 @@ from nca.agent.window import Window
 from nca.config.loaded import LoadedSettings
 from nca.events import Listener, Notice
 from nca.file_history.history import FileHistory
-from nca.models.api_keys import known_secrets
 from nca.models.model import Model
+from nca.models.providers import known_secrets
 from nca.redact import Redactor
 from nca.sessions.session import Session
 from nca.sessions.store import Store

@@ -56,7 +56,7 @@ def bench(
     from nca.context.view import is_in
     from nca.library.losses import losses
     from nca.library.replay import replay
-    from nca.models.api_keys import known_secrets
+    from nca.models.providers import known_secrets
     from nca.redact import Redactor
     from nca.terminal.render.sanitize import json_to_terminal
     from nca.transcripts.compactions import compactions

@@ -49,7 +49,7 @@ def serve(
     from nca.mcp_server.history import History, OwnStore, Place
     from nca.mcp_server.other_agents import OtherAgents
     from nca.mcp_server.server import serve
-    from nca.models.api_keys import known_secrets
+    from nca.models.providers import known_secrets
     from nca.redact import Redactor
     from nca.terminal import signals
     from nca.transcripts.formats.registry import formats

@@ -1,4 +1,4 @@
-"""Providers: key variables, OpenAI-compatible endpoints and default models.
+"""Providers: key variables and the keys in the environment, OpenAI-compatible endpoints and default models.
 
 Names are litellm's. The default models are general ones that support tools, neither the most expensive nor the
 smallest; a test checks that each is in litellm's price map.
@@ -129,3 +129,24 @@ def key_of(provider: str, env: Mapping[str, str]) -> tuple[str, str]:
         if env.get(variable, "").strip():
             return variable, env[variable].strip()
     return (variables[0] if variables else ""), ""
+
+
+_KEY_FILES = frozenset({"GOOGLE_APPLICATION_CREDENTIALS"})
+"""Variables that name a key file but contain no key."""
+_OTHER_KEYS = frozenset({"AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"})
+_SECRET_ENDS = ("_API_KEY", "_TOKEN", "_SECRET", "_SECRET_KEY", "_PASSWORD")
+"""Usual endings of such variables; a tool may have printed any of them."""
+
+
+def known_secrets(env: Mapping[str, str]) -> dict[str, str]:
+    """Secrets by variable name: providers' keys, and all variables with a usual ending."""
+    named = {
+        name: value.strip() for name, value in env.items() if value.strip() and name.upper().endswith(_SECRET_ENDS)
+    }
+    return {**named, **provider_keys(env)}
+
+
+def provider_keys(env: Mapping[str, str]) -> dict[str, str]:
+    """Providers' keys by variable name."""
+    names = {name for facts in PROVIDERS.values() for name in facts.key_variables} - _KEY_FILES | _OTHER_KEYS
+    return {name: value.strip() for name, value in env.items() if name in names and value.strip()}

@@ -71,7 +71,7 @@ def telemetry(env: Mapping[str, str], session_id: str) -> Telemetry:
 
 
 def _listener(env: Mapping[str, str], session_id: str, tracer: Tracer, meter: Meter) -> Listener:
-    from nca.models.api_keys import known_secrets
+    from nca.models.providers import known_secrets
     from nca.redact import Redactor
     from nca.telemetry.spans import Spans
 

@@ -33,7 +33,7 @@ def export_session(
 ) -> None:
     """Write a session to a file: Markdown or HTML to read, JSON to import again, JSON lines for other programs."""
     from nca.errors import UsageError
-    from nca.models.api_keys import known_secrets
+    from nca.models.providers import known_secrets
     from nca.redact import Redactor
     from nca.transcripts.export_formats import format_of, rendered
     from nca.transcripts.private_file import write_private

@@ -53,7 +53,7 @@ class ExportCommand(Command):
 def _exported(conversation: Conversation, flags: list[str], name: str) -> str:
     """Write the file; what to say of it."""
     # Imported here: most chats are never exported.
-    from nca.models.api_keys import known_secrets
+    from nca.models.providers import known_secrets
     from nca.redact import Redactor
     from nca.transcripts.export_formats import FORMATS, format_of, rendered
     from nca.transcripts.private_file import write_private

@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterable, Mapping
 from urllib.parse import urlsplit
 
-from nca.models.api_keys import known_secrets, provider_keys
+from nca.models.providers import known_secrets, provider_keys
 from nca.redact import Redactor
 from nca.tools.shell.command_words import word_set
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from nca.config.paths import data_dir, user_config_file
 from nca.config.tool_settings import ToolSettings
 from nca.context.admission import SAVED, LeftOut, Limits
-from nca.models.api_keys import known_secrets
+from nca.models.providers import known_secrets
 from nca.redact import Redactor
 from nca.tools.editor import EditorTerminal
 from nca.tools.files.workspace import shown

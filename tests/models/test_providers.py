@@ -1,8 +1,8 @@
-"""Which environment variables hold keys."""
+"""Providers of models, and which environment variables hold keys."""
 
 from __future__ import annotations
 
-from nca.models.api_keys import known_secrets
+from nca.models.providers import known_secrets
 
 
 def test_keys_are_found_by_provider_and_by_name() -> None:
