@@ -24,8 +24,8 @@ from nca.context.todo import is_within_step
 from nca.context.view import View
 from nca.errors import ProviderFailure
 from nca.messages import Entry, Message, Usage
-from nca.models import provider_compaction
 from nca.models.catalog import ModelFacts
+from nca.models.claude import compaction_refusal
 from nca.sessions.usage import BESIDE, Learned, UsageRow
 from nca.sessions.views import CURRENT, CompactionRecord
 from nca.tools.toolbox import Toolbox
@@ -189,7 +189,7 @@ class Window:
         wanted = self.context.provider_side
         if not wanted:
             return ""
-        return provider_compaction.refusal(self.facts, thresholds(self.budget, self.context).compact)
+        return compaction_refusal(self.facts, thresholds(self.budget, self.context).compact)
 
     def notices(self) -> Iterator[str]:
         """What a person should know about this model's window, one line each."""

@@ -14,16 +14,15 @@ from nca.config.schema import ModelSettings
 from nca.errors import ProviderError
 from nca.models import reasoning
 from nca.models.assemble import Assembler
-from nca.models.cache_marks import mark, wants_marks
 from nca.models.catalog import ModelFacts
 from nca.models.chat_endpoint import ChatEndpoint, ChatStream
+from nca.models.claude import context_management, mark, wants_marks
 from nca.models.costs import cost_of
 from nca.models.deadlines import Deadlines
 from nca.models.explain import explain
 from nca.models.limits import limits_of
 from nca.models.litellm_import import warm
 from nca.models.model import Delta, Model, ModelRequest, OnDelta, Reply
-from nca.models.provider_compaction import context_management
 from nca.models.providers import provider_of
 from nca.models.reasoning import has_all_blocks, is_thinking
 from nca.models.retry import OnRetry, with_retries

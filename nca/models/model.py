@@ -18,7 +18,7 @@ class ModelRequest:
     max_output_tokens   None: the provider's default (some have none, so set it if possible)
     temperature         None: the one of the settings
     reasoning           one of nca.models.reasoning.LEVELS
-    compact_at_tokens   above 0: the provider compacts from this many tokens on (see nca.models.provider_compaction)
+    compact_at_tokens   above 0: the provider compacts from this many tokens on (see nca.models.claude)
     """
 
     messages: list[dict[str, Any]]

@@ -196,7 +196,7 @@ def _only_in_a_format(conversation: Conversation, written: str) -> dict[str, str
 
 def cache_left(conversation: Conversation) -> str:
     """How long the provider keeps the last request in its cache, in whole minutes; "" where that is not known."""
-    from nca.models.cache_marks import cache_seconds
+    from nca.models.claude import cache_seconds
 
     reports = conversation.session.usage.reports(1)
     if not reports:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nca.messages import Usage
-from nca.models.cache_marks import LIFE_SECONDS, cache_seconds
+from nca.models.claude import LIFE_SECONDS, cache_seconds
 from nca.models.limits import limits_of
 from nca.models.model import ReportsLimits
 from nca.testing.faults import send
