@@ -18,16 +18,14 @@ from nca.models.catalog import ModelFacts
 from nca.models.chat_endpoint import ChatEndpoint, ChatStream
 from nca.models.claude import context_management, mark, wants_marks
 from nca.models.costs import cost_of
-from nca.models.deadlines import Deadlines
 from nca.models.explain import explain
-from nca.models.limits import limits_of
 from nca.models.litellm_import import warm
 from nca.models.model import Delta, Model, ModelRequest, OnDelta, Reply
 from nca.models.providers import provider_of
 from nca.models.reasoning import has_all_blocks, is_thinking
 from nca.models.retry import OnRetry, with_retries
 from nca.models.routes import Route, direct_route, litellm_route
-from nca.models.stream import LitellmStream
+from nca.models.stream import Deadlines, LitellmStream, limits_of
 
 if TYPE_CHECKING:
     from nca.models.http_clients import AnthropicClient, OpenAIClient

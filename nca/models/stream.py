@@ -1,14 +1,21 @@
-"""Read one streamed answer from litellm."""
+"""One streamed answer: its timeouts, the rate limits in its headers, and how it is read from litellm."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
-from typing import Any
+import asyncio
+import re
+from collections.abc import AsyncIterator, Awaitable, Mapping
+from math import isfinite
+from typing import Any, TypeVar
 
+from nca.config.schema import ModelSettings
 from nca.messages import ResponseFacts
 from nca.models.assemble import Assembler, add_facts
 from nca.models.explain import BrokenStream, EmptyAnswer
 from nca.models.model import Delta
+
+_LEFT = re.compile(r"ratelimit-(?:remaining-([a-z-]+)|([a-z-]+)-remaining)$")
+Result = TypeVar("Result")
 
 
 class LitellmStream:
@@ -93,3 +100,78 @@ def _as_dict(chunk: Any) -> Mapping[str, Any]:
         dumped: Mapping[str, Any] = chunk.model_dump(warnings=False)
         return dumped
     return {}
+
+
+class Deadlines:
+    """Three timeouts that start when the object is created; the TimeoutError names the setting.
+
+    The first ends with the first piece (keep-alive comments are not pieces), the second restarts with each piece, and
+    the third covers the whole answer, so that an endless trickle ends too.
+    """
+
+    def __init__(self, settings: ModelSettings, model: str) -> None:
+        self._settings = settings
+        self._model = model
+        self._started = asyncio.get_running_loop().time()
+        self._has_begun = False
+
+    async def next_piece(self, pieces: AsyncIterator[Result]) -> Result | None:
+        """The next piece, None at the end."""
+        try:
+            piece = await self.within(anext(pieces))
+        except StopAsyncIteration:
+            return None
+        self._has_begun = True
+        return piece
+
+    async def within(self, answer: Awaitable[Result]) -> Result:
+        """Wait for the stream, or for a piece of it."""
+        now = asyncio.get_running_loop().time()
+        end = self._started + self._settings.total_seconds
+        if self._has_begun:
+            own = now + self._settings.idle_seconds
+        else:
+            own = self._started + self._settings.first_token_seconds
+        clock = asyncio.timeout_at(min(own, end))
+        try:
+            async with clock:
+                return await answer
+        except TimeoutError as error:
+            if not clock.expired():
+                raise
+            raise TimeoutError(self._say(is_total=end <= own)) from error
+
+    def _say(self, *, is_total: bool) -> str:
+        if is_total:
+            return f"{self._model} took longer than {self._settings.total_seconds:g} seconds (model.total_seconds)."
+        if self._has_begun:
+            return f"{self._model} sent nothing for {self._settings.idle_seconds:g} seconds (model.idle_seconds)."
+        seconds = self._settings.first_token_seconds
+        return f"{self._model} did not start to answer within {seconds:g} seconds (model.first_token_seconds)."
+
+
+def limits_of(headers: Mapping[str, Any]) -> str:
+    """The limit of which the least is left, as in "12% of tokens left"; "" where the provider does not say.
+
+    Sources: OpenAI's x-ratelimit-remaining-KIND, which others use too, and Anthropic's
+    anthropic-ratelimit-KIND-remaining.
+    """
+    found: list[tuple[float, str]] = []
+    for name, value in headers.items():
+        if match := _LEFT.search(str(name).lower()):
+            limit = _number(headers.get(name.replace("remaining", "limit")))
+            left = _number(value)
+            if left is not None and limit:
+                found.append((min(left / limit, 1.0), (match[1] or match[2]).replace("-", " ")))
+    if not found:
+        return ""
+    ratio, kind = min(found)
+    return f"{ratio:.0%} of {kind} left"
+
+
+def _number(value: Any) -> float | None:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return None
+    return max(number, 0.0) if isfinite(number) else None

@@ -14,8 +14,10 @@ from nca.messages import Usage
 from nca.models.catalog import describe
 from nca.models.claude import (
     LEAST_TRIGGER_TOKENS,
+    LIFE_SECONDS,
     MARK,
     ClaudeBlocks,
+    cache_seconds,
     compaction_refusal,
     context_management,
     mark,
@@ -209,3 +211,11 @@ def test_where_it_cannot_be_asked_for_the_reason_is_said() -> None:
     assert compaction_refusal(claude, 100_000) == ""
     assert "50,000" in compaction_refusal(claude, 49_999)
     assert "openai/gpt-5.4" in compaction_refusal(describe("openai/gpt-5.4"), 100_000)
+
+
+def test_only_a_cache_that_nca_asked_for_has_a_known_end() -> None:
+    cached = Usage(900, 7, 600)
+    assert cache_seconds("anthropic", "anthropic/claude-x", cached, 60) == LIFE_SECONDS - 60
+    assert cache_seconds("anthropic", "anthropic/claude-x", cached, LIFE_SECONDS + 1) == 0
+    assert cache_seconds("anthropic", "anthropic/claude-x", Usage(900, 7), 60) == 0
+    assert cache_seconds("openai", "openai/gpt-x", cached, 60) == 0

@@ -1,18 +1,21 @@
-"""Rate limits and the cache's time, as providers state them."""
+"""One streamed answer: the rate limits in its headers, and which timeout runs out."""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator
+
 import pytest
 
-from nca.messages import Usage
-from nca.models.claude import LIFE_SECONDS, cache_seconds
-from nca.models.limits import limits_of
+from nca.config.schema import ModelSettings
 from nca.models.model import ReportsLimits
+from nca.models.stream import Deadlines, limits_of
 from nca.testing.faults import send
 from nca.testing.provider import Provider
 from tests.models.test_client import Asked
 
 COMPLETION = {"choices": [{"index": 0, "message": {"role": "assistant", "content": "Yes."}, "finish_reason": "stop"}]}
+LONG, SHORT = 60.0, 0.01
 
 
 async def test_a_model_has_what_its_providers_last_answer_said() -> None:
@@ -52,9 +55,38 @@ def test_the_scarcest_limit_counts(headers: dict[str, str], said: str) -> None:
     assert limits_of(headers) == said
 
 
-def test_only_a_cache_that_nca_asked_for_has_a_known_end() -> None:
-    cached = Usage(900, 7, 600)
-    assert cache_seconds("anthropic", "anthropic/claude-x", cached, 60) == LIFE_SECONDS - 60
-    assert cache_seconds("anthropic", "anthropic/claude-x", cached, LIFE_SECONDS + 1) == 0
-    assert cache_seconds("anthropic", "anthropic/claude-x", Usage(900, 7), 60) == 0
-    assert cache_seconds("openai", "openai/gpt-x", cached, 60) == 0
+async def pieces(count: int) -> AsyncIterator[str]:
+    """So many pieces, then nothing."""
+    for _ in range(count):
+        yield "a piece"
+    await asyncio.sleep(LONG)
+
+
+@pytest.mark.parametrize(
+    ("count", "settings", "says"),
+    [
+        (0, ModelSettings(first_token_seconds=SHORT, idle_seconds=LONG), "did not start to answer"),
+        (2, ModelSettings(first_token_seconds=LONG, idle_seconds=SHORT), "sent nothing for 0.01 seconds"),
+        (2, ModelSettings(first_token_seconds=LONG, idle_seconds=LONG, total_seconds=SHORT), "took longer than 0.01"),
+    ],
+)
+async def test_the_setting_that_ran_out_is_named(count: int, settings: ModelSettings, says: str) -> None:
+    deadlines = Deadlines(settings, "the model")
+    stream = pieces(count)
+    for _ in range(count):
+        assert await deadlines.next_piece(stream) == "a piece"
+    with pytest.raises(TimeoutError, match=says):
+        await deadlines.next_piece(stream)
+
+
+async def test_the_end_of_a_stream_is_none_and_a_timeout_of_its_own_passes() -> None:
+    async def broken() -> AsyncIterator[str]:
+        yield "a piece"
+        raise TimeoutError("its own")
+
+    deadlines = Deadlines(ModelSettings(), "the model")
+    stream = broken()
+    await deadlines.next_piece(stream)
+    with pytest.raises(TimeoutError, match="its own"):
+        await deadlines.next_piece(stream)
+    assert await deadlines.next_piece(stream) is None
