@@ -6,6 +6,7 @@ litellm's own retries are off: by default it silently makes three requests for o
 from __future__ import annotations
 
 import asyncio
+import random
 import time
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
@@ -13,10 +14,13 @@ from typing import TypeVar
 from nca.errors import ProviderError
 from nca.events import RetryScheduled
 from nca.models.failures import shorten
-from nca.models.retry_delay import backoff_seconds
 
 LONGEST_ASKED_SECONDS = 60.0
 """A longer wait is the user's decision: nobody sits in front of a chat that waits for hours."""
+
+FIRST_SECONDS = 0.5
+LONGEST_SECONDS = 30.0
+"""The back-off after the first failed try, and the longest."""
 
 EMPTY_TRIES = 1
 """Retries after an empty answer."""
@@ -66,3 +70,9 @@ async def with_retries(
             reason = shorten(failure.message)
         on_retry(RetryScheduled(attempt=tries, wait_seconds=round(wait, 2), reason=reason, retries=bound))
         await sleep(wait)
+
+
+def backoff_seconds(attempt: int) -> float:
+    """The wait after failed try number `attempt`: doubled each time, with jitter."""
+    full = min(LONGEST_SECONDS, FIRST_SECONDS * 2.0 ** (attempt - 1))
+    return full * random.uniform(0.5, 1.0)  # noqa: S311 - jitter, not a secret

@@ -2,7 +2,7 @@ import pytest
 
 from nca.errors import ProviderError, ProviderFailure
 from nca.events import RetryScheduled
-from nca.models.retry import PassingFailure, with_retries
+from nca.models.retry import LONGEST_SECONDS, PassingFailure, backoff_seconds, with_retries
 
 
 def _failure(*, retry_after: float | None = 0.0, most: int | None = None) -> PassingFailure:
@@ -65,3 +65,9 @@ async def test_tries_are_bounded(failures: list[ProviderError], options: dict[st
         await attempts.run(**options)  # type: ignore[arg-type]
     assert attempts.made == made
     assert (f"; tried {made} times, " in raised.value.message) == (made > 1)
+
+
+def test_back_off_doubles_with_jitter_up_to_a_bound() -> None:
+    for attempt in range(1, 40):
+        full = min(LONGEST_SECONDS, 0.5 * 2 ** (attempt - 1))
+        assert full / 2 <= backoff_seconds(attempt) <= full
