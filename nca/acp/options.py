@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from acp.schema import SessionConfigOptionSelect, SessionConfigSelectOption, SessionMode, SessionModeState
 
 from nca.errors import UsageError
-from nca.models.offers import offers
+from nca.models.lookup import offers
 from nca.terminal.commands.effort import MEANINGS
 from nca.terminal.commands.model import RECENT_SESSIONS
 from nca.terminal.commands.permissions import MODES

@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING
 
 from nca.config.schema import ModelSettings
 from nca.errors import ModelUnavailable
-from nca.models.providers import PROVIDERS, key_of, provider_of
+from nca.models.providers import EMBEDDED, PROVIDERS, key_of, provider_of
 
 if TYPE_CHECKING:
     from nca.models.local_servers import LocalServer
     from nca.models.model import Model
     from nca.models.retry import OnRetry
 
-EMBEDDED = "embedded"
 _BASE_VARIABLES = ("OPENAI_API_BASE", "OPENAI_BASE_URL")
 _LIST_SECONDS = 2.0
 """A configured endpoint may be far away, so it gets more time than a guessed one."""
@@ -49,7 +48,7 @@ class Choice:
 
     @property
     def is_embedded(self) -> bool:
-        return self.model.startswith(f"{EMBEDDED}/")
+        return self.model.startswith(EMBEDDED)
 
 
 def choose(
@@ -88,7 +87,7 @@ def choose(
 
 def named(name: str, settings: ModelSettings, env: Mapping[str, str], *, why: str = "chosen") -> Choice:
     """The choice for a model that is configured, or named with --model or /model."""
-    if name.startswith(f"{EMBEDDED}/"):
+    if name.startswith(EMBEDDED):
         return Choice(model=name, why=why)
     base = settings.api_base
     if not base and _provider(name) in ("openai", ""):
@@ -114,7 +113,7 @@ async def open_model(settings: ModelSettings, choice: Choice, on_retry: OnRetry)
     from nca.models.client import ProviderModel
     from nca.models.lookup import require_provider
 
-    require_provider(choice)
+    require_provider(choice.model, choice.api_base)
     _require_key(choice)
     facts = describe(choice.model, context_window=settings.context_window)
     return ProviderModel(facts, settings, on_retry, api_base=choice.api_base, api_key=choice.api_key)
@@ -198,5 +197,5 @@ def _embedded(env: Mapping[str, str]) -> Choice:
         wanted = installed[0]
     why = "no key, no endpoint and no local server was found"
     why += "; it is installed" if wanted in installed else "; download its weights with nca models get"
-    others = tuple(f"{EMBEDDED}/{name}" for name in installed if name != wanted)
-    return Choice(model=f"{EMBEDDED}/{wanted}", why=why, alternatives=others)
+    others = tuple(f"{EMBEDDED}{name}" for name in installed if name != wanted)
+    return Choice(model=f"{EMBEDDED}{wanted}", why=why, alternatives=others)

@@ -1,4 +1,4 @@
-"""Look up the name of a model before it is used: at its endpoint, or among the models that litellm knows.
+"""Names of models: look one up before it is used, at its endpoint or among those that litellm knows; offer others.
 
 What cannot be known, such as a model that is newer than litellm, is said and not refused. Offline, nothing is asked.
 """
@@ -6,17 +6,15 @@ What cannot be known, such as a model that is newer than litellm, is said and no
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
 
+from nca.config.schema import ModelSettings
 from nca.errors import ModelNotFound
 from nca.models import price_map
 from nca.models.local_servers import LOCAL_SERVERS, list_models
-from nca.models.providers import SPEAKS_OPENAI, provider_of
-
-if TYPE_CHECKING:
-    from nca.models.choose import Choice
+from nca.models.providers import EMBEDDED, PROVIDERS, SPEAKS_OPENAI, ProviderFacts, key_of, provider_of
 
 _LIST_SECONDS = 2.0
 _NEAR = 3
@@ -25,33 +23,33 @@ _NEAR_RATIO = 0.6
 _HOW_TO_NAME = "A name is PROVIDER/MODEL, as in openai/gpt-4.1. For an endpoint of your own, set model.api_base."
 
 
-def look_up(choice: Choice) -> str:
+def look_up(model: str, api_base: str, api_key: str) -> str:
     """A caution where nobody knows the model, with the nearest that is known; "" where it is known.
 
     Asks a server of the person's own what it has; one that does not answer or lists nothing may have any model.
     Raises ModelNotFound where the server lists others only, or where nobody could serve the model.
     """
-    if choice.is_embedded:
+    if model.startswith(EMBEDDED):
         return ""
-    where, listed = _listed(choice)
+    where, listed = _listed(model, api_base, api_key)
     if listed:
-        bare = choice.model.partition("/")[2]
+        bare = model.partition("/")[2]
         if not any(_is(name, bare) for name in listed):
             near = _nearest(bare, listed) or f"It lists {', '.join(listed[:_NEAR])}{' …' * (len(listed) > _NEAR)}."
             raise ModelNotFound(f"{where} has no model {bare}.", advice=near)
         return ""
-    require_provider(choice)
-    match = price_map.find(choice.model)
-    if choice.api_base or (match is not None and match.is_exact):
+    require_provider(model, api_base)
+    match = price_map.find(model)
+    if api_base or (match is not None and match.is_exact):
         return ""
-    return f"nca does not know this model. {_nearest(choice.model, _known(choice.model))}".rstrip()
+    return f"nca does not know this model. {_nearest(model, _models_of(model))}".rstrip()
 
 
-def require_provider(choice: Choice) -> None:
+def require_provider(model: str, api_base: str) -> None:
     """Raise ModelNotFound for a name that says no provider, that litellm does not know, and that has no endpoint."""
-    if "/" in choice.model or choice.api_base or price_map.find(choice.model) is not None:
+    if "/" in model or api_base or price_map.find(model) is not None:
         return
-    raise without_provider(choice.model)
+    raise without_provider(model)
 
 
 def without_provider(model: str, providers: Iterable[str] = ()) -> ModelNotFound:
@@ -61,24 +59,24 @@ def without_provider(model: str, providers: Iterable[str] = ()) -> ModelNotFound
         near = difflib.get_close_matches(provider.lower(), list(providers), n=1, cutoff=_NEAR_RATIO)
         advice = f"Did you mean {near[0]}/{bare}?" if near else _HOW_TO_NAME
         return ModelNotFound(f"nca knows no provider {provider!r}, so it cannot ask {model}.", advice=advice)
-    advice = _nearest(model, _known(model)) or _HOW_TO_NAME
+    advice = _nearest(model, _models_of(model)) or _HOW_TO_NAME
     return ModelNotFound(f"No provider is known for a model {model!r}.", advice=advice)
 
 
-def _listed(choice: Choice) -> tuple[str, tuple[str, ...]]:
+def _listed(model: str, api_base: str, api_key: str) -> tuple[str, tuple[str, ...]]:
     """A server of the person's own, and the models that it lists."""
-    provider = provider_of(choice.model)
-    if choice.api_base and provider in SPEAKS_OPENAI:
-        url = f"{choice.api_base.rstrip('/')}/models"
-        return choice.api_base, list_models(url, api_key=choice.api_key, seconds=_LIST_SECONDS)
+    provider = provider_of(model)
+    if api_base and provider in SPEAKS_OPENAI:
+        url = f"{api_base.rstrip('/')}/models"
+        return api_base, list_models(url, api_key=api_key, seconds=_LIST_SECONDS)
     own = "ollama_chat" if provider == "ollama" else provider
-    for server in LOCAL_SERVERS if not choice.api_base else ():
+    for server in LOCAL_SERVERS if not api_base else ():
         if server.prefix == own and own != "openai":
             return server.title, list_models(server.list_url, seconds=_LIST_SECONDS)
     return "", ()
 
 
-def _known(name: str) -> list[str]:
+def _models_of(name: str) -> list[str]:
     """The models of the provider that a name begins with, written as it is; else those that are named without one."""
     provider, slash, _ = name.lower().partition("/")
     if not slash:
@@ -98,3 +96,46 @@ def _is(listed: str, wanted: str) -> bool:
 def _nearest(wanted: str, known: Iterable[str]) -> str:
     near = difflib.get_close_matches(wanted.lower(), list(known), n=_NEAR, cutoff=_NEAR_RATIO)
     return f"Did you mean {' or '.join(near)}?" if near else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """One model by its name, and why it is offered."""
+
+    name: str
+    why: str
+
+
+def offers(
+    settings: ModelSettings, env: Mapping[str, str], *, in_use: str, found: Iterable[str], recent: Iterable[str]
+) -> list[Offer]:
+    """Each model once, the likeliest first.
+
+    found   models that the start of the chat came across, such as those of a server on this machine
+    recent  models of earlier sessions, the newest first
+    """
+    named = [("configured", settings.name), ("a fallback", *settings.fallbacks), ("summarizer", settings.summarizer)]
+    listed = [Offer(in_use, "in use")]
+    listed += [Offer(name, why) for why, *names in named for name in names if "/" in name]
+    listed += [Offer(name, "found") for name in found]
+    listed += [Offer(name, "used before") for name in recent]
+    listed += [Offer(facts.model, f"{facts.title}'s key is set") for facts in _keyed(env) if facts.model]
+    first: dict[str, Offer] = {}
+    for offer in listed:
+        first.setdefault(offer.name, offer)
+    return list(first.values())
+
+
+def known(env: Mapping[str, str]) -> list[Offer]:
+    """Every chat model that litellm knows of the providers whose keys are set, plain names before their variants."""
+    titles = {facts.name: facts.title for facts in _keyed(env)}
+    found = [
+        Offer(f"{entry.provider}/{entry.name.removeprefix(f'{entry.provider}/')}", titles[entry.provider])
+        for entry in price_map.load().values()
+        if entry.provider in titles
+    ]
+    return sorted(found, key=lambda offer: (len(offer.name), offer.name))
+
+
+def _keyed(env: Mapping[str, str]) -> Iterator[ProviderFacts]:
+    return (facts for facts in PROVIDERS.values() if key_of(facts.name, env)[1])

@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+EMBEDDED = "embedded/"
+"""What the names of embedded models begin with."""
+
 
 @dataclass(frozen=True, slots=True)
 class ProviderFacts:

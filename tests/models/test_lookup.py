@@ -6,35 +6,36 @@ import pytest
 
 from nca.config.schema import ModelSettings
 from nca.errors import ModelNotFound
-from nca.models.choose import Choice, named
+from nca.models.choose import named
 from nca.models.lookup import look_up, require_provider
 from nca.testing.provider import Provider
 
 
-def choice(name: str, api_base: str = "") -> Choice:
-    return named(name, ModelSettings(api_base=api_base), {})
+def caution(name: str, api_base: str = "") -> str:
+    choice = named(name, ModelSettings(api_base=api_base), {})
+    return look_up(choice.model, choice.api_base, choice.api_key)
 
 
 def test_an_endpoint_of_one_s_own_says_what_it_has() -> None:
     with Provider(lambda request: "", models=("qwen3:latest", "org/model-7b", "proxied/*")) as endpoint:
         for known in ("qwen3", "qwen3:latest", "openai/org/model-7b", "org/model-7b", "proxied/any"):
-            assert look_up(choice(known, endpoint.url)) == ""
+            assert caution(known, endpoint.url) == ""
         with pytest.raises(ModelNotFound, match="has no model org/model-8b") as near:
-            look_up(choice("org/model-8b", endpoint.url))
+            caution("org/model-8b", endpoint.url)
         assert near.value.advice == "Did you mean org/model-7b?"
         with pytest.raises(ModelNotFound) as far:
-            look_up(choice("zzz", endpoint.url))
+            caution("zzz", endpoint.url)
         assert far.value.advice == "It lists qwen3:latest, org/model-7b, proxied/*."
         endpoint.models = ()
-        assert look_up(choice("zzz", endpoint.url)) == ""
-    assert look_up(choice("zzz", endpoint.url)) == "", "it may answer later"
+        assert caution("zzz", endpoint.url) == ""
+    assert caution("zzz", endpoint.url) == "", "it may answer later"
 
 
 def test_without_an_endpoint_the_nearest_known_names_are_said() -> None:
-    assert look_up(choice("openai/gpt-4.1")) == look_up(choice("embedded/nothing")) == ""
-    assert "Did you mean openai/gpt-4.1-mini" in look_up(choice("openai/gpt-4.1-mni"))
-    assert look_up(choice("no-provider-of-ours/zzz")) == "nca does not know this model."
+    assert caution("openai/gpt-4.1") == caution("embedded/nothing") == ""
+    assert "Did you mean openai/gpt-4.1-mini" in caution("openai/gpt-4.1-mni")
+    assert caution("no-provider-of-ours/zzz") == "nca does not know this model."
     for nobody in ("nosuch", "zzzzzz"):
         with pytest.raises(ModelNotFound, match="No provider is known") as refused:
-            require_provider(choice(nobody))
+            require_provider(nobody, "")
         assert refused.value.advice

@@ -11,9 +11,7 @@ import difflib
 from dataclasses import dataclass
 
 from nca.errors import UsageError
-
-PREFIX = "embedded/"
-"""The provider prefix of embedded models."""
+from nca.models.providers import EMBEDDED
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +166,7 @@ KNOWN: dict[str, KnownModel] = {model.name: model for model in (QWEN, SMOLLM)}
 
 def named(name: str) -> KnownModel:
     """The model of this name, with or without `embedded/`. Raises UsageError with the valid names."""
-    short = name.removeprefix(PREFIX)
+    short = name.removeprefix(EMBEDDED)
     if short in KNOWN:
         return KNOWN[short]
     near = difflib.get_close_matches(short.lower(), KNOWN, n=1, cutoff=0.4)

@@ -15,9 +15,10 @@ from nca.events import RetryScheduled
 from nca.models.catalog import ModelFacts
 from nca.models.client import ProviderModel
 from nca.models.embedded import machine, weights
-from nca.models.embedded.known import PREFIX, SMOLLM, KnownModel
+from nca.models.embedded.known import SMOLLM, KnownModel
 from nca.models.embedded.process import Address, EmbeddedServer
 from nca.models.model import Delta, Model, ModelRequest, OnDelta, Reply
+from nca.models.providers import EMBEDDED
 from nca.models.retry import OnRetry
 
 DEFAULT_WINDOW_TOKENS, ROOMY_WINDOW_TOKENS = 8_192, 16_384
@@ -42,7 +43,7 @@ def facts_of(model: KnownModel, context_window: int, *, available_ram: int | Non
     if context_window:
         source = "model.context_window" if window == context_window else "model.context_window, limited by the model"
     return ModelFacts(
-        name=f"{PREFIX}{model.name}",
+        name=f"{EMBEDDED}{model.name}",
         provider="embedded",
         window_tokens=window,
         window_source=source,

@@ -10,7 +10,8 @@ from nca.config.paths import data_dir
 from nca.errors import UsageError
 from nca.models.embedded import machine
 from nca.models.embedded.download import Progress, Source, fetch
-from nca.models.embedded.known import KNOWN, PREFIX, QWEN, SMOLLM, KnownModel, named
+from nca.models.embedded.known import KNOWN, QWEN, SMOLLM, KnownModel, named
+from nca.models.providers import EMBEDDED
 
 __all__ = [
     "KNOWN",
@@ -39,7 +40,7 @@ def known(name: str, env: Mapping[str, str] = os.environ) -> KnownModel:
 
     Raises UsageError with the valid names.
     """
-    short = name.removeprefix(PREFIX)
+    short = name.removeprefix(EMBEDDED)
     return named(recommended(env) if short in ("", RECOMMENDED) else short)
 
 

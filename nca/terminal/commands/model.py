@@ -51,7 +51,7 @@ class ModelCommand(Command):
         name, level = split_level(argument)
         settings = conversation.loaded.for_model(name).settings.model
         choice = named(name, settings, os.environ)
-        caution = await asyncio.to_thread(look_up, choice)
+        caution = await asyncio.to_thread(look_up, choice.model, choice.api_base, choice.api_key)
         await conversation.use_model(await open_model(settings, choice, app.output.on_event))
         if level:
             conversation.set("model.reasoning", level)
@@ -70,7 +70,7 @@ class ModelCommand(Command):
         if not app.reader.can_walk or app.reader.is_typing:
             return ""
         # Imported here: only a screen needs prompt_toolkit.
-        from nca.models.offers import known, offers
+        from nca.models.lookup import known, offers
         from nca.terminal.panels.model_picker import ModelPicker
 
         conversation = app.conversation

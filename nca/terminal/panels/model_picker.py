@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from nca.models.catalog import ModelFacts, describe
-from nca.models.offers import Offer
+from nca.models.lookup import Offer
 from nca.terminal.panels.list_panel import Line, Listing, ListPanel
 from nca.terminal.render.humanize import short_tokens
 from nca.terminal.render.sanitize import one_line

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from nca.config.schema import ModelSettings
 from nca.models.catalog import describe
-from nca.models.offers import Offer, known, offers
+from nca.models.lookup import Offer, known, offers
 from nca.terminal.panels.list_panel import fitted_listing
 from nca.terminal.panels.model_picker import ModelPicker
 from tests.terminal.tty import chats
