@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from nca.cli.startup import choose_model, open_conversation
 from nca.errors import ModelUnavailable
 from nca.events import Notice
-from nca.models.remembered import choice_of_session
+from nca.models.choose import choice_of_session
 
 if TYPE_CHECKING:
     from nca.agent.approvals import Person

@@ -10,11 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from nca.config.overrides import Layer
 from nca.config.schema import ModelSettings
 from nca.errors import ModelUnavailable
 from nca.models.providers import EMBEDDED, PROVIDERS, key_of, provider_of
 
 if TYPE_CHECKING:
+    from nca.config.loaded import LoadedSettings
     from nca.models.local_servers import LocalServer
     from nca.models.model import Model
     from nca.models.retry import OnRetry
@@ -96,6 +98,27 @@ def named(name: str, settings: ModelSettings, env: Mapping[str, str], *, why: st
     model = name if has_prefix or not base else f"openai/{name}"
     variable, key = key_of(_provider(model), env)
     return Choice(model=model, api_base=base, api_key=key, api_key_variable=variable, why=why)
+
+
+def choice_of_session(
+    typed: str, loaded: LoadedSettings, env: Mapping[str, str]
+) -> tuple[LoadedSettings, Choice] | None:
+    """The settings and the model that a session goes on with; None if the settings decide.
+
+    typed: what the person chose in the session (`SessionInfo.chosen_model`). A model that the environment or a flag
+    names wins, for it was named for this start.
+    """
+    if not typed or loaded.base["model.name"].layer >= Layer.ENVIRONMENT:
+        return None
+    # Imports the price map, which a start with a named model need not have.
+    from nca.models.reasoning import split_level
+
+    by = "/model in this session"
+    name, level = split_level(typed)
+    if level and loaded.base["model.reasoning"].layer < Layer.ENVIRONMENT:
+        loaded = loaded.with_value("model.reasoning", level, by)
+    choice = named(name, loaded.for_model(name).settings.model, env, why=f"set by {by}")
+    return loaded, replace(choice, is_named=True, is_remembered=True)
 
 
 async def open_model(settings: ModelSettings, choice: Choice, on_retry: OnRetry) -> Model:

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 from nca.config.chosen_models import ChosenModel, ChosenModels
 from nca.config.overrides import Layer
 from nca.errors import ModelUnavailable
-from nca.models.choose import Choice, choose, open_model
+from nca.models.choose import Choice, choice_of_session, choose, open_model
 from nca.models.reasoning import split_level
-from nca.models.remembered import choice_of_session
 
 if TYPE_CHECKING:
     from nca.agent.conversation import Conversation

@@ -5,16 +5,18 @@ from pathlib import Path
 
 import pytest
 
+from nca.config.layers import defaults, load
 from nca.config.schema import ModelSettings
 from nca.errors import ModelUnavailable
 from nca.models.catalog import describe
-from nca.models.choose import Choice, choose, named, open_model
+from nca.models.choose import Choice, choice_of_session, choose, named, open_model
 from nca.models.client import ProviderModel
 from nca.models.local_servers import LocalServer, find_servers, is_loopback
 from nca.models.providers import PROVIDERS
 from nca.testing.provider import Provider
 
 NOTHING = ModelSettings()
+ENV = {"OPENAI_API_KEY": "k", "HOME": "/nowhere"}
 
 
 class Doorbell:
@@ -179,3 +181,24 @@ async def test_a_choice_opens_to_a_model() -> None:
 )
 def test_a_proxy_is_not_asked_for_this_machine_itself(address: str, is_here: bool) -> None:
     assert is_loopback(address) is is_here
+
+
+def test_the_model_that_was_chosen_in_it_with_its_level() -> None:
+    found = choice_of_session("openai/gpt-5:high", defaults(), ENV)
+    assert found is not None
+    loaded, choice = found
+    assert (choice.model, choice.api_key, choice.is_remembered) == ("openai/gpt-5", "k", True)
+    assert loaded.settings.model.reasoning == "high"
+
+
+def test_the_settings_decide_where_nothing_was_chosen_or_this_start_names_a_model() -> None:
+    assert choice_of_session("", defaults(), ENV) is None
+    for given in (
+        {"flags": {"model.name": "openai/gpt-4.1"}, "env": ENV},
+        {"env": {**ENV, "NCA_MODEL__NAME": "openai/gpt-4.1"}},
+    ):
+        assert choice_of_session("openai/gpt-5", load(project=None, **given), ENV) is None  # type: ignore[arg-type]
+    file_wins_not = defaults().with_value("model.reasoning", "low", "here")
+    found = choice_of_session("openai/gpt-5:high", file_wins_not, ENV)
+    assert found is not None
+    assert found[0].settings.model.reasoning == "low"
