@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path, PurePosixPath
 
 import msgspec
@@ -21,11 +22,12 @@ from nca.atomic_write import PRIVATE
 from nca.errors import StoreDamaged
 from nca.file_history.changes import Read
 from nca.file_history.disk import look, look_in, nearest_folder
-from nca.file_history.flush import MANY, whole_flush
 from nca.safe_open import Folder, open_folder
 from nca.sessions.file_states import RWX, Change, FileState
 
 CHANGED = "changed meanwhile, and not by this session"
+MANY = 16
+"""From so many files on, one flush of the whole file system takes less time than one for each file."""
 _NEW_FOLDER, _OPEN = 0o700, 0o300
 _FOLDER = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FULL = frozenset({errno.ENOTEMPTY, errno.EEXIST})
@@ -309,3 +311,22 @@ def _name(number: int) -> str:
 
 def _said(error: OSError) -> str:
     return (error.strerror or str(error)).lower()
+
+
+@cache
+def whole_flush() -> Callable[[int], None] | None:
+    """`syncfs(2)`: flushes the file system of an open file, and waits for it. None where the system has none."""
+    # Imported here: most sessions take nothing back.
+    import ctypes
+
+    try:
+        library = ctypes.CDLL(None, use_errno=True)
+        found = library.syncfs
+    except (OSError, AttributeError, TypeError):
+        return None
+
+    def flush(handle: int) -> None:
+        if found(handle):
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+
+    return flush
