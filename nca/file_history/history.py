@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
+import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -9,12 +13,10 @@ from pathlib import Path
 
 from nca.config.tool_settings import RewindSettings
 from nca.errors import UsageError
-from nca.file_history.changes import FileChange, net_changes
-from nca.file_history.disk import look
+from nca.file_history.changes import FileChange, Read, net_changes
+from nca.file_history.disk import look, state_of
 from nca.file_history.interrupted import finish, settle, told
-from nca.file_history.merge import merged
-from nca.file_history.obstacles import obstacles
-from nca.file_history.plan import EVERYTHING_CERTAIN, Choice, PlannedChange, RewindPlan, plan_rewind
+from nca.file_history.plan import EVERYTHING_CERTAIN, Choice, PlannedChange, RewindPlan, obstacles, plan_rewind
 from nca.file_history.recording import Recording
 from nca.file_history.restore import CHANGED, NotRestored, Watch, restore, take_back
 from nca.file_history.scope import Scope
@@ -23,6 +25,11 @@ from nca.sessions.store import Store
 
 REWIND = "rewind"
 """The actor of changes that a rewind makes."""
+_LABELS = "now", "as the session left it", "earlier"
+"""The labels at the marks of a conflict."""
+_MERGE_SECONDS = 10.0
+_MOST_CONFLICTS = 127
+"""`git merge-file` exits with the number of conflicts, up to this; above it has failed."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +136,7 @@ class FileHistory:
 
         None where nobody can tell. Raises StoreError.
         """
-        return merged(one, self._scope.record.content, self._scope.limits().max_file_bytes)
+        return _merged(one, self._scope.record.content, self._scope.limits().max_file_bytes)
 
     def _apply(self, plan: RewindPlan, chat: str, then: Callable[[int], None], watch: Watch) -> RewindOutcome:
         root = self._scope.root
@@ -210,3 +217,45 @@ class FileHistory:
 
 def _sorted(files: Iterable[PlannedChange]) -> tuple[PlannedChange, ...]:
     return tuple(sorted(files, key=lambda one: one.path))
+
+
+def _merged(one: PlannedChange, read: Read, most_bytes: int) -> tuple[PlannedChange, int] | None:
+    """The change that keeps what somebody changed since and takes back what the session did; and its conflicts.
+
+    Merged as git does. None where that cannot be told: no text, no git, or too large. Raises StoreError.
+    """
+    if {one.before.kind, one.base.kind, one.after.kind} != {"file"}:
+        return None
+    contents = [one.read(one.before), read(one.base), read(one.after)]
+    git = shutil.which("git")
+    if git is None or any(b"\0" in content for content in contents):
+        return None
+    with tempfile.TemporaryDirectory(prefix="nca-merge-") as folder:
+        paths = [Path(folder) / name for name in ("now", "base", "then")]
+        for path, content in zip(paths, contents, strict=True):
+            path.write_bytes(content)
+        labels = [part for label in _LABELS for part in ("-L", label)]
+        try:
+            done = subprocess.run(  # noqa: S603  no part of it is anybody's text
+                [git, "merge-file", "-p", "-q", *labels, *paths],
+                cwd=folder,
+                # The person's repository and settings have no part in it.
+                env={"PATH": os.environ.get("PATH", ""), "GIT_CONFIG_NOSYSTEM": "1", "HOME": folder},
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_MERGE_SECONDS,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired):
+            return None
+    text, conflicts = done.stdout, done.returncode
+    if not 0 <= conflicts <= _MOST_CONFLICTS or len(text) > most_bytes:
+        return None
+    after = state_of(text, one.before.mode, most_bytes)
+    return replace(
+        one,
+        after=after,
+        reason="",
+        is_merged=True,
+        read=lambda state: text if state.is_same(after) else one.read(state),
+    ), conflicts
