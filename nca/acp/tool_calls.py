@@ -113,7 +113,7 @@ def asked_content(asked: ApprovalAsked) -> list[Content]:
 
 
 def diff_content(diff: str, path: str) -> list[Content]:
-    """A unified diff (nca.file_history.diffs), hunk by hunk."""
+    """A unified diff (nca.file_history.changes), hunk by hunk."""
     lines = diff.split("\n")
     is_new = lines[0] == "--- /dev/null"
     return [

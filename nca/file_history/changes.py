@@ -1,19 +1,30 @@
-"""What a session changed, by file, as diffs."""
+"""What a session changed, by file, as unified diffs for a person, computed in linear time for large changes.
+
+With the file before, a diff determines the file after: every character that cannot be seen is written out.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import difflib
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 
-from nca.file_history.diffs import unified
 from nca.sessions.file_states import Change, FileState
-
-_PROBED_BYTES = 8192
+from nca.visible import unambiguous
 
 Read = Callable[[FileState], bytes]
 """The stored content of a state. Raises StoreDamaged, StoreError."""
+_PROBED_BYTES = 8192
+CONTEXT_LINES = 3
+MAX_COMPARED_LINES = 4_000
+"""A longer changed stretch is shown as removed and added in whole: comparing it takes quadratic time."""
+_NO_END = "\n\\ No newline at end of file"
+_BESIDE = "\0"
+"""No visible text holds it."""
+_BARE_RETURN = re.compile(r"\r(?!\n|\Z)")
 
 
 @dataclass(frozen=True)
@@ -79,3 +90,97 @@ def net_changes(journal: Iterable[Change], read: Read) -> tuple[FileChange, ...]
         if not before.is_same(after) and {before.kind, after.kind} - {"folder", "absent"}:
             found.append(FileChange(path, before, after, any(one.is_mixed for one in changes), read))
     return tuple(found)
+
+
+def unified(before: str | None, after: str | None, name: str) -> str:
+    """The diff from `before` (None: the file is new) to `after` (None: it is deleted); "" if they are the same.
+
+    Tabs stay, and carriage returns at the ends of lines.
+    """
+    return _unified(None if before is None else _visible(before), None if after is None else _visible(after), name)
+
+
+def has_unseen(diff: str) -> bool:
+    """Whether an added line holds a character that is written out, but for the one that colours an emoji."""
+    return any(line[:1] == "+" and "⟨U+" in line.replace("⟨U+FE0F⟩", "") for line in diff.split("\n"))
+
+
+def _visible(text: str) -> str:
+    return _BARE_RETURN.sub("⟨U+000D⟩", unambiguous(text, kept="\n\t\r"))
+
+
+def _unified(before: str | None, after: str | None, name: str) -> str:
+    if before == after:
+        return ""
+    old, new = _lines(before or ""), _lines(after or "")
+    head = _common(old, new)
+    tail = _common(old[head:][::-1], new[head:][::-1])
+    middle = max(len(old), len(new)) - head - tail
+    title = [
+        "--- /dev/null" if before is None else f"--- a/{name}",
+        "+++ /dev/null" if after is None else f"+++ b/{name}",
+    ]
+    if middle > MAX_COMPARED_LINES:
+        return "\n".join([*title, *_one_hunk(old, new, head, tail)])
+    first = max(0, head - CONTEXT_LINES)
+    was, now = _marked(old, head, tail), _marked(new, head, tail)
+    compared = difflib.unified_diff(was, now, n=CONTEXT_LINES, lineterm="")
+    return "\n".join([*title, *_renumbered(list(compared)[2:], first)]).replace(_BESIDE, "")
+
+
+def counts(diff: str) -> str:
+    """The lines added and removed, such as "+3 −1"."""
+    lines = diff.split("\n")[2:]
+    return f"+{sum(line[:1] == '+' for line in lines)} −{sum(line[:1] == '-' for line in lines)}"
+
+
+def _lines(text: str) -> list[str]:
+    lines = text.split("\n")
+    last = lines.pop()
+    return [*lines, last + _NO_END] if last else lines
+
+
+def _marked(lines: list[str], head: int, tail: int) -> list[str]:
+    """The changed lines with those beside them, which are marked so that they are compared only with each other."""
+    end = len(lines) - tail
+    before = (f"{line}{_BESIDE}" for line in lines[max(0, head - CONTEXT_LINES) : head])
+    after = (f"{line}{_BESIDE * 2}" for line in lines[end : end + CONTEXT_LINES])
+    return [*before, *lines[head:end], *after]
+
+
+def _common(one: Sequence[str], other: Sequence[str]) -> int:
+    count = 0
+    for left, right in zip(one, other, strict=False):
+        if left != right:
+            break
+        count += 1
+    return count
+
+
+def _one_hunk(old: list[str], new: list[str], head: int, tail: int) -> list[str]:
+    first = max(0, head - CONTEXT_LINES)
+    removed, added = old[head : len(old) - tail], new[head : len(new) - tail]
+    before, after = old[first:head], old[len(old) - tail :][:CONTEXT_LINES]
+    context = len(before) + len(after)
+    return [
+        f"@@ -{first + 1},{len(removed) + context} +{first + 1},{len(added) + context} @@",
+        *(f" {line}" for line in before),
+        *(f"-{line}" for line in removed),
+        *(f"+{line}" for line in added),
+        *(f" {line}" for line in after),
+    ]
+
+
+def _renumbered(lines: list[str], by: int) -> list[str]:
+    """Count the lines in hunk headers from the start of the file, not of the stretch that was compared."""
+    return [_header(line, by) if line.startswith("@@ ") else line for line in lines]
+
+
+def _header(line: str, by: int) -> str:
+    _, old, new, _ = line.split(" ")
+    return f"@@ {_shifted(old, by)} {_shifted(new, by)} @@"
+
+
+def _shifted(span: str, by: int) -> str:
+    first, comma, length = span[1:].partition(",")
+    return f"{span[0]}{int(first) + by}{comma}{length}"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from nca.acp.mcp_servers import servers_of
 from nca.acp.prompts import path_of
 from nca.acp.tool_calls import CallIds, diff_content, edit_content, fenced, locations_of, plan_of
-from nca.file_history.diffs import unified
+from nca.file_history.changes import unified
 
 TEXTS = st.lists(st.sampled_from(["a", "b", "@@ -1 +1 @@", "-x", "+y", " z", "\\ No newline at end of file", ""])).map(
     "\n".join

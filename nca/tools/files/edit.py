@@ -17,7 +17,7 @@ from typing import Annotated, Any, ClassVar
 
 import msgspec
 
-from nca.file_history.diffs import counts, has_unseen, unified
+from nca.file_history.changes import counts, has_unseen, unified
 from nca.file_history.recorder import Recorder
 from nca.messages import clean_text
 from nca.redact import REDACTED

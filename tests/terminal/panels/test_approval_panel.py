@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from nca.events import ApprovalAsked
-from nca.file_history.diffs import unified
+from nca.file_history.changes import unified
 from nca.terminal.panels.approval_panel import PART_LINES, PIECE_CHARS, ApprovalPanel
 from nca.terminal.render.theme import plain_console
 from nca.tools.files.edit import EditFile, WriteFile

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from nca.file_history.diffs import MAX_COMPARED_LINES, counts, unified
+from nca.file_history.changes import MAX_COMPARED_LINES, counts, unified
 
 TEXTS = st.lists(st.sampled_from(["a", "b", "c", "", "d\r"]), max_size=40).map("\n".join)
 
