@@ -5,14 +5,19 @@ For small models. They write a changed function correctly, but copy the text tha
 
 from __future__ import annotations
 
+import ast
 import difflib
+import json
 import re
+import tomllib
+import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import takewhile
+from pathlib import PurePath
+from typing import Any
 
 from nca.tools.files.blocks import Block, indented, lines_of, split
-from nca.tools.files.given_code import bare, refuse_gaps, refuse_invalid
 from nca.tools.tool import ToolError
 
 _SIMILAR_RATIO = 0.6
@@ -21,6 +26,11 @@ _INSIDE = re.compile(r"(?:return|yield|break|continue|raise)\b")
 """Stands only in a function."""
 _WORD = re.compile(r"[A-Za-z_$][\w$]*")
 _IMPORT = re.compile(r"(?:import|from|use|#include|require|using)\b")
+_CHECKED_CHARS = 500_000
+"""Larger files are not parsed: it would take seconds."""
+_LEFT_OUT = re.compile(r"(?:#|//|--|;|/\*|<!--)?\s*(?:\.\.\.|…)\s*(?:\*/|-->)?|(?:#|//|--).*(?:\.\.\.|…).*")
+_FENCE = re.compile(r"\s*```[^\n]*\n(.*?)\n?```\s*", re.DOTALL)
+_NUMBER = re.compile(r"\s*\d+\t")
 
 
 def merged(text: str, code: str, filename: str) -> tuple[str, list[str]]:
@@ -29,11 +39,11 @@ def merged(text: str, code: str, filename: str) -> tuple[str, list[str]]:
     Both texts have plain line ends. Raises ToolError if it is not clear where a part belongs, if nothing changes, or
     if a valid file would become an invalid one.
     """
-    code = bare(code)
+    code = _bare(code)
     new = split(code.split("\n"), filename)
     if not new:
         raise ToolError("new_text is empty; give the changed function or the changed lines")
-    refuse_gaps(text, code)
+    _refuse_gaps(text, code)
     if not text.strip():
         return code + "\n", ["written"]
     lines = text.split("\n")
@@ -44,7 +54,7 @@ def merged(text: str, code: str, filename: str) -> tuple[str, list[str]]:
     after = after.rstrip("\n") + "\n" if text.endswith("\n") else after
     if after.strip() == text.strip() or not merge.done:
         raise ToolError(f"{filename} reads so already; write only the function that must change, with the change in it")
-    refuse_invalid(text, after, filename)
+    _refuse_invalid(text, after, filename)
     return after, merge.done
 
 
@@ -242,3 +252,49 @@ def _where_new(blocks: Sequence[Block], block: Block) -> int:
         return next((index for index, one in enumerate(blocks) if one.kind == "definition"), len(blocks))
     is_main = bool(blocks) and blocks[-1].name.startswith("if __name__")
     return len(blocks) - is_main
+
+
+def _bare(code: str) -> str:
+    """The code without a fence and without line numbers around it."""
+    fenced = _FENCE.fullmatch(code)
+    lines = (fenced[1] if fenced else code).replace("\r\n", "\n").strip("\n").split("\n")
+    if all(_NUMBER.match(line) for line in lines if line.strip()):
+        lines = [_NUMBER.sub("", line, count=1) for line in lines]
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _refuse_gaps(text: str, code: str) -> None:
+    """Raises ToolError if a line of the code stands for lines that it leaves out."""
+    there = {line.strip() for line in text.split("\n")}
+    for line in code.split("\n"):
+        said = line.strip()
+        if said and said not in there and _LEFT_OUT.fullmatch(said):
+            raise ToolError(f"new_text leaves something out ({said[:40]}); write all of the function that changes")
+
+
+def _refuse_invalid(before: str, after: str, filename: str) -> None:
+    """Raises ToolError if a Python, JSON or TOML file was valid before and is not after."""
+    parse = _PARSERS.get(PurePath(filename).suffix.lower())
+    if parse is None or len(after) > _CHECKED_CHARS or _fault(parse, before):
+        return
+    if fault := _fault(parse, after):
+        raise ToolError(f"{filename} would not be valid any more ({fault}); nothing is changed; write whole functions")
+
+
+def _python(text: str) -> None:
+    # A deprecated escape in a string is no fault of the change.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        ast.parse(text)
+
+
+_PARSERS: dict[str, Callable[[str], Any]] = {".py": _python, ".json": json.loads, ".toml": tomllib.loads}
+
+
+def _fault(parse: Callable[[str], Any], text: str) -> str:
+    """What is wrong with the text, in one line; "" if it is valid."""
+    try:
+        parse(text)
+    except (ValueError, SyntaxError, RecursionError, MemoryError) as error:
+        return " ".join(str(error).split()) or type(error).__name__
+    return ""
