@@ -1,21 +1,29 @@
-"""The tools that search: grep for lines, glob for files."""
+"""The tools that search: grep for lines, glob for files.
+
+The search runs in a process without keys in its environment, stopped at a deadline, killed when cancelled.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
+from nca.tools.child_process import python_command, started
 from nca.tools.files.workspace import Workspace, shown
 from nca.tools.search import ripgrep
 from nca.tools.search.shares import hidden_note, left_out_of, share_out
 from nca.tools.search.worker import SearchRequest
-from nca.tools.search.worker_process import DEADLINE_SECONDS, run_search
 from nca.tools.tool import Permission, ToolError, ToolOutcome, TypedTool
 
 MAX_RESULTS = 1_000
 MAX_FILES = 200
+DEADLINE_SECONDS = 10.0
+_GRACE_SECONDS = 3.0
+"""Time beyond the deadline for the process to start, and to stop by itself."""
 _LEFT_OUT = "[files that a rule of the person's keeps from being read were left out]"
 _TOO_LONG = "the search took too long and was stopped; narrow the path or simplify the pattern"
 
@@ -64,7 +72,7 @@ class Grep(_SearchTool):
         if self._program is not None:
             records = await ripgrep.search_with(self._program, self._workspace, request)
         if not records:
-            *found, last = await run_search(request)
+            *found, last = await _run_search(request)
             is_left_out = left_out_of(self._workspace, request)
             shown_files = [record for record in found if not is_left_out(record["path"])]
             records = _shared([*shown_files, last], most)
@@ -82,7 +90,7 @@ class Glob(_SearchTool):
     ) -> ToolOutcome:
         """Find files by name, newest first. Skips ignored files."""
         request = await asyncio.to_thread(self._request, path, "", pattern, MAX_FILES)
-        *found, last = await run_search(request)
+        *found, last = await _run_search(request)
         total = int(last.get("files", len(found)))
         lines = [shown(record["path"]) for record in found]
         if total > len(found):
@@ -125,3 +133,23 @@ def _matches(records: list[dict[str, Any]], rules: Sequence[str] = ()) -> ToolOu
         files = f" in {last['files']:,} files" if "files" in last else ""
         lines, count = [f"[no matches{files}]"], "no matches"
     return ToolOutcome("\n".join([*lines, *notes]), summary=count)
+
+
+async def _run_search(request: SearchRequest) -> list[dict[str, Any]]:
+    """The records of a search. The last one says how it ended. Raises ToolError."""
+    records: list[dict[str, Any]] = []
+    command = python_command("nca.tools.search.worker", "pathspec")
+    try:
+        async with asyncio.timeout(request.deadline_seconds + _GRACE_SECONDS):
+            async with started(command, json.dumps(asdict(request)).encode()) as process:
+                assert process.stdout is not None
+                async for line in process.stdout:
+                    records.append(json.loads(line))
+    except TimeoutError:
+        records.append({"end": "deadline"})
+    last = records[-1] if records else {}
+    if "error" in last:
+        raise ToolError(str(last["error"]))
+    if "end" not in last:
+        raise ToolError("the search ended before it was done")
+    return records

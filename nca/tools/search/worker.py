@@ -1,15 +1,19 @@
-"""The searches behind grep and glob, which run in a process of their own (nca.tools.search.worker_process).
+"""The searches behind grep and glob, which run in a process of their own (nca.tools.search.grep_and_glob).
 
 A regular expression can take years and cannot be interrupted, and it holds Python's lock meanwhile. Only a process can
 be stopped. This one reads a JSON request from stdin and writes one JSON object per line to stdout: each result as it is
 found, and at the end {"end": "done" | "results" | "deadline", …} or {"error": …}.
 
 It skips what `nca.tools.search.walk` skips, binary files, and all but the first 2,000 characters of a line.
+
+Glob patterns: `*.py` in any folder, `src/**/*.ts` from where the search starts, `*.{ts,tsx}`. They are matched
+component by component, so that none takes exponential time (as gitignore rules and fnmatch can).
 """
 
 from __future__ import annotations
 
 import contextlib
+import fnmatch
 import json
 import os
 import re
@@ -17,11 +21,10 @@ import signal
 import stat
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from nca.tools.search.patterns import matcher
 from nca.tools.search.walk import FoundFile, walk
 
 MAX_LINE_CHARS = 2_000
@@ -31,6 +34,11 @@ LOOKED_AT = 10
 EXTRA_SECONDS = 2.0
 """How much longer that may take, once there are as many as may be shown."""
 _LAST_SECONDS = 10.0
+MOST_OPTIONS = 64
+MAX_PATTERN_CHARS = 1_000
+_BRACES = re.compile(r"\{([^{}]*)\}")
+_Component = Callable[[str], object] | None
+"""Matches one name; None stands for `**`, any number of folders."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,3 +160,50 @@ def main() -> None:
     except ValueError as error:
         # For example, the glob is not a valid pattern.
         sys.stdout.write(json.dumps({"error": str(error)}) + "\n")
+
+
+def matcher(pattern: str) -> Callable[[str], bool]:
+    """A function that tests a path with slashes. Raises ValueError for an invalid pattern."""
+    cleaned = pattern.strip().removeprefix("./")
+    if not cleaned or cleaned.startswith(("!", "/")) or len(cleaned) > MAX_PATTERN_CHARS:
+        raise ValueError(f"{pattern[:60]!r} is not a pattern; patterns look like *.py or src/**/*.ts")
+    options = [_components(option) for option in _options(cleaned)]
+    return lambda path: any(_fits(option, path.split("/")) for option in options)
+
+
+def _options(pattern: str) -> list[str]:
+    """Expand the braces: one pattern for each combination of alternatives."""
+    done: list[str] = []
+    waiting = [pattern]
+    while waiting:
+        one = waiting.pop()
+        match = _BRACES.search(one)
+        if match is None:
+            done.append(one)
+        else:
+            waiting += [one[: match.start()] + inner + one[match.end() :] for inner in match[1].split(",")]
+        if len(done) + len(waiting) > MOST_OPTIONS:
+            raise ValueError(f"the pattern has more than {MOST_OPTIONS} alternatives")
+    return done
+
+
+def _components(pattern: str) -> list[_Component]:
+    names = [name for name in pattern.split("/") if name not in ("", ".")]
+    if pattern.endswith("/"):
+        names.append("**")
+    elif len(names) == 1 and names[0] != "**":
+        names.insert(0, "**")
+    return [None if name == "**" else re.compile(fnmatch.translate(name)).match for name in names]
+
+
+def _fits(components: Sequence[_Component], names: Sequence[str]) -> bool:
+    """Dynamic programming: `reached` holds how many names the components so far can have matched."""
+    reached = {0}
+    for component in components:
+        if component is None:
+            reached = set(range(min(reached), len(names) + 1))
+        else:
+            reached = {at + 1 for at in reached if at < len(names) and component(names[at])}
+        if not reached:
+            return False
+    return len(names) in reached
