@@ -151,7 +151,7 @@ def _lines(uri: str) -> str:
 
 
 def _is_saved(path: Path, text: str) -> bool:
-    from nca.tools.files.unsaved import says_the_same
+    from nca.tools.files.text_file import says_the_same
 
     try:
         return says_the_same(path.read_text("utf-8", "replace"), text)

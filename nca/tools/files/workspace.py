@@ -19,7 +19,7 @@ from nca.safe_open import READ_FLAGS, Folder, open_folder
 from nca.tools.editor import EditorFiles
 from nca.tools.files.acting_files import plain_parts, why_asked, why_change_asked
 from nca.tools.files.reading_rules import ANY_READING, Reading
-from nca.tools.files.unsaved import as_in_editor
+from nca.tools.files.text_file import as_in_editor
 from nca.tools.tool import ToolError
 
 
