@@ -12,8 +12,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
-from nca.tools.child_process import python_command, started
 from nca.tools.files.workspace import Workspace, shown
+from nca.tools.programs import python_command, started
 from nca.tools.search import ripgrep
 from nca.tools.search.shares import hidden_note, left_out_of, share_out
 from nca.tools.search.worker import SearchRequest

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from nca.tools.child_process import started
 from nca.tools.files.workspace import Workspace
+from nca.tools.programs import started
 from nca.tools.search.shares import left_out_of, share_out
 from nca.tools.search.walk import SKIPPED_FOLDERS
 from nca.tools.search.worker import EXTRA_SECONDS, LOOKED_AT, MAX_LINE_CHARS, SHOWN_CHARS, SearchRequest, around

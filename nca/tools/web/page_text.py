@@ -12,7 +12,7 @@ import re
 import signal
 import sys
 
-from nca.tools.child_process import python_command, started
+from nca.tools.programs import python_command, started
 from nca.tools.tool import ToolError
 
 DEADLINE_SECONDS = 20.0
