@@ -6,6 +6,7 @@ import io
 import json
 from collections.abc import Iterator
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -13,12 +14,12 @@ import msgspec
 
 from nca.errors import InvalidMessages
 from nca.ordinary_files import open_ordinary
-from nca.transcripts.formats.compressed import uncompressed
 
 HEAD_BYTES = 64 * 1024
 """How much a format may look at to recognise its file. Claude Code's first lines may hold a long first message."""
 MAX_LINE_BYTES = 256 * 1024 * 1024
 """A longer line is not read: memory has to hold it several times."""
+_ZSTANDARD = b"\x28\xb5\x2f\xfd"
 
 
 class BadLine(msgspec.Struct, frozen=True):
@@ -50,9 +51,9 @@ class Source:
 
     def open(self) -> BinaryIO:
         if self.path is None:
-            return uncompressed(io.BytesIO(self._raw), self.place)
+            return _uncompressed(io.BytesIO(self._raw), self.place)
         try:
-            return uncompressed(open_ordinary(self.path), self.place)
+            return _uncompressed(open_ordinary(self.path), self.place)
         except (OSError, ValueError) as error:
             raise self._unreadable(error) from error
 
@@ -164,3 +165,44 @@ def _object_or_none(line: bytes) -> Any:
         return decode(line)
     except (ValueError, RecursionError):
         return None
+
+
+def _uncompressed(file: BinaryIO, place: str) -> BinaryIO:
+    """The content of a file that may be compressed. Raises InvalidMessages if it is and cannot be read here."""
+    start = file.read(len(_ZSTANDARD))
+    file.seek(0)
+    if start != _ZSTANDARD:
+        return file
+    try:
+        zstandard = import_module("zstandard")
+    except ImportError as error:
+        file.close()
+        raise InvalidMessages(
+            f"{place}: is compressed with Zstandard, which this Python cannot read.",
+            advice="Run `pip install zstandard`, or unpack it with `zstd -d`.",
+        ) from error
+    unpacker = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True)
+    return io.BufferedReader(_Unpacked(unpacker, zstandard.ZstdError))
+
+
+class _Unpacked(io.RawIOBase):
+    """A stream whose faults are those of a file."""
+
+    def __init__(self, unpacker: Any, fault: type[Exception]) -> None:
+        self._unpacker = unpacker
+        self._fault = fault
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        try:
+            data = self._unpacker.read(len(buffer))
+        except self._fault as error:
+            raise OSError(f"damaged: {error}") from error
+        buffer[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        self._unpacker.close()
+        super().close()
