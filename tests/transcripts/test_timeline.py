@@ -12,8 +12,7 @@ from nca.messages import Entry, Message, Usage
 from nca.sessions import UsageRow
 from nca.sessions.transfer import new_copy
 from nca.transcripts.compactions import compaction_positions
-from nca.transcripts.context_history import STACK, Composition, context_sizes
-from nca.transcripts.timeline import timeline
+from nca.transcripts.timeline import STACK, Composition, context_sizes, timeline
 from tests.transcripts.samples import full
 
 
