@@ -12,9 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nca.mcp_server.answers import MAX_EXPANDED_TOKENS, MAX_TOKENS
-from nca.mcp_server.asked import folder_of, messages_of, since_of
 from nca.mcp_server.history import History, OwnStore
-from nca.mcp_server.tools import tools_of
+from nca.mcp_server.tools import folder_of, messages_of, since_of, tools_of
 from nca.messages import Message
 from nca.sessions import Store
 from nca.tools.recall import plain, token_bound
