@@ -97,7 +97,7 @@ def _write_page(file: Path, agent: str, copy: SessionCopy, lost: list[Compaction
     """Raises UsageError if there is nothing to show, NcaError if the file cannot be written."""
     from nca.errors import UsageError
     from nca.library.loss_page import to_loss_page
-    from nca.transcripts.private_file import write_private
+    from nca.transcripts.export_formats import write_private
 
     if not lost:
         raise UsageError("--html: the session has not been compacted, so there is nothing to show.")

@@ -29,7 +29,7 @@ from nca.testing.scripted import ScriptedModel
 from nca.tools.tool import Permission, ToolOutcome, TypedTool
 from nca.tools.toolbox import Toolbox
 from nca.transcripts.archives import archive, archived, restore
-from nca.transcripts.private_file import write_private
+from nca.transcripts.export_formats import write_private
 from nca.transcripts.session_file import read_session, to_json
 from tests.soak.facts import (
     Added,

@@ -35,8 +35,7 @@ def export_session(
     from nca.errors import UsageError
     from nca.models.providers import known_secrets
     from nca.redact import Redactor
-    from nca.transcripts.export_formats import format_of, rendered
-    from nca.transcripts.private_file import write_private
+    from nca.transcripts.export_formats import format_of, rendered, write_private
     from nca.transcripts.session_file import redacted
 
     if file is not None and out is not None:

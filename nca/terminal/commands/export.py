@@ -55,8 +55,7 @@ def _exported(conversation: Conversation, flags: list[str], name: str) -> str:
     # Imported here: most chats are never exported.
     from nca.models.providers import known_secrets
     from nca.redact import Redactor
-    from nca.transcripts.export_formats import FORMATS, format_of, rendered
-    from nca.transcripts.private_file import write_private
+    from nca.transcripts.export_formats import FORMATS, format_of, rendered, write_private
     from nca.transcripts.session_file import redacted
 
     session = conversation.session.info.id
