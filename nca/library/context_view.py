@@ -21,14 +21,14 @@ from nca.context.budget import Budget, Measurement
 from nca.context.file_reads import arguments_of
 from nca.context.history import History
 from nca.context.plan import Asking
-from nca.context.policy import FRESH, PolicyState, aim_ratio, decide
+from nca.context.policy import aim_ratio, decide
 from nca.context.request import resolve
-from nca.context.view import View
-from nca.errors import ContextDoesNotFit, UsageError, ViewInUse
+from nca.errors import ContextDoesNotFit, ViewInUse
 from nca.library.beside_loop import beside_loop, drive_beside_loop
 from nca.library.compaction import items_of
 from nca.library.engine import AsyncSummarizer, Engine, Summarizer
-from nca.library.inputs import history_of, kind_of, read_conversation, read_text, read_tools, settings_of
+from nca.library.inputs import history_of, read_conversation, read_text, read_tools, settings_of
+from nca.library.view_state import ViewState, read_state, saved_in
 from nca.messages import Message
 from nca.sessions import Session, Store
 from nca.shapes.shaped import ShapedMessages
@@ -39,6 +39,7 @@ _ONE_EACH = (
     "Use one ContextView for each conversation; where its own messages were changed or taken back, go on with"
     " ContextView(state=view.state)."
 )
+_ONE_A_REQUEST = "Use one key for each conversation, and a new ContextView for each request."
 _encoder = msgspec.json.Encoder()
 
 
@@ -79,14 +80,6 @@ class FittedRequest:
         return shown
 
 
-class _State(msgspec.Struct, frozen=True):
-    """What goes on in the next process. `covers`: a hash of the messages that the view covers."""
-
-    view: View = View()
-    covers: str = ""
-    policy: PolicyState = FRESH
-
-
 class ContextView:
     """The view of one conversation.
 
@@ -98,6 +91,8 @@ class ContextView:
                     summarizer may be asynchronous
     system_prompt   counted, where it is no message of the conversation
     state           the `state` of an earlier view of this conversation
+    store, key      where the state is kept instead, and under which name: each `fit` goes on from what was saved last,
+                    so that any process may fit the next request. What `state` and `recall` give is as of the last `fit`
 
     Raises UsageError, ConfigError.
     """
@@ -114,6 +109,8 @@ class ContextView:
         settings: Mapping[str, Any] | None = None,
         fit: str | None = None,
         state: Mapping[str, Any] | None = None,
+        store: Store | None = None,
+        key: str = "",
     ) -> None:
         self._engine = Engine(
             settings_of(settings, context_window=context_window, max_output_tokens=max_output_tokens, fit=fit),
@@ -122,7 +119,9 @@ class ContextView:
             system_prompt=read_text(system_prompt, "system_prompt"),
             summarizer=summarizer,
         )
-        self._kept = _read_state(state)
+        self._kept = read_state(state)
+        self._saved = saved_in(store, key, state)
+        self._advice = _ONE_EACH if self._saved is None else _ONE_A_REQUEST
         self._log = _Log(self._engine.budget)
         self._is_fitting = Lock()
 
@@ -136,7 +135,8 @@ class ContextView:
         """The next request of the whole conversation, compacted if that is due.
 
         Hand in all messages each time: those of the last request, and what came since.
-        Raises InvalidMessages, ViewInUse, and ContextDoesNotFit if the newest messages alone exceed the budget.
+        Raises InvalidMessages, ViewInUse (with a store also if another process has fitted the conversation meanwhile),
+        StoreError, and ContextDoesNotFit if the newest messages alone exceed the budget.
         """
         self._begin()
         try:
@@ -154,7 +154,7 @@ class ContextView:
 
     def _begin(self) -> None:
         if not self._is_fitting.acquire(blocking=False):
-            raise ViewInUse("This view is fitting another request.", advice=_ONE_EACH)
+            raise ViewInUse("This view is fitting another request.", advice=self._advice)
 
     def _fitting(self, messages: Any) -> Asking[FittedRequest]:
         """A request as the engine makes it: yields what it asks. What ends early changes nothing."""
@@ -162,8 +162,14 @@ class ContextView:
         try:
             shaped = read_conversation(messages)
             history = history_of(shaped.messages)
-            self._log.refuse_other(history)
-            fitted = yield from self._fit(shaped, history)
+            self._log.refuse_other(history, self._advice)
+            if self._saved is None:
+                fitted = yield from self._fit(shaped, history)
+            else:
+                before = self._saved.read()
+                self._kept = before.state
+                fitted = yield from self._fit(shaped, history)
+                self._saved.save(self._kept, before)
         except BaseException:
             self._kept = kept
             raise
@@ -215,7 +221,7 @@ class ContextView:
         """Show the log as the last view does, if it still begins with the messages that the view covers."""
         covered = self._kept.view.tail - 1
         if covered > history.head or (covered and self._hash(history, covered) != self._kept.covers):
-            self._kept = _State()
+            self._kept = ViewState()
         history.view = self._kept.view
 
     def _compact(self, history: History) -> Asking[tuple[str, ...]]:
@@ -288,14 +294,14 @@ class _Log:
         with self.reading:
             self.history = history
 
-    def refuse_other(self, history: History) -> None:
+    def refuse_other(self, history: History, advice: str) -> None:
         """Raises ViewInUse if the history does not go on from the last."""
         for seq, (old, new) in enumerate(zip_longest(self.history.entries, history.entries), 1):
             if old is None:
                 return
             if new is None or _words(old.message) != _words(new.message):
                 what = "is missing" if new is None else "has changed"
-                raise ViewInUse(f"Message {seq} {what} since the last request of this view.", advice=_ONE_EACH)
+                raise ViewInUse(f"Message {seq} {what} since the last request of this view.", advice=advice)
 
     @cached_property
     def store(self) -> Store:
@@ -325,15 +331,3 @@ def _too_large(measured: Measurement) -> ContextDoesNotFit:
         used_tokens=used,
         budget_tokens=budget,
     )
-
-
-def _read_state(state: Any) -> _State:
-    """Raises UsageError."""
-    if state is None:
-        return _State()
-    if not isinstance(state, Mapping):
-        raise UsageError(f"state: expected an object, found {kind_of(state)}.")
-    try:
-        return msgspec.convert(dict(state), _State)
-    except msgspec.ValidationError as error:
-        raise UsageError(f"state: is not the state of a view ({error}); valid: ContextView.state.") from error

@@ -32,7 +32,7 @@ _LASTING = {"messages": 1, "views": 0, "summaries": 1, "compactions": 0, "usage"
 """Tables whose rows never change, and their session's column. The last column, or a body, tells no two rows apart."""
 _BODY = 5
 """The column of a message's body."""
-_SESSIONS, _WITHOUT_ROWID = "sessions", ("pins", "learned")
+_SESSIONS, _PROGRAM_VIEWS, _WITHOUT_ROWID = "sessions", "program_views", ("pins", "learned")
 _MESSAGE = '"role":"'
 """In the text of every message."""
 _NO_SESSION = 0
@@ -67,7 +67,7 @@ def recover_readable(damaged: Path, target: Database) -> Recovered:
     """Copy what is readable into `target`. Raises StoreError if `target` cannot be written."""
     if size_of(damaged) == 0 and size_of(log_of(damaged)) == 0:
         return Recovered(0, 0)
-    tables = [_Table.of(name, target) for name in (_SESSIONS, *_LASTING, "partials", *_WITHOUT_ROWID)]
+    tables = [_Table.of(name, target) for name in (_SESSIONS, *_LASTING, "partials", _PROGRAM_VIEWS, *_WITHOUT_ROWID)]
     usual = target.connection.pragma("page_size")
     with faults.explained(target.path):
         with damaged.open("rb") as file:
@@ -200,7 +200,8 @@ class _Rebuild:
                     lost += self._logs[row[0]].lost
                     break
         with suppress(StoreError), self._target.transaction() as connection:
-            self._insert(connection, "learned", self._live["learned"])
+            for name in ("learned", _PROGRAM_VIEWS):
+                self._insert(connection, name, self._live[name])
         return Recovered(sessions, messages, lost, self._mended)
 
     def _of(self, table: str, session: int) -> list[Row]:

@@ -6,6 +6,7 @@
               ├─ compactions   one for each view but the first, which has number 0 and shows the whole log
               ├─ pins, usage
               └─ partials      the answer that is being streamed; overwritten in place, gone with the next message
+    program_views              the state of a `nca.ContextView` by its key; each save replaces it under a new version
 
 A compaction is undone if its view is no ancestor of the view in force; this is not stored. Times are seconds since the
 epoch and only inform people. Order is by `seq`, `number` and `touched`, never by a clock.
@@ -36,6 +37,7 @@ MIGRATIONS: tuple[str, ...] = tuple(
         "8_origins.sql",
         "9_sources.sql",
         "10_counts.sql",
+        "11_program_views.sql",
     )
 )
 """Script n leads from schema n to n + 1. Only ever add one: released schemas are in people's files."""

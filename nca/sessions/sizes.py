@@ -18,6 +18,7 @@ _PARTS = {
     "summaries": "summaries",
     "views": "summaries",
     "compactions": "summaries",
+    "program": "summaries",
     "passages": "search index",
 }
 """Part by table; the tables of the full-text index begin with its name."""

@@ -20,6 +20,7 @@ from nca.sessions.file_records import FileRecords
 from nca.sessions.lock import FileLock, lock_session
 from nca.sessions.opening import Opened, open_for_reading, open_for_writing, open_in_memory
 from nca.sessions.preview import SessionPreview, load_preview
+from nca.sessions.program_views import ProgramViews
 from nca.sessions.results import SNIPPET_CHARS, Hit, SessionHit
 from nca.sessions.session import INFO, Kind, Session, SessionInfo, as_info, as_name
 from nca.sessions.sizes import StoreSizes, sizes
@@ -40,7 +41,7 @@ _IS_KEPT = "name <> '' OR is_pinned OR has_forks OR EXISTS (SELECT 1 FROM pins W
 
 
 class Store:
-    """All sessions. `notes` tell the person about its opening, such as a damaged file that was set aside."""
+    """All sessions, and the views of programs. `notes` tell the person of a damaged file that was set aside."""
 
     def __init__(self, opened: Opened, path: Path | None, *, is_read_only: bool) -> None:
         self._database: Database = opened.database
@@ -51,6 +52,7 @@ class Store:
         self.path = path
         self.is_read_only = is_read_only
         self.notes: tuple[str, ...] = opened.notes
+        self.program_views = ProgramViews(self._database, is_read_only=is_read_only)
 
     @classmethod
     def open(cls, path: Path | None, *, read_only: bool = False) -> Store:
@@ -377,8 +379,7 @@ class Store:
         self._open[session_id] = lock
 
     def _release(self, session_id: str) -> None:
-        lock = self._open.pop(session_id, None)
-        if lock is not None:
+        if (lock := self._open.pop(session_id, None)) is not None:
             lock.release(remove=True)
 
     def _delete(self, session_id: str, condition: str = "TRUE") -> None:

@@ -96,7 +96,8 @@ async def test_no_damage_is_met_without_a_word_or_with_a_traceback(stores: Path,
         notes += store.notes
         found = await everything(store, tmp_path)
     assert not any("\n" in line for line in (*said, *notes)), what
-    assert wanted <= found, what
+    # Behind a damaged name of a field, what it held is added to the text.
+    assert not [one for one in wanted - found if not any(text.startswith(one) for text in found)], what
     aside = [file for file in path.parent.iterdir() if ".corrupt-" in file.name]
     assert sum(not file.name.endswith(("-wal", "-shm")) for file in aside) == len(notes), what
 
