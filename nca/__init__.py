@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         truncate_to_token_budget,
     )
     from nca.library.files import TruncatedOutput, file_token_budget, fit_files, truncate_tool_output
+    from nca.library.message_types import AnthropicMessage, ChatMessage, ChatToolCall, ResponsesItem
     from nca.library.pairs import RepairResult, repair_tool_pairs, validate_request
     from nca.library.windows import available_input_tokens, context_window_size, output_reserve
     from nca.models.failures import classify_provider_error, context_overflow_provider, is_context_overflow_error
@@ -57,11 +58,15 @@ _HOMES = {
     "StoreError": "nca.errors",
     "UsageError": "nca.errors",
     "ViewInUse": "nca.errors",
+    "AnthropicMessage": "nca.library.message_types",
     "BudgetCheck": "nca.library.counting",
+    "ChatMessage": "nca.library.message_types",
+    "ChatToolCall": "nca.library.message_types",
     "CompactionResult": "nca.library.compaction",
     "ContextView": "nca.library.context_view",
     "FittedRequest": "nca.library.context_view",
     "RepairResult": "nca.library.pairs",
+    "ResponsesItem": "nca.library.message_types",
     "TruncatedOutput": "nca.library.files",
     "TruncatedText": "nca.library.counting",
     "available_input_tokens": "nca.library.windows",
@@ -89,7 +94,10 @@ _HOMES = {
 }
 
 __all__ = [
+    "AnthropicMessage",
     "BudgetCheck",
+    "ChatMessage",
+    "ChatToolCall",
     "CompactionResult",
     "Composite",
     "ConfigError",
@@ -103,6 +111,7 @@ __all__ = [
     "ProviderError",
     "ProviderFailure",
     "RepairResult",
+    "ResponsesItem",
     "SlidingWindow",
     "Store",
     "StoreError",

@@ -6,6 +6,8 @@ from collections.abc import Awaitable, Callable
 from importlib.resources import files
 from typing import Any, Literal, TypedDict, assert_type
 
+import pytest
+
 import nca
 
 
@@ -21,6 +23,29 @@ class Noted(Said):
 LOG: list[Said] = [{"role": "user", "content": "Why?"}, {"role": "assistant", "content": "Because."}]
 NOTED: Noted = {"role": "user", "content": "And now?", "name": "ada"}
 MIXED: list[Said | Noted] = [*LOG, NOTED]
+
+
+CHAT: list[nca.ChatMessage] = [
+    {"role": "user", "content": "Look."},
+    {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "grep", "arguments": "{}"}}],
+    },
+    {"role": "tool", "tool_call_id": "c1", "content": "a.py: x"},
+    {"role": "user", "content": [{"type": "text", "text": "And this?"}]},
+]
+BLOCKS: list[nca.AnthropicMessage] = [
+    {"role": "user", "content": "Look."},
+    {"role": "assistant", "content": [{"type": "tool_use", "id": "c1", "name": "grep", "input": {}}]},
+    {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": "a.py: x"}]},
+]
+ITEMS: list[nca.ResponsesItem] = [
+    {"role": "user", "content": [{"type": "input_text", "text": "Look."}]},
+    {"type": "function_call", "call_id": "c1", "name": "grep", "arguments": "{}"},
+    {"type": "function_call_output", "call_id": "c1", "output": "a.py: x"},
+]
+WRONG: list[nca.ChatMessage] = [{"role": "nobody", "content": "x"}]  # type: ignore[typeddict-item]
 
 
 async def asynchronous(messages: list[dict[str, Any]]) -> str:
@@ -43,6 +68,21 @@ def test_typed_messages_are_taken_by_every_function() -> None:
     assert_type(view.recall(query="why"), str)
 
 
+def test_the_types_of_messages_are_of_the_three_shapes() -> None:
+    assert nca.compact(CHAT, context_window=6_000).shape == "openai"
+    assert nca.compact(BLOCKS, context_window=6_000).shape == "anthropic"
+    assert nca.compact(ITEMS, context_window=6_000).shape == "responses"
+    call: nca.ChatToolCall = {"id": "c2", "type": "function", "function": {"name": "ls", "arguments": "{}"}}
+    log: list[nca.ChatMessage] = [*CHAT, {"role": "assistant", "content": "", "tool_calls": [call]}]
+    own = nca.ContextView(context_window=6_000).fit(CHAT).shown(CHAT, _cut, _told)
+    assert_type(own, list[nca.ChatMessage])
+    assert own == CHAT
+    assert not nca.repair_tool_pairs(CHAT).repaired
+    assert nca.repair_tool_pairs(log).repaired
+    with pytest.raises(nca.InvalidMessages, match=r"^message 1: role 'nobody' is not known"):
+        nca.compact(WRONG)
+
+
 async def test_a_view_takes_both_kinds_of_summarizer_and_gives_the_programs_own_messages() -> None:
     kinds: list[Callable[[list[dict[str, Any]]], str] | Callable[[list[dict[str, Any]]], Awaitable[str]]]
     kinds = [asynchronous, blocking]
@@ -60,6 +100,14 @@ def test_type_checkers_are_told_that_nca_is_typed() -> None:
 
 def _shortened(said: Said, text: str) -> Said:
     return {**said, "content": text}
+
+
+def _cut(message: nca.ChatMessage, text: str) -> nca.ChatMessage:
+    return {**message, "content": text}
+
+
+def _told(text: str) -> nca.ChatMessage:
+    return {"role": "user", "content": text}
 
 
 def _user(text: str) -> Said:
