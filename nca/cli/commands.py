@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_group
 
-from nca.cli import acp, bench, compact, completion, config, doctor, loop, mcp, models, run, sessions
+from nca.cli import acp, bench, compact, completion, config, doctor, loop, mcp, models, run, serve, sessions
 from nca.cli.app import HELP_FLAGS
 
 _VALUES = {
@@ -24,6 +24,12 @@ _VALUES = {
     "max_steps": "N",
     "out": "FILE",
     "permission": "MODE",
+    "max_body_mb": "N",
+    "port": "N",
+    "store": "FILE",
+    "timeout": "SECONDS",
+    "tokens": "FILE",
+    "workers": "N",
     "session": "ID",
     "in_session": "ID",
     "stream": "ndjson",
@@ -55,6 +61,7 @@ def build() -> TyperGroup:
     app.command("loop")(loop.loop)
     app.command("run")(run.run)
     app.command("acp")(acp.acp)
+    app.command("serve")(serve.serve)
     app.command("compact")(compact.compact)
     app.command("bench")(bench.bench)
     app.command("doctor")(doctor.doctor)

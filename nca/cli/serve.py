@@ -1,0 +1,63 @@
+"""`nca serve`: the engine over HTTP, for programs in any language."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def serve(
+    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="The port; 0 takes a free one.", min=0, max=65_535)] = 8787,
+    workers: Annotated[int, typer.Option(help="Processes.", min=1, max=256)] = 1,
+    tokens: Annotated[
+        Path | None, typer.Option(help="A file with a name and a bearer token on each line; needed beyond loopback.")
+    ] = None,
+    store: Annotated[Path | None, typer.Option(help="A database file for the views of requests with a key.")] = None,
+    max_body_mb: Annotated[int, typer.Option(help="The largest body of a request, in MiB.", min=1, max=1024)] = 32,
+    timeout: Annotated[float, typer.Option(help="Seconds that a request may take.", min=0.1, max=3600)] = 60.0,
+) -> int:
+    """Serve the context engine over HTTP: compress, compact, check and recall."""
+    from functools import partial
+
+    import uvicorn
+    from uvicorn.supervisors import Multiprocess
+
+    from nca.errors import UsageError
+    from nca.serve.service import LOOPBACK, Options, application, read_tokens
+    from nca.sessions.store import Store
+
+    if tokens is None and host not in LOOPBACK:
+        raise UsageError(
+            f"--host {host}: others can reach this address, so each request needs a token.",
+            advice="Name a file with --tokens, or listen on 127.0.0.1.",
+        )
+    options = Options(
+        tokens=read_tokens(tokens) if tokens else {},
+        store=store,
+        max_body_bytes=max_body_mb * 1024 * 1024,
+        timeout_seconds=timeout,
+    )
+    if store is not None:
+        Store.open(store).close()  # what is wrong with it is said here, once
+    config = uvicorn.Config(
+        partial(application, options),
+        factory=True,
+        host=host,
+        port=port,
+        workers=workers,
+        lifespan="on",
+        server_header=False,
+        access_log=False,
+        timeout_graceful_shutdown=int(timeout) + 1,
+    )
+
+    if workers == 1:
+        uvicorn.Server(config).run()
+    else:
+        shared = config.bind_socket()
+        shared.listen(config.backlog)  # so that nobody is refused before the first worker is ready
+        Multiprocess(config, sockets=[shared]).run()
+    return 0

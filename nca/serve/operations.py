@@ -1,0 +1,156 @@
+"""What each path of `nca serve` does: the object of a request in, the object of the answer out.
+
+The same request gives the same bytes. Each function raises NcaError, whose message names what is wrong.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+import msgspec
+
+from nca.errors import UsageError
+from nca.library.compaction import compact
+from nca.library.context_view import ContextView, FittedRequest
+from nca.library.counting import check_context_budget, estimate_messages_tokens
+from nca.library.inputs import is_list, kind_of
+from nca.sessions import Store
+
+PLACEHOLDER = "[compacted]"
+"""In a row whose content stands in the record, which is in the first row that went."""
+_BUDGET = ("model", "context_window", "max_output_tokens")
+_VIEW = (*_BUDGET, "system_prompt", "tools", "fit")
+_CHECK = (*_BUDGET, "system_prompt", "current_prompt", "tools", "threshold")
+_RECALL = ("query", "expand", "limit")
+
+
+class Caller:
+    """Who asks. store: where views are kept, if anywhere; name: what the keys of this caller begin with."""
+
+    def __init__(self, store: Store | None, name: str) -> None:
+        self.store, self.name = store, name
+
+    def view(self, body: Mapping[str, Any]) -> ContextView:
+        key = body.get("key")
+        if key is None:
+            return ContextView(**_given(body, _VIEW))
+        if self.store is None:
+            raise UsageError("key: this server keeps no views.", advice="Start it with --store FILE, or leave key out.")
+        if not isinstance(key, str) or not key:
+            raise UsageError(f"key: is {kind_of(key) if key != '' else 'empty'}; valid: a name of the conversation.")
+        return ContextView(**_given(body, _VIEW), store=self.store, key=f"{self.name}/{key}")
+
+
+def compress(body: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
+    """`POST /v1/compress`: the messages as they fit. With `rows`, as by default, each row keeps its place."""
+    rows = body.get("rows", True)
+    if not isinstance(rows, bool):
+        raise UsageError(f"rows: expected true or false, found {kind_of(rows)}.")
+    messages = _messages(body)
+    fitted = caller.view(body).fit(messages)
+    before = estimate_messages_tokens(messages)
+    shown, after = fitted.messages, estimate_messages_tokens(fitted.messages)
+    if rows:
+        shown = _in_rows(messages, fitted)
+        after = estimate_messages_tokens(shown)
+        if after >= before:
+            shown, after = [dict(row) for row in messages], before
+    return {
+        "messages": shown,
+        "tokens_before": before,
+        "tokens_after": after,
+        "tokens_saved": before - after,
+        "compression_ratio": round(after / before, 4) if before else 1.0,
+        "compacted": after < before,
+        "budget_tokens": fitted.budget_tokens,
+        "fits": fitted.used_tokens - estimate_messages_tokens(fitted.messages) + after <= fitted.budget_tokens,
+        "notices": list(fitted.notices),
+    }
+
+
+def responses_compact(body: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
+    """`POST /v1/responses/compact` of Open Responses: plain items. Its `created_at` is 0: an answer holds no clock."""
+    if "input" not in body:
+        raise UsageError("input: is missing; valid: text or a list of items.")
+    own = ("input", "instructions", "tools", "previous_response_id", "conversation")
+    result = compact({key: body[key] for key in own if body.get(key) is not None}, **_given(body, _BUDGET))
+    output = [
+        {"type": "message", **item} if "type" not in item and "role" in item else item for item in result.messages
+    ]
+    before, after = result.tokens_before, result.tokens_after
+    return {
+        "id": f"resp_{hashlib.sha256(msgspec.json.encode([body, output])).hexdigest()[:48]}",
+        "object": "response.compaction",
+        "created_at": 0,
+        "output": output,
+        "usage": {
+            "input_tokens": before,
+            "input_tokens_details": {"cached_tokens": 0},
+            "output_tokens": after,
+            "output_tokens_details": {"reasoning_tokens": 0},
+            "total_tokens": before + after,
+        },
+    }
+
+
+def check(body: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
+    """`POST /v1/context/check`: how full the next request is."""
+    return asdict(check_context_budget(_conversation(body), **_given(body, _CHECK)))
+
+
+def recall(body: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
+    """`POST /v1/recall`: what the model's call of `recall` finds in the conversation that is handed in."""
+    view = caller.view(body)
+    view.fit(_conversation(body))
+    return {"text": view.recall(**_given(body, _RECALL))}
+
+
+def _messages(body: Mapping[str, Any]) -> list[Any]:
+    messages = body.get("messages")
+    if not is_list(messages):
+        raise UsageError(f"messages: expected a list of messages, found {kind_of(messages)}.")
+    return list(messages)  # type: ignore[arg-type]
+
+
+def _conversation(body: Mapping[str, Any]) -> Any:
+    """Chat messages as they are; Responses items, and messages with a system prompt beside them, as an object."""
+    if "input" in body:
+        return {key: body[key] for key in ("input", "instructions") if body.get(key)}
+    return (
+        {key: body[key] for key in ("messages", "system") if body.get(key)} if body.get("system") else _messages(body)
+    )
+
+
+def _given(body: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+    return {name: body[name] for name in names if body.get(name) is not None}
+
+
+def _in_rows(messages: list[Any], fitted: FittedRequest) -> list[dict[str, Any]]:
+    """The view in the rows that were handed in: contents are shortened, no row comes or goes, calls stay."""
+    shown = [dict(row) for row in messages]
+    covered = sum(item["last"] - item["first"] + 1 for item in fitted.items if item["type"] == "verbatim")
+    if covered == len(shown) or max(map(_last, fitted.items), default=0) > len(shown):
+        return shown  # nothing went, or a row is several messages, as in Anthropic's shape
+    for item in fitted.items:
+        match item:
+            case {"type": "stub", "seq": seq, "text": text}:
+                shown[seq - 1] = _with_text(shown[seq - 1], text)
+            case {"ranges": ranges}:
+                gone = [seq for first, last in ranges for seq in range(first, last + 1)]
+                for seq in gone:
+                    if shown[seq - 1].get("content"):
+                        shown[seq - 1] = _with_text(shown[seq - 1], PLACEHOLDER)
+                shown[gone[0] - 1] = _with_text(shown[gone[0] - 1], item.get("text") or PLACEHOLDER)
+    return shown
+
+
+def _last(item: Mapping[str, Any]) -> int:
+    return int(item.get("last") or item.get("seq") or max(last for _, last in item["ranges"]))
+
+
+def _with_text(row: Mapping[str, Any], text: str) -> dict[str, Any]:
+    """A list of parts stays one, as whoever sent it expects."""
+    return {**row, "content": [{"type": "text", "text": text}] if isinstance(row.get("content"), list) else text}

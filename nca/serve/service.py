@@ -1,0 +1,188 @@
+"""The paths of `nca serve` as an ASGI application: tokens, limits, and errors as JSON."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from nca.errors import ContextDoesNotFit, NcaError, StoreError, UsageError, ViewInUse
+from nca.library.beside_loop import beside_loop
+from nca.serve import operations
+from nca.serve.operations import Caller
+from nca.sessions import Store
+
+LOOPBACK = ("127.0.0.1", "localhost")
+MOST_DEPTH = 64
+"""Of objects and lists in each other; a tool's schema has a dozen."""
+PATHS: Mapping[str, Callable[[Mapping[str, Any], Caller], dict[str, Any]]] = {
+    "/v1/compress": operations.compress,
+    "/v1/responses/compact": operations.responses_compact,
+    "/v1/context/check": operations.check,
+    "/v1/recall": operations.recall,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a server serves. `tokens`: names by the SHA-256 of their token; without any, whoever reaches it may ask."""
+
+    tokens: Mapping[str, str] = field(default_factory=dict)
+    store: Path | None = None
+    max_body_bytes: int = 32 * 1024 * 1024
+    timeout_seconds: float = 60.0
+
+
+def read_tokens(path: Path) -> dict[str, str]:
+    """A file with a name and a token on each line. Raises UsageError, which never shows a token."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"--tokens {path}: cannot be read ({error}).") from error
+    tokens: dict[str, str] = {}
+    for number, line in enumerate(lines, 1):
+        words = line.split()
+        if not words or words[0].startswith("#"):
+            continue
+        if len(words) != 2 or len(words[1]) < 16 or "/" in words[0]:
+            raise UsageError(f"{path}, line {number}: valid: a name and a token of at least 16 characters.")
+        tokens[digest(words[1])] = words[0]
+    if not tokens:
+        raise UsageError(f"--tokens {path}: has no tokens; valid: a name and a token on each line.")
+    return tokens
+
+
+def digest(token: str) -> str:
+    return hashlib.sha256(token.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def application(options: Options) -> Starlette:
+    """The application of one worker. It opens the store when it starts."""
+    service = _Service(options)
+    routes = [Route(path, service.answering(work), methods=["POST"]) for path, work in PATHS.items()]
+    routes += [Route(path, service.health, methods=["GET"]) for path in ("/healthz", "/readyz")]
+    # Without tokens it listens on loopback: a page in a browser may not reach it under another name.
+    hosts = [] if options.tokens else [Middleware(TrustedHostMiddleware, allowed_hosts=list(LOOPBACK))]
+    handlers: Any = {HTTPException: _refused, NcaError: _failed, ClientDisconnect: _gone}
+    return Starlette(routes=routes, middleware=hosts, exception_handlers=handlers, lifespan=service.lifespan)
+
+
+class _Service:
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._store: Store | None = None
+
+    @asynccontextmanager
+    async def lifespan(self, _: Starlette) -> AsyncIterator[None]:
+        if self._options.store is None:
+            yield
+            return
+        with Store.open(self._options.store) as self._store:
+            yield
+
+    def answering(self, work: Callable[[Mapping[str, Any], Caller], dict[str, Any]]) -> Callable[[Request], Any]:
+        async def answer(request: Request) -> Response:
+            caller = Caller(self._store, self._name_of(request))
+            try:
+                async with asyncio.timeout(self._options.timeout_seconds):
+                    raw = await self._body(request)
+                    return _json(await beside_loop(lambda: work(_object(raw), caller)))
+            except TimeoutError:
+                seconds = self._options.timeout_seconds
+                raise HTTPException(
+                    503, f"The request took longer than {seconds:g} seconds.", {"Retry-After": "1"}
+                ) from None
+
+        return answer
+
+    async def health(self, request: Request) -> Response:
+        """Ready is a worker that can read its store."""
+        if request.url.path == "/readyz" and self._store is not None:
+            store = self._store
+            await beside_loop(lambda: store.program_views.read(""))
+        return _json({"status": "ok"})
+
+    def _name_of(self, request: Request) -> str:
+        if not self._options.tokens:
+            return "local"
+        kind, _, token = request.headers.get("authorization", "").partition(" ")
+        given = digest(token.strip())
+        for known, name in self._options.tokens.items():
+            if kind.lower() == "bearer" and hmac.compare_digest(known, given):
+                return name
+        raise HTTPException(401, "The bearer token is missing or not known.", {"WWW-Authenticate": "Bearer"})
+
+    async def _body(self, request: Request) -> bytes:
+        most, body = self._options.max_body_bytes, bytearray()
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > most:
+                raise HTTPException(413, f"The body is larger than {most:,} bytes.", {"Connection": "close"})
+        return bytes(body)
+
+
+def _object(raw: bytes) -> Mapping[str, Any]:
+    """Raises UsageError."""
+    try:
+        body = msgspec.json.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise UsageError(f"The body is not JSON ({error}); valid: an object.") from error
+    if not isinstance(body, dict):
+        raise UsageError('The body is not an object; valid: an object such as {"messages": […]}.')
+    level: list[Any] = [body]
+    for _ in range(MOST_DEPTH):
+        level = [
+            inner
+            for one in level
+            for inner in (one.values() if isinstance(one, dict) else one)
+            if isinstance(inner, dict | list)
+        ]
+        if not level:
+            return body
+    raise UsageError(f"The body has objects or lists in each other, deeper than {MOST_DEPTH}.")
+
+
+def _failed(request: Request, error: NcaError) -> Response:
+    match error:
+        case ViewInUse():
+            return _error(409, "view_in_use", str(error))
+        case UsageError():
+            return _error(400, "invalid_request", str(error))
+        case ContextDoesNotFit():
+            sizes = {"used_tokens": error.used_tokens, "budget_tokens": error.budget_tokens}
+            return _error(422, "context_does_not_fit", str(error), **sizes)
+        case StoreError():
+            return _error(503, "store_failed", "The store of views failed; the server's log says how.")
+    return _error(500, "failed", str(error))
+
+
+def _refused(request: Request, error: HTTPException) -> Response:
+    response = _error(error.status_code, "refused", error.detail)
+    response.headers.update(error.headers or {})
+    return response
+
+
+def _gone(request: Request, error: ClientDisconnect) -> Response:
+    return Response(status_code=499)
+
+
+def _error(status: int, kind: str, message: str, **more: Any) -> Response:
+    return _json({"error": {"type": kind, "message": message, **more}}, status)
+
+
+def _json(value: Any, status: int = 200) -> Response:
+    return Response(msgspec.json.encode(value), status, media_type="application/json")

@@ -1,0 +1,219 @@
+"""`nca serve` in a process of its own, asked over HTTP on loopback."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2 as httpx
+import pytest
+
+import nca
+from tests.library.test_context_view import WINDOW, talk
+
+TOKENS = {"ada": "a-token-of-ada-0123", "bob": "a-token-of-bob-0123"}
+
+
+@contextmanager
+def serving(*arguments: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    command = [sys.executable, "-m", "nca", "serve", "--port", "0", *arguments]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    said = ""
+    try:
+        while "startup complete" not in said or not (running := re.search(r"running on (http://\S+)", said)):
+            line = process.stderr.readline()
+            assert line, said
+            said += line
+        yield running[1], process
+    finally:
+        process.terminate()
+        process.communicate()
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with serving() as (address, _):
+        yield address
+
+
+def post(url: str, path: str, body: Any, token: str = "") -> httpx.Response:
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    content = body if isinstance(body, bytes) else json.dumps(body).encode()
+    return httpx.post(f"{url}{path}", content=content, headers=headers, timeout=60)
+
+
+def test_compress_keeps_each_row_in_its_place_as_litellm_needs_it(url: str) -> None:
+    log = talk(30)
+    log[0]["content"] = [{"type": "text", "text": log[0]["content"]}]
+    answer = post(url, "/v1/compress", {"messages": log, "context_window": WINDOW})
+    assert answer.status_code == 200
+    body = answer.json()
+    assert [row["role"] for row in body["messages"]] == [row["role"] for row in log]
+    assert [row.get("tool_calls") for row in body["messages"]] == [row.get("tool_calls") for row in log]
+    assert [type(row["content"]) for row in body["messages"]][:1] == [list]
+    assert body["messages"][-2:] == log[-2:]
+    assert nca.validate_request(body["messages"], "openai") == []
+    assert body["tokens_after"] == nca.estimate_messages_tokens(body["messages"]) < body["tokens_before"]
+    assert body["tokens_saved"] == body["tokens_before"] - body["tokens_after"]
+    assert "Question 0." in json.dumps(body["messages"]), "the record says what the person said"
+    assert post(url, "/v1/compress", {"messages": log, "context_window": WINDOW}).content == answer.content
+
+
+def test_compress_gives_the_view_as_the_library_does(url: str) -> None:
+    log = talk(30)
+    body = post(url, "/v1/compress", {"messages": log, "context_window": WINDOW, "rows": False}).json()
+    assert body["messages"] == nca.ContextView(context_window=WINDOW).fit(log).messages
+    assert body["fits"]
+    small = post(url, "/v1/compress", {"messages": log[:2]}).json()
+    assert (small["messages"], small["compacted"], small["tokens_saved"]) == (log[:2], False, 0)
+
+
+def test_compact_of_open_responses(url: str) -> None:
+    items = [{"role": "user", "content": f"Question {n} " + "why " * 200} for n in range(60)]
+    request = {"model": "gpt-5", "input": items, "instructions": "A test.", "context_window": WINDOW}
+    answer = post(url, "/v1/responses/compact", request)
+    body = answer.json()
+    assert (body["object"], body["id"][:5]) == ("response.compaction", "resp_")
+    assert {item["type"] for item in body["output"]} == {"message"}
+    assert body["usage"]["output_tokens"] < body["usage"]["input_tokens"]
+    assert "Question 59" in json.dumps(body["output"])
+    assert post(url, "/v1/responses/compact", request).content == answer.content
+    again = post(url, "/v1/responses/compact", {**request, "input": body["output"]})
+    assert again.status_code == 200
+
+
+def test_check_and_recall(url: str) -> None:
+    log = talk(30)
+    body = {"messages": log, "context_window": WINDOW}
+    checked = post(url, "/v1/context/check", body).json()
+    assert (
+        checked["estimated_input_tokens"] == nca.check_context_budget(log, context_window=WINDOW).estimated_input_tokens
+    )
+    assert checked["should_compact"]
+    assert "zebra0: a line" in post(url, "/v1/recall", {**body, "expand": "3"}).json()["text"]
+    assert "[3]" in post(url, "/v1/recall", {**body, "query": "zebra0"}).json()["text"]
+    assert [httpx.get(f"{url}{path}").status_code for path in ("/healthz", "/readyz")] == [200, 200]
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status", "said"),
+    [
+        ("/v1/compress", b"{", 400, "The body is not JSON"),
+        ("/v1/compress", b"[]", 400, "not an object"),
+        ("/v1/compress", b'{"messages":' + b"[" * 100 + b"]" * 100 + b"}", 400, "deeper than 64"),
+        ("/v1/compress", b'{"a":' + b"[" * 100_000, 400, "The body is not JSON"),
+        ("/v1/compress", {}, 400, "messages: expected a list of messages, found nothing"),
+        ("/v1/compress", {"messages": [{"role": "user", "content": "x"}, {"role": "nobody"}]}, 400, "message 2: role"),
+        ("/v1/compress", {"messages": [{"role": "user", "content": "x"}], "rows": 1}, 400, "rows: expected true"),
+        (
+            "/v1/compress",
+            {"messages": [{"role": "user", "content": "x"}], "key": "a"},
+            400,
+            "key: this server keeps no",
+        ),
+        (
+            "/v1/compress",
+            {"messages": [{"role": "user", "content": "x"}], "context_window": "?"},
+            400,
+            "context_window",
+        ),
+        (
+            "/v1/compress",
+            {"messages": [{"role": "user", "content": "w " * 9_000}], "context_window": 4_000},
+            422,
+            "token",
+        ),
+        ("/v1/responses/compact", {}, 400, "input: is missing"),
+        ("/v1/responses/compact", {"input": "x", "previous_response_id": "r"}, 400, "previous_response_id"),
+        ("/v1/recall", {"messages": [{"role": "user", "content": "x"}], "query": 3}, 200, "text"),
+        ("/v1/nothing", {}, 404, "Not Found"),
+    ],
+)
+def test_what_is_wrong_gets_one_line(url: str, path: str, body: Any, status: int, said: str) -> None:
+    answer = post(url, path, body)
+    assert answer.status_code == status
+    assert said in answer.text
+    assert "\n" not in answer.text
+    assert "Traceback" not in answer.text
+
+
+def test_limits_of_size_and_of_names(url: str) -> None:
+    with serving("--max-body-mb", "1") as (small, _):
+        assert post(small, "/v1/compress", {"messages": "x" * 2_000_000}).status_code == 413
+        assert post(small, "/v1/compress", {"messages": talk(1)}).status_code == 200
+    assert httpx.get(f"{url}/healthz", headers={"Host": "evil.example"}).status_code == 400
+
+
+def test_a_request_that_takes_too_long_is_ended() -> None:
+    with serving("--timeout", "0.2") as (url, _):
+        answer = post(url, "/v1/compress", {"messages": talk(4_000), "context_window": WINDOW})
+        assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
+
+
+def test_tokens_tell_callers_apart_and_their_keys_are_their_own(tmp_path: Path) -> None:
+    tokens, store = tmp_path / "tokens", tmp_path / "views.db"
+    tokens.write_text("# who may ask\n" + "".join(f"{name} {token}\n" for name, token in TOKENS.items()))
+    one, other = talk(30), [{"role": "user", "content": "My word is walrus."}, *talk(30)]
+    with serving("--tokens", str(tokens), "--store", str(store), "--workers", "2", "--host", "0.0.0.0") as (url, _):
+        url = url.replace("0.0.0.0", "127.0.0.1")
+        assert [post(url, "/v1/compress", {}, token).status_code for token in ("", "wrong")] == [401, 401]
+        asked = {"context_window": WINDOW, "rows": False, "key": "1"}
+        with ThreadPoolExecutor(2) as pool:
+            for end in (100, 101, 105, 120):
+                both = [
+                    pool.submit(post, url, "/v1/compress", {**asked, "messages": log[:end]}, TOKENS[name])
+                    for name, log in (("ada", one), ("bob", other))
+                ]
+                told = [answer.result(timeout=60) for answer in both]
+                assert [answer.status_code for answer in told] == [200, 200]
+                assert "walrus" not in told[0].text
+    with nca.Store.open(store, read_only=True) as kept:
+        assert kept.program_views.read("ada/1")
+        assert kept.program_views.read("bob/1")
+        assert not kept.program_views.read("1")
+
+
+def test_it_answers_what_it_has_begun_before_it_ends() -> None:
+    with serving() as (url, process):
+        host, port = url.removeprefix("http://").split(":")
+        body = json.dumps({"messages": talk(30), "context_window": WINDOW}).encode()
+        head = f"POST /v1/compress HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+        with socket.create_connection((host, int(port))) as connection:
+            connection.sendall(head + body[:-1])
+            assert httpx.get(f"{url}/healthz").status_code == 200
+            process.send_signal(signal.SIGTERM)
+            assert process.stderr is not None
+            while "Shutting down" not in (line := process.stderr.readline()):
+                assert line
+            connection.sendall(body[-1:])
+            assert connection.makefile("rb").readline().startswith(b"HTTP/1.1 200")
+        process.wait(timeout=60)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--host", "0.0.0.0"], "each request needs a token"),
+        (["--tokens", "missing"], "--tokens missing: cannot be read"),
+        (["--tokens", "short"], "line 1: valid: a name and a token of at least 16 characters"),
+        (["--port", "99999"], "--port"),
+    ],
+)
+def test_what_cannot_be_served_is_refused(arguments: list[str], said: str, tmp_path: Path) -> None:
+    (tmp_path / "short").write_text("ada secret\n")
+    command = [sys.executable, "-m", "nca", "serve", *arguments]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ran.returncode == 2
+    assert said in ran.stderr
+    assert "secret" not in ran.stderr
+    assert ran.stderr.count("\n") == 1
