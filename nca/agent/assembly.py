@@ -78,7 +78,8 @@ def assemble(
     state = SessionState(store, session, loaded, model.facts)
     memory = Memory(state, directory)
     archive = Archive(state, memory)
-    redactor = Redactor(known_secrets(os.environ))
+    variables = dict(one.split("=", 1) for one in state.settings.tools.variables)
+    redactor = Redactor(known_secrets({**os.environ, **variables}))
     prompts = ProjectPrompts(directory, redactor, has_skills=toolbox is None)
     outputs, files_read = store.outputs_folder(session.info.id), FilesRead()
     skills, subtasks = prompts.of(state.settings, state.facts).skills, Subtasks()
@@ -125,7 +126,12 @@ def assemble(
         redactor=redactor,
         archive=archive,
         outputs=outputs,
-        nested=NestedInstructions(directory, redactor, Reading(lambda: state.settings.permissions, directory)),
+        nested=NestedInstructions(
+            directory,
+            redactor,
+            Reading(lambda: state.settings.permissions, directory),
+            has_own=state.settings.agent.claude_hooks,
+        ),
         hooks=hooks,
         files=files,
         jobs=jobs,

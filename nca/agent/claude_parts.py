@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from nca.agent.project_instructions import AGENTS_FILES, rule_files
+from nca.agent.project_instructions import AGENTS_FILES, output_style, rule_files
 from nca.agent.project_root import Project, real_home
 from nca.config.claude_files import claude_files
+from nca.config.claude_settings import taken
 from nca.config.document import shown_name
 from nca.ordinary_files import open_ordinary
 from nca.tools.files.workspace import Workspace
@@ -22,6 +23,8 @@ USED, AT_ONCE, ONCE_TRUSTED, NOT_USED = "used", "used at once", "once trusted", 
 WITH_SETTING = "with `agent.claude_hooks`"
 OUTSIDE = "outside of a repository"
 """Below the home directory the search for instructions goes up to it, unless a repository ends it."""
+EITHER = f"{WITH_SETTING}, or {OUTSIDE}"
+OWN_FILE = ".claude/CLAUDE.md"
 PASSED_OVER = "CLAUDE.md"
 """`_parts` names it only where it is not read."""
 _OTHER = "any other setting"
@@ -40,27 +43,27 @@ class Part(NamedTuple):
 _SETTINGS = (
     Part("permissions.deny", AT_ONCE, AT_ONCE),
     Part("permissions.ask", AT_ONCE, AT_ONCE),
-    Part("permissions.allow"),
-    Part("permissions.defaultMode"),
-    Part("permissions.additionalDirectories"),
+    Part("permissions.allow", ONCE_TRUSTED, WITH_SETTING),
+    Part("permissions.defaultMode", ONCE_TRUSTED, WITH_SETTING),
+    Part("permissions.additionalDirectories", ONCE_TRUSTED, WITH_SETTING),
     Part("hooks", ONCE_TRUSTED, WITH_SETTING),
-    Part("statusLine", NOT_USED, WITH_SETTING),
-    Part("env"),
-    Part("model"),
-    Part("outputStyle"),
+    Part("statusLine", ONCE_TRUSTED, WITH_SETTING),
+    Part("env", ONCE_TRUSTED, WITH_SETTING),
+    Part("model", ONCE_TRUSTED, WITH_SETTING),
+    Part("outputStyle", USED, WITH_SETTING),
     Part(_OTHER),
 )
 _FILES = (
-    Part(PASSED_OVER, "used where no AGENTS.md is", OUTSIDE),
+    Part(PASSED_OVER, "used where no AGENTS.md is", EITHER),
     Part("CLAUDE.local.md", USED, OUTSIDE),
-    Part("rules", USED, OUTSIDE),
-    Part("rules with paths"),
+    Part("rules", USED, EITHER),
+    Part("rules with paths", USED, WITH_SETTING),
 )
 _FOLDERS = (
     Part("commands", USED, USED),
     Part("skills", USED, USED),
     Part("agents"),
-    Part("output-styles"),
+    Part("output-styles", "the chosen one", "the chosen one"),
 )
 """Of Markdown files, in `.claude`."""
 PARTS = (*_SETTINGS, *_FILES, *_FOLDERS)
@@ -76,16 +79,17 @@ def unused_parts(directory: Path, home: Path | None, *, runs_own: bool) -> str:
     directory = Path(os.path.realpath(directory))
     home = Path(os.path.realpath(home)) if home is not None else None
     reads_home = Project.around(directory, home or real_home()).top == home
-    in_vain = {NOT_USED, *(() if runs_own else (WITH_SETTING,)), *(() if reads_home else (OUTSIDE,))}
+    needed = set() if runs_own else {WITH_SETTING, *(() if reads_home else (EITHER,))}
+    in_vain = {NOT_USED, *needed, *(() if reads_home else (OUTSIDE,))}
     own = [
-        f"{shown} ({WITH_SETTING.replace('`', '')} only)" if part.own == WITH_SETTING else shown
-        for part, shown in (_parts(home, is_own=True, is_read=reads_home) if home is not None else ())
+        f"{shown} (with agent.claude_hooks only)" if part.own in needed else shown
+        for part, shown in (_parts(home, home, runs_own, is_read=reads_home) if home is not None else ())
         # In the home directory itself, its set-up is the project's as well.
         if part.name == PASSED_OVER or (part.own in in_vain and (directory != home or part.project == NOT_USED))
     ]
     theirs = [
         shown
-        for part, shown in (_parts(directory, is_own=False) if directory != home else ())
+        for part, shown in (_parts(directory, home, runs_own) if directory != home else ())
         if part.name == PASSED_OVER or part.project == NOT_USED
     ]
     places = [f"of {name}: {_joined(names)}" for name, names in ((".claude", theirs), ("~/.claude", own)) if names]
@@ -97,14 +101,21 @@ def _joined(names: list[str]) -> str:
     return ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
-def _parts(folder: Path, *, is_own: bool, is_read: bool = True) -> Iterator[tuple[Part, str]]:
+def _parts(folder: Path, home: Path | None, runs_own: bool, *, is_read: bool = True) -> Iterator[tuple[Part, str]]:
     """Each part that is there and says something, and how it is shown. is_read: whether instructions there are."""
-    settings: dict[str, Any] = {}
+    is_own = folder == home
+    settings, why_not = dict[str, Any](), dict[str, str]()
     for _, data in claude_files(folder, []):
         settings |= dict(_settings(data))
+        why_not |= {one.part: one.why_not for one in taken(data, os.environ)}
+    name, file = output_style(folder, home if runs_own else None)
+    if name.lower() not in ("", "default") and file is None:
+        why_not["outputStyle"] = f"{shown_name(name)} is no file"
     for name in settings:
-        yield _SETTING.get(name, _SETTING[_OTHER]), shown_name(name)
-    for name, counts in _passed_over(folder, is_read=is_read):
+        part = _SETTING.get(name, _SETTING[_OTHER])
+        why = why_not.get(name, "")
+        yield (Part(name), f"{name} ({why})") if why else (part, shown_name(name))
+    for name, counts in _passed_over(folder, is_read=is_read, reads_own=is_own and runs_own):
         yield _FILE[PASSED_OVER], f"{name} ({counts} counts)" if counts else name
     rules = rule_files(folder)
     for name, found in (("rules", rules.always), ("rules with paths", rules.with_paths)):
@@ -130,18 +141,22 @@ def _says_something(value: Any) -> bool:
     return value is not None and value not in ("", [], {})
 
 
-def _passed_over(folder: Path, *, is_read: bool) -> Iterator[tuple[str, str]]:
+def _passed_over(folder: Path, *, is_read: bool, reads_own: bool) -> Iterator[tuple[str, str]]:
     """Instructions for Claude that are not read, each with the file of the folder that counts instead, if one does.
 
     Of a home directory that is not read, only `.claude/CLAUDE.md` was written for every project.
     """
     if not is_read:
-        if _is_file(folder / ".claude/CLAUDE.md"):
+        if not reads_own and _is_file(folder / OWN_FILE):
             yield "CLAUDE.md", ""
         return
     there = [name for name in AGENTS_FILES if _is_file(folder / name)]
     for name in there[1:]:
-        if "CLAUDE" in name and not _is_pointer(folder / name, folder / there[0]):
+        if (
+            "CLAUDE" in name
+            and not (reads_own and name == OWN_FILE)
+            and not _is_pointer(folder / name, folder / there[0])
+        ):
             yield name, there[0]
 
 

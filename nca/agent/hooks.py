@@ -245,7 +245,7 @@ class Hooks:
             **fields,
         }
         place = {"CLAUDE_PROJECT_DIR": str(self._directory)}
-        environment = command_environment(os.environ, settings.tools.environment) | place
+        environment = command_environment(os.environ, settings.tools.environment, settings.tools.variables) | place
         for hook in hooks:
             if hook.background:
                 self._start(self._run(hook, sent, environment))

@@ -17,11 +17,13 @@ from nca.agent.project_root import Project, Reach
 from nca.redact import Redactor
 from nca.tools.files.reading_rules import Reading
 from nca.tools.files.workspace import NoSuchFile, Workspace, shown
+from nca.tools.skills import front_matter
 from nca.tools.tool import ToolError
 
 MAX_BYTES = 64 * 1024
 """No more is read of one file, and no more is sent of all together."""
 MOST_IMPORTS = 50
+CLAUDE_FOLDER = ".claude"
 IMPORT_DEPTH = 5
 """As in Claude Code."""
 _IMPORT = re.compile(r"(?:(?<=\s)|^)@([^\s`'\"()<>]+)", re.MULTILINE)
@@ -44,9 +46,9 @@ class InstructionReader:
     problems  a line for each that was left out, for a person
     """
 
-    def __init__(self, project: Project, redactor: Redactor, reading: Reading) -> None:
-        """reading: the rules about reading files; what they deny is left out."""
-        self._project, self._redactor, self._reading = project, redactor, reading
+    def __init__(self, project: Project, redactor: Redactor, reading: Reading, prefix: str = "") -> None:
+        """reading: the rules about reading files; what they deny is left out. prefix: of the names of files."""
+        self._project, self._redactor, self._reading, self._prefix = project, redactor, reading, prefix
         self.files: dict[Path, InstructionFile] = {}
         self.problems: list[str] = []
 
@@ -105,11 +107,14 @@ class InstructionReader:
         is_whole = len(raw) <= MAX_BYTES
         # The limit may cut a character in two.
         text = raw.decode("utf-8-sig", "replace") if is_whole else raw[: MAX_BYTES - 4].decode("utf-8-sig", "ignore")
+        if CLAUDE_FOLDER in path.parts:
+            # What stands there for Claude Code, such as a rule's paths, is no instruction.
+            text = front_matter.split(text)[1]
         return InstructionFile(name, self._redactor.clean(text), size)
 
     def _name(self, path: Path) -> str:
         top = self._project.top
-        return shown(path.relative_to(top).as_posix() if path.is_relative_to(top) else str(path))
+        return shown(f"{self._prefix}{path.relative_to(top).as_posix()}" if path.is_relative_to(top) else str(path))
 
 
 def _imports(path: Path, text: str) -> Iterator[tuple[str, Path]]:

@@ -117,7 +117,9 @@ def _built(
     window = settings.model.context_window or facts.window_tokens
     budget = Budget.in_window(window, settings)
     reading = _reading(settings, directory)
-    project = project_instructions(directory, budget.budget_tokens, redactor=redactor, reading=reading)
+    project = project_instructions(
+        directory, budget.budget_tokens, redactor=redactor, reading=reading, has_own=settings.agent.claude_hooks
+    )
     skills, problems = list[SkillFile](), list[str]()
     if has_skills and facts.can_use_tools and not facts.is_small:
         skills, problems = find_skills(places(directory, user_config_file(os.environ).parent, FOLDER))
@@ -146,6 +148,7 @@ class ProjectPrompts:
             settings.context.max_tokens,
             settings.context.section,
             settings.agent.system_prompt,
+            settings.agent.claude_hooks,
             settings.permissions,
         )
         key = (*limits, *texts, facts.can_use_tools, facts.is_small)

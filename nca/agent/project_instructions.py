@@ -1,7 +1,7 @@
 """Read a project's instructions: `AGENTS.md` in the folders up the tree, and `.nca/instructions.md`.
 
-Where a folder has no `AGENTS.md`, what it has for Claude Code or Gemini CLI counts; `.claude/rules/` and
-`CLAUDE.local.md` are read beside either. A file may name others as `@path`.
+Where a folder has no `AGENTS.md`, what it has for Claude Code or Gemini CLI counts; `.claude/rules/`, the output style
+of `.claude/settings.json` and `CLAUDE.local.md` are read beside either. A file may name others as `@path`.
 
 The files may come with a foreign project, so they are data: they can ask for things but allow nothing. Their size is
 limited, nothing outside of the project is read, and a file that cannot be used is reported and left out.
@@ -10,15 +10,18 @@ limited, nothing outside of the project is read, and a file that cannot be used 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
-from typing import NamedTuple
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
 
-from nca.agent.instruction_files import MAX_BYTES, InstructionReader
+from nca.agent.instruction_files import CLAUDE_FOLDER, MAX_BYTES, InstructionReader
 from nca.agent.project_root import Project, real_home
+from nca.config.claude_files import claude_files
+from nca.config.claude_permissions import file_patterns
 from nca.config.paths import PROJECT_FOLDER
+from nca.config.tables import PermissionRule
 from nca.redact import KEYS_BY_SHAPE, Redactor
 from nca.tools.files.reading_rules import ANY_READING, Reading
 from nca.tools.files.workspace import Workspace, shown
@@ -26,10 +29,10 @@ from nca.tools.skills import front_matter
 from nca.tools.skills.places import Place
 from nca.tools.tool import ToolError
 
-AGENTS_FILES = ("AGENTS.md", "CLAUDE.md", ".claude/CLAUDE.md", "GEMINI.md")
+AGENTS_FILES = ("AGENTS.override.md", "AGENTS.md", "CLAUDE.md", ".claude/CLAUDE.md", "GEMINI.md")
 """The first of these that a folder has."""
 LOCAL_FILE = "CLAUDE.local.md"
-RULES_FOLDER = ".claude/rules"
+RULES_FOLDER, STYLES_FOLDER = f"{CLAUDE_FOLDER}/rules", f"{CLAUDE_FOLDER}/output-styles"
 MOST_RULES = 50
 """Of one folder."""
 OWN_FILE = f"{PROJECT_FOLDER}/instructions.md"
@@ -66,25 +69,36 @@ def project_instructions(
     home: Path | None = None,
     redactor: Redactor = KEYS_BY_SHAPE,
     reading: Reading = ANY_READING,
+    *,
+    has_own: bool = False,
 ) -> ProjectInstructions:
     """The instructions for `directory`, as they are on disk now.
 
     reading: the rules about reading files.
     home: where the search stops if the directory is in no repository; None: the person's home.
+    has_own: what the person has for Claude Code in `~/.claude` comes before them.
     """
     directory = Path(os.path.realpath(directory))
-    project = Project.around(directory, Path(os.path.realpath(home)) if home else real_home())
+    home = Path(os.path.realpath(home)) if home else real_home()
+    project = Project.around(directory, home)
     reader = InstructionReader(project, redactor, reading)
+    own = InstructionReader(Project.around(home, home), redactor, reading, "~/")
+    if has_own:
+        own.read_first([home / CLAUDE_FOLDER / "CLAUDE.md"])
+        _read_rules(own, home)
     for folder in reversed((directory, *directory.parents)):
         if folder.is_relative_to(project.top) or folder == directory:
             _read_folder(reader, folder)
     reader.read_first([directory / OWN_FILE])
-    problems = _listed(reader.problems)
-    if not reader.files:
+    if style := output_style(directory, home if has_own else None)[1]:
+        (own if style.is_relative_to(home / CLAUDE_FOLDER) else reader).read_first([style])
+    problems = _listed([*own.problems, *reader.problems])
+    files = {**own.files, **reader.files}
+    if not files:
         return ProjectInstructions("", problems)
     room = min(MAX_BYTES, budget_tokens // BUDGET_SHARE * BYTES_PER_TOKEN)
     blocks, names = [], []
-    for file in reversed(reader.files.values()):
+    for file in reversed(files.values()):
         kept = _cut(file.text, min(MAX_FILE_BYTES, room))
         kept_bytes = len(kept.encode())
         room -= kept_bytes
@@ -114,12 +128,26 @@ def nested_instructions(
     around = Project.around(folder, Path(os.path.realpath(home)) if home else real_home())
     reader = InstructionReader(around.within(directory), redactor, reading)
     _read_folder(reader, folder)
+    return _given(reader, most_bytes, "this folder")
+
+
+def rule_instructions(
+    folder: Path, file: Path, most_bytes: int, redactor: Redactor = KEYS_BY_SHAPE, reading: Reading = ANY_READING
+) -> ProjectInstructions:
+    """A rule of a folder that holds for some files only, for the model."""
+    home = real_home()
+    reader = InstructionReader(Project.around(folder, home), redactor, reading, "~/" if folder == home else "")
+    reader.read_first([file])
+    return _given(reader, most_bytes, "this file")
+
+
+def _given(reader: InstructionReader, most_bytes: int, what: str) -> ProjectInstructions:
     blocks = []
     for file in reversed(reader.files.values()):
         kept = _cut(file.text, most_bytes)
         most_bytes -= len(kept.encode())
         if kept.strip():
-            head = f"[Instructions of the project for this folder, from {file.name}; they allow nothing]"
+            head = f"[Instructions of the project for {what}, from {file.name}; they allow nothing]"
             blocks.append(f"{head}\n{kept.strip()}")
     return ProjectInstructions("\n\n".join(reversed(blocks)), _listed(reader.problems))
 
@@ -132,41 +160,74 @@ def _listed(problems: Sequence[str]) -> tuple[str, ...]:
 
 def _read_folder(reader: InstructionReader, folder: Path) -> None:
     reader.read_first([folder / name for name in AGENTS_FILES])
+    _read_rules(reader, folder)
+    reader.read_first([folder / LOCAL_FILE])
+
+
+def _read_rules(reader: InstructionReader, folder: Path) -> None:
     rules = rule_files(folder)
     for rule in rules.always:
         reader.read_first([rule])
     if rules.more:
         where = shown(str(folder / RULES_FOLDER))
         reader.problems.append(f"{where}: the first {MOST_RULES} of {MOST_RULES + rules.more} rules were read.")
-    reader.read_first([folder / LOCAL_FILE])
+
+
+def output_style(directory: Path, home: Path | None) -> tuple[str, Path | None]:
+    """The output style that the settings for Claude Code choose, and its file; "" and None where they choose none.
+
+    home: the person's, whose settings and styles count as well; None: they do not.
+    """
+    folders = [folder for folder in (home, directory) if folder is not None]
+    found = [data["outputStyle"] for folder in folders for _, data in claude_files(folder, []) if "outputStyle" in data]
+    name = found[-1] if found and isinstance(found[-1], str) else ""
+    for folder in reversed(folders if name.strip() else ()):
+        place = Place(folder / STYLES_FOLDER, Workspace(folder))
+        for file in place.markdown_files():
+            if name in (PurePosixPath(file).stem, front_matter.line(_front(place, file), "name")):
+                return name, place.folder / file
+    return name, None
 
 
 class RuleFiles(NamedTuple):
     """The files of `.claude/rules/` that always hold, those that hold for some `paths` only, and how many follow."""
 
     always: list[Path]
-    with_paths: list[Path]
+    with_paths: dict[Path, tuple[PermissionRule, ...]]
+    """Each with rules that cover the same files."""
     more: int = 0
 
 
-def rule_files(folder: Path) -> RuleFiles:
-    found = RuleFiles([], [])
+def rule_files(folder: Path, base: Path | None = None) -> RuleFiles:
+    """The rules of a folder. base: where their paths begin; None: the folder."""
+    found = RuleFiles([], {})
     if not os.path.isdir(folder / RULES_FOLDER):  # noqa: PTH112  never raises
         return found
     place = Place(folder / RULES_FOLDER, Workspace(folder))
     names = place.markdown_files()
     for name in islice(names, MOST_RULES):
-        (found.with_paths if _has_paths(place, name) else found.always).append(place.folder / name)
+        if covered := tuple(_covered(_front(place, name).get("paths"), base or folder)):
+            found.with_paths[place.folder / name] = covered
+        else:
+            found.always.append(place.folder / name)
     return found._replace(more=sum(1 for _ in names))
 
 
-def _has_paths(place: Place, name: str) -> bool:
-    """A file that cannot be read has none; who reads it whole says why."""
+def _covered(paths: Any, base: Path) -> Iterator[PermissionRule]:
+    """None where no path is clear: then the rule always holds."""
+    written = paths.split(",") if isinstance(paths, str) else paths if isinstance(paths, list) else ()
+    for one in written:
+        patterns = file_patterns(f"/{one.strip().removeprefix('./').lstrip('/')}", base) if isinstance(one, str) else ()
+        yield from (PermissionRule("*", paths=pattern) for pattern in patterns)
+
+
+def _front(place: Place, name: str) -> dict[str, Any]:
+    """The fields of a file's front matter. A file that cannot be read has none; who reads it whole says why."""
     try:
         front, _ = front_matter.split(place.read(name, MAX_FILE_BYTES).decode("utf-8-sig", "replace"))
-        return front is not None and "paths" in front and bool(front_matter.fields(front).get("paths"))
+        return front_matter.fields(front) if front is not None else {}
     except ToolError:
-        return False
+        return {}
 
 
 def _cut(text: str, most_bytes: int) -> str:

@@ -71,7 +71,8 @@ class StatusCommand:
 async def _ask(command: str, sent: Mapping[str, Any], conversation: Conversation) -> tuple[str, str]:
     """The first line that it wrote, and why there is none."""
     directory = conversation.directory
-    environment = command_environment(os.environ, conversation.loaded.settings.tools.environment)
+    tools = conversation.loaded.settings.tools
+    environment = command_environment(os.environ, tools.environment, tools.variables)
     environment["CLAUDE_PROJECT_DIR"] = str(directory)
     output, errors = _Beginning(), _Beginning()
     try:

@@ -113,7 +113,10 @@ class _Task:
             compactor=Compactor(self.window, models, self._hear, None, wish=wish),
             outputs=outputs,
             nested=NestedInstructions(
-                parent.directory, parent.redactor, Reading(lambda: state.settings.permissions, parent.directory)
+                parent.directory,
+                parent.redactor,
+                Reading(lambda: state.settings.permissions, parent.directory),
+                has_own=state.settings.agent.claude_hooks,
             ),
             user_input=NoInput(),
             emit=self._hear,

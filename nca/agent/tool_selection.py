@@ -70,7 +70,10 @@ def own_toolbox(
             last_todo=lambda: state.last_todo,
             protected=_protected(directory),
             # A fork names the files of the session that it came from, so all sessions' outputs can be read.
-            readable=(outputs.parent,) if outputs else (),
+            readable=(
+                *((outputs.parent,) if outputs else ()),
+                *(directory / os.path.expanduser(one) for one in state.settings.tools.readable),  # noqa: PTH111
+            ),
             limits=lambda: state.limits,
             runner=CommandRunner(
                 directory,

@@ -54,8 +54,10 @@ def _ask(what: TrustRequest) -> bool:
         more = f"{counted(left, 'more line')}. Enter shows the next ones, n trusts none: "
         if left > 0 and typed_answer(more, ("", *YES_OR_NO)).startswith("n"):
             return False
-    print("Trust them only if you know who wrote them. Hooks run as you, and may allow calls.")
-    print("Such settings never set endpoints, keys or permissions.")
+    print(
+        "Trust them only if you know who wrote them. Hooks run as you, and may allow calls, as permissions.allow does."
+    )
+    print("Such settings never set endpoints or keys.")
     return agrees(_QUESTION)
 
 

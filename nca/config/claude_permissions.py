@@ -1,17 +1,21 @@
-"""The permission rules of Claude Code's settings files that deny or ask. They hold at once: stricter needs no trust.
+"""The permission rules of Claude Code's settings files.
+
+Those that deny or ask hold at once: stricter needs no trust. A project's that allow hold once the user trusts them, the
+user's own with `agent.claude_hooks`.
 
 A rule is `Tool` or `Tool(what)`. For files `what` is a pattern of .gitignore: `//etc` is from the root of the disk,
 `~/x` from the home directory, `/x` from where the settings are, and anything else from the working directory. For
 commands it is the command, in which `*` stands for any text and `:*` at the end for any arguments.
 
-nca never takes such a rule for less than it says. One that it cannot translate asks about every call that may be meant,
-and is named. `permissions.allow` is not read.
+nca never takes a rule that denies or asks for less than it says, nor one that allows for more. One that denies and
+cannot be translated asks about every call that may be meant; one that allows is left out. Both are named.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
@@ -22,8 +26,8 @@ from nca.config.claude_files import claude_files
 from nca.config.document import shown_name, shown_path
 from nca.config.tables import PermissionRule, is_file_pattern
 
-Decision = Literal["deny", "ask"]
-_DECISIONS: tuple[Decision, ...] = ("deny", "ask")
+Decision = Literal["deny", "ask", "allow"]
+_STRICTER: tuple[Decision, ...] = ("deny", "ask")
 _RULE = re.compile(r"\s*([A-Za-z0-9_*-]+)\s*(?:\((.*)\))?\s*", re.DOTALL)
 _READING = frozenset({"read", "grep", "glob", "ls", "notebookread"})
 _CHANGING = frozenset({"edit", "write", "multiedit", "notebookedit"})
@@ -52,6 +56,12 @@ _WITHOUT = frozenset(
 _ANY = ("", "*", "**", ":*")
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 _MOST_EXPANSIONS = 100
+_COUNTED: tuple[tuple[Decision, str, str], ...] = (
+    ("deny", "denial", "denials"),
+    ("ask", "rule that asks", "rules that ask"),
+    ("allow", "rule that allows", "rules that allow"),
+)
+_MOST_NAMED = 8
 _MOST_WILDCARDS = 3
 """Of one part of a path."""
 
@@ -69,34 +79,49 @@ class HeldRule(NamedTuple):
         return tuple(rule for found, rule in self.rules if found == decision)
 
 
-def held_rules(project: Path | None, home: Path | None, notes: list[str]) -> tuple[HeldRule, ...]:
-    """The rules of the project's files and of the person's own. Adds to `notes` what holds, and what is unclear."""
+def held_rules(
+    project: Path | None, home: Path | None, notes: list[str], *, projects_allow: bool = False, own_allow: bool = False
+) -> tuple[HeldRule, ...]:
+    """The rules of the project's files and of the person's own. Adds to `notes` what holds, and what is unclear.
+
+    projects_allow, own_allow: whether rules that allow hold as well.
+    """
     own, *folders = [Path(os.path.realpath(one)) if one is not None else None for one in (home, project)]
     found: list[HeldRule] = []
     for folder in filter(None, dict.fromkeys((own, *folders))):
         is_own = folder == own
+        may_allow = own_allow if is_own else projects_allow
+        decisions = (*_STRICTER, "allow") if may_allow else _STRICTER
         for path, data in claude_files(folder, notes):
             name = path.relative_to(folder).as_posix()
             shown = f"~/{name}" if is_own else name
-            rules = list(_rules_of(data, shown, path.parent if is_own else folder, shown_path(path), notes))
+            base = path.parent if is_own else folder
+            rules = [
+                _allowing(written, shown, "" if is_own else str(folder))
+                if decision == "allow"
+                else held(decision, written, shown, base)
+                for decision, written in _written(data, decisions, shown_path(path), notes)
+            ]
             notes += _said(rules, shown)
             found += rules
     return tuple(found)
 
 
-def _rules_of(data: Mapping[str, object], shown: str, base: Path, where: str, notes: list[str]) -> Iterator[HeldRule]:
+def _written(
+    data: Mapping[str, object], decisions: Sequence[Decision], where: str, notes: list[str]
+) -> Iterator[tuple[Decision, str]]:
     permissions = data.get("permissions", {})
     if not isinstance(permissions, dict):
         notes.append(f"{where}: permissions is no JSON object, so none of them holds; correct the file.")
         return
-    for decision in _DECISIONS:
+    for decision in decisions:
         entries = permissions.get(decision, [])
         if not isinstance(entries, list):
             notes.append(f"{where}: permissions.{decision} is no list, so it does not hold; correct the file.")
             continue
         for entry in entries:
             if isinstance(entry, str):
-                yield held(decision, entry, shown, base)
+                yield decision, entry
             else:
                 notes.append(f"{where}: a rule of permissions.{decision} is no text, so it does not hold; correct it.")
 
@@ -108,6 +133,62 @@ def held(decision: Decision, written: str, file: str, base: Path) -> HeldRule:
     origin = f"{shown_name(written)} in {file}"
     rules = tuple((one, replace(rule, origin=origin)) for one, rule in found)
     return HeldRule(decision, written, file, rules, bool(exact) or _is_of_no_tool(written))
+
+
+def _allowing(written: str, file: str, directory: str) -> HeldRule:
+    """One rule that allows. `directory`: where alone its commands are allowed; "": everywhere."""
+    found = list(_allowed(written, directory))
+    origin = f"{shown_name(written)} in {file}"
+    allow: Decision = "allow"
+    rules = tuple((allow, replace(rule, origin=origin)) for rule in found)
+    return HeldRule(allow, written, file, rules, bool(found) or _needs_no_rule(written))
+
+
+def _allowed(written: str, directory: str) -> Iterator[PermissionRule]:
+    """nca's rules that allow the same or less; none if there are none."""
+    match = _RULE.fullmatch(written)
+    name, what = (match[1].lower(), (match[2] or "").strip()) if match is not None else ("", "")
+    if match is None or name in _READING or "*" in name:
+        return
+    if match[1].startswith("mcp__"):
+        yield from map(PermissionRule, () if what else _outside_tools(match[1]))
+    elif what in _ANY:
+        yield from (PermissionRule(tool, directory=directory) for tool in _TOOLS.get(name, ()))
+    elif name == "bash" and (command := _plain_command(what)):
+        yield PermissionRule("shell", command, directory)
+    elif name in _CHANGING and (path := _plain_path(what)):
+        yield from (PermissionRule(tool, path, directory) for tool in ("edit_file", "write_file"))
+    elif name == "webfetch" and what.lower().startswith("domain:"):
+        host = what[len("domain:") :].strip()
+        yield from () if not host or "*" in host else (PermissionRule("fetch_url", host.lower()),)
+
+
+def _needs_no_rule(written: str) -> bool:
+    """Reading below the directory is allowed anyway, and what nca does not have needs no rule."""
+    match = _RULE.fullmatch(written)
+    if match is None or match[1].lower() not in _READING:
+        return _is_of_no_tool(written)
+    return not (match[2] or "").strip().startswith(("//", "~"))
+
+
+def _plain_command(pattern: str) -> str:
+    """The subject of a rule that covers the same command: alone, or with any arguments (` *` at the end)."""
+    plain = re.sub(r"(:| )\*$", "", pattern)
+    try:
+        words = shlex.split(plain)
+    except ValueError:
+        return ""
+    if not words or "*" in plain or words[0].startswith("/") or shlex.join(words).split() != plain.split():
+        return ""
+    return plain if plain == pattern else f"{plain} *"
+
+
+def _plain_path(pattern: str) -> str:
+    """The subject of a rule that covers the same file, or all below the same folder."""
+    plain = pattern.removeprefix("./")
+    folder = plain.removesuffix("/**")
+    is_clear = folder and not re.search(r"[*?\[\]{}!#\\\0]", folder) and not folder.startswith(("/", "~"))
+    return plain if is_clear and ".." not in folder.split("/") else ""
 
 
 def _exact(decision: Decision, written: str, base: Path) -> Iterator[tuple[Decision, PermissionRule]]:
@@ -125,9 +206,9 @@ def _exact(decision: Decision, written: str, base: Path) -> Iterator[tuple[Decis
             # Commands read files too, and cannot all be told apart.
             yield "ask", PermissionRule("shell")
     elif name in _READING:
-        yield from ((decision, PermissionRule("*", paths=path)) for path in _paths(what, base))
+        yield from ((decision, PermissionRule("*", paths=path)) for path in file_patterns(what, base))
     elif name in _CHANGING:
-        for path in _paths(what, base):
+        for path in file_patterns(what, base):
             yield from ((decision, PermissionRule(tool, paths=path)) for tool in ("edit_file", "write_file"))
             # A command that names the file may change it or not: the person decides.
             yield "ask", PermissionRule("shell", paths=path, for_changes=True)
@@ -160,7 +241,7 @@ def _outside_tools(name: str) -> Sequence[str]:
     return (name, f"{name}__*") if is_server and not name.endswith("*") else (name,)
 
 
-def _paths(pattern: str, base: Path) -> list[str]:
+def file_patterns(pattern: str, base: Path) -> list[str]:
     """The patterns as a rule's `paths`; none if .gitignore would read them as something else."""
     if pattern.startswith(("!", "#")) or "\0" in pattern or "\n" in pattern or _takes_long(pattern):
         return []
@@ -197,12 +278,24 @@ def _expanded(pattern: str) -> list[str]:
 
 
 def _said(rules: Sequence[HeldRule], file: str) -> Iterator[str]:
-    counts = {decision: sum(rule.decision == decision and rule.is_exact for rule in rules) for decision in _DECISIONS}
-    deny, ask = counts["deny"], counts["ask"]
-    words = [f"{deny} denial{'' if deny == 1 else 's'}"] if deny else []
-    words += [f"{ask} {'rule that asks' if ask == 1 else 'rules that ask'}"] if ask else []
+    exact = [rule for rule in rules if rule.is_exact]
+    words = []
+    for decision, one, several in _COUNTED:
+        if count := sum(rule.decision == decision and (decision != "allow" or bool(rule.rules)) for rule in exact):
+            words.append(f"{count} {one if count == 1 else several}")
     if words:
-        yield f"{' and '.join(words)} of {file} hold{'s' if deny + ask == 1 else ''} here."
-    if unclear := list(dict.fromkeys(shown_name(rule.written) for rule in rules if not rule.is_exact)):
+        holds = "holds" if len(words) == 1 and words[0].startswith("1 ") else "hold"
+        yield f"{' and '.join(words)} of {file} {holds} here."
+    others = [rule for rule in rules if not rule.is_exact]
+    if wider := list(dict.fromkeys(shown_name(rule.written) for rule in others if rule.decision == "allow")):
+        yield (
+            f"{file}: {_listed(wider)} allow{'s' if len(wider) == 1 else ''} more than a rule of nca can, so nca asks."
+        )
+    if unclear := list(dict.fromkeys(shown_name(rule.written) for rule in others if rule.decision != "allow")):
         asked = "are not clear to nca, so it asks" if len(unclear) > 1 else "is not clear to nca, so it asks"
-        yield f"{file}: {', '.join(unclear)} {asked} about every call that may be meant."
+        yield f"{file}: {_listed(unclear)} {asked} about every call that may be meant."
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - _MOST_NAMED
+    return ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -34,12 +34,14 @@ class Document(NamedTuple):
     """A parsed file. `text` has no byte order mark; `lines` maps each key to its line, from 1.
 
     The path of a table in a list ends with its number, from 1: ("context", "section", "2").
+    is_grant: its settings are otherwise the user's only, and hold once the user trusts the project.
     """
 
     path: Path
     text: str
     data: dict[str, Any]
     lines: Mapping[KeyPath, int] = MappingProxyType({})
+    is_grant: bool = False
 
     def place(self, path: KeyPath, *inner: str) -> str:
         """`FILE:LINE` of a key or of the nearest table around it, or `FILE`.

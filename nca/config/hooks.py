@@ -94,8 +94,4 @@ class Hook(Row):
 def hook_tables() -> ValueType:
     """A list of hooks; those of a later layer are added."""
     base = tables(Hook)
-
-    def merge(current: tuple[Hook, ...], new: tuple[Hook, ...]) -> tuple[Hook, ...]:
-        return tuple(dict.fromkeys((*current, *new)))
-
-    return ValueType(base.valid, base.read, row=Hook, merge=merge)
+    return types.added(ValueType(base.valid, base.read, row=Hook))

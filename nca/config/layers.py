@@ -14,8 +14,8 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from nca.config.chosen_models import ChosenModel
-from nca.config.claude_hooks import claude_hooks, claude_status
 from nca.config.claude_permissions import held_rules
+from nca.config.claude_settings import ALLOW, claude_documents
 from nca.config.document import Document, KeyPath, leaves, read_document, shown_name, shown_path
 from nca.config.loaded import LoadedSettings, Pattern, defaults, merged_notes, profiled
 from nca.config.names import canonical, is_section
@@ -74,6 +74,8 @@ def load(
     user_path = (user_file or user_config_file(env)).absolute()
     untrusted: list[str] = []
     files = [_File(read_document(user_path), Layer.USER, True)]
+    own: list[_File] = []
+    may_act = False
     if config_file is not None:
         document = read_document(config_file.absolute())
         if document is None:
@@ -83,7 +85,7 @@ def load(
         project_file = project_config_file(project.absolute())
         # With NCA_HOME=~/.nca, the project file of ~ is the user's file, which is already read.
         if not _same(project_file, user_path):
-            documents, untrusted = read_project(project.absolute())
+            documents, untrusted = read_project(project.absolute(), env)
             would_act = trust_request(documents, project)
             may_act = would_act is None or (trusts or TrustStore(env).is_trusted)(would_act)
             files += [_File(document, Layer.PROJECT, False, may_act=may_act) for document in documents]
@@ -95,26 +97,26 @@ def load(
 
     def lay(start: Mapping[str, SettingValue]) -> _Draft:
         draft = _Draft(user_path, start)
-        for file in files:
+        for file in (*own, *files):
             draft.add_file(file)
         draft.add(_environment(env, draft.notes), Layer.ENVIRONMENT)
         draft.add([_flag(name, raw) for name, raw in flags.items() if raw is not None], Layer.FLAG)
-        if draft.base["agent.claude_hooks"].value:
-            for document in claude_hooks(user_home(env), draft.notes):
-                draft.add_file(_File(document, Layer.USER, True))
-            if draft.base["terminal.status_command"].layer == Layer.DEFAULT:
-                draft.add_file(_File(claude_status(user_home(env), draft.notes), Layer.USER, True))
         return draft
 
     start = dict(defaults().base)
+    said: list[str] = []
     draft = lay(start)
+    if uses_own := draft.base["agent.claude_hooks"].value:
+        theirs = claude_documents(user_home(env), env, said, is_own=True)
+        own += [_File(document, Layer.USER, True) for document in theirs]
+        draft = lay(start)
     if draft.base["profile"].layer > Layer.DEFAULT:
         # Any layer may set the profile, but a switch such as enablePruning modifies what the profile sets.
         draft = lay(profiled({**start, "profile": draft.base["profile"]}))
     if chosen is not None and draft.base["model.name"].layer < Layer.CHOSEN:
         draft.add_chosen(chosen)
-    said: list[str] = []
-    held = held_rules(project, user_home(env) if "HOME" in env or sys.platform == "win32" else None, said)
+    home = user_home(env) if "HOME" in env or sys.platform == "win32" else None
+    held = held_rules(project, home, said, projects_allow=may_act, own_allow=uses_own)
     notes = merged_notes((), [*draft.notes, *untrusted, *said])
     return LoadedSettings(MappingProxyType(draft.base), tuple(draft.patterns), "", notes, held)
 
@@ -179,6 +181,10 @@ class _Draft:
     ) -> None:
         dotted = ".".join(name)
         if raw == {} and is_section(dotted):
+            return
+        if document.is_grant:
+            if file.may_act and dotted != ALLOW:
+                overrides.append(Override(dotted, raw, str(document.path), partial(document.place, path), True))
             return
         found = canonical(dotted)
         if found and KEYS[found.key].user_only and not file.is_trusted:

@@ -18,7 +18,7 @@ from nca.config.names import canonical, is_section
 from nca.config.overrides import UNSET, Layer, Override, SettingValue, apply_overrides, fixed_place, resolve
 from nca.config.schema import KEYS, Settings
 
-_HELD: Mapping[str, Decision] = {"permissions.deny": "deny", "permissions.ask": "ask"}
+_HELD: Mapping[str, Decision] = {"permissions.deny": "deny", "permissions.ask": "ask", "permissions.allow": "allow"}
 
 
 class Pattern(NamedTuple):

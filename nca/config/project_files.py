@@ -1,6 +1,6 @@
 """The files of a project's settings: `.mcp.json`, `.claude/settings.json` and `.nca/config.toml`.
 
-The first names MCP servers only, the second hooks. They were written for other programs: what nca cannot use of
+The first names MCP servers only. The first two were written for other programs: what nca cannot use of
 them is a note, no error.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from nca.config.claude_hooks import claude_hooks
+from nca.config.claude_settings import claude_documents
 from nca.config.document import Document, read_bytes, read_document, shown_name, shown_path
 from nca.config.paths import project_config_file
 from nca.config.servers import NAME, named_servers
@@ -22,11 +22,11 @@ _FIELDS = ("command", "args", "env", "cwd", "url", "headers")
 """What an entry of `mcpServers` shares with a table of `[mcp.servers]`."""
 
 
-def read_project(directory: Path) -> tuple[list[Document], list[str]]:
+def read_project(directory: Path, env: Mapping[str, str]) -> tuple[list[Document], list[str]]:
     """The documents of a project, the later ones more important, and notes. Raises ConfigError for nca's own file."""
     notes: list[str] = []
     own = read_document(project_config_file(directory))
-    found = [_servers(directory / MCP_FILE, notes), *claude_hooks(directory, notes), own]
+    found = [_servers(directory / MCP_FILE, notes), *claude_documents(directory, env, notes, is_own=False), own]
     return [document for document in found if document is not None], notes
 
 

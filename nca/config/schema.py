@@ -245,7 +245,10 @@ class AgentSettings:
     )
     system_prompt: str = setting("", text(), "Replaces nca's own system prompt.")
     claude_hooks: bool = setting(
-        False, boolean(), "Also run the hooks and the statusLine of ~/.claude/settings.json.", user_only=True
+        False,
+        boolean(),
+        "Also use your ~/.claude: its settings' hooks, env, model, rules that allow …; and its CLAUDE.md.",
+        user_only=True,
     )
 
 

@@ -19,7 +19,7 @@ def defining_files(project: Path, env: Mapping[str, str]) -> dict[str, list[Path
     """The files that define each server; the last one counts. Raises ConfigError."""
     own = read_document(user_config_file(env).absolute())
     found: dict[str, list[Path]] = {}
-    for document in [*([own] if own is not None else ()), *read_project(project.absolute())[0]]:
+    for document in [*([own] if own is not None else ()), *read_project(project.absolute(), env)[0]]:
         for name in _tables(document.data):
             files = found.setdefault(name, [])
             # With NCA_HOME=~/.nca, the project file of ~ is the user's file.

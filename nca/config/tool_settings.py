@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from nca.config.fields import setting
 from nca.config.servers import McpServer, named_servers
 from nca.config.tables import PermissionRule, exact_rules, tables
-from nca.config.value_types import choice, number, texts, whole
+from nca.config.value_types import added, choice, number, texts, variables, whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,14 @@ class ToolSettings:
         "Your environment variables that commands get besides the usual ones (PATH, HOME, LANG, …). Provider keys are "
         "never passed on.",
         user_only=True,
+    )
+    variables: tuple[str, ...] = setting(
+        (), variables(), "Variables to set for commands and hooks, such as `CI=1`. Never a provider's key."
+    )
+    readable: tuple[str, ...] = setting(
+        (),
+        added(texts()),
+        "Folders outside of the project whose files the model may read. Takes effect at the next start.",
     )
     private_hosts: tuple[str, ...] = setting(
         (),

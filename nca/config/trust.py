@@ -3,7 +3,7 @@
 All settings but those of nca.config.harmless wait for trust: they are taken from a project's file only if the user
 trusts it. The decision is valid for the real path of the directory and the exact value of these settings; any change
 asks again, and nothing inside the project is consulted. Settings with `user_only` (endpoints, permissions) are never
-taken from a project.
+taken from a project, except for what Claude Code's settings allow (Document.is_grant).
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def trust_request(documents: Sequence[Document], directory: Path) -> TrustReques
         (".".join(path), raw)
         for document in documents
         for path, raw in leaves(document.data, document.path, NAMED)
-        if waits_for_trust(".".join(path[2:] if path[0] == "for" and len(path) > 2 else path), raw)
+        if document.is_grant or waits_for_trust(".".join(path[2:] if path[0] == "for" and len(path) > 2 else path), raw)
     )
     return TrustRequest(directory.resolve(), found) if found else None
 
@@ -70,6 +70,7 @@ class TrustStore:
     """The user's decisions, in a private file in the data directory."""
 
     def __init__(self, env: Mapping[str, str]) -> None:
+        self._env = env
         self._path = data_dir(env) / FILE_NAME
 
     def decision(self, what: TrustRequest) -> bool | None:
@@ -94,10 +95,10 @@ class TrustStore:
 
         Only if the project was trusted before, or nothing in it needed trust.
         """
-        before = trust_request(read_project(project)[0], project)
+        before = trust_request(read_project(project, self._env)[0], project)
         was_fine = before is None or self.decision(before) is True
         yield
-        after = trust_request(read_project(project)[0], project)
+        after = trust_request(read_project(project, self._env)[0], project)
         if after is not None and was_fine:
             with contextlib.suppress(OSError):
                 self.record(after, is_trusted=True)

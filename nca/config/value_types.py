@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 _UNUSABLE = re.compile("[\\0\ud800-\udfff]")
 """NUL and lone surrogates: they come from undecodable environment variables, and no request can carry them."""
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _NUMBER = re.compile(r"[+-]?(\d[\d_,]*)(\.\d+)?([kKmM]?)")
 
 _BOOLEANS = {"true": True, "on": True, "yes": True, "1": True, "false": False, "off": False, "no": False, "0": False}
@@ -70,6 +71,30 @@ def boolean() -> ValueType:
         raise _refuse()
 
     return ValueType("true or false", read, ("true", "false"))
+
+
+def added(base: ValueType) -> ValueType:
+    """A list to which a later layer adds."""
+
+    def merge(current: tuple[Any, ...], new: tuple[Any, ...]) -> tuple[Any, ...]:
+        return tuple(dict.fromkeys((*current, *new)))
+
+    return base._replace(merge=merge)
+
+
+def variables() -> ValueType:
+    """Texts NAME=VALUE; a later layer adds, and replaces those of the same name."""
+
+    def read(value: Any) -> tuple[str, ...]:
+        found: tuple[str, ...] = texts().read(value)
+        if not all(_VARIABLE.match(one) for one in found):
+            raise _refuse()
+        return found
+
+    def merge(current: tuple[str, ...], new: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(f"{name}={value}" for name, value in dict(one.split("=", 1) for one in (*current, *new)).items())
+
+    return ValueType("a list of NAME=VALUE", read, merge=merge)
 
 
 def text() -> ValueType:

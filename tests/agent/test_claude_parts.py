@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from nca.agent.claude_parts import PARTS, unused_parts
+from nca.config.claude_settings import KEY_VARIABLE
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -28,7 +29,8 @@ class Place:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+    monkeypatch.delenv(KEY_VARIABLE, raising=False)
     return Place(tmp_path)
 
 
@@ -44,8 +46,8 @@ def test_nothing_is_said_where_all_is_used(place: Place) -> None:
 
 
 def test_what_is_not_used_is_named_once(place: Place) -> None:
-    permissions = {"allow": ["Bash(ls)"], "defaultMode": "plan", "additionalDirectories": ["../b"]}
-    settings = {"permissions": permissions, "env": {"A": "b"}, "model": "opus", "outputStyle": "Terse"}
+    permissions = {"allow": ["Bash(ls)"], "defaultMode": "dontAsk", "additionalDirectories": ["../b"]}
+    settings = {"permissions": permissions, "env": {"A": "b"}, "model": "opus", "outputStyle": "Explanatory"}
     place.write(".claude/settings.json", {**settings, "disableAllHooks": False})
     place.write(".claude/settings.local.json", {"model": "haiku", "statusLine": {"type": "command", "command": "x"}})
     place.write(".claude/agents/a.md")
@@ -53,8 +55,8 @@ def test_what_is_not_used_is_named_once(place: Place) -> None:
     place.write(".claude/output-styles/terse.md")
     place.write(".claude/rules/a.md", "---\npaths:\n  - src/**\n---\nTabs.")
     assert place.line(runs_own=True) == (
-        "Not used here of .claude: permissions.allow, permissions.defaultMode, permissions.additionalDirectories, env, "
-        "model, outputStyle, disableAllHooks, statusLine, rules with paths (1), agents (2), output-styles (1)."
+        "Not used here of .claude: permissions.defaultMode ('dontAsk'), model (haiku needs ANTHROPIC_API_KEY), "
+        "outputStyle (Explanatory is no file), disableAllHooks, agents (2)."
     )
 
 
@@ -67,9 +69,10 @@ def test_what_a_setting_would_use_of_the_persons_own_is_said(place: Place) -> No
     place.write(".claude/agents/a.md")
     assert place.line() == (
         "Not used here of .claude: agents (1); of ~/.claude: hooks (with agent.claude_hooks only), "
-        "statusLine (with agent.claude_hooks only), CLAUDE.md, rules (1)."
+        "statusLine (with agent.claude_hooks only), CLAUDE.md (with agent.claude_hooks only), "
+        "rules (1) (with agent.claude_hooks only)."
     )
-    assert place.line(runs_own=True).endswith("of ~/.claude: CLAUDE.md, rules (1).")
+    assert place.line(runs_own=True) == "Not used here of .claude: agents (1)."
     assert unused_parts(place.project, None, runs_own=True) == "Not used here of .claude: agents (1)."
     (place.project / ".git").rmdir()
     assert place.line(runs_own=True) == "Not used here of .claude: agents (1)."
@@ -78,7 +81,10 @@ def test_what_a_setting_would_use_of_the_persons_own_is_said(place: Place) -> No
 def test_in_the_home_directory_its_set_up_is_the_projects(place: Place) -> None:
     place.write(".claude/settings.json", {"hooks": {"Stop": [1]}, "model": "opus"}, own=True)
     place.write(".claude/rules/a.md", own=True)
-    assert unused_parts(place.home, place.home, runs_own=False) == "Not used here of ~/.claude: model."
+    assert (
+        unused_parts(place.home, place.home, runs_own=False)
+        == "Not used here of ~/.claude: model (opus needs ANTHROPIC_API_KEY)."
+    )
 
 
 def test_a_setting_named_as_a_folder_is_a_setting(place: Place) -> None:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nca.config.claude_permissions import held
-from nca.config.layers import load
+from nca.config.layers import UNTRUSTED, load
 from nca.config.loaded import LoadedSettings
 from nca.config.tables import PermissionRule
 from nca.tools.permissions import matching
@@ -27,9 +27,9 @@ class Place:
         text = permissions if isinstance(permissions, str) else json.dumps({"permissions": permissions})
         ((self.home if own else self.project) / name).write_text(text)
 
-    def load(self) -> LoadedSettings:
+    def load(self, *, is_trusted: bool = False) -> LoadedSettings:
         env = {"HOME": str(self.home), "NCA_HOME": str(self.home / "nca")}
-        return load(project=self.project, env=env, trusts=lambda what: False)
+        return load(project=self.project, env=env, trusts=lambda what: is_trusted)
 
 
 @pytest.fixture
@@ -46,6 +46,8 @@ def test_all_files_hold_at_once_and_each_is_said_in_a_line(place: Place) -> None
         "1 denial and 1 rule that asks of .claude/settings.local.json hold here.",
         "1 rule that asks of ~/.claude/settings.json holds here.",
         "3 denials of .claude/settings.json hold here.",
+        f"Settings of this project wait for your trust: permissions.allow ({place.project}/.claude/settings.json); "
+        f"{UNTRUSTED}",
     ]
     assert len(loaded.settings.permissions.deny) == 4
     assert len(loaded.settings.permissions.ask) == 2

@@ -117,7 +117,9 @@ def test_the_persons_status_line_for_claude_is_used_only_if_they_say_so(place: P
         (folder / ".claude").mkdir(exist_ok=True)
         text = json.dumps({"statusLine": {"type": "command", "command": command}})
         (folder / ".claude" / "settings.json").write_text(text)
-    assert place.load().settings.terminal.status_command == ""
+    assert place.load(lambda _: False).settings.terminal.status_command == ""
+    assert place.load().settings.terminal.status_command == "theirs"
+    (place.project / ".claude" / "settings.json").unlink()
     own = place.home / ".nca" / "config.toml"
     own.write_text("[agent]\nclaude_hooks = true\n")
     assert place.load(None).settings.terminal.status_command == "mine"

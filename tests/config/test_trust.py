@@ -26,7 +26,7 @@ class Place:
 
     def acts(self, text: str, project: Path | None = None) -> TrustRequest:
         self.file.write_text(text)
-        found = trust_request(read_project(self.project)[0], project or self.project)
+        found = trust_request(read_project(self.project, {})[0], project or self.project)
         assert found is not None
         return found
 
@@ -38,7 +38,7 @@ def place(tmp_path: Path) -> Place:
 
 def test_nothing_that_acts_asks_nothing(place: Place) -> None:
     place.file.write_text('[agent]\npermission = "auto"\nmax_steps = 9\n[context]\ncompact_threshold = 0.9\n')
-    assert trust_request(read_project(place.project)[0], place.project) is None
+    assert trust_request(read_project(place.project, {})[0], place.project) is None
     assert trust_request([], place.project) is None
 
 
@@ -138,6 +138,6 @@ def test_the_person_s_own_change_is_trusted_but_not_what_stood_beside_it(place: 
     place.file.write_text(MODEL.replace("x", "evil"))
     with place.trust.saving(place.project):
         place.file.write_text(MODEL.replace("x", "evil") + 'summarizer = "openai/mine"\n')
-    found = trust_request(read_project(place.project)[0], place.project)
+    found = trust_request(read_project(place.project, {})[0], place.project)
     assert found is not None
     assert place.trust.decision(found) is None

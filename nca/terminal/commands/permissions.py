@@ -90,7 +90,7 @@ def _listed(app: App) -> list[_Listed]:
     """All rules, the strongest first, as they are numbered."""
     loaded, approvals = app.conversation.loaded, app.conversation.approvals
     listed = [_Listed(name, rule, loaded.origin(name)) for name in (DENY, ASK, ALLOW) for rule in loaded.value(name)]
-    names: dict[str, RuleList] = {"deny": DENY, "ask": ASK}
+    names: dict[str, RuleList] = {"deny": DENY, "ask": ASK, "allow": ALLOW}
     listed += [_Listed(names[one.decision], PermissionRule("*"), one.file, _as_held(one)) for one in loaded.held]
     listed.sort(key=lambda one: (DENY, ASK, ALLOW).index(one.name))
     return listed + [_Listed(ALLOW, rule, "this session") for rule in approvals.session_rules]

@@ -30,11 +30,18 @@ _FIXED = {
 }
 
 
-def command_environment(env: Mapping[str, str], more: Iterable[str] = ()) -> dict[str, str]:
+def command_environment(
+    env: Mapping[str, str], more: Iterable[str] = (), variables: Iterable[str] = ()
+) -> dict[str, str]:
     """The variables of `env` that a command gets.
 
-    more  further variables, from the person's own settings; a provider's key is removed even from these
+    more       further variables, from the person's own settings
+    variables  NAME=VALUE, from the settings; a provider's key is removed even from these
     """
+    extra = {
+        name: value for name, value in (one.split("=", 1) for one in variables) if not provider_keys({name: value})
+    }
+    env, more = {**env, **extra}, {*more, *extra}
     every = Redactor(known_secrets(env))
     providers = Redactor(provider_keys(env))
     kept = {name: value for name, value in env.items() if _is_usual(name, value) and every.text(value) == value}

@@ -125,7 +125,8 @@ class CommandRunner:
 
     def environment(self) -> dict[str, str]:
         """The whole environment of a command."""
-        return command_environment(self._env, self._settings().environment)
+        settings = self._settings()
+        return command_environment(self._env, settings.environment, settings.variables)
 
     def check(self, command: str) -> None:
         """Raises ToolError, in one line, for a command that cannot be run here."""
