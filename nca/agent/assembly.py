@@ -82,7 +82,8 @@ def assemble(
     redactor = Redactor(known_secrets({**os.environ, **variables}))
     prompts = ProjectPrompts(directory, redactor, has_skills=toolbox is None)
     outputs, files_read = store.outputs_folder(session.info.id), FilesRead()
-    skills, subtasks = prompts.of(state.settings, state.facts).skills, Subtasks()
+    prompt = prompts.of(state.settings, state.facts)
+    skills, subtasks = prompt.skills, Subtasks(prompt.agents)
     files = FileHistory(
         store,
         session.info.id,

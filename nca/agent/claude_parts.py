@@ -13,11 +13,9 @@ from typing import Any, NamedTuple
 from nca.agent.project_instructions import AGENTS_FILES, output_style, rule_files
 from nca.agent.project_root import Project, real_home
 from nca.config.claude_files import claude_files
-from nca.config.claude_settings import taken
+from nca.config.claude_settings import agent_models, taken
 from nca.config.document import shown_name
 from nca.ordinary_files import open_ordinary
-from nca.tools.files.workspace import Workspace
-from nca.tools.skills.places import Place
 
 USED, AT_ONCE, ONCE_TRUSTED, NOT_USED = "used", "used at once", "once trusted", "not used"
 WITH_SETTING = "with `agent.claude_hooks`"
@@ -62,12 +60,14 @@ _FILES = (
 _FOLDERS = (
     Part("commands", USED, USED),
     Part("skills", USED, USED),
-    Part("agents"),
+    Part("agents", USED, USED),
+    Part("models of agents", ONCE_TRUSTED, WITH_SETTING),
     Part("output-styles", "the chosen one", "the chosen one"),
 )
 """Of Markdown files, in `.claude`."""
 PARTS = (*_SETTINGS, *_FILES, *_FOLDERS)
 _SETTING = {part.name: part for part in _SETTINGS}
+_FOLDER = {part.name: part for part in _FOLDERS}
 _FILE = {part.name: part for part in _FILES}
 
 
@@ -121,11 +121,11 @@ def _parts(folder: Path, home: Path | None, runs_own: bool, *, is_read: bool = T
     for name, found in (("rules", rules.always), ("rules with paths", rules.with_paths)):
         if found:
             yield _FILE[name], f"{name} ({len(found)})"
-    for part in _FOLDERS:
-        if NOT_USED in (part.project, part.own):
-            place = Place(folder / ".claude" / part.name, None if is_own else Workspace(folder))
-            if count := sum(1 for _ in place.markdown_files()):
-                yield part, f"{part.name} ({count})"
+    known, unknown = agent_models(folder, os.environ)
+    if known:
+        yield _FOLDER["models of agents"], f"models of agents ({len(known)})"
+    if unknown:
+        yield Part("models of agents"), f"models of agents ({', '.join(dict.fromkeys(unknown.values()))})"
 
 
 def _settings(data: dict[str, Any]) -> Iterator[tuple[str, Any]]:

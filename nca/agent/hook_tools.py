@@ -28,7 +28,7 @@ _KEYS = {
     "write_file": {"path": "file_path"},
     "edit_file": {"path": "file_path", "old_text": "old_string", "new_text": "new_string"},
     "grep": {"max_results": "head_limit"},
-    "task": {"question": "prompt"},
+    "task": {"question": "prompt", "agent": "subagent_type"},
     "skill": {"name": "skill"},
 }
 _MILLISECONDS = "timeout"

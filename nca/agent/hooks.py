@@ -151,6 +151,14 @@ class Hooks:
         self._stops += 1
         return answer.reason
 
+    async def before_task_stop(self, task: str, agent: str, answered: str, stops: int) -> str:
+        """What the assistant of a subtask is told instead of ending; "" if it may end. stops: so far."""
+        if stops >= MOST_STOPS or not self._of("SubagentStop", None):
+            return ""
+        fields: dict[str, Any] = {"agent_id": task, "agent_type": agent, "stop_hook_active": stops > 0}
+        answer = await self._ask("SubagentStop", (agent,), last_assistant_message=answered, **fields)
+        return answer.reason if answer is not None and answer.decision == "deny" and not answer.ends_turn else ""
+
     def check(self) -> None:
         """Raises UsageError if a hook has ended the turn."""
         if self._ended_by:

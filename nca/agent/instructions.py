@@ -23,9 +23,12 @@ from nca.models.catalog import ModelFacts
 from nca.redact import KEYS_BY_SHAPE, Redactor
 from nca.tools.files.reading_rules import ANY_READING, Reading
 from nca.tools.files.workspace import Workspace, open_own, shown
+from nca.tools.skills.agents import FOLDER as AGENTS_FOLDER
+from nca.tools.skills.agents import AgentFile, find_agents
 from nca.tools.skills.places import places
 from nca.tools.skills.tool import FOLDER, SkillFile, find_skills
 from nca.tools.tool import ToolError
+from nca.tools.toolbox import SMALL_BUDGET_TOKENS
 
 MAX_FILE_BYTES = 128 * 1024
 """A section's file is sent with every request; a larger text belongs in an attachment."""
@@ -38,6 +41,10 @@ SKILL_SHARE = 16
 _SKILLS = (
     "## Skills\n"
     "How things are done here. Before you begin with something that one of these is for, read it with the skill tool."
+)
+_AGENTS = (
+    "## Agents\n"
+    "Assistants for certain questions. Where a question is one of these, name the agent when you call the task tool."
 )
 DESCRIPTION_CHARS = (1_024, 400, 200, 80)
 """Descriptions are cut to the first of these lengths at which all of them fit."""
@@ -89,6 +96,7 @@ class SystemPrompt:
 
     text: str
     skills: tuple[SkillFile, ...] = ()
+    agents: tuple[AgentFile, ...] = ()
     notices: tuple[str, ...] = ()
     project: str = ""
 
@@ -120,14 +128,21 @@ def _built(
     project = project_instructions(
         directory, budget.budget_tokens, redactor=redactor, reading=reading, has_own=settings.agent.claude_hooks
     )
-    skills, problems = list[SkillFile](), list[str]()
+    skills, agents, problems = list[SkillFile](), list[AgentFile](), list[str]()
     if has_skills and facts.can_use_tools and not facts.is_small:
-        skills, problems = find_skills(places(directory, user_config_file(os.environ).parent, FOLDER))
-    listed, notices = skill_list(skills, min(MAX_SKILL_TOKENS, budget.budget_tokens // SKILL_SHARE))
-    text = system_prompt(settings, directory, project.text, listed, is_small=facts.is_small, redactor=redactor)
+        own_folder = user_config_file(os.environ).parent
+        skills, problems = find_skills(places(directory, own_folder, FOLDER))
+        if budget.budget_tokens >= SMALL_BUDGET_TOKENS:
+            agents, unusable = find_agents(places(directory, own_folder, AGENTS_FOLDER))
+            problems += unusable
+    room = min(MAX_SKILL_TOKENS, budget.budget_tokens // SKILL_SHARE)
+    listed, notices = skill_list(skills, room)
+    named, told = skill_list([agent.about for agent in agents], room, _AGENTS, "Agents")
+    text = system_prompt(settings, directory, project.text, listed, named, is_small=facts.is_small, redactor=redactor)
     if len(problems) > MAX_PROBLEMS:
-        problems[MAX_PROBLEMS:] = [f"{len(problems) - MAX_PROBLEMS} more skills were left out."]
-    return SystemPrompt(text, tuple(skills), (*project.notices, *notices, *problems), project.text)
+        problems[MAX_PROBLEMS:] = [f"{len(problems) - MAX_PROBLEMS} more skills or agents were left out."]
+    said = (*project.notices, *notices, *told, *problems)
+    return SystemPrompt(text, tuple(skills), tuple(agents), said, project.text)
 
 
 class ProjectPrompts:
@@ -157,27 +172,29 @@ class ProjectPrompts:
         return self._made[key]
 
 
-def skill_list(skills: Sequence[SkillFile], max_tokens: int) -> tuple[str, list[str]]:
-    """The section that lists the skills, within so many tokens by their bytes, and notices about it for a person.
+def skill_list(
+    skills: Sequence[SkillFile], max_tokens: int, heading: str = _SKILLS, kind: str = "Skills"
+) -> tuple[str, list[str]]:
+    """The section that lists skills or agents, within so many tokens by their bytes, and notices for a person.
 
     The prompt is on the screen before anything can be counted.
     """
     if not skills:
         return "", []
-    notice = f"Skills: {', '.join(skill.name for skill in skills)}."
+    notice = f"{kind}: {', '.join(skill.name for skill in skills)}."
     listed = [skill for skill in skills if skill.is_listed]
     if not listed:
         return "", [notice]
-    room = BYTES_PER_TOKEN * max_tokens - _size(_SKILLS) - _size(_MORE_SKILLS.format(count=len(listed)))
+    room = BYTES_PER_TOKEN * max_tokens - _size(heading) - _size(_MORE_SKILLS.format(count=len(listed)))
     for most_chars in DESCRIPTION_CHARS:
         lines = [f"- {skill.name}: {_cut(skill.when, most_chars)}" for skill in listed]
         sizes = list(accumulate(_size(line) + 1 for line in lines))
         if sizes[-1] <= room:
-            return "\n".join([_SKILLS, *lines]), [notice]
+            return "\n".join([heading, *lines]), [notice]
     fits = sum(size <= room for size in sizes)
     left_out = len(listed) - fits
-    text = "\n".join([_SKILLS, *lines[:fits], _MORE_SKILLS.format(count=left_out)])
-    return text, [notice, f"{left_out} of {len(listed)} skills are not listed: there is no room for more."]
+    text = "\n".join([heading, *lines[:fits], _MORE_SKILLS.format(count=left_out)])
+    return text, [notice, f"{left_out} of {len(listed)} {kind.lower()} are not listed: there is no room for more."]
 
 
 def _size(text: str) -> int:

@@ -14,7 +14,7 @@ from nca.agent.hooks import Hooks
 from nca.agent.nested_instructions import NestedInstructions
 from nca.agent.spending import Spending
 from nca.agent.turn import Turn
-from nca.agent.user_input import NoInput, UserInput
+from nca.agent.user_input import TaskInput, UserInput
 from nca.agent.window import Window
 from nca.events import Listener
 from nca.file_history.history import FileHistory
@@ -41,7 +41,7 @@ class Parts:
     hooks: Hooks
     files: FileHistory
     jobs: Jobs
-    user_input: UserInput | NoInput
+    user_input: UserInput | TaskInput
     emit: Listener
 
     def turn(self, within: str = "") -> Turn:

@@ -1,12 +1,15 @@
 """Answer a question in a context of its own: the same turn loop over a session in memory. Only the answer comes back.
 
-A subtask has the conversation's model, tools (but not the task tool), permissions and limits. Its cost is recorded in
-the conversation's session as it is spent. Its log is gone once it has answered.
+A subtask has the conversation's model, tools (but not the task tool), permissions and limits. An agent (a file, see
+nca.tools.skills.agents) adds its text, and may have fewer tools and a model of its own (`agent.models`). The cost is
+recorded in the conversation's session as it is spent. The log is gone once it has answered.
 """
 
 from __future__ import annotations
 
+import asyncio
 import secrets
+from collections.abc import Sequence
 from dataclasses import replace
 
 import msgspec
@@ -18,15 +21,17 @@ from nca.agent.nested_instructions import NestedInstructions
 from nca.agent.parts import Parts
 from nca.agent.state import SessionState
 from nca.agent.tool_selection import own_toolbox
-from nca.agent.user_input import NoInput
+from nca.agent.user_input import TaskInput
 from nca.agent.window import Window
 from nca.errors import NcaError
 from nca.events import ContextCompaction, Event, Notice, RetryScheduled, ToolFinished, ToolStarted, TurnFinished
 from nca.messages import Message, Usage, clean_text
+from nca.models.model import Model
 from nca.sessions.store import Store
 from nca.tools.compact import CompactionWish
 from nca.tools.files.read_files import FilesRead
 from nca.tools.files.reading_rules import Reading
+from nca.tools.skills.agents import AgentFile
 from nca.tools.task import NAME
 from nca.tools.tool import ToolError, ToolOutcome
 from nca.tools.toolbox import Toolbox
@@ -50,19 +55,23 @@ class Subtasks:
     when all of them are built.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, agents: Sequence[AgentFile] = ()) -> None:
         self._parent: Parts | None = None
+        self.agents = {agent.about.name: agent for agent in agents}
 
     def serve(self, parent: Parts) -> None:
         """Answer for the conversation with these parts."""
         self._parent = parent
 
-    async def answer(self, question: str) -> ToolOutcome:
+    async def answer(self, question: str, agent: str) -> ToolOutcome:
         """The answer, for the model that asked. Raises ToolError if there is none; if cancelled, it just ends."""
         if self._parent is None:
             raise ToolError("there is no conversation that could answer")
+        found = self.agents.get(agent)
+        text = await asyncio.to_thread(found.text) if found is not None else ""
+        model = await _model_of(self._parent, agent)
         with Store.open(None) as store:
-            task = _Task(self._parent, store)
+            task = _Task(self._parent, store, model, found, text)
             try:
                 finished = await task.run(question)
             except NcaError as error:
@@ -70,6 +79,17 @@ class Subtasks:
             finally:
                 task.close()
         return _outcome(finished, task.window.spent_tokens)
+
+
+async def _model_of(parent: Parts, agent: str) -> Model:
+    """The model that the settings name for an agent; the conversation's where there is none, or it does not open."""
+    models = dict(one.split("=", 1) for one in parent.window.settings.agent.models)
+    if agent in models:
+        try:
+            return await parent.models.open(models[agent])
+        except NcaError as error:
+            parent.emit(Notice(f"The agent {agent} works with {parent.models.active.facts.name}: {error.message}"))
+    return parent.models.active
 
 
 def _outcome(finished: TurnFinished, tokens: int) -> ToolOutcome:
@@ -83,9 +103,9 @@ def _outcome(finished: TurnFinished, tokens: int) -> ToolOutcome:
 class _Task:
     """One subtask while it runs."""
 
-    def __init__(self, parent: Parts, store: Store) -> None:
+    def __init__(self, parent: Parts, store: Store, first: Model, agent: AgentFile | None, text: str) -> None:
+        """agent: None for none. text: the agent's."""
         self._emit, within = parent.emit, f"task-{secrets.token_hex(_ID_BYTES)}"
-        first = parent.models.active
         # Compacting by hand (context.auto = off) is for the person's own conversation; nobody could do it here.
         loaded = parent.window.loaded.with_value("context.auto", "on", "a task")
         store.save_learned(first.facts.name, parent.window.store.learned(first.facts.name))
@@ -102,8 +122,8 @@ class _Task:
             skills=parent.window.prompt.skills,
             wish=(wish := CompactionWish()),
         )
-        toolbox = parent.toolbox.renewed(own, without=NAME)
-        self.window = _TaskWindow(parent.window, state, toolbox)
+        toolbox = parent.toolbox.renewed(own, has=lambda name: name != NAME and (agent is None or agent.has(name)))
+        self.window = _TaskWindow(parent.window, state, toolbox, text)
         models = Fallbacks(first, parent.models, self.window, self._hear)
         parts = replace(
             parent,
@@ -118,7 +138,7 @@ class _Task:
                 Reading(lambda: state.settings.permissions, parent.directory),
                 has_own=state.settings.agent.claude_hooks,
             ),
-            user_input=NoInput(),
+            user_input=TaskInput(self.window, parent.hooks, within, agent.about.name if agent is not None else ""),
             emit=self._hear,
         )
         self._turn = parts.turn(f"{within}/")
@@ -149,11 +169,11 @@ class _Task:
 class _TaskWindow(Window):
     """A window whose usage is charged to the parent as it is reported, and counts against the parent's limit."""
 
-    def __init__(self, parent: Window, state: SessionState, toolbox: Toolbox) -> None:
+    def __init__(self, parent: Window, state: SessionState, toolbox: Toolbox, agent: str) -> None:
         self._parent = parent
         self.spent_tokens = 0
         """All that was read and written so far."""
-        super().__init__(state, toolbox, FixedPrompt(f"{parent.prompt.text}\n\n{PROMPT}".strip()))
+        super().__init__(state, toolbox, FixedPrompt(f"{parent.prompt.text}\n\n{PROMPT}\n\n{agent}".strip()))
 
     @property
     def spent(self) -> float:

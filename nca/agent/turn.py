@@ -14,7 +14,7 @@ from nca.agent.compactor import Compactor
 from nca.agent.fallbacks import Fallbacks
 from nca.agent.reply_checks import ASKED_AGAIN, cut_notice, ending, is_cut
 from nca.agent.spending import Spending
-from nca.agent.user_input import NoInput, UserInput
+from nca.agent.user_input import TaskInput, UserInput
 from nca.agent.window import Window
 from nca.context.budget import Measurement
 from nca.context.validate import validate_request
@@ -66,7 +66,7 @@ class Turn:
         models: Fallbacks,
         spending: Spending,
         calls: Calls,
-        user_input: UserInput | NoInput,
+        user_input: UserInput | TaskInput,
         emit: Listener,
     ) -> None:
         self.window = window

@@ -26,15 +26,23 @@ from nca.tools.mcp.servers import Servers
 from nca.words import Words, merged, text_of, words
 
 
-class NoInput:
-    """Nobody types ahead."""
+class TaskInput:
+    """The input of a subtask: nobody types ahead, but a hook may have it go on."""
+
+    def __init__(self, window: Window, hooks: Hooks, task: str, agent: str) -> None:
+        self._window, self._hooks = window, hooks
+        self._task, self._agent, self._stops = task, agent, 0
 
     async def enter_typed_ahead(self) -> None:
         """Nothing to append."""
 
     async def goes_on(self, answer: str) -> bool:
-        """The answer ends the turn."""
-        return False
+        """Whether a hook has it go on; then its words are appended."""
+        said = await self._hooks.before_task_stop(self._task, self._agent, answer, self._stops)
+        if said:
+            self._stops += 1
+            self._window.append(Message("user", f"[a hook says: {said}]", source="nca"))
+        return bool(said)
 
 
 class UserInput:

@@ -6,6 +6,7 @@ A project's count once the user trusts them (nca.config.trust), the user's own w
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,6 +16,7 @@ from nca.config.document import Document, shown_name, shown_path, shown_value
 from nca.config.hooks import EVENTS, Hook
 from nca.config.tables import read_row
 from nca.config.value_types import InvalidValue
+from nca.ordinary_files import open_ordinary
 
 KEY_VARIABLE = "ANTHROPIC_API_KEY"
 MODELS: Mapping[str, str] = {
@@ -24,6 +26,10 @@ MODELS: Mapping[str, str] = {
 }
 """Claude Code's short names; a test looks each up in the price map."""
 _MODES = {"default": "ask", "acceptEdits": "accept-edits", "plan": "plan"}
+AGENTS_FOLDER = ".claude/agents"
+MOST_AGENTS = 100
+_FRONT_BYTES = 16 * 1024
+_FIELD = re.compile(r"(?m)^(name|model):[ \t]*([\w./\[\]:\"'-]+)[ \t]*\r?$")
 ALLOW, MODE = "permissions.allow", "agent.permission"
 
 
@@ -55,6 +61,28 @@ def claude_documents(folder: Path, env: Mapping[str, str], notes: list[str], *, 
             yield Document(path, "", settings)
         if grants:
             yield Document(path, "", grants, is_grant=True)
+    if models := agent_models(folder, env)[0]:
+        yield Document(folder / AGENTS_FOLDER, "", {"agent": {"models": models}})
+
+
+def agent_models(folder: Path, env: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
+    """The models that the agents below a folder name, as NAME=MODEL, and why the others are not used."""
+    found, why_not = list[str](), dict[str, str]()
+    for path in sorted((folder / AGENTS_FOLDER).glob("*.md"))[:MOST_AGENTS]:
+        try:
+            with open_ordinary(path) as file:
+                front = file.read(_FRONT_BYTES).decode("utf-8-sig", "replace").split("\n---", 1)[0]
+        except (OSError, ValueError):
+            continue
+        fields = {match[1]: match[2].strip("\"'") for match in _FIELD.finditer(front)}
+        name, model = fields.get("name", path.stem), fields.get("model", "inherit")
+        if model != "inherit" and front.startswith("---"):
+            known, why = model_of(model, env)
+            if known:
+                found.append(f"{name}={known}")
+            else:
+                why_not[name] = why
+    return found, why_not
 
 
 def taken(data: Mapping[str, Any], env: Mapping[str, str]) -> Iterator[Taken]:

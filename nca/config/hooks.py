@@ -26,6 +26,7 @@ EVENTS = (
     "PostCompact",
     "Notification",
     "Stop",
+    "SubagentStop",
     "SessionEnd",
 )
 _TIMEOUT_SECONDS = 600.0

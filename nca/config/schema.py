@@ -30,6 +30,7 @@ from nca.config.value_types import (
     ratio,
     text,
     texts,
+    variables,
     whole,
 )
 
@@ -244,6 +245,11 @@ class AgentSettings:
         user_only=True,
     )
     system_prompt: str = setting("", text(), "Replaces nca's own system prompt.")
+    models: tuple[str, ...] = setting(
+        (),
+        variables(valid="a list of AGENT=MODEL"),
+        "Models of the task tool's agents, such as `reviewer=openai/gpt-4.1`.",
+    )
     claude_hooks: bool = setting(
         False,
         boolean(),

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 _UNUSABLE = re.compile("[\\0\ud800-\udfff]")
 """NUL and lone surrogates: they come from undecodable environment variables, and no request can carry them."""
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
+_VARIABLE = re.compile(r"[A-Za-z0-9_.-]+=")
 _NUMBER = re.compile(r"[+-]?(\d[\d_,]*)(\.\d+)?([kKmM]?)")
 
 _BOOLEANS = {"true": True, "on": True, "yes": True, "1": True, "false": False, "off": False, "no": False, "0": False}
@@ -82,7 +82,7 @@ def added(base: ValueType) -> ValueType:
     return base._replace(merge=merge)
 
 
-def variables() -> ValueType:
+def variables(valid: str = "a list of NAME=VALUE") -> ValueType:
     """Texts NAME=VALUE; a later layer adds, and replaces those of the same name."""
 
     def read(value: Any) -> tuple[str, ...]:
@@ -94,7 +94,7 @@ def variables() -> ValueType:
     def merge(current: tuple[str, ...], new: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(f"{name}={value}" for name, value in dict(one.split("=", 1) for one in (*current, *new)).items())
 
-    return ValueType("a list of NAME=VALUE", read, merge=merge)
+    return ValueType(valid, read, merge=merge)
 
 
 def text() -> ValueType:

@@ -5,6 +5,7 @@ The searches, long files and dead ends on the way never enter the conversation t
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Annotated, Any, ClassVar, Protocol
 
 from nca.tools.tool import Permission, ToolError, ToolOutcome, TypedTool
@@ -16,7 +17,12 @@ _SHOWN_CHARS = 120
 class Subtasks(Protocol):
     """Answers the questions; stops when cancelled."""
 
-    async def answer(self, question: str) -> ToolOutcome: ...
+    @property
+    def agents(self) -> Collection[str]:
+        """The names of those that may be asked for by name."""
+        ...
+
+    async def answer(self, question: str, agent: str) -> ToolOutcome: ...
 
 
 class Task(TypedTool):
@@ -29,14 +35,28 @@ class Task(TypedTool):
         self._subtasks = subtasks
 
     async def call(
-        self, question: Annotated[str, "All it must know: it sees nothing of this conversation."]
+        self,
+        question: Annotated[str, "All it must know: it sees nothing of this conversation."],
+        agent: Annotated[str, "One of the listed agents."] = "",
     ) -> ToolOutcome:
         """Give a separate question that takes much searching or reading to an assistant with the same tools and a
         context of its own. Only its answer comes back."""
         if not question.strip():
             raise ToolError("give a question")
-        return await self._subtasks.answer(question.strip())
+        agent = agent.strip()
+        if agent and agent not in self._subtasks.agents:
+            known = ", ".join(self._subtasks.agents) or "none"
+            raise ToolError(f"there is no agent {agent!r}; the agents are: {known}")
+        return await self._subtasks.answer(question.strip(), agent)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Without agents no model is offered one."""
+        parameters = super().parameters
+        properties = parameters["properties"]
+        kept = {name: one for name, one in properties.items() if name != "agent" or self._subtasks.agents}
+        return {**parameters, "properties": kept}
 
     def summarize(self, arguments: dict[str, Any]) -> str:
-        line = " ".join(str(arguments.get("question", "")).split())
+        line = ": ".join(" ".join(str(arguments[key]).split()) for key in ("agent", "question") if arguments.get(key))
         return f"task {line[:_SHOWN_CHARS]}{'…' if len(line) > _SHOWN_CHARS else ''}"

@@ -55,10 +55,10 @@ class Toolbox:
             if not _NAME.fullmatch(name):
                 raise ValueError(f"not a valid tool name: {name!r}")
 
-    def renewed(self, fresh: Toolbox, *, without: str) -> Toolbox:
-        """The same tools without one. Those that `fresh` has too are taken from it, so they do not share state."""
-        renewed = Toolbox([fresh._own.get(name, tool) for name, tool in self._own.items() if name != without])
-        renewed.take_outside(self.outside)
+    def renewed(self, fresh: Toolbox, *, has: Callable[[str], bool]) -> Toolbox:
+        """Those of the tools that `has` names. Those that `fresh` has too are taken from it, so they share no state."""
+        renewed = Toolbox([fresh._own.get(name, tool) for name, tool in self._own.items() if has(name)])
+        renewed.take_outside([tool for tool in self.outside if has(tool.name)])
         return renewed
 
     def take_outside(self, tools: Sequence[Tool]) -> None:

@@ -50,13 +50,13 @@ def test_what_is_not_used_is_named_once(place: Place) -> None:
     settings = {"permissions": permissions, "env": {"A": "b"}, "model": "opus", "outputStyle": "Explanatory"}
     place.write(".claude/settings.json", {**settings, "disableAllHooks": False})
     place.write(".claude/settings.local.json", {"model": "haiku", "statusLine": {"type": "command", "command": "x"}})
-    place.write(".claude/agents/a.md")
+    place.write(".claude/agents/a.md", "---\nname: a\nmodel: gpt-5\n---\nx")
     place.write(".claude/agents/more/b.md")
     place.write(".claude/output-styles/terse.md")
     place.write(".claude/rules/a.md", "---\npaths:\n  - src/**\n---\nTabs.")
     assert place.line(runs_own=True) == (
         "Not used here of .claude: permissions.defaultMode ('dontAsk'), model (haiku needs ANTHROPIC_API_KEY), "
-        "outputStyle (Explanatory is no file), disableAllHooks, agents (2)."
+        "outputStyle (Explanatory is no file), disableAllHooks, models of agents ('gpt-5' is no model that nca knows)."
     )
 
 
@@ -68,14 +68,14 @@ def test_what_a_setting_would_use_of_the_persons_own_is_said(place: Place) -> No
     place.write(".claude/skills/a/SKILL.md", own=True)
     place.write(".claude/agents/a.md")
     assert place.line() == (
-        "Not used here of .claude: agents (1); of ~/.claude: hooks (with agent.claude_hooks only), "
+        "Not used here of ~/.claude: hooks (with agent.claude_hooks only), "
         "statusLine (with agent.claude_hooks only), CLAUDE.md (with agent.claude_hooks only), "
         "rules (1) (with agent.claude_hooks only)."
     )
-    assert place.line(runs_own=True) == "Not used here of .claude: agents (1)."
-    assert unused_parts(place.project, None, runs_own=True) == "Not used here of .claude: agents (1)."
+    assert place.line(runs_own=True) == ""
+    assert unused_parts(place.project, None, runs_own=False) == ""
     (place.project / ".git").rmdir()
-    assert place.line(runs_own=True) == "Not used here of .claude: agents (1)."
+    assert place.line().endswith("statusLine (with agent.claude_hooks only).")
 
 
 def test_in_the_home_directory_its_set_up_is_the_projects(place: Place) -> None:

@@ -193,7 +193,7 @@ def test_a_renewed_toolbox_has_the_same_tools_but_one_with_a_state_of_their_own(
 
     box, fresh = default_toolbox(tmp_path), default_toolbox(tmp_path)
     box.take_outside([Foreign(ValueError())])
-    renewed = box.renewed(fresh, without="todo")
+    renewed = box.renewed(fresh, has=lambda name: name != "todo")
     assert list(renewed.names) == [name for name in box.names if name != "todo"]
     assert renewed.outside == box.outside
     assert renewed._tools["read_file"] is fresh._tools["read_file"]

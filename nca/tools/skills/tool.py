@@ -108,7 +108,7 @@ def find_skills(found: Iterable[Place]) -> tuple[list[SkillFile], list[str]]:
     for place in found:
         for file in place.skill_files():
             try:
-                skill = _described(place, file)
+                skill = described(place, file)
             except ToolError as error:
                 problems.append(f"Skipped a skill: {error}.")
                 continue
@@ -148,7 +148,7 @@ class Skill(TypedTool):
         return f"skill {shown(' '.join(str(arguments.get(key, '')) for key in ('name', 'file')).strip())}"
 
 
-def _described(place: Place, file: str) -> SkillFile:
+def described(place: Place, file: str) -> SkillFile:
     """Read the front matter. Raises ToolError if it is not valid."""
     source = place.shown(file)
     front, _ = front_matter.split(clean_text(place.read(file, MAX_HEAD_BYTES).decode("utf-8-sig", "replace")))
