@@ -1,6 +1,6 @@
-"""The files of a project's settings: `.mcp.json`, `.claude/settings.json` and `.nca/config.toml`.
+"""The files of a project's settings: `.gemini/settings.json`, `.mcp.json`, `.claude/settings.json`, `.nca/config.toml`.
 
-The first names MCP servers only. The first two were written for other programs: what nca cannot use of
+Of the first two only MCP servers count. The first three were written for other programs: what nca cannot use of
 them is a note, no error.
 """
 
@@ -17,7 +17,7 @@ from nca.config.paths import project_config_file
 from nca.config.servers import NAME, named_servers
 from nca.errors import ConfigError
 
-MCP_FILE = ".mcp.json"
+MCP_FILE, GEMINI_FILE = ".mcp.json", ".gemini/settings.json"
 _FIELDS = ("command", "args", "env", "cwd", "url", "headers")
 """What an entry of `mcpServers` shares with a table of `[mcp.servers]`."""
 
@@ -26,7 +26,8 @@ def read_project(directory: Path, env: Mapping[str, str]) -> tuple[list[Document
     """The documents of a project, the later ones more important, and notes. Raises ConfigError for nca's own file."""
     notes: list[str] = []
     own = read_document(project_config_file(directory))
-    found = [_servers(directory / MCP_FILE, notes), *claude_documents(directory, env, notes, is_own=False), own]
+    servers = [_servers(directory / name, notes) for name in (GEMINI_FILE, MCP_FILE)]
+    found = [*servers, *claude_documents(directory, env, notes, is_own=False), own]
     return [document for document in found if document is not None], notes
 
 
@@ -48,11 +49,17 @@ def _usable(entries: Mapping[str, Any], path: Path, notes: list[str]) -> Iterato
         table = {field: entry[field] for field in _FIELDS if field in entry} if isinstance(entry, Mapping) else {}
         if isinstance(entry, Mapping) and entry.get("disabled") is True:
             table["enabled"] = False
+        # Gemini CLI's `url` is an SSE server's.
+        is_gemini = path.name != MCP_FILE
+        if is_gemini and isinstance(entry, Mapping) and "httpUrl" in entry:
+            table["url"] = entry["httpUrl"]
         try:
             if not NAME.fullmatch(name):
                 raise ValueError("a server's name is 1 to 32 letters, digits, _ and -")
             if isinstance(entry, Mapping) and entry.get("type") == "sse":
                 raise ValueError("SSE is not supported; use http")
+            if is_gemini and "url" in table and "httpUrl" not in entry and entry.get("type") != "http":
+                raise ValueError("SSE is not supported; use httpUrl")
             named_servers().read({name: table})
         except ValueError as error:
             why = str(error).strip().rstrip(".") or "not valid"

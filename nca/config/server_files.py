@@ -8,7 +8,7 @@ from typing import Any
 
 from nca.config.document import Document, read_document, shown_path
 from nca.config.paths import user_config_file
-from nca.config.project_files import MCP_FILE, read_project
+from nca.config.project_files import read_project
 from nca.config.saving import change_file
 from nca.config.servers import named_servers
 from nca.config.value_types import InvalidValue
@@ -74,7 +74,7 @@ def file_to_change(name: str, project: Path, env: Mapping[str, str]) -> Path:
     if name not in files:
         raise ConfigError(f"There is no MCP server {name[:40]!r}.", advice=f"There are: {', '.join(files) or 'none'}.")
     path = files[name][-1]
-    if path.name == MCP_FILE:
+    if path.suffix == ".json":
         raise ConfigError(f"{shown_path(path)} defines {name}; other agents read it too.", advice="Edit that file.")
     return path
 
