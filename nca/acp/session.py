@@ -137,14 +137,19 @@ class EditorSession:
             server, _, wanted = name.removeprefix("mcp:").partition(":")
             text = await self.conversation.servers.prompt(server, wanted, argument)
             return await self._send(words(text, "tool"), prompt)
-        command = offered(name)
-        if command is not None:
-            self._outlet.say(await self._commands.run(command, argument))
+        called = None
+        try:
+            command = offered(name)
+            if command is not None:
+                self._outlet.say(await self._commands.run(command, argument))
+            elif (called := (await self._commands.prompts()).get(name)) is None:
+                raise unknown(name)
+        except UsageError as error:
+            # What was typed is not valid: the person reads it in the chat; to the client nothing went wrong.
+            self._outlet.say(str(error))
+        if called is None:
             self._updates.usage()
             return "end_turn"
-        called = (await self._commands.prompts()).get(name)
-        if called is None:
-            raise unknown(name)
         made = await asyncio.to_thread(
             called.call, stripped(part_of(prompt.said, len(f"/{name}"))), self.conversation.directory
         )
