@@ -142,3 +142,22 @@ def test_the_override_comes_before_agents_md_as_in_codex(place: Place) -> None:
     place.write("AGENTS.override.md", "Instead.")
     assert "Instead." in place.told().text
     assert "Usual." not in place.told().text
+
+
+async def test_a_readable_folder_is_read_but_not_written_and_variables_reach_commands(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "a.txt").write_text("Over there.\n")
+    room = Room(tmp_path / "work")
+    settings = {"tools.readable": ["../other"], "tools.variables": ["WORD=here"], "agent.permission": "auto"}
+    calls = [
+        call("read_file", '{"path": "../other/a.txt"}'),
+        call("write_file", '{"path": "../other/b.txt", "content": "x"}'),
+        call("shell", '{"command": "echo $WORD"}'),
+    ]
+    conversation = room.open([*calls, "Done."], settings=settings)
+    await conversation.send("Go.")
+    read, written, said = [one.message.text for one in conversation.context.entries if one.message.role == "tool"]
+    assert "Over there." in read
+    assert "outside of the working directory" in written
+    assert said.startswith("here")
