@@ -19,11 +19,11 @@ from nca.agent.approvals import AFTER_FAILURE, BY_HOOK, STOPPED, Approvals, Refu
 from nca.agent.hooks import Hooks
 from nca.agent.nested_instructions import NestedInstructions
 from nca.agent.project_instructions import ProjectInstructions
-from nca.agent.repeats import NUDGE, Repeats
 from nca.agent.window import Window
 from nca.context.admission import SAVED, LeftOut, admit_output
+from nca.context.repeats import NOT_RUN, Repeats
 from nca.events import Listener, Notice, ToolFinished, ToolProgress, ToolStarted
-from nca.messages import Message, Part, TextPart, ToolCall, clean_text
+from nca.messages import Message, TextPart, ToolCall, clean_text
 from nca.redact import Redactor
 from nca.sessions.passages import RECALL
 from nca.tools.tool import ToolOutcome, current_call, progress_listener
@@ -31,6 +31,8 @@ from nca.tools.toolbox import Toolbox
 
 MOST_AT_ONCE = 4
 """Reading calls that run at the same time: enough to hide waiting, few enough for a small machine."""
+_MAY_CHANGE = frozenset({"task", "job"})
+"""A subtask has all tools, and a job can be stopped, although neither needs a permission of its own."""
 
 
 class Calls:
@@ -60,22 +62,20 @@ class Calls:
         self.hooks = hooks
         self._places = asyncio.Semaphore(MOST_AT_ONCE)
         self._begun: set[str] = set()
-        self.repeats = Repeats()
+        self.repeats = Repeats(self._only_reads)
+        self._read_to = 0
 
     async def run(self, calls: Sequence[ToolCall]) -> None:
         """Run all calls of one answer. On return every result is in the log, in the order of the calls."""
-        step: list[tuple[str, str, str]] = []
         self._begun.clear()
+        self._read_on()
         failed_change = ""
         for group in self._groups(calls):
             tasks = [asyncio.create_task(self._outcome(call, failed_change)) for call in group]
             try:
                 for call, task in zip(group, tasks, strict=True):
                     outcome, seconds = await task
-                    step.append((call.name, call.arguments, outcome.text))
-                    view_id = self._window.session.views.current_id
-                    is_nudged = len(step) == len(calls) and self.repeats.note(tuple(step), view_id)
-                    await self._enter(call, outcome, seconds, NUDGE if is_nudged else "")
+                    await self._enter(call, outcome, seconds)
                     if outcome.is_error and self._toolbox.needs(call) == "write":
                         failed_change = call.name
             finally:
@@ -86,6 +86,17 @@ class Calls:
     def not_begun(self, call: ToolCall) -> str:
         """The result of a call that an interrupt kept from running; "" if it ran."""
         return "" if call.id in self._begun else STOPPED
+
+    def _read_on(self) -> None:
+        """Show the law of repetition what is new in the log: the answer with the calls, and messages of the person."""
+        history = self._window.history
+        self._read_to = max(self._read_to, (history.newest_user or 1) - 1)
+        for entry in history.entries[self._read_to :]:
+            self.repeats.note(entry.message, entry.seq)
+        self._read_to = history.head
+
+    def _only_reads(self, call: ToolCall) -> bool:
+        return self._toolbox.needs(call) in ("read", None) and call.name not in _MAY_CHANGE
 
     def _groups(self, calls: Sequence[ToolCall]) -> Iterator[list[ToolCall]]:
         for only_reads, group in groupby(calls, lambda call: self._toolbox.needs(call) in ("read", None)):
@@ -132,22 +143,33 @@ class Calls:
             printed=self._redactor.clean(outcome.printed),
         )
 
-    async def _enter(self, call: ToolCall, outcome: ToolOutcome, seconds: float, nudge: str) -> None:
+    async def _enter(self, call: ToolCall, outcome: ToolOutcome, seconds: float) -> None:
         text = await asyncio.to_thread(self._admit, outcome)
         view_id = self._window.session.views.current_id
         if outcome.is_error:
             nested = ProjectInstructions()
         else:
             nested = await asyncio.to_thread(self._nested.for_call, call, view_id)
-        text = "\n".join(filter(None, (text, nudge, nested.text)))
+        text = "\n".join(filter(None, (text, nested.text)))
         said = (TextPart(clean_text(outcome.typed), source="typed"),) if outcome.typed else ()
-        more: tuple[Part, ...] = (*said, *outcome.media)
-        content: str | tuple[Part, ...] = (TextPart(text), *more) if more else text
-        self._window.append(Message("tool", content, tool_call_id=call.id, name=call.name, is_error=outcome.is_error))
+        result = Message("tool", text, tool_call_id=call.id, name=call.name, is_error=outcome.is_error)
+        parts = (TextPart(text), *said, *self._repeated(call, result, view_id), *outcome.media)
+        self._window.append(msgspec.structs.replace(result, content=parts) if len(parts) > 1 else result)
         shown_id, diff, printed = self._within + call.id, outcome.diff, outcome.printed
         self._emit(ToolFinished(shown_id, call.name, outcome.is_error, outcome.summary, seconds, diff, printed))
         for line in nested.notices:
             self._emit(Notice(line))
+
+    def _repeated(self, call: ToolCall, result: Message, view_id: int) -> Iterator[TextPart]:
+        """What the model is told of a call that repeats: nothing new has come of it. Parts of nca's are no result."""
+        before = self.repeats.failed_before(call)
+        self.repeats.note(result, self._window.history.head + 1, view_id)
+        if result.is_error and before is not None and not result.text.startswith(NOT_RUN):
+            yield TextPart(before.line(), source="nca")
+        if nudge := self.repeats.round.nudge:
+            yield TextPart(nudge, source="nca")
+        if notice := self.repeats.round.notice:
+            self._emit(Notice(notice))
 
     def _admit(self, outcome: ToolOutcome) -> str:
         """The output within its limits; the whole is saved in the session's folder and named."""

@@ -21,7 +21,6 @@ from nca.agent.reply_checks import (
     CUT_OFF,
     MOST_REPEATED_CHARS,
     NOT_CHANGED,
-    NOT_RUN,
     NOTHING_RUN,
     RUN_NOW,
     VIEW_DAMAGED,
@@ -34,6 +33,7 @@ from nca.agent.rewinding import FINISHED_STEPS, FIRST_PROGRESS_SECONDS, NEXT_PRO
 from nca.agent.turn import Turn
 from nca.config.loaded import LoadedSettings
 from nca.config.names import canonical
+from nca.context.repeats import NOT_RUN
 from nca.errors import ConfigError, NcaError, UsageError
 from nca.events import ErrorRaised, Listener, Listeners, Notice, TurnFinished, TurnStarted
 from nca.file_history.restore import Watch

@@ -32,8 +32,6 @@ NOTHING_RUN = "No command was run. Ask again, or run it yourself: !COMMAND."
 RUN_NOW = "Nothing was run yet; call shell with the command. I asked: {asked}"
 """For the model, once in a turn, before the person is told NOTHING_RUN."""
 ASKED_AGAIN = "Nothing was changed or run yet; the model is asked once more."
-NOT_RUN = "[not run:"
-"""The beginning of the result of a call that a person, a rule or a mode refused."""
 MOST_REPEATED_CHARS = 400
 """A longer question is not repeated."""
 _VERBS = r"(?:add|change|correct|delete|edit|fix|insert|make|remove|rename|replace|rewrite|set|update|write)\b"

@@ -9,14 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from nca.context.parts import split
+from nca.context.repeats import NOT_RUN
 from nca.context.tokens import entry_tokens
 from nca.messages import Entry
 from nca.tools.tool import Permission
 from nca.tools.toolbox import Toolbox
 
 BUILT_IN = "built in"
-_REFUSED = "[not run"
-"""The beginning of the result of a call that was not allowed (nca.agent.approvals)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,5 +97,5 @@ def _history(entries: Iterable[Entry]) -> tuple[Counter[str], Counter[str], Coun
             name = message.name or names.get(message.tool_call_id, "")
             results[name] += entry_tokens(entry)
             failures[name] += message.is_error
-            refused[name] += message.is_error and message.text.startswith(_REFUSED)
+            refused[name] += message.is_error and message.text.startswith(NOT_RUN)
     return calls, failures, refused, results

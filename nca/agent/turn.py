@@ -114,7 +114,7 @@ class Turn:
             else:
                 await self.calls.run(calls)
                 self.calls.hooks.check()
-                if self.calls.repeats.is_stuck:
+                if self.calls.repeats.round.is_stuck:
                     return self._finished("stuck", started)
                 continue_turn = True
             if not continue_turn:

@@ -11,15 +11,16 @@ import pytest
 from nca.agent.approvals import Nobody, Person
 from nca.agent.calls import MOST_AT_ONCE
 from nca.agent.conversation import Conversation
-from nca.agent.repeats import NUDGE
 from nca.config.loaded import defaults
+from nca.context.repeats import NUDGE
 from nca.context.validate import validate_request
-from nca.events import Event, MessageTaken, ToolFinished, ToolStarted
+from nca.events import ContextCompaction, Event, MessageTaken, Notice, ToolFinished, ToolStarted
 from nca.messages import Message, ToolCall
 from nca.sessions.store import Store
 from nca.testing.scripted import ScriptedModel
 from nca.tools.tool import Permission, ToolError, ToolOutcome, TypedTool
 from nca.tools.toolbox import Toolbox
+from nca.wire import part_text
 from nca.words import Words, words
 from tests.agent.test_conversation import SMALL
 
@@ -147,6 +148,12 @@ async def test_stopped_in_the_middle_each_call_has_a_true_result(room: Room) -> 
     ]
 
 
+def told(conversation: Conversation) -> list[str]:
+    """What nca added to each result."""
+    made = [entry.message.content for entry in conversation.context.entries if entry.message.role == "tool"]
+    return ["" if isinstance(one, str) else part_text((one or ())[-1]) for one in made]
+
+
 def again(text: str = "same") -> Message:
     return calls(("look", f'{{"say": "{text}"}}'))
 
@@ -155,8 +162,8 @@ async def test_going_round_in_circles_is_nudged_once_and_then_ends(room: Room) -
     conversation = room.open(*[again()] * 4, "never asked")
     finished = await conversation.send("Go")
     assert finished.reason == "stuck"
-    said = results(conversation)
-    assert [text.endswith(NUDGE) for text in said] == [False, False, True, False]
+    assert told(conversation) == ["", "", NUDGE, ""]
+    assert results(conversation) == ["same"] * 4
     assert len(room.model.requests) == 4
     assert validate_request(conversation.context.effective_history(), "openai") == []
 
@@ -164,8 +171,8 @@ async def test_going_round_in_circles_is_nudged_once_and_then_ends(room: Room) -
 async def test_a_circle_of_several_steps_is_one_too(room: Room) -> None:
     conversation = room.open(*[again(), again("b"), again("c")] * 4, "never asked")
     assert (await conversation.send("Go")).reason == "stuck"
-    said = results(conversation)
-    assert [number for number, text in enumerate(said, 1) if text.endswith(NUDGE)] == [9]
+    said = told(conversation)
+    assert [number for number, text in enumerate(said, 1) if text == NUDGE] == [9]
     assert len(said) == 12
 
 
@@ -173,7 +180,47 @@ async def test_a_check_that_fails_the_same_way_after_each_change_is_no_circle(ro
     changes = [step for number in range(10) for step in (again(f"change {number}"), again("check"))]
     conversation = room.open(*changes, "Done.")
     assert (await conversation.send("Go")).reason == "answered"
-    assert all(NUDGE not in text for text in results(conversation))
+    assert not any(told(conversation))
+
+
+async def test_a_failure_that_is_repeated_with_nothing_changed_is_said(room: Room) -> None:
+    fails = [calls((name, '{"say": "fail"}')) for name in ("look", "execute", "change")]
+    conversation = room.open(
+        *(fails[0], again(), fails[0]), *(fails[1], again(), fails[1]), *(fails[2], fails[0], "No.", fails[0], "No.")
+    )
+    await conversation.send("Go")
+    await conversation.send("Once more")
+    said = told(conversation)
+    # A reading call is repeated; a call that may do anything lies between for the last one, as does the person's word.
+    assert [number for number, text in enumerate(said, 1) if text] == [3, 6]
+    assert said[2] == (
+        "[This call failed before (message 3), and nothing that was done since can have changed that: Error: it failed]"
+    )
+    sent = [message["content"] for message in room.model.requests[3].messages if message["role"] == "tool"]
+    assert sent[-1] == f"Error: it failed\n\n{said[2]}"
+
+
+async def test_a_call_that_was_not_run_has_not_failed(room: Room) -> None:
+    refused = calls(("change", '{"say": "fail"}'), ("execute", "{}"))
+    conversation = room.open(refused, refused, "Done.")
+    await conversation.send("Go")
+    assert results(conversation)[1].startswith("[not run: ")
+    assert not told(conversation)[3]
+
+
+async def test_the_same_after_each_compaction_is_said_to_the_model_then_to_the_person(room: Room) -> None:
+    steps = [again(str(number) + " word" * 300) for number in (1, 2)] * 100
+    settings: dict[str, Any] = {"context.stages": ("truncate",)}
+    conversation = room.open(*steps, **settings)
+    finished = await conversation.send("Go")
+    assert finished.reason == "stuck"
+    assert any(isinstance(event, ContextCompaction) and event.phase == "completed" for event in room.events)
+    numbers = [number for number, text in enumerate(told(conversation), 1) if text]
+    assert numbers == [6, 8, 10]
+    assert told(conversation)[5].startswith("[You have made the same calls with the same results 3 times; compactions")
+    notices = [event for event in room.events if isinstance(event, Notice) and "nothing new" in event.message]
+    assert len(notices) == 2
+    assert finished.steps == 12
 
 
 async def test_a_turn_may_take_a_hundred_and_twenty_steps(room: Room) -> None:
@@ -191,7 +238,7 @@ async def test_a_nudge_that_helps_ends_nothing(room: Room) -> None:
 async def test_a_new_turn_may_ask_the_same_again(room: Room) -> None:
     conversation = room.open(*[again()] * 2, "One.", *[again()] * 2, "Two.")
     assert [(await conversation.send(text)).text for text in ("Go", "And again")] == ["One.", "Two."]
-    assert all(NUDGE not in text for text in results(conversation))
+    assert not any(told(conversation))
 
 
 async def test_what_is_said_meanwhile_comes_with_the_next_step_of_the_turn(room: Room) -> None:

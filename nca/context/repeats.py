@@ -1,0 +1,194 @@
+"""What a call repeats: a failure with nothing changed since, or a circle of calls that bring nothing new.
+
+One law for every log: it reads messages in their order and knows nothing else. It looks back to the person's newest
+message, because the person may have changed anything before they wrote it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from itertools import takewhile
+from typing import NamedTuple
+
+import msgspec
+
+from nca.context.file_reads import arguments_of, only_reads
+from nca.context.record.excerpt import excerpt, on_one_line
+from nca.context.record.past import changes_file
+from nca.messages import Message, ToolCall
+
+MOST_ROUNDS = 3
+"""After so many rounds without anything new the model is told; one more ends the turn."""
+MOST_ROUNDS_COMPACTED = 5
+"""The same where a compaction lies between the rounds: after one the model may need to read the same again."""
+MOST_STEPS = 400
+"""A circle is looked for in so many steps, from the newest on."""
+NUDGE = (
+    "[You have made the same calls with the same results three times. "
+    "Do something else, or say what is missing; once more, and the turn ends.]"
+)
+NUDGE_COMPACTED = (
+    "[You have made the same calls with the same results {rounds} times; compactions lie between them. Nothing new "
+    "came of it. Write down what you need from these results, read less at once, or say what is missing.]"
+)
+NOTICE = (
+    "The model has made the same calls {rounds} times, with compactions between them, and nothing new came of it. "
+    "A larger window, or a smaller task, may help."
+)
+FAILED_BEFORE = "[This call failed before{where}, and nothing that was done since can have changed that: {result}]"
+NOT_RUN = "[not run:"
+"""The beginning of the result of a call that a person, a rule or a mode refused, or that had to wait."""
+RESULT_TOKENS = 60
+_REMARKS = ("description",)
+"""Arguments that say what a call is for, and not what it does."""
+_RUNS_ON = re.compile(r"(?<![&>|\\])&(?![&>])|\b(?:nohup|setsid|disown)\b")
+"""A command that leaves something running. It may change things at any time."""
+_TOOK = re.compile(r"\b\d+(?:\.\d+)? ?(?:m?s|sec(?:onds?)?)\b")
+"""How long something took is no news."""
+
+Asked = tuple[str, str]
+"""What a call asks for: the tool's name, and its arguments in one spelling."""
+
+
+class Failure(NamedTuple):
+    """A call that failed: its result, and the number of the message with it; 0 where nobody can look it up."""
+
+    text: str
+    seq: int = 0
+
+    def line(self) -> str:
+        """One line that tells the model of it."""
+        where = f" (message {self.seq})" if self.seq else ""
+        return FAILED_BEFORE.format(where=where, result=on_one_line(excerpt(self.text.strip(), RESULT_TOKENS)))
+
+
+class Round(NamedTuple):
+    """Where the newest step stands: how many times its circle has been walked, and whether a compaction lies within.
+
+    is_new  it is the first step with this number of rounds
+    """
+
+    rounds: int
+    is_new: bool = False
+    is_compacted: bool = False
+
+    @property
+    def is_stuck(self) -> bool:
+        return self.rounds > (MOST_ROUNDS_COMPACTED if self.is_compacted else MOST_ROUNDS)
+
+    @property
+    def nudge(self) -> str:
+        """What the model is told, or ""."""
+        if not self.is_new or self.rounds < MOST_ROUNDS or self.is_stuck:
+            return ""
+        return NUDGE_COMPACTED.format(rounds=self.rounds) if self.is_compacted else NUDGE
+
+    @property
+    def notice(self) -> str:
+        """What the person is told when the model has been told and goes on so, or ""."""
+        return NOTICE.format(rounds=self.rounds) if self.nudge and self.rounds > MOST_ROUNDS else ""
+
+
+class _Step(NamedTuple):
+    """A step that brought nothing new: what was asked for, and the view in which it was."""
+
+    asked: frozenset[Asked]
+    view_id: int
+
+
+class Repeats:
+    """Reads a log message by message. `reads` says of a call whether it is known to change nothing."""
+
+    def __init__(self, reads: Callable[[ToolCall], bool] = only_reads) -> None:
+        self._reads = reads
+        self._forget()
+
+    def _forget(self) -> None:
+        self._open: dict[str, ToolCall] = {}
+        self._failed: dict[Asked, Failure] = {}
+        self._runs_on = False
+        self._seen: set[tuple[Asked, str]] = set()
+        self._step: dict[Asked, str] = {}
+        self._idle: list[_Step] = []
+        self._round = Round(1)
+
+    def failed_before(self, call: ToolCall) -> Failure | None:
+        """How this call failed before, if nothing that ran since can have changed what it will find."""
+        ahead = takewhile(lambda one: one.id != call.id, self._open.values())
+        return None if self._runs_on or not all(map(self._reads, ahead)) else self._failed.get(asked(call))
+
+    @property
+    def round(self) -> Round:
+        """As of the newest step whose results are all there."""
+        return self._round
+
+    def note(self, message: Message, seq: int = 0, view_id: int = 0) -> None:
+        """Read the next message. A result that has been read already counts once.
+
+        view_id  the view in which the model saw it: another one means a compaction between
+        """
+        if message.role == "user" and not message.is_synthetic:
+            self._forget()
+        elif message.role == "assistant":
+            # Some programs write a message for each call of one answer.
+            self._open = {**({} if self._step else self._open), **{call.id: call for call in message.tool_calls}}
+            self._step = {}
+        elif message.role == "tool" and (call := self._open.pop(message.tool_call_id, None)) is not None:
+            self._note_result(call, message, seq)
+            self._step[asked(call)] = _TOOK.sub("", message.text)
+            if not self._open:
+                self._note_step(view_id)
+
+    def _note_result(self, call: ToolCall, result: Message, seq: int) -> None:
+        if result.text.startswith(NOT_RUN):
+            return
+        # A change of one file is made whole or not at all.
+        if not (self._reads(call) or (result.is_error and changes_file(call))):
+            self._failed.clear()
+            self._runs_on = self._runs_on or runs_on(call)
+        if result.is_error and not result.is_synthetic:
+            self._failed[asked(call)] = Failure(result.text, seq)
+        else:
+            self._failed.pop(asked(call), None)
+
+    def _note_step(self, view_id: int) -> None:
+        news = set(self._step.items()) - self._seen
+        self._seen |= news
+        if news:
+            self._idle, self._round = [], Round(1)
+            return
+        self._idle = [*self._idle[1 - MOST_STEPS :], _Step(frozenset(self._step), view_id)]
+        rounds, is_compacted = max(_rounds(self._idle))
+        self._round = Round(rounds, rounds > self._round.rounds, is_compacted)
+
+
+def _rounds(idle: Sequence[_Step]) -> Iterator[tuple[int, bool]]:
+    """For each number of newest steps: how many times what they ask for was asked, and whether in several views."""
+    distinct: set[Asked] = set()
+    views: set[int] = set()
+    made = 0
+    for step in reversed(idle):
+        made += len(step.asked)
+        distinct |= step.asked
+        views.add(step.view_id)
+        # The first time of all was no repetition, so it is not among these steps.
+        yield 1 + made // len(distinct), len(views) > 1
+
+
+def asked(call: ToolCall) -> Asked:
+    """Calls that ask for the same have the same."""
+    arguments = arguments_of(call)
+    if not arguments:
+        return call.name, call.arguments.strip()
+    said = {key: value for key, value in arguments.items() if key not in _REMARKS or len(arguments) == 1}
+    return call.name, msgspec.json.encode(said, order="deterministic").decode()
+
+
+def runs_on(call: ToolCall) -> bool:
+    """Whether a call leaves something running."""
+    arguments = arguments_of(call)
+    is_behind = any(arguments.get(key) in (True, "true") for key in ("background", "run_in_background", "isBackground"))
+    return is_behind or any(
+        isinstance(text := arguments.get(key), str) and _RUNS_ON.search(text) is not None for key in ("command", "cmd")
+    )
