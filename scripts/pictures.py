@@ -24,7 +24,7 @@ from string import ascii_lowercase
 from xml.etree import ElementTree
 
 from pictures_svg import EDGE, GROUND, INK, card, screen
-from pictures_talk import CHANGE, FILES, FIRST, FOURTH, LONG, SECOND, THIRD, WINDOW_TOKENS, talk
+from pictures_talk import CHANGE, CLEAN, FILES, FIRST, FOURTH, LONG, SECOND, THIRD, WINDOW_TOKENS, talk
 from pictures_terminal import Terminal, environment
 from pictures_views import views
 
@@ -77,6 +77,8 @@ def drawn(*, is_check: bool = False) -> Iterator[tuple[str, str]]:
     with demo(is_check=is_check) as (directory, env):
         yield from approval(directory, env)
     with demo(is_check=is_check) as (directory, env):
+        yield "undo", undo(directory, env)
+    with demo(is_check=is_check) as (directory, env):
         yield from chat(directory, env)
 
 
@@ -108,6 +110,20 @@ def approval(directory: Path, env: dict[str, str]) -> Iterator[tuple[str, str]]:
     yield "rewind", screen(terminal.rows(), "/rewind")
     terminal.key("\x1b", "Nothing was changed")
     terminal.leave()
+
+
+def undo(directory: Path, env: dict[str, str]) -> str:
+    """A command deletes two files; /undo brings them back."""
+    terminal = Terminal(["loop", *MODEL, str(ROOMY_TOKENS)], directory, env)
+    terminal.clear()
+    terminal.line(CLEAN, "always")
+    terminal.key("y", "are deleted")
+    terminal.line("/undo", "restored")
+    terminal.key("\x15", "")
+    terminal.line("!ls", "This goes with")
+    picture = screen(terminal.rows(), "/undo after rm")
+    terminal.leave()
+    return picture
 
 
 def timeline(directory: Path, env: dict[str, str]) -> str:

@@ -112,6 +112,7 @@ SECOND = "Look at the tests: which case is missing?"
 THIRD = "Fix it so that report.py works. Never change parse_line."
 FOURTH = "Which rule did I set?"
 CHANGE = "Fix mean_price for an invoice without lines."
+CLEAN = "Clean up: only invoice.py is needed."
 LONG = [
     f"{question} ({number})"
     for number in range(1, 9)
@@ -153,6 +154,10 @@ TALK: dict[str, Sequence[Answer]] = {
         Answer(tool_calls=[("read_file", {"path": "invoice.py"})]),
         Answer(tool_calls=[("edit_file", {"path": "invoice.py", "old_text": MEAN, "new_text": FIXED})]),
         Answer(text="`mean_price` is now 0.0 if there are no lines.\n"),
+    ),
+    CLEAN: (
+        Answer(tool_calls=[("shell", {"command": "rm report.py test_invoice.py"})]),
+        Answer(text="`report.py` and `test_invoice.py` are deleted.\n"),
     ),
     **{
         question: (Answer(tool_calls=[("read_file", {"path": path})]), Answer(text=FINDING))
