@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
 from typing import Annotated, Any
 
 import typer
@@ -76,7 +77,8 @@ def build() -> TyperGroup:
 
 
 def _name_values(command: Any) -> None:
-    """In the help an option has a word for its value, and nothing has the name of a Python type."""
+    """Give options a word for their value, and nothing the name of a Python type; draw the help in nca's colours."""
+    command.format_help = partial(_in_colours, command.format_help)
     for one in getattr(command, "commands", {}).values():
         _name_values(one)
     asked = typer.Context(command, help_option_names=list(HELP_FLAGS))
@@ -86,6 +88,23 @@ def _name_values(command: Any) -> None:
         elif parameter.metavar is None:
             word = _VALUES.get(parameter.name, parameter.name.rpartition("_")[2].upper())
             parameter.metavar = "" if parameter.is_flag else word
+
+
+def _in_colours(draw: Callable[[Any, Any], None], context: Any, formatter: Any) -> None:
+    """The help in the colours of the chat. Typer's own yellow, cyan and green cannot be read on white."""
+    from typer import rich_utils
+
+    from nca.terminal.render.theme import PALETTES, background
+
+    palette = PALETTES[background("auto")]
+    rich_utils.STYLE_OPTION = rich_utils.STYLE_COMMANDS_TABLE_FIRST_COLUMN = f"bold {palette.accent}"
+    rich_utils.STYLE_SWITCH = rich_utils.STYLE_NEGATIVE_SWITCH = f"bold {palette.added}"
+    rich_utils.STYLE_NEGATIVE_OPTION = f"bold {palette.accent}"
+    rich_utils.STYLE_TYPES = f"bold {palette.notice}"
+    rich_utils.STYLE_USAGE = palette.notice
+    rich_utils.STYLE_REQUIRED_SHORT = rich_utils.STYLE_REQUIRED_LONG = palette.failure
+    rich_utils.STYLE_OPTION_ENVVAR = "dim"
+    draw(context, formatter)
 
 
 def _nothing(ctx: object) -> str:

@@ -35,7 +35,7 @@ MUCH_UNUSED_BYTES = 200_000_000
 """Free room in the databases that is worth a `nca sessions vacuum`."""
 _ENDPOINT_SECONDS = 2.0
 """Longer than for local ports, because the endpoint may be remote."""
-_COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
+_STYLES = {"ok": "added", "warn": "notice", "fail": "failure"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +67,9 @@ def doctor(
 
 def _show(finding: Finding) -> None:
     from nca.terminal.render.sanitize import one_line
+    from nca.terminal.render.theme import styled
 
-    mark = typer.style(f"{finding.status:<4}", fg=_COLOURS[finding.status])
+    mark = styled(f"{finding.status:<4}", _STYLES[finding.status])
     typer.echo(f"{mark}  {finding.name:<12} {one_line(f'{finding.detail} {finding.advice}')}")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations, pairwise
@@ -14,7 +13,7 @@ from rich.text import Text
 
 from nca.errors import UsageError
 from nca.terminal.commands.command import App, Command, Suggestion, beginning_with, nearest
-from nca.terminal.commands.help_topics import EXAMPLES, IDEAS, KEYS, SHORT, TOPICS, TYPING
+from nca.terminal.commands.help_topics import EXAMPLES, IDEAS, KEYS, TOPICS, TYPING, in_short
 from nca.terminal.commands.registry import GROUPS, advice_for, all_commands
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.tables import new_table
@@ -28,7 +27,6 @@ _AROUND_ROWS = 6
 """Rows of the screen for the last line, the prompt, the toolbar and what was typed."""
 _Groups = Sequence[tuple[str, Sequence[Text]]]
 """Headings, and the lines below each."""
-_FIRST_CLAUSE = re.compile(r"[^;:,.(]+")
 
 
 class HelpCommand(Command):
@@ -77,9 +75,7 @@ class HelpCommand(Command):
 
 def _lines(command: Command) -> Iterator[Text]:
     """Its name, and the first clause of what it does, or what is written for it."""
-    clause = _FIRST_CLAUSE.match(command.about)
-    abouts = SHORT.get(command.name, (clause[0].strip() if clause else "",))
-    for place, about in enumerate(abouts):
+    for place, about in enumerate(in_short(command.name, command.about)):
         yield _line("" if place else f"/{command.name}", about)
 
 

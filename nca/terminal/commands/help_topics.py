@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+
 TYPING = (
     ("Alt-Enter", "A new line; or Ctrl-J"),
     ("@path", "Add a file or an image"),
@@ -36,6 +39,15 @@ SHORT = {
     "cost": ("Tokens and money",),
 }
 """Where a command's own first clause is too long for half a row, or says too little; a line each."""
+
+_FIRST_CLAUSE = re.compile(r"[^;:,.(]+")
+
+
+def in_short(name: str, about: str) -> Sequence[str]:
+    """What a command does, in lines for half a row: what is written for it, or its first clause."""
+    clause = _FIRST_CLAUSE.match(about)
+    return SHORT.get(name, (clause[0].strip() if clause else "",))
+
 
 KEYS = (
     ("Enter", "send"),

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from prompt_toolkit.application import get_app
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
 from nca.terminal.commands.command import Command
+from nca.terminal.commands.help_topics import in_short
 from nca.terminal.commands.registry import all_commands
 from nca.terminal.input.file_finder import TAB_SECONDS, FileFinder
 from nca.terminal.input.file_mentions import mention_before
@@ -18,6 +20,8 @@ from nca.terminal.input.prompt_text import Offer, PromptText
 from nca.terminal.render.sanitize import one_line
 
 ABOUT_CHARS = 80
+_BESIDE_ABOUT_CELLS = 20
+"""Of a menu's row: the name of a command, blanks and the bar at the edge."""
 
 if TYPE_CHECKING:
     from nca.terminal.reader import Completions
@@ -103,6 +107,7 @@ class OfferingCompleter(Completer):
 def _command_names(typed: str) -> Iterator[Completion]:
     """Commands whose name begins with the typed text, then by alias, then those with its letters in order."""
     word = typed.lower()
+    room = get_app().output.get_size().columns - _BESIDE_ABOUT_CELLS
     found: list[tuple[int, str, Command]] = []
     for command in all_commands():
         alias = next((alias for alias in command.aliases if alias.startswith(word)), "")
@@ -115,7 +120,8 @@ def _command_names(typed: str) -> Iterator[Completion]:
     for _, alias, command in sorted(found, key=lambda one: one[0]):
         shown = f"/{command.name} ({alias})" if alias else f"/{command.name}"
         text = f"{command.name} " if _takes_argument(command) else command.name
-        yield Completion(text, -len(typed), display=shown, display_meta=one_line(command.about))
+        about = command.about if len(command.about) <= room else in_short(command.name, command.about)[0]
+        yield Completion(text, -len(typed), display=shown, display_meta=one_line(about))
 
 
 def _takes_argument(command: Command) -> bool:

@@ -10,7 +10,8 @@ from prompt_toolkit.layout.processors import Processor, Transformation, Transfor
 
 from nca.words import Words, text_of
 
-HINT = "Not sent. Typing replaces it; an arrow key keeps it; Enter sends it again."
+HINT = "Not sent. Typing replaces it, → keeps it, Enter resends."
+"""Fits a window of 60 columns."""
 
 
 class ReturnedText(Processor):

@@ -24,6 +24,7 @@ _ABOUT_LINES, _FACT_LINES = 2, 3
 _BROWSING = (
     "{place} · Enter edits · Tab {other} · Ctrl-S saves in the project's file · Esc leaves",
     "{place} · Enter edits · Tab {other} · Ctrl-S saves · Esc",
+    "{place} · Enter edits · Ctrl-S saves · Esc leaves",
     "{place} · Enter · Tab · Ctrl-S · Esc",
 )
 _EDITING = (

@@ -10,7 +10,11 @@ from nca.terminal.panels.list_panel import Line, Listing, ListPanel
 from nca.terminal.render.humanize import short_tokens
 from nca.terminal.render.sanitize import one_line
 
-_KEYS = ("↑↓ choose · Enter switches · type to search all · Esc cancels", "↑↓ · Enter · Esc")
+_KEYS = (
+    "↑↓ choose · Enter switches · type to search all · Esc cancels",
+    "↑↓ choose · Enter switches · Esc cancels",
+    "↑↓ · Enter · Esc",
+)
 _MILLION = 1_000_000
 _NARROW = 70
 _NAME_CELLS, _MEASURED = 44, 100

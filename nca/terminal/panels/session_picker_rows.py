@@ -21,8 +21,11 @@ _LEAST_OF_ID = 4
 _NARROW = 56
 _SHOWN_CHARS = 400
 _PLACE_CELLS = 18
-_KEYS = "↑↓ choose · Enter opens · Tab shows {other} · Esc cancels"
-_SHORT_KEYS = "↑↓ · Enter · Tab · Esc"
+_KEYS = (
+    "{chosen} · ↑↓ choose · Enter opens · Tab shows {other} · Esc cancels",
+    "{chosen} · Enter opens · Tab {other} · Esc cancels",
+    "↑↓ · Enter · Tab · Esc · {chosen}",
+)
 
 
 class _Known(NamedTuple):
@@ -165,10 +168,10 @@ class PickerRows:
         filled: list[Line] = [[line] for line in lines if line[1]]
         return filled + [[("", "")]] * (_PREVIEW_LINES - len(filled))
 
-    def _keys(self) -> tuple[str, str]:
+    def _keys(self) -> tuple[str, ...]:
         other = "all directories" if self.is_here else "this directory"
         chosen = f"{self.selected + 1:,} of {len(self.shown):,}" if self.shown else "0"
-        return f"{chosen} · {_KEYS.format(other=other)}", f"{_SHORT_KEYS} · {chosen}"
+        return tuple(keys.format(chosen=chosen, other=other) for keys in _KEYS)
 
 
 def _end(text: str) -> str:

@@ -37,10 +37,11 @@ class Palette(NamedTuple):
 PALETTES = {
     "dark": Palette("cyan", "yellow", "bright_red", "green", "bright_magenta", "color(75)"),
     "light": Palette("color(24)", "color(94)", "color(124)", "color(22)", "color(90)", "color(26)"),
-    UNKNOWN: Palette("color(30)", "color(130)", "red", "color(28)", "color(133)", "color(32)"),
+    UNKNOWN: Palette("color(30)", "color(130)", "color(161)", "color(28)", "color(133)", "color(27)"),
 }
-"""By background. The contrast to white (`light`), to black (`dark`, with xterm's plain colours) or to both is at least
-3.5. xterm's plain colours have 1.7 (yellow) to 2.2 (green) on white."""
+"""By background. The contrast (WCAG 2) to white (`light`) or to black (`dark`, with xterm's plain colours) is at least
+4.5, to both at least 4: no colour has more than 4.58. xterm's plain colours have 1.7 (yellow) to 2.2 (green) on white.
+"""
 
 PARTS = {
     "system_prompt": "keyword",
@@ -114,6 +115,12 @@ def theme_for(theme: str, environment: Mapping[str, str] = os.environ) -> Theme:
     colours |= {"notice": palette.notice, "failure": palette.failure, "added": palette.added}
     colours |= {f"part.{kind}": getattr(palette, name) for kind, name in PARTS.items()}
     return Theme(_STYLES | colours | {"removed": palette.failure})
+
+
+def styled(text: str, style: str, environment: Mapping[str, str] = os.environ) -> str:
+    """A text for typer.echo, with the escape codes of a style of the theme; typer.echo drops them for a pipe."""
+    colour = theme_for("auto", environment).styles[style]
+    return colour.render(text) if has_colour(environment) else text
 
 
 def prompt_styles(theme: str, environment: Mapping[str, str] = os.environ) -> dict[str, str]:

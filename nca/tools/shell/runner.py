@@ -49,7 +49,7 @@ class CommandResult:
     def summary(self) -> str:
         """In a few words how it ended, and how much it printed."""
         lines = self.output.text.count("\n") + bool(self.output.text and not self.output.text.endswith("\n"))
-        size = f"{self.output.total_bytes:,} bytes" if self.output.saved else in_lines(lines)
+        size = f"{self.output.total_bytes:,} bytes" if self.output.saved else in_lines(lines) if lines else "no output"
         return f"{ending(self.ended, self.timeout_seconds)[1:-1] or 'done'} · {size}"
 
     @property
