@@ -10,6 +10,7 @@ from typing import Any
 import jinja2
 import pytest
 
+from nca.agent.turn import GO_ON, LENGTHEN
 from nca.models.embedded.known import QWEN
 from nca.models.embedded.process import CHILD
 from nca.models.embedded.server import open_embedded
@@ -177,3 +178,13 @@ async def test_qwen_calls_a_function_and_answers_from_its_result(qwen_home: Path
         assert reply.message.text.count("```") == 2
     finally:
         await model.close()
+
+
+@pytest.mark.parametrize("words", [LENGTHEN, GO_ON])
+def test_an_answer_that_ended_early_is_gone_on_with_where_it_ended(words: str) -> None:
+    begun = [SYSTEM, said("user", "What is a tree?"), said("assistant", "A tree is a")]
+    cut = render([*begun, said("user", words)], TOOLS)
+    assert cut.endswith(f"{GENERATION}A tree is a")
+    whole = render([*begun, said("user", words), said("assistant", " graph."), said("user", "Thanks.")], TOOLS)
+    assert whole.startswith(f"{cut} graph.<|im_end|>\n")
+    assert words not in whole
