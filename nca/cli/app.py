@@ -186,7 +186,9 @@ def _with_typer(arguments: list[str]) -> int:
     except usage_error as error:
         place = getattr(error, "ctx", None)
         command = place.command_path if place else "nca"
-        print(f"nca: {one_line(error.format_message())} Try '{command} --help'.", file=sys.stderr)
+        # Typer names the kind of error that its own check raised.
+        said = one_line(error.format_message()).replace("Value error, ", "")
+        print(f"nca: {said} Try '{command} --help'.", file=sys.stderr)
         return EXIT_USAGE
     except typer.Abort:
         print("nca: interrupted.", file=sys.stderr)

@@ -72,7 +72,8 @@ def file_to_change(name: str, project: Path, env: Mapping[str, str]) -> Path:
     """The settings file that defines a server, the one that counts. Raises ConfigError."""
     files = defining_files(project, env)
     if name not in files:
-        raise ConfigError(f"There is no MCP server {name[:40]!r}.", advice=f"There are: {', '.join(files) or 'none'}.")
+        there = f"There are: {', '.join(files)}." if files else "None is set up; `nca mcp add` adds one."
+        raise ConfigError(f"There is no MCP server {name[:40]!r}.", advice=there)
     path = files[name][-1]
     if path.suffix == ".json":
         raise ConfigError(f"{shown_path(path)} defines {name}; other agents read it too.", advice="Edit that file.")

@@ -36,6 +36,19 @@ def test_help_names_every_command(tmp_path: Path) -> None:
         assert command in done.stdout
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("completion", "foo"), "nca: Invalid value for 'shell': 'foo' is not one of 'bash', 'zsh', 'fish'."),
+        (("mcp", "remove", "x"), "nca: There is no MCP server 'x'. None is set up; `nca mcp add` adds one."),
+    ],
+)
+def test_a_wrong_word_is_answered_in_english(arguments: tuple[str, ...], said: str, tmp_path: Path) -> None:
+    done = nca(*arguments, home=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith(said)
+
+
 def test_flags_without_a_command_are_the_chats(tmp_path: Path) -> None:
     done = nca("--compact-threshold", "1.5", home=tmp_path)
     assert done.returncode == 2

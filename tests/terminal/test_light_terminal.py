@@ -89,5 +89,7 @@ def test_the_chat_draws_in_the_light_palette(tmp_path: Path) -> None:
             tty.settle()
         tty.send("/co")
         tty.sees("Compact now")
+        tty.settle()
+        assert not any("..." in line for line in tty.shown())
         assert colours(tty.raw)
         assert colours(tty.raw) <= allowed()
