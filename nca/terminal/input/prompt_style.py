@@ -27,7 +27,7 @@ _VI_MODES = {
 _STYLES = {
     "continuation": "dim",
     "pasted": "underline",
-    "auto-suggestion": "dim",
+    "auto-suggestion": "default dim",
     "bottom-toolbar": "noreverse bg:default default",
     "bottom-toolbar.text": "noreverse bg:default default dim",
     "activity": "dim",
@@ -37,7 +37,7 @@ _STYLES = {
     "completion-menu.meta.completion": "bg:default default dim",
     "completion-menu.meta.completion.current": "reverse",
     "scrollbar.background": "bg:default",
-    "scrollbar.button": "reverse",
+    "scrollbar.button": "bg:default reverse",
 }
 _NOTE_COLUMNS = 40
 """A narrower window has no room for the note after what is typed ahead."""
