@@ -153,17 +153,17 @@ class Calls:
         text = "\n".join(filter(None, (text, nested.text)))
         said = (TextPart(clean_text(outcome.typed), source="typed"),) if outcome.typed else ()
         result = Message("tool", text, tool_call_id=call.id, name=call.name, is_error=outcome.is_error)
-        parts = (TextPart(text), *said, *self._repeated(call, result, view_id), *outcome.media)
+        parts = (TextPart(text), *said, *self._repeated(call, result, outcome.text, view_id), *outcome.media)
         self._window.append(msgspec.structs.replace(result, content=parts) if len(parts) > 1 else result)
         shown_id, diff, printed = self._within + call.id, outcome.diff, outcome.printed
         self._emit(ToolFinished(shown_id, call.name, outcome.is_error, outcome.summary, seconds, diff, printed))
         for line in nested.notices:
             self._emit(Notice(line))
 
-    def _repeated(self, call: ToolCall, result: Message, view_id: int) -> Iterator[TextPart]:
-        """What the model is told of a call that repeats: nothing new has come of it. Parts of nca's are no result."""
+    def _repeated(self, call: ToolCall, result: Message, whole: str, view_id: int) -> Iterator[TextPart]:
+        """What the model is told of a call that repeats. `whole`: its output before any of it was cut."""
         before = self.repeats.failed_before(call)
-        self.repeats.note(result, self._window.history.head + 1, view_id)
+        self.repeats.note(msgspec.structs.replace(result, content=whole), self._window.history.head + 1, view_id)
         if result.is_error and before is not None and not result.text.startswith(NOT_RUN):
             yield TextPart(before.line(), source="nca")
         if nudge := self.repeats.round.nudge:

@@ -52,7 +52,7 @@ Asked = tuple[str, str]
 
 
 class Failure(NamedTuple):
-    """A call that failed: its result, and the number of the message with it; 0 where nobody can look it up."""
+    """A call that failed: its result in short, and the number of the message with it; 0 where nobody can look it up."""
 
     text: str
     seq: int = 0
@@ -60,7 +60,7 @@ class Failure(NamedTuple):
     def line(self) -> str:
         """One line that tells the model of it."""
         where = f" (message {self.seq})" if self.seq else ""
-        return FAILED_BEFORE.format(where=where, result=on_one_line(excerpt(self.text.strip(), RESULT_TOKENS)))
+        return FAILED_BEFORE.format(where=where, result=on_one_line(self.text))
 
 
 class Round(NamedTuple):
@@ -108,8 +108,8 @@ class Repeats:
         self._open: dict[str, ToolCall] = {}
         self._failed: dict[Asked, Failure] = {}
         self._runs_on = False
-        self._seen: set[tuple[Asked, str]] = set()
-        self._step: dict[Asked, str] = {}
+        self._seen: set[tuple[Asked, int]] = set()
+        self._step: dict[Asked, int] = {}
         self._idle: list[_Step] = []
         self._round = Round(1)
 
@@ -136,7 +136,7 @@ class Repeats:
             self._step = {}
         elif message.role == "tool" and (call := self._open.pop(message.tool_call_id, None)) is not None:
             self._note_result(call, message, seq)
-            self._step[asked(call)] = _TOOK.sub("", message.text)
+            self._step[asked(call)] = hash(_TOOK.sub("", message.text))
             if not self._open:
                 self._note_step(view_id)
 
@@ -148,7 +148,7 @@ class Repeats:
             self._failed.clear()
             self._runs_on = self._runs_on or runs_on(call)
         if result.is_error and not result.is_synthetic:
-            self._failed[asked(call)] = Failure(result.text, seq)
+            self._failed[asked(call)] = Failure(excerpt(result.text.strip(), RESULT_TOKENS), seq)
         else:
             self._failed.pop(asked(call), None)
 
