@@ -336,6 +336,8 @@ def test_the_pictures_have_the_words_of_the_program() -> None:
 def test_code_without_a_prompt_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What has a prompt (>>>) is a doctest of the library's; the rest is run as it stands."""
     monkeypatch.chdir(tmp_path)
+    for name, value in (("CHAT_FOLDER", str(tmp_path)), ("CHAT_USERS", "{}"), ("OPENAI_API_KEY", "x")):
+        monkeypatch.setenv(name, value)  # what the example for FastAPI is told
     for kind, body in _FENCE.findall(page.read_text(encoding="utf-8")):
         if kind == "python" and ">>>" not in body:
             exec(compile(body, page.name, "exec"), {})
