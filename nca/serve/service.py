@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import hmac
+import logging
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -26,6 +27,8 @@ from nca.serve import operations
 from nca.serve.operations import Caller
 from nca.sessions import Store
 
+_LOG = logging.getLogger("uvicorn.error")
+"""Where the server says what it does."""
 LOOPBACK = ("127.0.0.1", "localhost")
 MOST_DEPTH = 64
 """Of objects and lists in each other; a tool's schema has a dozen."""
@@ -166,6 +169,7 @@ def _failed(request: Request, error: NcaError) -> Response:
             sizes = {"used_tokens": error.used_tokens, "budget_tokens": error.budget_tokens}
             return _error(422, "context_does_not_fit", str(error), **sizes)
         case StoreError():
+            _LOG.error("The store of views failed: %s", error)
             return _error(503, "store_failed", "The store of views failed; the server's log says how.")
     return _error(500, "failed", str(error))
 

@@ -155,8 +155,8 @@ def test_limits_of_size_and_of_names(url: str) -> None:
 
 
 def test_a_request_that_takes_too_long_is_ended() -> None:
-    with serving("--timeout", "0.2") as (url, _):
-        answer = post(url, "/v1/compress", {"messages": talk(4_000), "context_window": WINDOW})
+    with serving("--timeout", "0.1") as (url, _):
+        answer = post(url, "/v1/compress", {"messages": talk(20_000), "context_window": WINDOW})
         assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
 
 
