@@ -167,7 +167,7 @@ async def test_skills_are_listed_read_on_demand_and_not_pruned(tmp_path: Path) -
     notices = [event.message for event in room.of(Notice) if "kill" in event.message]
     assert notices[0] == "Skills: release."
     assert len(notices) == 5
-    assert notices[-1] == "2 more skills were left out."
+    assert notices[-1] == "2 more skills or agents were left out."
 
 
 async def test_without_skills_there_is_no_skill_tool(tmp_path: Path) -> None:

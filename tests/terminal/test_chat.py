@@ -322,10 +322,10 @@ def test_a_compaction_that_was_stopped_is_said_once(start: Callable[..., Tty]) -
 def test_what_of_a_claude_code_set_up_is_not_used_is_said_once_to_a_person(
     start: Callable[..., Tty], tmp_path: Path
 ) -> None:
-    for name, text in (("work/.claude/settings.json", '{"model": "opus"}'), (".claude/agents/a.md", "x")):
+    for name, setting in (("work/.claude/settings.json", "theme"), (".claude/settings.json", "spinnerTipsEnabled")):
         (tmp_path / name).parent.mkdir(parents=True)
-        (tmp_path / name).write_text(text)
-    said = "Not used here of .claude: model; of ~/.claude: agents (1).\n"
+        (tmp_path / name).write_text(json.dumps({setting: "dark"}))
+    said = "Not used here of .claude: theme; of ~/.claude: spinnerTipsEnabled.\n"
     tty = start("One.", "Two.", directory=str(tmp_path / "work"), env={"HOME": str(tmp_path)})
     tty.sees(said)
     tty.line("hello")
