@@ -2,8 +2,9 @@
 
     python -m benchmarks [--quick] [--transcripts FOLDER] [--data DIR] [--model NAME] [--page] [--resume]
 
-Writes docs/benchmarks.json, docs/benchmarks.md and its details with their pictures, and README's table. A quick run writes nothing of
-that: it shows the page's text under .bench/, and fails where a figure of nca's is worse than the page's by a tenth.
+Writes docs/benchmarks.json, docs/benchmarks.md and its details with their pictures, and README's table. A quick run
+writes nothing of that: it shows the page's text under .bench/, and fails where a figure of nca's is worse than the
+page's by a tenth.
 A whole run takes half an hour; what it has measured when it breaks off is under .bench/, and `--resume` goes on there.
 """
 
@@ -76,7 +77,7 @@ def _compared(found: Figures) -> None:
     figures = _with_others(found)
     ROOT.mkdir(exist_ok=True)
     (ROOT / "quick.json").write_text(_as_json(figures), encoding="utf-8")
-    (ROOT / "quick.md").write_text(page(figures), encoding="utf-8")
+    (ROOT / "quick.md").write_text(page(figures) + details(figures), encoding="utf-8")
     if lines := fallen(json.loads(FIGURES.read_text(encoding="utf-8")), found):
         raise SystemExit("\n".join(lines))
 

@@ -115,7 +115,7 @@ def _standing(rows: Sequence[Row]) -> Standing:
         rows[0]["has_model"],
         _by_window(rows, "rules"),
         _by_window(rows, "others"),
-        {one: _by_window(rows, one) for one in SPEAKERS.values() if any(one in row for row in done)},
+        {one: _by_window(rows, one) for one in SPEAKERS.values() if any(row.get(one, (0, 0))[1] for row in done)},
         *(sum(row[name] for row in done) for name in COUNTS),
         statistics.geometric_mean(row["cost_ratio"] for row in done) if done else 0.0,
         tuple(dict.fromkeys(row["error"] for row in rows if "error" in row)),
@@ -132,7 +132,7 @@ def _by_window(rows: Sequence[Row], kind: str) -> dict[int, float]:
 def _votes(rows: Sequence[Row], kind: str) -> float:
     shares: dict[str, list[float]] = {}
     for row in rows:
-        kept, due = row.get(kind, (0, 1))
+        kept, due = row.get(kind, (0, 1) if "error" in row else (0, 0))
         if due:
             shares.setdefault(row["session"], []).append(kept / due)
     return statistics.mean(map(statistics.mean, shares.values())) if shares else 0.0
@@ -140,7 +140,7 @@ def _votes(rows: Sequence[Row], kind: str) -> float:
 
 def met_first(figures: Figures) -> list[Row]:
     """The rows of sessions that this release met for the first time."""
-    names = figures["settings"].get("first_contact", ())
+    names = figures["settings"].get("first_contact", {}).get("sessions", ())
     return [row for row in figures.get("headline") or () if row["session"] in names]
 
 
@@ -253,7 +253,7 @@ def _cells(one: Standing, windows: Sequence[int], places: int = 1) -> tuple[str,
     )
 
 
-KEPT_BUDGET, README_OTHERS = 0.05, 6
+KEPT_BUDGET, README_OTHERS = 0.25, 6
 """Who exceeds the budget in more than this share of the requests keeps more for that reason; and rows in README."""
 README_HEAD = ("", "the person's", "the model's", "a tool's", "valid", "over the budget", "over the window", "cost")
 

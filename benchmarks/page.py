@@ -7,9 +7,9 @@ from typing import Any
 
 from benchmarks.bars import bars
 from benchmarks.behind import behind
+from benchmarks.effects import told_table
 from benchmarks.goals import goals
 from benchmarks.grown import grown
-from benchmarks.effects import told_table
 from benchmarks.headline import README_HEAD, headline, kept_to_budget, met_first, readme_rows
 from benchmarks.next_steps import by_variant, next_steps, short_table, summed
 from benchmarks.probes import probed
@@ -87,9 +87,9 @@ def _opening(figures: Figures) -> Iterator[str]:
     yield "# Benchmarks"
     yield ""
     yield (
-        f"Made by `make bench` on {figures['date']}.{_renewed(figures)} "
-        " Each program (versions: [details](benchmarks-details.md)) runs in its own environment and gets the same sessions,"
-        " windows and targets. All figures are in `docs/benchmarks.json`."
+        f"Made by `make bench` on {figures['date']}.{_renewed(figures)} Each program (versions:"
+        " [details](benchmarks-details.md)) runs in its own environment and gets the same sessions, windows and"
+        " targets. All figures are in `docs/benchmarks.json`."
     )
     yield ""
 
@@ -102,16 +102,22 @@ def _first_contact(figures: Figures) -> Iterator[str]:
     yield "## First contact"
     yield ""
     yield (
-        f"{len(names)} sessions that nca had not met before ({', '.join(names)}): played by hand for this release,"
-        " marked, and counted once before anything was changed for them. Of what was said so far and still matters, how"
-        " much can be read in each request, in windows of 8,000, 12,000 and 24,000 tokens? Shown are those that keep to"
-        " their budget; *with a summary* means that a model is asked, for which a script answers here."
+        f"{len(names)} sessions that nca had not met before ({', '.join(names)}): played by hand for this release, and"
+        f" marked before anything was changed for them.{_since(figures)} Of what was said so far and still matters, how"
+        " much can be read in each request, in windows of 8,000, 12,000 and 24,000 tokens? Shown are those whose"
+        " requests keep to the budget three times in four; *with a summary* means that a model is asked, for which a"
+        " script answers here."
     )
     yield ""
     yield from table(README_HEAD, readme_rows(figures))
     yield ""
     yield "![what each request still says](pictures/bench-first-contact.svg)"
     yield ""
+
+
+def _since(figures: Figures) -> str:
+    since = figures["settings"]["first_contact"]["since"]
+    return f" {since}" if since else ""
 
 
 def _next_steps(figures: Figures) -> Iterator[str]:
@@ -143,10 +149,10 @@ def _repeat(figures: Figures) -> Iterator[str]:
     yield "## Repeat it"
     yield ""
     yield (
-        f"`{figures.get('command', 'make bench')}` repeats everything, `make bench-quick` a part of it in a few minutes,"
-        " which fails where nca is worse than this page by more than a tenth. [Playing a session](playing.md) says how"
-        " to add one of your own. [The details](benchmarks-details.md) have every table, real sessions, times and what"
-        " is not measured independently."
+        f"`{figures.get('command', 'make bench')}` repeats everything, `make bench-quick` a part of it in a few"
+        " minutes, which fails where nca is worse than this page by more than a tenth. [Playing a session](playing.md)"
+        " says how to add one of your own. [The details](benchmarks-details.md) have every table, real sessions, times"
+        " and what is not measured independently."
     )
     yield ""
     yield "![exact facts kept after a compaction](pictures/bench-facts.svg)"
@@ -195,7 +201,8 @@ def _behind(figures: Figures) -> Iterator[str]:
     if not lines:
         yield "nca is ahead or level in every row of this run."
     elif len(lines) > MOST_BEHIND:
-        yield f"- … and {len(lines) - MOST_BEHIND} more, each with why: [all](benchmarks-details.md#where-nca-is-not-ahead)."
+        more = f"… and {len(lines) - MOST_BEHIND} more, each with why"
+        yield f"- {more}: [all](benchmarks-details.md#where-nca-is-not-ahead)."
     yield ""
 
 

@@ -16,7 +16,8 @@ from typing import Any
 Row = dict[str, Any]
 OWN = Path(__file__).parent.parent / "tests" / "data" / "sessions"
 FIRST_CONTACT = OWN / "first_contact.json"
-"""By release: the sessions that were played for it, and counted before anything was changed for them."""
+"""By release: the `sessions` that were played for it and counted before anything was changed for them, and what was
+changed for them `since`."""
 SPEAKERS = {"user": "person", "assistant": "model", "tool": "tool"}
 MARKS = Path(__file__).parent / "marks"
 RULE = "rule"
@@ -58,10 +59,10 @@ class Recorded:
         return [one for one in self.facts if one.from_message <= number < (one.until_message or number + 1)]
 
 
-def first_contact(release: str) -> list[str]:
-    """The sessions that this release met for the first time."""
-    found: dict[str, list[str]] = json.loads(FIRST_CONTACT.read_text(encoding="utf-8"))
-    return found.get(release, [])
+def first_contact(release: str) -> Row:
+    """The sessions that this release met for the first time, and what was changed for them since."""
+    found: dict[str, Row] = json.loads(FIRST_CONTACT.read_text(encoding="utf-8"))
+    return found.get(release, {"sessions": [], "since": ""})
 
 
 def sessions_in(folder: Path) -> list[Recorded]:

@@ -49,6 +49,9 @@ def stated(peer: str, label: str, **other: Any) -> dict[str, Any]:
         "cost_ratio": 0.05,
         "rules": [4, 4],
         "others": [9, 10],
+        "person": [9, 10],
+        "model": [2, 4],
+        "tool": [0, 0],
     }
     return {**row, **other}
 
@@ -67,7 +70,46 @@ def figures() -> dict[str, Any]:
             "node": "",
         },
         "peers": {"nca": {"version": "1", "reason": ""}, "other": {"version": "", "reason": "npm is not there"}},
-        "settings": {"sessions": 1, "target_ratio": 0.5},
+        "settings": {
+            "sessions": 1,
+            "target_ratio": 0.5,
+            "first_contact": {"sessions": ["played"], "since": "A law was added."},
+        },
+        "next_steps": [
+            {
+                "peer": "nca",
+                "label": "nca",
+                "session": "played",
+                "window_tokens": 64_000,
+                "cuts": 3,
+                "names": {"calls, person": [8, 10], "prose, tool": [2, 5]},
+                "newest": {"calls, person": [2, 10], "prose, tool": [0, 0]},
+                "lacking": [1, 2],
+                "of_target": 1.0,
+                **named,
+            },
+            {
+                "peer": "other",
+                "label": "other <trim>",
+                "session": "played",
+                "window_tokens": 64_000,
+                "cuts": 3,
+                "names": {"calls, person": [1, 10]},
+                "newest": {"calls, person": [2, 10]},
+                "lacking": [0, 0],
+                "of_target": 2.0,
+                **named,
+            },
+        ],
+        "effects": [
+            {
+                "peer": "nca",
+                "label": "nca",
+                "window_tokens": 32_000,
+                "told": [3, 4],
+                **named,
+            }
+        ],
         "headline": [stated("nca", "nca"), stated("other", "other <trim>", rules=[1, 4], refused=5, cost_ratio=0.2)],
         "compactions": [
             compaction("nca", "nca"),

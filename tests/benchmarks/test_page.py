@@ -9,13 +9,13 @@ import pytest
 
 from benchmarks.bars import bars
 from benchmarks.behind import behind
-from benchmarks.page import page, pictures
+from benchmarks.page import details, page, pictures
 from benchmarks.readme import BEGIN, END, FIGURES, ROOT, readme_table, renewed
-from tests.benchmarks.samples import compaction, figures, grown_figures
+from tests.benchmarks.samples import compaction, figures, grown_figures, stated
 
 
 def test_the_page_says_what_was_measured_and_what_was_not() -> None:
-    text = page(figures())
+    text = details(figures())
     assert "not measured: npm is not there" in text
     assert "| other <trim> | 0 of 1 |" in text
     assert "more than 60 s" in text
@@ -24,6 +24,37 @@ def test_the_page_says_what_was_measured_and_what_was_not() -> None:
     assert "2026-01-02" in text
     assert "| nca | 5.00% | 3 | 3 | 0 | 0 | 67% | 67% | 67% | 67% |" in text
     assert "| all | default | 0.8 | 3.00% | 3.50% | 12.00% | 70 | 100.0% | 90.0% | 80.0% | 20.0% | 99.9% |" in text
+
+
+def test_the_first_page_has_new_sessions_and_the_details_all() -> None:
+    run = figures()
+    run["headline"].append(stated("nca", "nca", session="used before", person=[10, 10]))
+    first, rest = page(run), details(run)
+    assert "1 sessions that nca had not met before (played)" in first
+    assert "| nca | 90% | 50% | – | 100% | 0 of 10 | 0 | 5.0% |" in first
+    assert "used before" not in first
+    assert "A law was added." in first
+    assert "### First contact: played" in rest
+    assert "### Sessions used for development: used before" in rest
+    assert "| nca | 100.0% | 90.0% | 0 of 10 |" not in rest
+    assert "| nca | 80.0% | 40.0% | 20.0% · – |" in first
+    assert "| nca | 80.0% | 40.0% | 80.0% | – | 40.0% | 20.0% · – | 1 of 2 | 100% |" in rest
+    assert "nca can tell 3 at 32k" in first
+    assert "| nca | 3 |" in rest
+    assert "Measured again" not in first
+    assert "Measured again: effects on 2026-02-03." in page({**run, "renewed": {"effects": "2026-02-03"}})
+
+
+def test_many_rows_in_which_others_are_ahead_are_counted_on_the_first_page() -> None:
+    run = figures()
+    for number in range(12):
+        run["headline"].append(stated("other", f"other {number}", cost_ratio=0.01))
+        run["times"].append({**run["times"][2], "messages": 1_000 + number, "label": f"other {number}"})
+        run["times"].append({**run["times"][1], "messages": 1_000 + number})
+    count = len(list(behind(run)))
+    assert count > 8
+    assert f"… and {count - 8} more" in page(run)
+    assert "Why: " not in page(run)
 
 
 def test_where_a_peer_is_ahead_is_said_and_nothing_else() -> None:
@@ -51,7 +82,7 @@ def test_a_session_compacted_twice_counts_once_and_each_session_has_one_vote() -
     early = compaction("nca", "nca", material="at 5", facts={"paths touched": [0, 90]}, is_met=False, **named)
     late = compaction("nca", "nca", material="at 9", facts={"paths touched": [50, 100]}, **named)
     run["compactions"] = [{**run["compactions"][0], "session": "generated 100", "kind": "generated"}, early, late]
-    text = page(run)
+    text = details(run)
     assert "| nca | 2 of 2 | 0 of 0 | 2 of 2 | 54% |" in text
     assert "| nca | 90 · 100 · 80, 1 of 1 | 50 · – · 80, 1 of 1 | 70 · 100 · 80, 2 of 2 |" in text
 
@@ -61,10 +92,10 @@ def test_lost_words_are_said_to_be_lost_where_they_are_larger_than_the_target() 
     crowded["compactions"].append(
         compaction("nca", "nca", material="a long one", user_tokens=2_000, user_turns=[1, 9], facts={})
     )
-    text = page(crowded)
+    text = details(crowded)
     assert "In 1 of 2 sessions (a long one)" in text
     assert "keeps 2 of 2 rules and 4 of 5 turns" in text
-    assert "a program's output" not in page(figures())
+    assert "a program's output" not in details(figures())
 
 
 def test_goals_are_met_or_not_by_what_was_measured() -> None:
@@ -76,7 +107,7 @@ def test_goals_are_met_or_not_by_what_was_measured() -> None:
         {**shared, "label": "NeuroLink, stages 1, 2, 4", "seconds": 0.012, "cold_seconds": 0.06},
     ]
     run["growth"]["lengths"].append({**run["growth"]["lengths"][-1], "messages": 1_000_000, "search_cpu": 0.002})
-    text = page(run)
+    text = details(run)
     assert "| check, at any length | 0.05 ms | 0.02 ms | yes |" in text
     assert "| stages 1, 2, 4 of 10,000 messages in a session | 3 ms | 6 ms | **no** |" in text
     assert "in a session, beside NeuroLink's three stages | 1 × | 6 ms against 12 ms: 0.50 × | yes |" in text
@@ -89,16 +120,24 @@ def test_goals_are_met_or_not_by_what_was_measured() -> None:
     assert "| 1,000 | 8 ms | 10 ms | 0.01 ms | 20 ms | 3 ms | 0.2 KB per message | 3 MB |" in text
     assert "| nothing changed | 50 ms | 40 ms |" in text
     assert "growth-time.svg" in text
-    assert "## How cost grows" not in page(figures())
+    assert "## How cost grows" not in details(figures())
 
 
 def test_pictures_are_svg_with_a_bar_for_each() -> None:
     made = pictures(figures())
-    assert set(made) == {"bench-facts.svg", "bench-words.svg", "bench-time-1000.svg", "bench-check.svg"}
+    assert set(made) == {
+        "bench-first-contact.svg",
+        "bench-next-steps.svg",
+        "bench-facts.svg",
+        "bench-words.svg",
+        "bench-time-1000.svg",
+        "bench-check.svg",
+    }
     for picture in made.values():
         root = ElementTree.fromstring(picture)
         assert len(root.findall("{http://www.w3.org/2000/svg}rect")) == 1 + 2, "the ground, and the bars"
-    assert all(f"pictures/{name}" in page(figures()) for name in made)
+    both = page(figures()) + details(figures())
+    assert all(f"pictures/{name}" in both for name in made)
 
 
 def test_bars_are_as_long_as_their_values() -> None:
@@ -120,13 +159,13 @@ def test_readme_s_table_is_renewed_between_its_markers() -> None:
     text = renewed(f"before\n{BEGIN}\nold\n{END}\nafter", figures())
     assert text.startswith("before\n")
     assert text.endswith("\nafter")
-    assert "| nca | 100% | 90% | 100% | 0 of 10 | 0 | 5.0% |" in text
+    assert "| nca | 90% | 50% | – | 100% | 0 of 10 | 0 | 5.0% |" in text
     assert "old" not in text
     with pytest.raises(ValueError, match="markers"):
         renewed("nothing", figures())
     without = {**figures(), "headline": []}
     assert renewed(f"{BEGIN}\nold\n{END}", without) == f"{BEGIN}\nold\n{END}"
-    assert "headline" not in page(without)
+    assert "First contact" not in page(without)
 
 
 def test_readme_s_table_is_that_of_the_committed_figures() -> None:
@@ -140,5 +179,6 @@ def test_the_committed_page_is_that_of_the_committed_figures() -> None:
     committed = json.loads(FIGURES.read_text(encoding="utf-8"))
     shown = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
     assert shown == page(committed)
+    assert (ROOT / "docs" / "benchmarks-details.md").read_text(encoding="utf-8") == details(committed)
     for name, picture in pictures(committed).items():
         assert (ROOT / "docs" / "pictures" / name).read_text(encoding="utf-8") == picture

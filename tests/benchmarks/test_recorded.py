@@ -95,13 +95,16 @@ LEAST = {
     "paquete": (0.125, (0.605, 0.735, 0.815, 0.91)),
     "schedule": (0.95, (0.995, 1.0, 1.0, 1.0)),
     "slugify": (1.0, WHOLE),
+    "spoldzielnia": (0.205, (0.37, 0.54, 0.665, 0.81)),
     "tabulate": (1.0, WHOLE),
     "trasloco": (0.16, (0.375, 0.545, 0.645, 0.755)),
+    "werkstatt": (0.445, (0.56, 0.715, 0.825, 0.96)),
+    "winter": (0.5, (0.65, 0.79, 0.84, 0.96)),
 }
 """By session: the share of the worst request at 8,000, and of all requests in each window. Measured, with tools and
 without, and rounded down to half a point.
 
-In the four sessions that were recorded last most facts are what the model answered or a tool printed, and there are
+In the seven sessions that were recorded last most facts are what the model answered or a tool printed, and there are
 three times as many of them as in the others: in a small window the person's words come first, beside the answer that
 they speak of.
 """
@@ -109,7 +112,10 @@ OF_THE_PERSON = {
     "betrieb": (0.93, 0.99, 1.0, 1.0),
     "colloque": (0.615, 0.90, 0.975, 0.98),
     "paquete": (0.965, 0.99, 1.0, 1.0),
+    "spoldzielnia": (0.49, 0.695, 0.82, 0.92),
     "trasloco": (0.535, 0.77, 0.89, 0.945),
+    "werkstatt": (0.865, 0.905, 0.945, 1.0),
+    "winter": (0.925, 0.99, 1.0, 1.0),
 }
 """The same of what the person said, in each window, where it is noted who said what."""
 
