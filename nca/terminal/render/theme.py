@@ -40,8 +40,8 @@ PALETTES = {
     UNKNOWN: Palette("color(30)", "color(130)", "color(196)", "color(28)", "color(133)", "color(27)"),
 }
 """By background. The contrast (WCAG 2) to white (`light`) or to black (`dark`, with xterm's plain colours) is at least
-4.5, to both at least 3.9: no colour has more than 4.58. xterm's plain colours have 1.7 (yellow) to 2.2 (green) on white.
-"""
+4.5, to both at least 3.9: no colour has more than 4.58. xterm's plain colours have 1.7 (yellow) to 2.2 (green) on
+white."""
 
 PARTS = {
     "system_prompt": "keyword",
