@@ -57,9 +57,9 @@ _ANY = ("", "*", "**", ":*")
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 _MOST_EXPANSIONS = 100
 _COUNTED: tuple[tuple[Decision, str, str], ...] = (
-    ("deny", "denial", "denials"),
-    ("ask", "rule that asks", "rules that ask"),
-    ("allow", "rule that allows", "rules that allow"),
+    ("deny", "deny rule", "deny rules"),
+    ("ask", "ask rule", "ask rules"),
+    ("allow", "allow rule", "allow rules"),
 )
 _MOST_NAMED = 8
 _MOST_WILDCARDS = 3

@@ -43,7 +43,7 @@ OWN_MODEL = {"hooks": {"PreToolUse": [{"matcher": "*", **START}]}, "model": "hou
             {"permissions.allow"},
             "Not used here of .claude: includeCoAuthoredBy.",
             [
-                "5 rules that allow of .claude/settings.json hold here.",
+                "5 allow rules of .claude/settings.json hold here.",
                 ".claude/settings.json: Read(~/.bashrc), Bash(git commit -m ':*') allow more than a rule of nca can, "
                 "so nca asks.",
             ],

@@ -43,9 +43,9 @@ def test_all_files_hold_at_once_and_each_is_said_in_a_line(place: Place) -> None
     place.write({"ask": ["WebFetch(domain:example.com)"]}, own=True)
     loaded = place.load()
     assert sorted(loaded.notes) == [
-        "1 denial and 1 rule that asks of .claude/settings.local.json hold here.",
-        "1 rule that asks of ~/.claude/settings.json holds here.",
-        "3 denials of .claude/settings.json hold here.",
+        "1 ask rule of ~/.claude/settings.json holds here.",
+        "1 deny rule and 1 ask rule of .claude/settings.local.json hold here.",
+        "3 deny rules of .claude/settings.json hold here.",
         f"Settings of this project wait for your trust: permissions.allow ({place.project}/.claude/settings.json); "
         f"{UNTRUSTED}",
     ]
@@ -109,7 +109,7 @@ def test_what_cannot_be_translated_asks_and_is_named(place: Place, written: str)
 @pytest.mark.parametrize("written", ["WebSearch", "WebSearch(x)", "ExitPlanMode"])
 def test_what_nca_has_no_tool_for_holds_by_itself(place: Place, written: str) -> None:
     place.write({"deny": [written]})
-    assert place.load().notes == ("1 denial of .claude/settings.json holds here.",)
+    assert place.load().notes == ("1 deny rule of .claude/settings.json holds here.",)
 
 
 @pytest.mark.parametrize(

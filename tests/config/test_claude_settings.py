@@ -178,7 +178,7 @@ def test_a_rule_that_allows_allows_what_it_says(place: Place, written: str, rule
     found = loaded.settings.permissions.allow
     assert {PermissionRule(rule.tool, rule.subject) for rule in found} == rules
     assert {rule.origin for rule in found} == {f"{written} in .claude/settings.json"}
-    assert loaded.notes == ("1 rule that allows of .claude/settings.json holds here.",)
+    assert loaded.notes == ("1 allow rule of .claude/settings.json holds here.",)
 
 
 @pytest.mark.parametrize(
