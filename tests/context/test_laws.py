@@ -58,6 +58,11 @@ def test_a_law_holds(number: int, seed: int) -> None:
     assert problems_of(number, seed) == []
 
 
+@pytest.mark.parametrize(("number", "seed"), [(2, 4_002_371), (3, 4_001_555), (10, 6_100_031), (10, 7_002_350)])
+def test_a_session_that_broke_a_law_keeps_it(number: int, seed: int) -> None:
+    assert problems_of(number, seed) == []
+
+
 BROKE_ONCE = [
     (1, 308),
     (1, 840),

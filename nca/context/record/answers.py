@@ -15,7 +15,8 @@ from nca.context.record.piece import Piece, Subject, by_age, fixed
 from nca.context.record.text import Section
 from nca.context.tokens import text_tokens
 
-LATEST_LEVELS = (150, 450, 1_350, 4_050)
+LISTS_LEVELS = (150, 450, 1_350, 4_050)
+LATEST_LEVELS = (40, *LISTS_LEVELS)
 LEVELS = (40, 120, 360, 1_080, 3_240, 9_720)
 """Forms, in tokens."""
 SHORTEST_REMARK_CHARS = 80
@@ -29,7 +30,7 @@ def latest(past: Past) -> Iterator[Piece]:
 
 def lists(past: Past) -> Iterator[Piece]:
     """Answers with a list: a plan that was approved, options of which one was chosen. Work refers to its items."""
-    return by_age((_subject(one) for one in past.answers if not one.newer and is_list(one.text)), LATEST_LEVELS)
+    return by_age((_subject(one) for one in past.answers if not one.newer and is_list(one.text)), LISTS_LEVELS)
 
 
 def answers(past: Past) -> Iterator[Piece]:
