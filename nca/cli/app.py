@@ -188,7 +188,10 @@ def _with_typer(arguments: list[str]) -> int:
         command = place.command_path if place else "nca"
         # Typer names the kind of error that its own check raised.
         said = one_line(error.format_message()).replace("Value error, ", "")
-        print(f"nca: {said} Try '{command} --help'.", file=sys.stderr)
+        # A list or a sum may be what was meant to be sent.
+        is_text = command == "nca run" and type(error).__name__ == "NoSuchOption"
+        dash = " A text that begins with - stands behind --." if is_text else ""
+        print(f"nca: {said}{dash} Try '{command} --help'.", file=sys.stderr)
         return EXIT_USAGE
     except typer.Abort:
         print("nca: interrupted.", file=sys.stderr)

@@ -64,6 +64,11 @@ def test_wrong_words_lead_to_the_help_of_their_command(tmp_path: Path) -> None:
     assert "--version" in nca("--help", home=tmp_path).stdout
 
 
+def test_a_text_that_begins_with_a_dash_is_told_where_it_goes(tmp_path: Path) -> None:
+    assert "A text that begins with - stands behind --." in nca("run", "-1/2 of it, please", home=tmp_path).stderr
+    assert "behind --" not in nca("sessions", "list", "--foo", home=tmp_path).stderr
+
+
 def test_importing_nca_and_the_commands_stays_light() -> None:
     heavy = {"litellm", "openai", "httpx", "rich", "prompt_toolkit", "apsw", "xllamacpp", "huggingface_hub"}
     assert not heavy & imported_by("import nca")
