@@ -106,7 +106,12 @@ def has_colour(environment: Mapping[str, str] = os.environ) -> bool:
 
 
 def theme_for(theme: str, environment: Mapping[str, str] = os.environ) -> Theme:
-    """Rich's theme for the setting terminal.theme."""
+    """Rich's theme for the setting terminal.theme.
+
+    Its colours are styles of its own: Rich keeps the codes that a style gave first, whatever the terminal, and shares
+    the styles that it reads from text.
+    """
+    from rich.style import Style
     from rich.theme import Theme
 
     palette = PALETTES[background(theme, environment)]
@@ -114,7 +119,8 @@ def theme_for(theme: str, environment: Mapping[str, str] = os.environ) -> Theme:
     colours = dict.fromkeys(("accent", *accented), palette.accent)
     colours |= {"notice": palette.notice, "failure": palette.failure, "added": palette.added}
     colours |= {f"part.{kind}": getattr(palette, name) for kind, name in PARTS.items()}
-    return Theme(_STYLES | colours | {"removed": palette.failure})
+    colours["removed"] = palette.failure
+    return Theme(_STYLES | {name: Style(color=colour) for name, colour in colours.items()})
 
 
 def styled(text: str, style: str, environment: Mapping[str, str] = os.environ) -> str:

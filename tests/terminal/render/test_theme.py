@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import subprocess
+import sys
 
 import pytest
 from prompt_toolkit.styles import Style
@@ -115,3 +117,20 @@ def test_another_theme_counts_at_once() -> None:
     assert "\x1b[91mwrong" in dark
     assert "wrong" in light
     assert "\x1b[91m" not in light
+
+
+STYLED_FIRST = """
+from rich.color import ColorSystem
+from nca.terminal.render.theme import styled, theme_for
+environment = {"TERM": "xterm-256color"}
+print(repr(styled("x", "notice", environment)))
+print(repr(theme_for("auto", environment).styles["notice"].render("x", color_system=ColorSystem.STANDARD)))
+"""
+
+
+def test_a_styled_text_leaves_the_theme_as_it_was() -> None:
+    """In a process of its own: Rich keeps the codes of a style, and others may have asked for this one's."""
+    done = subprocess.run([sys.executable, "-c", STYLED_FIRST], capture_output=True, text=True, check=True)
+    in_256, in_16 = done.stdout.splitlines()
+    assert "38;5;" in in_256
+    assert "38;5;" not in in_16
