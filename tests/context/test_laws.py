@@ -58,7 +58,9 @@ def test_a_law_holds(number: int, seed: int) -> None:
     assert problems_of(number, seed) == []
 
 
-@pytest.mark.parametrize(("number", "seed"), [(2, 4_002_371), (3, 4_001_555), (10, 6_100_031), (10, 7_002_350)])
+@pytest.mark.parametrize(
+    ("number", "seed"), [(2, 4_002_371), (3, 4_001_555), (2, 8_001_016), (10, 6_100_031), (10, 7_002_350)]
+)
 def test_a_session_that_broke_a_law_keeps_it(number: int, seed: int) -> None:
     assert problems_of(number, seed) == []
 

@@ -15,10 +15,8 @@ from nca.context.record.piece import Piece, Subject, by_age, fixed
 from nca.context.record.text import Section
 from nca.context.tokens import text_tokens
 
-LISTS_LEVELS = (150, 450, 1_350, 4_050)
-LATEST_LEVELS = (40, *LISTS_LEVELS)
-LEVELS = (40, 120, 360, 1_080, 3_240, 9_720)
-"""Forms, in tokens."""
+LISTS_LEVELS, LATEST_LEVELS, LEVELS = (150,), (40, 150), (40,)
+"""The first forms, in tokens."""
 SHORTEST_REMARK_CHARS = 80
 
 

@@ -14,8 +14,8 @@ from nca.context.record.text import Section
 from nca.context.tokens import text_tokens
 from nca.messages import ToolCall
 
-LEVELS = (50, 150, 450, 1_350, 4_050, 12_150, 36_450)
-"""Forms of a call, in tokens: a line, then more and more of its arguments and its result."""
+LEVELS = (50,)
+"""The first form of a call, in tokens: a line. Then come more and more of its arguments and its result."""
 FAILURE_TOKENS = 60
 SHORT_TOKENS = 12
 """The short form of an effect: what was done, and little of what came."""

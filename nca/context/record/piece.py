@@ -12,6 +12,8 @@ LINE_TOKENS = 2
 """What frames a line of a record: its dash and its line break."""
 AGE_POWER = 0.5
 """How fast the room of a subject falls with its age."""
+GROWTH = 3
+"""How many times as long as the one before it each further form of a subject is."""
 Key = tuple[object, ...]
 
 
@@ -78,11 +80,17 @@ def by_age(
     The order does not depend on the room: a form comes when its size, times a power of the age of its subject, is next.
     Subjects are read only as far as somebody asks.
 
+    levels   the first forms, in tokens; behind the last one each is GROWTH times as long, until the whole is there
     above    a form of so many tokens of each is there already
     is_each  the shortest forms of all come before longer forms of any
     """
     coming = enumerate(subjects, 1)
     waiting: list[tuple[float, int, int, Subject]] = []
+
+    def level_at(place: int) -> int:
+        last = len(levels) - 1
+        grown: int = GROWTH ** max(0, place - last)
+        return levels[min(place, last)] * grown
 
     def admit() -> None:
         age, subject = next(coming, (0, None))
@@ -94,9 +102,8 @@ def by_age(
         _, age, place, subject = heapq.heappop(waiting)
         if place == 0:
             admit()
-        before = levels[place - 1] if place else above
+        before = level_at(place - 1) if place else above
         if before and subject.size <= before:
             continue
-        yield subject.piece(levels[place])
-        if place + 1 < len(levels):
-            heapq.heappush(waiting, (age**power * levels[place + 1], age, place + 1, subject))
+        yield subject.piece(level_at(place))
+        heapq.heappush(waiting, (age**power * level_at(place + 1), age, place + 1, subject))

@@ -16,8 +16,8 @@ from nca.messages import Entry, Message
 
 SHORT_TOKENS, MEDIUM_TOKENS = 80, 160
 """The short form of a message, before which nothing else has room; and a form that is as long as most messages are."""
-LEVELS = (480, 1_440, 4_320, 12_960)
-"""Longer forms, in tokens."""
+LEVELS = (480,)
+"""The first longer form, in tokens."""
 BESIDE_SHARE = 0.6
 """What was pasted, piped or attached has so much of what the typed text has."""
 BULK_CHARS, BULK_LINES = 1_200, 8
