@@ -19,7 +19,7 @@ from benchmarks.environments import Environment
 from benchmarks.mending import mended
 from benchmarks.requests import heads, judged, requests_of
 from benchmarks.stated import RULE, SPEAKERS, Recorded, readable
-from benchmarks.summed import table
+from benchmarks.summed import percent, table
 from benchmarks.tokens import tokens
 
 Row = dict[str, Any]
@@ -249,7 +249,7 @@ def _cells(one: Standing, windows: Sequence[int], places: int = 1) -> tuple[str,
         valid,
         f"{one.over} of {one.requests}",
         str(one.too_large),
-        _percent(one.cost_ratio) if one.cost_ratio else "–",
+        percent(one.cost_ratio) if one.cost_ratio else "–",
     )
 
 
@@ -295,7 +295,7 @@ def _better(own: Standing, other: Standing) -> Iterator[tuple[str, str, str]]:
         behind = [window for window in mine if theirs[window] > mine[window] + LEVEL]
         for window in [0] if 0 in behind else behind:
             at = f" at {window // 1_000}k" if window else ""
-            yield f"{what} readable{at}", _percent(mine[window]), f"{other.name} {_percent(theirs[window])}{but}"
+            yield f"{what} readable{at}", percent(mine[window]), f"{other.name} {percent(theirs[window])}{but}"
     if own.requests and other.requests and other.refused / other.requests < own.refused / own.requests:
         yield (
             "requests refused",
@@ -303,12 +303,8 @@ def _better(own: Standing, other: Standing) -> Iterator[tuple[str, str, str]]:
             f"{other.name} {other.refused} of {other.requests}",
         )
     if other.over < own.over and not other.failures:
-        kept = f" with {_percent(other.others[0])} of the facts (nca: {_percent(own.others[0])})"
+        kept = f" with {percent(other.others[0])} of the facts (nca: {percent(own.others[0])})"
         yield "requests over the budget", f"{own.over} of {own.requests}", f"{other.name} {other.over}{kept}"
     if other.cost_ratio and other.cost_ratio < own.cost_ratio - LEVEL:
-        kept = f" with {_percent(other.others[0])} of the facts (nca: {_percent(own.others[0])})"
-        yield "cost with a cache", _percent(own.cost_ratio), f"{other.name} {_percent(other.cost_ratio)}{kept}"
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f}%"
+        kept = f" with {percent(other.others[0])} of the facts (nca: {percent(own.others[0])})"
+        yield "cost with a cache", percent(own.cost_ratio), f"{other.name} {percent(other.cost_ratio)}{kept}"

@@ -23,7 +23,7 @@ from benchmarks.environments import Environment
 from benchmarks.mending import mended
 from benchmarks.peers.side import calls_of
 from benchmarks.stated import SPEAKERS, Recorded, shown, text_of
-from benchmarks.summed import table
+from benchmarks.summed import percent, table
 from benchmarks.tokens import message_tokens, tokens
 
 Row = dict[str, Any]
@@ -271,9 +271,9 @@ def short_table(figures: Mapping[str, Any], window: int) -> list[str]:
 
 def _three(rows: Sequence[Row]) -> tuple[str, str, str]:
     return (
-        _percent(summed(rows, "names", "calls")),
-        _percent(summed(rows, "names", "prose")),
-        f"{_percent(summed(rows, 'newest', 'calls'))} · {_percent(summed(rows, 'newest', 'prose'))}",
+        percent(summed(rows, "names", "calls")),
+        percent(summed(rows, "names", "prose")),
+        f"{percent(summed(rows, 'newest', 'calls'))} · {percent(summed(rows, 'newest', 'prose'))}",
     )
 
 
@@ -288,12 +288,8 @@ def _cells(label: str, rows: Sequence[Row]) -> tuple[str, ...]:
         label,
         calls,
         prose,
-        *(_percent(summed(rows, "names", speaker=speaker)) for speaker in SPEAKERS.values()),
+        *(percent(summed(rows, "names", speaker=speaker)) for speaker in SPEAKERS.values()),
         floor,
         f"{lacking[0]} of {lacking[1]}",
         f"{100 * mean(row['of_target'] for row in rows):.0f}%",
     )
-
-
-def _percent(share: float | None) -> str:
-    return "–" if share is None else f"{100 * share:.1f}%"

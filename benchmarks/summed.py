@@ -81,6 +81,10 @@ def share(pair: tuple[int, int]) -> str:
     return f"{100 * pair[0] / pair[1]:.0f}%" if pair[1] else "–"
 
 
+def percent(ratio: float | None) -> str:
+    return "–" if ratio is None else f"{100 * ratio:.1f}%"
+
+
 def of(pair: tuple[int, int]) -> str:
     return f"{pair[0]} of {pair[1]}"
 

@@ -251,10 +251,7 @@ class AgentSettings:
         "Models of the task tool's agents, such as `reviewer=openai/gpt-4.1`.",
     )
     claude_hooks: bool = setting(
-        False,
-        boolean(),
-        "Also use your ~/.claude: its settings' hooks, env, model, rules that allow …; and its CLAUDE.md.",
-        user_only=True,
+        False, boolean(), "Also use your ~/.claude: hooks, env, model, allow rules and CLAUDE.md.", user_only=True
     )
 
 
