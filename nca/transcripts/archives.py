@@ -8,7 +8,8 @@ The file that is restored may come from elsewhere: nca.transcripts.archive_limit
 nothing is written but the session and outputs of sessions that the store does not have.
 
 A session leaves the store when its archive is on the disk and has been read back; an archive is deleted when its
-session is in the store again. A process that is killed between the two leaves both.
+session is in the store again. A process that is killed between the two leaves both: the session is in the store then,
+and what is left of the archive goes with the next archive of it, or when the session is deleted.
 """
 
 from __future__ import annotations
@@ -92,9 +93,14 @@ def archive_expired(store: Store, retention_days: int, max_sessions: int, most: 
 
 
 def archived(store: Store) -> list[Archived]:
-    """The archives beside the store, the session used last first, then those that cannot be read."""
+    """The archives beside the store, the session used last first, then those that cannot be read.
+
+    A session that the store has is not archived, whatever a kill left of its archive.
+    """
     paths = sorted(archives_of(store.path).glob("*.zip")) if store.path else []
+    stored = {info.id: info for info in store.list(None)} if paths else {}
     found = [Archived(path, _info(path)) for path in paths]
+    found = [one for one in found if not (one.info and _is_same(one.info, stored.get(one.info.id)))]
     return sorted(found, key=lambda one: -one.info.updated_at if one.info else 0.0)
 
 
@@ -128,9 +134,8 @@ def _move(store: Store, session_id: str) -> tuple[Path, SessionInfo]:
         raise StoreError("The sessions are kept in memory only; there is no place for an archive")
 
     def keep(copy: SessionCopy) -> SessionCopy:
-        # A kill left this session's own. Sessions that were recovered from damage may have each other's ids.
-        there = _info(path) if path.exists() else copy.info
-        if there is None or (there.created_at, there.title) != (copy.info.created_at, copy.info.title):
+        # A kill left this session's own.
+        if path.exists() and not _is_same(copy.info, _info(path)):
             raise StoreError(f"{path} is not an archive of this session", advice="Move it away.")
         with explained(path):
             path.parent.mkdir(mode=0o700, exist_ok=True)
@@ -204,6 +209,11 @@ def _info(path: Path) -> SessionInfo | None:
             return msgspec.json.decode(read_json(file, _INFO, INFO, str(path)), type=SessionInfo)
     except (InvalidMessages, msgspec.DecodeError):
         return None
+
+
+def _is_same(one: SessionInfo, other: SessionInfo | None) -> bool:
+    """Sessions that were recovered from damage may have each other's ids."""
+    return other is not None and (one.id, one.created_at, one.title) == (other.id, other.created_at, other.title)
 
 
 def _find(store: Store, wanted: str) -> Path:

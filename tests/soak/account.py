@@ -244,12 +244,11 @@ def _unsound(store: Store) -> Iterator[str]:
 
 
 def _brought_back(store: Store) -> Iterator[str]:
-    """Restore what is archived. What a kill left in both places is in the store already."""
-    known = {info.id for info in store.list(None)}
+    """Restore what is archived."""
     for path, info in archived(store):
         if info is None:
             yield f"the archive {path.name} cannot be read"
-        elif info.id not in known:
+        else:
             restore(store, info.id)
 
 

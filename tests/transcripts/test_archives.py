@@ -134,8 +134,10 @@ def test_what_a_kill_left_in_both_places_is_restored_and_deleted_once(store: Sto
     left = shutil.copy(path, tmp_path / "left.zip")
     restore(store, name)
     shutil.copy(left, path)
-    with pytest.raises(StoreError, match="in the store already"):
-        restore(store, name)
+    assert archived(store) == []
+    for wanted in (name, str(path)):
+        with pytest.raises(StoreError, match="in the store already"):
+            restore(store, wanted)
     archive(store, name)
     restore(store, name)
     shutil.copy(left, path)
