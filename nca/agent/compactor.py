@@ -19,7 +19,7 @@ from nca.compat.stages import MORE_STAGES
 from nca.context.draft import Draft
 from nca.context.driver import drive_async
 from nca.context.plan import Proposal, Question, compact
-from nca.context.policy import aim_ratio, has_too_many_turns
+from nca.context.policy import aim_ratio, has_too_many_turns, is_worth_it
 from nca.context.provider_side import ProviderSummary, adopt
 from nca.context.retention import kept_in_words
 from nca.context.stages.prune import SHORTENED, shorten_earlier
@@ -113,8 +113,18 @@ class Compactor:
         if decision.action == "compact":
             await self.compact(decision.trigger)
             decision = self.window.decide("compaction tried")
+        elif not decision.is_due and self.window.is_larger_than_view():
+            await self._grow()
         if decision.action == "refuse":
             raise does_not_fit(self.window.measure(), self.window.context.auto)
+
+    async def _grow(self) -> None:
+        """Show more of the log again, where that is worth what the provider's cache has of the request."""
+        started = time.monotonic()
+        proposal = await self.plan("model", grows=True)
+        if proposal.compacted and is_worth_it(-proposal.tokens_saved, self.window.budget):
+            self.say_starting("model")
+            self.finish(proposal, "model", time.monotonic() - started)
 
     def _share(self) -> float:
         measured = self.window.measure()
@@ -194,7 +204,13 @@ class Compactor:
         return reason
 
     async def plan(
-        self, trigger: Trigger, *, focus: str = "", target_tokens: int = 0, only: Range | None = None
+        self,
+        trigger: Trigger,
+        *,
+        focus: str = "",
+        target_tokens: int = 0,
+        only: Range | None = None,
+        grows: bool = False,
     ) -> Proposal:
         """A proposal for the conversation as it is now, with its summary. The log may grow meanwhile.
 
@@ -213,9 +229,10 @@ class Compactor:
             is_manual=trigger == "manual",
             has_recall=any(tool["function"]["name"] == RECALL for tool in self.window.tools),
             changed_files=changed,
-            has_summarizer=self.summarizer.may_be_asked,
+            has_summarizer=self.summarizer.may_be_asked and not grows,
             summarizer_window=self.summarizer.window_tokens,
             only=only,
+            grows=grows,
             more_stages=MORE_STAGES,
         )
         deadline = time.monotonic() + self.window.context.summarize.deadline_seconds
@@ -309,6 +326,8 @@ class Compactor:
         if mode == "preview":
             return "preview", f"Would compact {numbers}." if proposal.compacted else "Nothing would be compacted."
         if proposal.compacted:
+            if proposal.tokens_saved < 0:
+                return "completed", f"The window is larger, so more of the conversation is shown again: {numbers}."
             before, after = (n / proposal.budget_tokens for n in (proposal.tokens_before, proposal.tokens_after))
             by_kind = proposal.facts.by_kind() if proposal.facts else {}
             kept = f"; kept {kept_in_words(by_kind)}" if by_kind else ""

@@ -17,7 +17,7 @@ from nca.context.budget import Budget, Measurement
 from nca.context.calibration import Calibration
 from nca.context.meter import Meter
 from nca.context.plan import Proposal
-from nca.context.policy import FRESH, Action, Decision, Moment, Rung, decide, rungs_ahead, thresholds
+from nca.context.policy import FRESH, Action, Decision, Moment, Rung, decide, is_made_for_less, rungs_ahead, thresholds
 from nca.context.repair_cost import repair_costs
 from nca.context.request import request_messages
 from nca.context.todo import is_within_step
@@ -30,6 +30,8 @@ from nca.sessions.usage import BESIDE, Learned, UsageRow
 from nca.sessions.views import CURRENT, CompactionRecord
 from nca.tools.toolbox import Toolbox
 
+FOR_ITS_SIZE = frozenset({"threshold", "idle", "model"})
+"""Triggers of compactions that nobody asked for, and that came down to the window's target."""
 MOST_TAKEN_UP = 500
 """A resumed session learns from so many of its newest reports: enough for a fit, within a few milliseconds."""
 
@@ -44,6 +46,7 @@ class Window:
         self._prompts = prompts
         self.store, self.session, self.history = state.store, state.session, state.history
         self._policy = FRESH
+        self._seen = (0, 0)
         self.meter = Meter()
         self._take_model(prompts.of(state.settings, state.facts))
 
@@ -120,6 +123,16 @@ class Window:
     def due(self) -> Action:
         """What happens before the next request, if nothing is added to it."""
         return self._decided("before request").action
+
+    def is_larger_than_view(self) -> bool:
+        """Whether nca compacted for a smaller window than this: asked for a view and a budget, it says so once."""
+        seen = self.session.views.current_id, self.budget.budget_tokens
+        is_of_log = "summarize" in self.context.stages and not self.context.max_turns
+        if seen == self._seen or self.context.auto != "on" or not is_of_log or not seen[0]:
+            return False
+        self._seen = seen
+        record = self.session.views.record(seen[0])
+        return record.trigger in FOR_ITS_SIZE and is_made_for_less(record.tokens_after, self.measure(), self.context)
 
     def rearm(self) -> None:
         """Wait until usage has grown before the next automatic compaction."""

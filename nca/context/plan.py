@@ -26,9 +26,8 @@ from nca.context.fit import (
 )
 from nca.context.history import History
 from nca.context.meter import Meter
-from nca.context.restore import block_of, restored
+from nca.context.restore import as_never_compacted, never_compacted, with_pins
 from nca.context.retention import KeptFacts
-from nca.context.rules.untouchable import COLLAPSE
 from nca.context.settled_prefix import recent_raw
 from nca.context.stages.custom import StageRequest, act
 from nca.context.stages.deduplicate import deduplicate, fix_pointers
@@ -39,17 +38,9 @@ from nca.context.summary import SummaryFailure, SummaryRequest, Written
 from nca.context.summary_job import SummaryJob
 from nca.context.summary_writer import BY_CODE, NO_SUMMARIZER
 from nca.context.view import (
-    Item,
-    Marker,
     Range,
-    Stub,
     Summary,
-    Verbatim,
     View,
-    hidden_by,
-    ordered,
-    ranges_of,
-    without_ranges,
 )
 
 INPUT_RATIO = 0.6
@@ -136,6 +127,7 @@ def compact(
     summarizer_window: int = 0,
     has_summarizer: bool = True,
     only: Range | None = None,
+    grows: bool = False,
     more_stages: Mapping[str, Stage] = MappingProxyType({}),
 ) -> Asking[Proposal]:
     """Plan a compaction. Raises ContextDoesNotFit if what may not be touched is larger than the budget.
@@ -148,6 +140,7 @@ def compact(
     summarizer_window  tokens; 0: the chat's own window
     has_summarizer     False: no model writes a summary
     only               summarize these messages alone, first to last, because a person chose them
+    grows              show more of the log again, up to the target: the view was made for a smaller window
     more_stages        stages beside the four of the engine, by the names that context.stages may hold
     """
     input_tokens = int((summarizer_window or budget.window_tokens) * INPUT_RATIO / meter.calibration.ratio)
@@ -159,9 +152,11 @@ def compact(
     is_whole = only is None and "summarize" in settings.stages and not settings.max_turns
     start = with_pins(history)
     start = as_never_compacted(start, meter.raw_for(budget.budget_tokens)) if is_whole else start
+    if grows and meter.used_with(history, (whole := never_compacted(start)).view) <= ratio * budget.budget_tokens:
+        start = whole
     keeps_newest = only is None or not is_answered(history)
     draft = Draft(start, meter, keeps_newest=keeps_newest, recent_raw=recent, has_recall=has_recall)
-    planning = Planning(history, draft, budget, job, more_stages)
+    planning = Planning(history, draft, budget, job, more_stages, grows=grows)
     planning.aim(target_tokens, ratio, is_manual=is_manual)
     yield from planning.work() if only is None else planning.work_on(*only)
     return planning.proposal()
@@ -176,6 +171,7 @@ class Planning:
     budget: Budget
     job: SummaryJob
     more_stages: Mapping[str, Stage]
+    grows: bool = False
     target: int = 0
     limit: int = 0
     saved: dict[str, int] = field(default_factory=dict)
@@ -224,7 +220,9 @@ class Planning:
             yield from self._measured("trim", self.trim(most=settings.max_turns))
             # Repairs between what stays count too: without them the stages could find nothing left to do.
             self.draft.settle()
-        elif min(self.draft.tokens, self.draft.meter.total(self.before_raw)) <= self.target:
+        elif self.grows and not self._is_whole():
+            yield from self._measured("summarize", self._stage("summarize"))
+        elif min(self.draft.tokens, self.draft.meter.total(self.before_raw)) <= self.target and not self.grows:
             return
         stages: Sequence[str] = settings.stages
         for _ in range(STAGE_ROUNDS):
@@ -262,7 +260,8 @@ class Planning:
 
     def proposal(self) -> Proposal:
         after, budget, history = self.draft.tokens, self.budget.budget_tokens, self.history
-        if not self.saved or after >= min(self.before, self.draft.meter.total(self.before_raw)):
+        smallest = min(self.before, self.draft.meter.total(self.before_raw))
+        if after <= self.before if self.grows else not self.saved or after >= smallest:
             numbers = (self.before, self.before, budget, self.target)
             return Proposal(history.view, False, history.head, (), *numbers, stage_failures=tuple(self.stage_failures))
         view = self.draft.view()
@@ -270,7 +269,7 @@ class Planning:
             view,
             True,
             history.head,
-            tuple(self.saved),
+            tuple(self.saved) or (("summarize",) if self.grows else ()),
             self.before,
             after,
             budget,
@@ -337,47 +336,6 @@ class Planning:
     def _note(self, stage: str, tokens_before: int) -> None:
         if self.draft.tokens < tokens_before:
             self.saved[stage] = self.saved.get(stage, 0) + tokens_before - self.draft.tokens
-
-
-def with_pins(history: History) -> History:
-    """The log with a view that shows every pinned message, whatever hid it before."""
-    hidden = [block_of(history, pin) for pin in sorted(history.pins) if pin <= history.head and _is_told(history, pin)]
-    return history.seen_as(restored(history, hidden)) if hidden else history
-
-
-def _is_told(history: History, seq: int) -> bool:
-    item = hidden_by(history.view, seq)
-    return item is not None and bool(item.text)
-
-
-def as_never_compacted(history: History, room_raw: int) -> History:
-    """The log with a view that shows all of it, but for what a person has cleared, put aside or shortened.
-
-    A compaction starts from it, so that what an earlier one left out is no part of the outcome. Where what was said and
-    called does not fit into `room_raw`, no shortening of results is enough: then the history is given as it is.
-    """
-    view = history.view
-
-    def is_shortened(item: Item) -> bool:
-        return isinstance(item, Stub) and item.stage != COLLAPSE
-
-    has_prose = any(isinstance(item, Summary) and item.prose for item in view.items)
-    if has_prose or (history.pins and any(map(is_shortened, view.items))):
-        # A model's prose cannot be made again, and what was pinned when it was cut already stays as it was then.
-        return history
-
-    if not any((isinstance(item, Summary | Marker) and item.text) or is_shortened(item) for item in view.items):
-        return history
-    for entry in history.backwards():
-        if entry.message.role != "tool":
-            room_raw -= history.run_tokens(entry.seq, entry.seq)
-        if room_raw < 0:
-            return history
-    staying: list[Item] = [item for item in view.items if isinstance(item, Marker) and not item.text]
-    staying += [item for item in view.items if isinstance(item, Stub) and not is_shortened(item)]
-    hidden = [*view.aside, *(span for item in staying for span in ranges_of(item))]
-    shown = [Verbatim(*run) for run in without_ranges([(1, history.head)], hidden)]
-    return history.seen_as(ordered([*staying, *shown], history.head, view.aside))
 
 
 def is_answered(history: History) -> bool:

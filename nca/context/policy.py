@@ -33,6 +33,8 @@ USUAL_TARGET_RATIO = 0.8
 """The highest default target over the default threshold (0.65 / 0.80): kept where the threshold is set lower."""
 NEAREST_TARGET_RATIO = 0.9
 """A target nearer to the threshold than this would make compactions many and small."""
+SAME_WINDOW = 0.8
+"""A compaction ends within a few hundredths of its target; one that ended lower than this had another."""
 _HAIR = 1e-6
 """Floats: 0.55 * 100 is 55.000000000000007, and 55 of 100 is at the threshold."""
 
@@ -227,6 +229,12 @@ def rungs_ahead(
 def is_worth_it(tokens_saved: int, budget: Budget) -> bool:
     """Whether a compaction that was prepared below the threshold saves enough to lose the provider's cache for it."""
     return tokens_saved >= REARM_RATIO * budget.budget_tokens
+
+
+def is_made_for_less(tokens_after: int, measured: Measurement, settings: ContextSettings) -> bool:
+    """Whether a compaction that came down to so many tokens aimed at a smaller window, and this one has room."""
+    target = int(aim_ratio(measured.budget, settings) * measured.budget.budget_tokens)
+    return tokens_after < SAME_WINDOW * target and is_worth_it(target - measured.used_tokens, measured.budget)
 
 
 def target_tokens(budget: Budget, fixed_tokens: int, target_ratio: float) -> int:

@@ -1,4 +1,4 @@
-"""Show hidden or stubbed messages again as they are.
+"""Show hidden or stubbed messages again as they are: some, or all that no person has taken away.
 
 Undo goes back to a whole earlier view; this keeps the view and puts originals back into it.
 """
@@ -11,6 +11,7 @@ import msgspec
 
 from nca.context.history import History
 from nca.context.rules.cut_points import blocks
+from nca.context.rules.untouchable import COLLAPSE
 from nca.context.view import (
     Item,
     Marker,
@@ -19,8 +20,10 @@ from nca.context.view import (
     Summary,
     Verbatim,
     View,
+    hidden_by,
     merge_ranges,
     ordered,
+    ranges_of,
     without_ranges,
 )
 from nca.messages import Message
@@ -81,3 +84,52 @@ def hidden_item(view: View, wanted: str) -> Summary | Marker | None:
     """The summary or marker whose id begins with `wanted`; None where none, or more than one, does."""
     found = [item for item in view.items if isinstance(item, Summary | Marker) and item.id.startswith(wanted)]
     return found[0] if len(found) == 1 else None
+
+
+def with_pins(history: History) -> History:
+    """The log with a view that shows every pinned message, whatever hid it before."""
+    hidden = [block_of(history, pin) for pin in sorted(history.pins) if pin <= history.head and _is_told(history, pin)]
+    return history.seen_as(restored(history, hidden)) if hidden else history
+
+
+def _is_told(history: History, seq: int) -> bool:
+    item = hidden_by(history.view, seq)
+    return item is not None and bool(item.text)
+
+
+def never_compacted(history: History) -> History:
+    """The log with a view that shows all of it, but for what a person has cleared, put aside or shortened."""
+    view = history.view
+    if not any((isinstance(item, Summary | Marker) and item.text) or _is_shortened(item) for item in view.items):
+        return history
+    staying: list[Item] = [item for item in view.items if isinstance(item, Marker) and not item.text]
+    staying += [item for item in view.items if isinstance(item, Stub) and not _is_shortened(item)]
+    hidden = [*view.aside, *(span for item in staying for span in ranges_of(item))]
+    shown = [Verbatim(*run) for run in without_ranges([(1, history.head)], hidden)]
+    return history.seen_as(ordered([*staying, *shown], history.head, view.aside))
+
+
+def as_never_compacted(history: History, room_raw: int) -> History:
+    """The same, for a compaction to start from: what an earlier one left out is no part of its outcome.
+
+    Where what was said and called does not fit into `room_raw`, no shortening of results is enough: then the history
+    is given as it is.
+    """
+    view = history.view
+    has_prose = any(isinstance(item, Summary) and item.prose for item in view.items)
+    if has_prose or (history.pins and any(map(_is_shortened, view.items))):
+        # A model's prose cannot be made again, and what was pinned when it was cut already stays as it was then.
+        return history
+    whole = never_compacted(history)
+    if whole is history:
+        return history
+    for entry in history.backwards():
+        if entry.message.role != "tool":
+            room_raw -= history.run_tokens(entry.seq, entry.seq)
+        if room_raw < 0:
+            return history
+    return whole
+
+
+def _is_shortened(item: Item) -> bool:
+    return isinstance(item, Stub) and item.stage != COLLAPSE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +13,20 @@ from nca.models.catalog import ModelFacts
 from nca.sessions.store import Store
 from nca.testing.scripted import ScriptedModel
 
+SUMMARY = "The person asked many questions, and each was answered in many words. Nothing is open, and nothing failed."
 ANSWER = "An answer in many words, about this and that and more. " * 20
 
 
 class Room:
-    def __init__(self, path: Path, turns: int, **settings: Any) -> None:
+    def __init__(
+        self, path: Path, turns: int, answer: Callable[[int], str] = lambda _: ANSWER, **settings: Any
+    ) -> None:
         self.events: list[Event] = []
         self.store = Store.open(path / "sessions.db")
         self.turns = turns
-        model = ScriptedModel([f"{n} {ANSWER}" for n in range(turns)], facts=ModelFacts("scripted/large", "scripted"))
+        model = ScriptedModel(
+            [f"{n} {answer(n)}" for n in range(turns)], facts=ModelFacts("scripted/large", "scripted")
+        )
         loaded = defaults().with_values({"model.summarizer": "none", **settings}, "the test")
         self.conversation = Conversation.open(
             loaded, store=self.store, model=model, directory=path, listener=self.events.append
@@ -134,3 +140,70 @@ async def test_a_smaller_window_by_hand_cuts_the_instructions_too(tmp_path: Path
     finished = await room.conversation.send("And now?")
     assert finished.reason == "answered"
     await room.conversation.close()
+
+
+async def test_a_larger_window_shows_again_what_a_smaller_one_left_out(tmp_path: Path) -> None:
+    room = Room(tmp_path, turns=30)
+    await room.talk()
+    conversation = room.conversation
+    await conversation.use_model(small("Here."))
+    await conversation.send("And now?")
+    assert conversation.context.stats().used_tokens < 3_000
+    # 30 answers are some 9,000 tokens: of these a window of 9,000 shows more again, and a large one all.
+    await conversation.use_model(small("Here.", window_tokens=9_000))
+    room.events.clear()
+    await conversation.send("And here?")
+    grown = room.of(ContextCompaction)
+    assert [(event.phase, event.trigger) for event in grown] == [("starting", "model"), ("completed", "model")]
+    assert grown[1].message.startswith("The window is larger, so more of the conversation is shown again")
+    used, budget = conversation.context.stats().used_tokens, conversation.context.stats().budget_tokens
+    assert 0.5 * budget < used < 0.8 * budget
+    large = ScriptedModel(["Yes.", "Yes."], facts=ModelFacts("scripted/large", "scripted"))
+    await conversation.use_model(large)
+    await conversation.send("And there?")
+    shown = [message["content"] for message in large.requests[-1].messages if message["role"] == "user"]
+    assert shown == [*(f"Question {number}" for number in range(30)), "And now?", "And here?", "And there?"]
+    room.events.clear()
+    await conversation.send("Once more.")
+    assert room.of(ContextCompaction) == []
+    conversation.context.undo()
+    assert conversation.context.stats().used_tokens < 6_000
+    await conversation.close()
+
+
+async def test_what_a_person_compacted_stays_so_in_a_larger_window(tmp_path: Path) -> None:
+    room = Room(tmp_path, turns=30)
+    await room.talk()
+    await room.conversation.use_model(small("Here."))
+    await room.conversation.send("And now?")
+    assert (await room.conversation.context.compact()).compacted
+    room.events.clear()
+    await room.conversation.use_model(ScriptedModel(["Yes."], facts=ModelFacts("scripted/large", "scripted")))
+    await room.conversation.send("And there?")
+    assert room.of(ContextCompaction) == []
+    await room.conversation.close()
+
+
+async def test_a_model_s_summary_stays_in_a_larger_window_where_not_all_fits(tmp_path: Path) -> None:
+    def answer(number: int) -> str:
+        """One that is no version of another."""
+        return " ".join(f"{word}{number * 37 % 101}" for word in ANSWER.split()[:200])
+
+    room = Room(tmp_path, 80, answer, **{"model.summarizer": ""})
+    await room.talk()
+    conversation = room.conversation
+    await conversation.use_model(small(*[SUMMARY] * 9, window_tokens=12_000))
+    await conversation.send("And now?")
+    used = conversation.context.stats().used_tokens
+    room.events.clear()
+    medium = small("Here.", window_tokens=24_000)
+    await conversation.use_model(medium)
+    await conversation.send("And here?")
+    assert [(event.phase, event.trigger) for event in room.of(ContextCompaction)] == [
+        ("starting", "model"),
+        ("completed", "model"),
+    ]
+    (asked,) = medium.requests
+    assert any(SUMMARY in message["content"] for message in asked.messages if message["role"] == "user")
+    assert conversation.context.stats().used_tokens > 1.5 * used
+    await conversation.close()

@@ -121,6 +121,9 @@ def same_log_same_bytes(trial: Trial) -> Iterator[str]:
         again = chat.compact()
         if again is None or again.rows != outcome.rows:
             yield "the chat's second compaction changes something"
+    grown = trial.grown
+    if once is not None and grown is not None and grown.compacted and grown.rows != once.rows:
+        yield f"another request after a smaller window ({grown.after_tokens} tokens, not {once.after_tokens})"
     if trial.library is not None:
         second = in_library(trial.made, trial.library.rows)
         if second is None or second.rows != trial.library.rows:

@@ -129,10 +129,10 @@ class Chat:
         for seq in range(self.history.head + 1, head + 1):
             self.history.append(Entry(seq, self.made.messages[seq - 1]))
 
-    def compact(self, ratio: float = 0.0) -> Outcome | None:
+    def compact(self, ratio: float = 0.0, *, grows: bool = False) -> Outcome | None:
         """None where the request is refused; `ratio` is the target's share of the budget, 0 the default."""
         settings = ContextSettings(target_ratio=ratio) if ratio else ContextSettings()
-        planning = compact(self.history, self.meter, self.budget, settings, has_summarizer=False)
+        planning = compact(self.history, self.meter, self.budget, settings, has_summarizer=False, grows=grows)
         try:
             proposal = run(planning, no_summarizer)
         except ContextDoesNotFit:
@@ -222,6 +222,14 @@ class Trial:
             chat.compact((*RATIOS, 0.0)[place % 3])
         chat.grow(len(self.made.messages))
         return chat, chat.meter.used(chat.history), chat.compact()
+
+    @cached_property
+    def grown(self) -> Outcome | None:
+        """What a chat shows again that was compacted to a smaller target."""
+        chat = Chat(self.made)
+        chat.grow(len(self.made.messages))
+        small = chat.compact(RATIOS[0])
+        return chat.compact(grows=True) if small is not None and small.compacted else None
 
     def outcomes(self) -> list[Outcome]:
         """What was compacted by chat and library."""

@@ -193,7 +193,8 @@ def _savings(stats: ContextStats, done: Sequence[CompactionRecord]) -> str:
     saved = sum(one.tokens_before - one.tokens_after for one in done)
     summary = next((item.id for item in stats.heaviest if item.label == "summary"), "")
     reads = f" Read the summary: /context show {one_line(summary, 20)}" if summary else ""
-    return f"{counted(len(done), 'compaction')} saved {saved:,} tokens{facts}.{reads}"
+    made = sum(one.tokens_after < one.tokens_before for one in done)
+    return f"{counted(made, 'compaction')} saved {max(0, saved):,} tokens{facts}.{reads}"
 
 
 def _kept(record: CompactionRecord) -> str:
