@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +17,12 @@ ANSWER = "An answer in many words, about this and that and more. " * 20
 
 
 class Room:
-    def __init__(
-        self, path: Path, turns: int, answer: Callable[[int], str] = lambda _: ANSWER, **settings: Any
-    ) -> None:
+    def __init__(self, path: Path, turns: int, answer: str = "{} " + ANSWER, **settings: Any) -> None:
+        """answer: with the turn's number in place of `{}` or `{0}`"""
         self.events: list[Event] = []
         self.store = Store.open(path / "sessions.db")
         self.turns = turns
-        model = ScriptedModel(
-            [f"{n} {answer(n)}" for n in range(turns)], facts=ModelFacts("scripted/large", "scripted")
-        )
+        model = ScriptedModel([answer.format(n) for n in range(turns)], facts=ModelFacts("scripted/large", "scripted"))
         loaded = defaults().with_values({"model.summarizer": "none", **settings}, "the test")
         self.conversation = Conversation.open(
             loaded, store=self.store, model=model, directory=path, listener=self.events.append
@@ -185,10 +181,8 @@ async def test_what_a_person_compacted_stays_so_in_a_larger_window(tmp_path: Pat
 
 
 async def test_a_model_s_summary_stays_in_a_larger_window_where_not_all_fits(tmp_path: Path) -> None:
-    def answer(number: int) -> str:
-        """One that is no version of another."""
-        return " ".join(f"{word}{number * 37 % 101}" for word in ANSWER.split()[:200])
-
+    # No answer is a version of another.
+    answer = " ".join(f"{word}{{0}}" for word in ANSWER.split()[:200])
     room = Room(tmp_path, 80, answer, **{"model.summarizer": ""})
     await room.talk()
     conversation = room.conversation
