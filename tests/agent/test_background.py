@@ -100,6 +100,22 @@ class SlowToSummarize(ScriptedModel):
         return await super().ask(request, on_delta)
 
 
+async def test_one_that_saves_little_is_not_put_in_force(tmp_path: Path) -> None:
+    events: list[Event] = []
+    settings = {"context.idle_threshold": 0.53, "context.target_ratio": 0.05}
+    conversation = opened(tmp_path, events, summary_or(LONG_ANSWER[:200]), settings)
+    await conversation.send(LONG_ANSWER * 9)
+    # Half of the budget is pinned, so that little can be saved of the other messages.
+    conversation.context.pin(1)
+    await until_prepared(conversation, events)
+    await until_ready(conversation)
+    before = conversation.context.effective_history()
+    await conversation.send("Next")
+    assert [event.phase for event in compactions(events)][:2] == ["starting", "skipped"]
+    assert conversation.context.effective_history()[: len(before)] == before
+    await conversation.close()
+
+
 async def test_what_is_said_meanwhile_stands_behind_it(tmp_path: Path) -> None:
     events: list[Event] = []
     model = SlowToSummarize(summary_or(LONG_ANSWER), MIDDLE)

@@ -27,6 +27,20 @@ with Store.open(Path(sys.argv[1])) as store, store.open_session(sys.argv[2]) as 
     sys.stdin.read()
 """
 
+LATE = """
+import sys
+from pathlib import Path
+from nca.sessions.lock import FileLock
+path, deleted = Path(sys.argv[1]), []
+def delete_once(event, arguments):
+    if event == "fcntl.flock" and not deleted:
+        deleted.append(path.unlink())
+sys.addaudithook(delete_once)
+lock = FileLock.acquire(path)
+print(len(deleted), path.exists() and FileLock.acquire(path) is None)
+"""
+"""Its lock file is deleted after it is opened and before it is locked."""
+
 
 @contextmanager
 def other_process(path: Path, session_id: str) -> Iterator[subprocess.Popen[str]]:
@@ -107,6 +121,11 @@ def test_many_who_remove_the_file_never_hold_it_together(tmp_path: Path) -> None
     for thread in threads:
         thread.join()
     assert most == [1]
+
+
+def test_a_lock_on_a_deleted_file_does_not_count(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", LATE, str(tmp_path / "x.lock")]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "1 True\n"
 
 
 def test_waiting_ends(tmp_path: Path) -> None:
