@@ -33,15 +33,17 @@ if TYPE_CHECKING:
     from nca.library.counting import (
         BudgetCheck,
         TruncatedText,
+        available_input_tokens,
         check_context_budget,
+        context_window_size,
         estimate_messages_tokens,
         estimate_tokens,
+        output_reserve,
         truncate_to_token_budget,
     )
     from nca.library.files import TruncatedOutput, file_token_budget, fit_files, truncate_tool_output
     from nca.library.message_types import AnthropicMessage, ChatMessage, ChatToolCall, ResponsesItem
     from nca.library.pairs import RepairResult, repair_tool_pairs, validate_request
-    from nca.library.windows import available_input_tokens, context_window_size, output_reserve
     from nca.models.failures import classify_provider_error, context_overflow_provider, is_context_overflow_error
     from nca.sessions.store import Store
 
@@ -69,15 +71,15 @@ _HOMES = {
     "ResponsesItem": "nca.library.message_types",
     "TruncatedOutput": "nca.library.files",
     "TruncatedText": "nca.library.counting",
-    "available_input_tokens": "nca.library.windows",
+    "available_input_tokens": "nca.library.counting",
     "check_context_budget": "nca.library.counting",
     "compact": "nca.library.compaction",
-    "context_window_size": "nca.library.windows",
+    "context_window_size": "nca.library.counting",
     "estimate_messages_tokens": "nca.library.counting",
     "estimate_tokens": "nca.library.counting",
     "file_token_budget": "nca.library.files",
     "fit_files": "nca.library.files",
-    "output_reserve": "nca.library.windows",
+    "output_reserve": "nca.library.counting",
     "repair_tool_pairs": "nca.library.pairs",
     "truncate_to_token_budget": "nca.library.counting",
     "truncate_tool_output": "nca.library.files",

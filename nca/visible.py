@@ -1,4 +1,5 @@
-"""Write out the characters that a person cannot see, so that texts that differ never look the same.
+"""Write out the characters that a person cannot see, so that texts that differ never look the same; replace those that
+no encoding has.
 
 Here and not in a room, because tools, exports and the terminal must agree on what can be seen.
 """
@@ -35,6 +36,17 @@ _ALIKE = re.compile(rf"(?:{_LOOK_ALIKES}|\W)+")
 _OPENING = "⟨"
 _MOST_MARKS = 30
 """On one letter, as in Unicode's stream-safe text format; more only take time."""
+_LONE_SURROGATES = re.compile(r"[\ud800-\udfff]")
+
+
+def clean_text(text: str) -> str:
+    """Replace lone surrogates by U+FFFD; other text stays. Idempotent.
+
+    A lone surrogate cannot be stored, printed or sent: UTF-8 has no encoding for it.
+    """
+    if text.isascii():
+        return text
+    return _LONE_SURROGATES.sub("\ufffd", text)
 
 
 def unambiguous(text: str, kept: str = "\n") -> str:

@@ -18,8 +18,7 @@ from nca.context.tokens import text_tokens
 from nca.context.validate import CHECKS, validate_request
 from nca.errors import ConfigError, ContextDoesNotFit, InvalidMessages, UsageError
 from nca.library.compaction import CompactionResult, compact
-from nca.library.counting import check_context_budget
-from nca.library.windows import available_input_tokens, context_window_size
+from nca.library.counting import available_input_tokens, check_context_budget, context_window_size
 from nca.messages import Message
 from nca.wire import message_to_dict
 from tests.context.logs import logs

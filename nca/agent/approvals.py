@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from nca.agent.hooks import Ruling
-from nca.agent.permission_rules import SavedRules
 from nca.agent.sandbox_notices import SandboxNotices
 from nca.agent.state import SessionState
+from nca.agent.window import Window
 from nca.config.paths import FILE_NAME, PROJECT_FOLDER, data_dir, user_config_file
+from nca.config.permission_rules import ALLOW, RuleList, add_rule, remove_rule
 from nca.config.tables import PermissionRule
 from nca.errors import ConfigError
 from nca.events import ApprovalAsked, ApprovalGiven, Listener, Notice
@@ -297,3 +298,24 @@ def _forms(path: Path) -> tuple[str, str]:
 def refused(text: str, summary: str = "not allowed") -> Refused:
     """The verdict with the text for the model, and a few words for a person."""
     return Refused(ToolOutcome(text, is_error=True, summary=summary))
+
+
+class SavedRules:
+    """The rules that outlive the chat. Both methods raise ConfigError if the file cannot be written."""
+
+    def __init__(self, window: Window) -> None:
+        self._window = window
+
+    def add(self, rule: PermissionRule) -> None:
+        """Allow it from now on."""
+        file = user_config_file(os.environ)
+        add_rule(file, ALLOW, rule)
+        rules = [*self._window.loaded.value(ALLOW), rule]
+        self._window.use(self._window.loaded.with_value(ALLOW, rules, str(file)), self._window.facts)
+
+    def remove(self, name: RuleList, rule: PermissionRule) -> None:
+        """Remove a rule, wherever it came from."""
+        loaded = self._window.loaded
+        remove_rule(user_config_file(os.environ), name, rule)
+        rest = [one for one in loaded.value(name) if one != rule]
+        self._window.use(loaded.with_value(name, rest, loaded.origin(name)), self._window.facts)

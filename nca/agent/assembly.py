@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from nca.agent.approvals import Approvals, Person
+from nca.agent.approvals import Approvals, Person, SavedRules
 from nca.agent.archive import Archive
 from nca.agent.background import Background
 from nca.agent.beside import Beside
@@ -17,7 +17,6 @@ from nca.agent.instructions import ProjectPrompts
 from nca.agent.memory import Memory
 from nca.agent.nested_instructions import NestedInstructions
 from nca.agent.parts import Parts
-from nca.agent.permission_rules import SavedRules
 from nca.agent.rewinding import Rewinds
 from nca.agent.spending import Spending
 from nca.agent.state import SessionState

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import StrEnum
 from functools import cache, partial
 from typing import Annotated, Any
 
@@ -10,8 +11,8 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_group
 
-from nca.cli import acp, bench, compact, completion, config, doctor, loop, mcp, models, run, serve, sessions
-from nca.cli.app import HELP_FLAGS
+from nca.cli import acp, bench, compact, config, doctor, loop, mcp, models, run, serve, sessions
+from nca.cli.app import COMPLETE_VARIABLE, HELP_FLAGS
 
 _VALUES = {
     "compact_threshold": "USAGE",
@@ -46,6 +47,23 @@ def _group(
     """For the help: `nca.cli.app` prints the version before anything is imported."""
 
 
+class Shell(StrEnum):
+    BASH = "bash"
+    ZSH = "zsh"
+    FISH = "fish"
+
+
+def completion(shell: Annotated[Shell, typer.Argument(help="Whose script to print.")]) -> None:
+    """Print the completion script for a shell.
+
+    bash: eval "$(nca completion bash)" in ~/.bashrc. zsh: eval "$(nca completion zsh)" in ~/.zshrc, behind compinit.
+    fish: nca completion fish > ~/.config/fish/completions/nca.fish.
+    """
+    from typer.completion import get_completion_script  # type: ignore[attr-defined]  # where Typer itself takes it from
+
+    print(get_completion_script(prog_name="nca", complete_var=COMPLETE_VARIABLE, shell=shell.value))
+
+
 @cache
 def build() -> TyperGroup:
     """Built once in a process, because that takes far longer than parsing."""
@@ -66,7 +84,7 @@ def build() -> TyperGroup:
     app.command("compact")(compact.compact)
     app.command("bench")(bench.bench)
     app.command("doctor")(doctor.doctor)
-    app.command("completion")(completion.completion)
+    app.command("completion")(completion)
     app.add_typer(sessions.app, name="sessions")
     app.add_typer(config.app, name="config")
     app.add_typer(models.app, name="models")

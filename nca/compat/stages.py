@@ -9,9 +9,9 @@ from collections.abc import Mapping
 
 from nca.context.draft import Block, Draft, Part, covered
 from nca.context.fit import marker_id
+from nca.context.history import complete_turns
 from nca.context.plan import Asking, Planning, Stage
 from nca.context.stages.truncate import truncated
-from nca.context.turns import complete_turns
 from nca.context.view import Marker
 from nca.messages import Message
 

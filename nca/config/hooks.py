@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from nca.config import value_types as types
-from nca.config.fields import setting
 from nca.config.tables import Row, tables
-from nca.config.value_types import ValueType
+from nca.config.value_types import ValueType, setting
 
 EVENTS = (
     "SessionStart",

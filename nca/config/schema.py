@@ -11,7 +11,6 @@ from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 from nca.compat import names as compat
-from nca.config.fields import setting, table
 from nca.config.harmless import HARMLESS, Harmless
 from nca.config.hooks import Hook, hook_tables
 from nca.config.stage_names import stage_names
@@ -28,6 +27,8 @@ from nca.config.value_types import (
     number_or,
     one_line,
     ratio,
+    setting,
+    table,
     text,
     texts,
     variables,

@@ -11,8 +11,7 @@ from typing import Any, ClassVar, TypeVar
 
 from nca.config import value_types as types
 from nca.config.document import shown_name, shown_value
-from nca.config.fields import setting
-from nca.config.value_types import OUTSIDE, InvalidValue, ValueType, lies_inside
+from nca.config.value_types import OUTSIDE, InvalidValue, ValueType, lies_inside, setting
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from nca.config.fields import setting
 from nca.config.servers import McpServer, named_servers
 from nca.config.tables import PermissionRule, exact_rules, tables
-from nca.config.value_types import added, choice, number, texts, variables, whole
+from nca.config.value_types import added, choice, number, setting, texts, variables, whole
 
 
 @dataclass(frozen=True, slots=True)

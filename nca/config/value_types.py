@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import field
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any, NamedTuple
 
@@ -270,3 +271,30 @@ def model_names(names: ValueType) -> ValueType:
             raise InvalidValue(": a project's own file may only name models, not addresses.")
 
     return names._replace(confine=confine, names_models=True)
+
+
+def setting(
+    default: Any,
+    value_type: ValueType,
+    about: str,
+    *,
+    unit: str = "",
+    user_only: bool = False,
+) -> Any:
+    """A dataclass field for one setting.
+
+    user_only  a project's own file may never set it, because it could run programs or redirect keys; what else such a
+               file may set is in nca.config.harmless
+    """
+    meta = {
+        "value_type": value_type,
+        "about": about,
+        "unit": unit,
+        "user_only": user_only,
+    }
+    return field(default=default, metadata=meta)
+
+
+def table(settings: type, about: str) -> Any:
+    """A dataclass field for a table of settings."""
+    return field(default_factory=settings, metadata={"about": about})

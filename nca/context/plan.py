@@ -34,8 +34,7 @@ from nca.context.stages.deduplicate import deduplicate, fix_pointers
 from nca.context.stages.prune import fill, prune
 from nca.context.stages.summarize import Aims, summarize, summarize_range
 from nca.context.stages.trim import trim
-from nca.context.summary import SummaryFailure, SummaryRequest, Written
-from nca.context.summary_job import SummaryJob
+from nca.context.summary import SummaryFailure, SummaryJob, SummaryRequest, Written
 from nca.context.summary_writer import BY_CODE, NO_SUMMARIZER
 from nca.context.view import (
     Range,

@@ -13,8 +13,7 @@ from typing import Literal
 from nca.config.schema import INFO_THRESHOLD, TARGET_RATIO, ContextSettings
 from nca.config.tables import Injection
 from nca.context.budget import Budget, Measurement
-from nca.context.history import History
-from nca.context.turns import complete_turns
+from nca.context.history import History, complete_turns
 
 MOST_FREE_RATIO = 0.5
 """Of what the budget leaves beside what cannot shrink: a compaction frees at least as much."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 
 import msgspec
 
+from nca.config.schema import ContextSettings
 from nca.context.prompts import prompt
 from nca.context.tokens import text_tokens
 from nca.messages import Message, clean_text
@@ -166,3 +168,22 @@ def is_summary(message: Message) -> bool:
     if message.role not in ("user", "system") or not message.text.lstrip().startswith(FOREIGN_HEADERS):
         return False
     return not message.text.partition(_TALK_FOLLOWS)[2].strip()
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryJob:
+    """One compaction's orders.
+
+    focus          what a summary should keep above all
+    input_tokens   raw tokens that the summarizer's window leaves for what it reads
+    has_recall     whoever reads the record can look up what it leaves out: it has numbers and says how
+    changed_files  what the record of files knows to have changed: the message behind which, and the path
+    """
+
+    settings: ContextSettings
+    budget_tokens: int
+    focus: str
+    input_tokens: int
+    has_summarizer: bool = True
+    has_recall: bool = True
+    changed_files: Sequence[tuple[int, str]] = ()

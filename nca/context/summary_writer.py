@@ -8,13 +8,13 @@ usable answer there is no prose: what holds is in the record that code keeps.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 
 from nca.context.prompts import prompt
-from nca.context.prose import is_complete, marked
 from nca.context.summary import SummaryFailure, SummaryReply, SummaryRequest, Written, accept, cut_text
 from nca.context.summary_input import Chunk, as_data, framed, split, within
 from nca.context.tokens import message_tokens, text_tokens
@@ -240,3 +240,32 @@ class _Writing:
 def _instruction(name: str, max_tokens: int, focus: str) -> str:
     text = prompt(name).format(max_words=int(max_tokens * WORDS_PER_TOKEN)).strip()
     return f"{text}\n\nThe user asks to keep above all: {focus}" if focus else text
+
+
+HEADINGS = ("## ", "### ", "#### ")
+UNKNOWN = " (?)"
+"""Stands behind a name that nothing in what a summary stands for says."""
+_SPECIFIC = re.compile(
+    r"(?<![\w/.-])(?:[\w.-]*/[\w./-]*\w|[\w-]+\.[a-z]{1,4}|[A-Z][A-Z0-9]{1,9}-\d+|#\d{2,}|\d{4,}"
+    r"|(?=[0-9a-f]*\d)[0-9a-f]{7,40})(?![\w/])"
+)
+"""Paths, file names, tickets, hashes and long numbers: what a model must not make up."""
+
+
+def marked(prose: str, covered: str) -> str:
+    """The prose with a mark behind each path, ticket, hash and long number that stands nowhere in what it covers."""
+    unknown = {
+        name
+        for name in _SPECIFIC.findall(prose)
+        # Two numbers or names with a slash between them are no path.
+        if name not in covered and not all(part in covered for part in name.split("/"))
+    }
+    if not unknown:
+        return prose
+    return _SPECIFIC.sub(lambda match: match[0] + UNKNOWN if match[0] in unknown else match[0], prose)
+
+
+def is_complete(prose: str, wanted: Sequence[str]) -> bool:
+    """Whether a reply that ended for its length has the sections that matter."""
+    headings = " ".join(line for line in prose.splitlines() if line.startswith(HEADINGS)).lower()
+    return all(word in headings for word in wanted)

@@ -14,8 +14,8 @@ from nca.context import admission
 from nca.context.admission import FILE_RATIO, MAX_OUTPUT_BYTES, MAX_OUTPUT_LINES, admit_output
 from nca.context.calibration import Calibration
 from nca.errors import NcaError, UsageError
+from nca.library.counting import available_input_tokens
 from nca.library.inputs import kind_of, read_choice, read_mappings, read_number, read_text, read_whole
-from nca.library.windows import available_input_tokens
 from nca.messages import clean_text
 from nca.models.catalog import describe
 

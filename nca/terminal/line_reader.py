@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from nca.terminal.input.lines import InputLines
+from nca.terminal.input.terminal_modes import forget_typed
 from nca.terminal.interrupts import Interrupts
+from nca.terminal.panels.locked_session import KeyChoice, choices_line
 from nca.terminal.reader import Reader
 from nca.terminal.render.output import Output
 from nca.terminal.signals import INTERRUPTED_EXIT_CODE
@@ -17,7 +20,6 @@ if TYPE_CHECKING:
     from nca.agent.approvals import Answer
     from nca.agent.conversation import Conversation
     from nca.events import ApprovalAsked
-    from nca.terminal.panels.locked_session import KeyChoice
 
 
 class LineReader(Reader):
@@ -38,8 +40,6 @@ class LineReader(Reader):
         return await approve_by_line(asked, self._output, self._lines)
 
     async def choose(self, question: str, keys: Sequence[KeyChoice]) -> str:
-        from nca.terminal.panels.line_question import choose_by_line
-
         return await choose_by_line(question, keys, self._output, self._lines)
 
     async def read(self, conversation: Conversation, default: Words = ()) -> Words:
@@ -53,3 +53,17 @@ class LineReader(Reader):
         else:
             self._output.notice("Ctrl-C again leaves.")
         return True
+
+
+async def choose_by_line(question: str, keys: Sequence[KeyChoice], output: Output, lines: InputLines) -> str:
+    """The chosen key; "" for q and the end of the input. Any other line, such as an empty one, is asked again."""
+    output.warn(question)
+    await asyncio.to_thread(forget_typed)
+    while True:
+        output.notice(f"{choices_line(keys)}, q to cancel:")
+        try:
+            word = (await lines.next()).strip().lower()
+        except EOFError:
+            return ""
+        if word in ("q", *(key for key, _ in keys)):
+            return "" if word == "q" else word

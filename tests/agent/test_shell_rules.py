@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nca.agent.approvals import Allowed, Answer, Approvals, Nobody
-from nca.agent.permission_rules import SavedRules
+from nca.agent.approvals import Allowed, Answer, Approvals, Nobody, SavedRules
 from nca.config.loaded import defaults
 from nca.config.tables import PermissionRule
 from nca.config.tool_settings import ToolSettings

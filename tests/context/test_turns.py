@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from nca.context.history import complete_turns
 from nca.context.policy import has_too_many_turns
-from nca.context.turns import complete_turns
 from nca.context.view import Marker, View
 from nca.messages import Message
 from tests.context.logs import history_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from nca.cli.sessions import archiving, browsing, changes, changing, exporting, room
+from nca.cli.sessions import browsing, changes, changing, exporting, room
 
 app = typer.Typer(help="List, search, export, change, archive and delete stored sessions.", no_args_is_help=True)
 app.command("list")(browsing.list_sessions)
@@ -17,8 +17,8 @@ app.command("rename")(changing.rename_session)
 app.command("pin")(changing.pin_session)
 app.command("unpin")(changing.unpin_session)
 app.command("fork")(changing.fork_session)
-app.command("archive")(archiving.archive_session)
-app.command("restore")(archiving.restore_session)
+app.command("archive")(changing.archive_session)
+app.command("restore")(changing.restore_session)
 app.command("delete")(changing.delete_session)
 app.command("backup")(changing.back_up_sessions)
 app.command("usage")(room.show_usage)

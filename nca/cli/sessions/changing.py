@@ -99,3 +99,23 @@ def _set_pinned(session_id: str, *, is_pinned: bool) -> None:
         session.set_pinned(is_pinned)
         info = session.info
     typer.echo(f"{'Pinned' if is_pinned else 'Unpinned'} {info.id}, “{title(info, _TITLE_CHARS)}”.")
+
+
+def archive_session(session_id: SessionId) -> None:
+    """Move a session to a compressed file, out of lists and search. `restore` brings it back."""
+    from nca.transcripts.archives import archive
+
+    with open_session_store(read_only=False) as store:
+        path, info = archive(store, session_id)
+    typer.echo(f"Archived {info.id} to {one_line(str(path))}. To bring it back: nca sessions restore {info.id}")
+
+
+def restore_session(
+    archive: Annotated[str, typer.Argument(metavar="ID|FILE", help="An archived session, or an archive's file.")],
+) -> None:
+    """Bring an archived session back, with everything that it had."""
+    from nca.transcripts.archives import restore
+
+    with open_session_store(read_only=False) as store:
+        info = restore(store, archive)
+    print_new_session(info)

@@ -16,9 +16,8 @@ from nca.context.record.steps import cut_content
 from nca.context.record.text import read_again
 from nca.context.request import repair
 from nca.context.rules.untouchable import COLLAPSE
-from nca.context.summary import SummaryFailure, SummaryReply, SummaryRequest, Written, cut_text
+from nca.context.summary import SummaryFailure, SummaryJob, SummaryReply, SummaryRequest, Written, cut_text
 from nca.context.summary_input import MAX_CHUNKS, MESSAGE_CHARS
-from nca.context.summary_job import SummaryJob
 from nca.context.summary_writer import NO_SUMMARIZER, Surroundings, write
 from nca.context.todo import NAME as TODO
 from nca.context.tokens import message_tokens, text_tokens

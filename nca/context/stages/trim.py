@@ -10,13 +10,12 @@ from collections.abc import Generator
 from dataclasses import dataclass
 
 from nca.context.draft import Block, Draft, Part, covered
+from nca.context.history import complete_turns
 from nca.context.record.compose import plain_record
 from nca.context.stages.summarize import summarize_range
 from nca.context.stages.truncate import truncated
-from nca.context.summary import SummaryFailure, SummaryReply, SummaryRequest, Written
-from nca.context.summary_job import SummaryJob
+from nca.context.summary import SummaryFailure, SummaryJob, SummaryReply, SummaryRequest, Written
 from nca.context.tokens import message_tokens
-from nca.context.turns import complete_turns
 from nca.context.view import Marker
 from nca.messages import Message
 

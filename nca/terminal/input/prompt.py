@@ -22,7 +22,6 @@ from prompt_toolkit.key_binding import KeyPressEvent
 from prompt_toolkit.styles import DynamicStyle
 
 from nca.errors import UsageError
-from nca.surrogates import clean_text
 from nca.terminal.input.completion import OfferingCompleter, may_complete
 from nca.terminal.input.display import Hint, ShownText
 from nca.terminal.input.file_mentions import dropped_files, written
@@ -41,6 +40,7 @@ from nca.terminal.input.type_ahead import TypeAhead
 from nca.terminal.interrupts import AGAIN_SECONDS, Interrupts, Leave
 from nca.terminal.panels.toolbar import ToolbarStatus, toolbar
 from nca.terminal.render.sanitize import one_line
+from nca.visible import clean_text
 from nca.words import Source, Span, Words, part_of, text_of
 
 if TYPE_CHECKING:

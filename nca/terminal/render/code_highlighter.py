@@ -6,13 +6,16 @@ where no string and no comment is open. That context is bounded, so the cost is 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from rich.console import Console, ConsoleOptions
-from rich.syntax import Syntax, SyntaxTheme
+from rich.style import Style
+from rich.syntax import ANSISyntaxTheme, Syntax, SyntaxTheme
 from rich.text import Text
 
+from nca.terminal.render.theme import PALETTES, background
 from nca.terminal.render.word_wrap import hung
 
 MAX_LINE_CHARS = 2_000
@@ -127,3 +130,27 @@ def _good_cut(tokens: _Tokens, code: str) -> int:
                 found = place
         at += len(text)
     return found or (len(code) if len(code) > MOST_CONTEXT_CHARS else 0)
+
+
+def code_theme(theme: str, environment: Mapping[str, str] = os.environ) -> SyntaxTheme:
+    """The colours for the setting terminal.theme: auto, dark or light."""
+    colours = PALETTES[background(theme, environment)]
+    # The keys are Pygments' token types, which are tuples of names.
+    styles = {
+        (): Style(),
+        ("Comment",): Style(dim=True, italic=True),
+        ("Keyword",): Style(color=colours.keyword),
+        ("Operator", "Word"): Style(color=colours.keyword),
+        ("Name", "Function"): Style(color=colours.accent),
+        ("Name", "Class"): Style(color=colours.accent, bold=True),
+        ("Name", "Decorator"): Style(color=colours.accent),
+        ("Name", "Tag"): Style(color=colours.keyword),
+        ("Name", "Attribute"): Style(color=colours.accent),
+        ("Literal", "Number"): Style(color=colours.notice),
+        ("Literal", "String"): Style(color=colours.added),
+        ("Generic", "Inserted"): Style(color=colours.added),
+        ("Generic", "Deleted"): Style(color=colours.failure),
+        ("Generic", "Heading"): Style(bold=True),
+        ("Generic", "Subheading"): Style(color=colours.accent),
+    }
+    return ANSISyntaxTheme(styles)

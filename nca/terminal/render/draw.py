@@ -239,7 +239,7 @@ class Draw:
 
     def _new_answer(self) -> MarkdownStream:
         # Imported here because the parser and the lexers are not needed before the first answer.
-        from nca.terminal.render.code_theme import code_theme
+        from nca.terminal.render.code_highlighter import code_theme
         from nca.terminal.render.markdown_stream import MarkdownStream
 
         return MarkdownStream(code_theme(self._theme))

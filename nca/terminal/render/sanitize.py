@@ -10,8 +10,7 @@ from __future__ import annotations
 import json
 import re
 
-from nca.surrogates import clean_text
-from nca.visible import HIDING
+from nca.visible import HIDING, clean_text
 
 MAX_LINE_CHARS = 8_000
 """A longer unfinished line is returned before it ends."""

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nca.config.schema import ContextSettings
+from nca.context.history import complete_turns
 from nca.context.plan import no_summarizer
 from nca.context.tokens import MESSAGE_TOKENS
-from nca.context.turns import complete_turns
 from nca.context.validate import CHECKS, validate_request
 from nca.context.view import Marker, Summary, check_partition
 from nca.errors import ContextDoesNotFit

@@ -9,8 +9,7 @@ from rich.console import Console
 from rich.style import Style
 from rich.text import Text
 
-from nca.terminal.render.code_highlighter import MAX_LINE_CHARS, CodeHighlighter
-from nca.terminal.render.code_theme import code_theme
+from nca.terminal.render.code_highlighter import MAX_LINE_CHARS, CodeHighlighter, code_theme
 
 PYTHON = """@decorator
 def call(one, two=2):

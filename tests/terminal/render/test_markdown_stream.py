@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from nca.terminal.render.code_theme import code_theme
+from nca.terminal.render.code_highlighter import code_theme
 from nca.terminal.render.markdown import render_block
 from nca.terminal.render.markdown_blocks import MAX_BLOCK_CHARS, MAX_LINE_CHARS, Block, BlockSplitter
 from nca.terminal.render.markdown_stream import TAIL_CHARS, MarkdownStream

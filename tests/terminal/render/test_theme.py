@@ -13,7 +13,7 @@ from rich.terminal_theme import TerminalTheme
 from rich.text import Text
 
 from nca.config.schema import TerminalSettings
-from nca.terminal.render.code_theme import code_theme
+from nca.terminal.render.code_highlighter import code_theme
 from nca.terminal.render.draw import Draw
 from nca.terminal.render.screen import Screen
 from nca.terminal.render.theme import PALETTES, background, has_colour, prompt_styles, screen_console, theme_for

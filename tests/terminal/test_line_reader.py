@@ -7,7 +7,7 @@ import io
 import pytest
 
 from nca.terminal.input.lines import InputLines
-from nca.terminal.panels.line_question import choose_by_line
+from nca.terminal.line_reader import choose_by_line
 from nca.terminal.render.plain import PlainDraw
 
 KEYS = (("r", "read it here"), ("f", "fork it"))
