@@ -7,21 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from nca.config.claude_files import TOOLS
 from nca.tools.tool import ToolOutcome
 
-_NAMES = {
-    "shell": "Bash",
-    "read_file": "Read",
-    "write_file": "Write",
-    "edit_file": "Edit",
-    "grep": "Grep",
-    "glob": "Glob",
-    "list_directory": "LS",
-    "fetch_url": "WebFetch",
-    "todo": "TodoWrite",
-    "task": "Task",
-    "skill": "Skill",
-}
+_NAMES = {own: theirs for theirs, own in TOOLS.items()}
 _KEYS = {
     "shell": {"timeout_seconds": "timeout"},
     "read_file": {"path": "file_path"},

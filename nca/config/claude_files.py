@@ -1,4 +1,6 @@
-"""Claude Code's settings files, `.claude/settings.json` and `.claude/settings.local.json`, as JSON objects.
+"""Claude Code's names of tools, and its settings files as JSON objects.
+
+The files are `.claude/settings.json` and `.claude/settings.local.json`.
 
 They were written for another program: what nca cannot use of them is a note, no error.
 """
@@ -6,7 +8,7 @@ They were written for another program: what nca cannot use of them is a note, no
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,6 +16,20 @@ from nca.config.document import read_bytes, shown_path
 from nca.errors import ConfigError
 
 FILES = (".claude/settings.json", ".claude/settings.local.json")
+TOOLS: Mapping[str, str] = {
+    "Bash": "shell",
+    "Read": "read_file",
+    "Write": "write_file",
+    "Edit": "edit_file",
+    "Grep": "grep",
+    "Glob": "glob",
+    "LS": "list_directory",
+    "WebFetch": "fetch_url",
+    "TodoWrite": "todo",
+    "Task": "task",
+    "Skill": "skill",
+}
+"""nca's tools by Claude Code's names for them."""
 
 
 class ClaudeFile(NamedTuple):

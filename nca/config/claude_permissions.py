@@ -22,7 +22,7 @@ from itertools import product
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from nca.config.claude_files import claude_files
+from nca.config.claude_files import TOOLS, claude_files
 from nca.config.document import shown_name, shown_path
 from nca.config.tables import PermissionRule, is_file_pattern
 
@@ -32,21 +32,13 @@ _RULE = re.compile(r"\s*([A-Za-z0-9_*-]+)\s*(?:\((.*)\))?\s*", re.DOTALL)
 _READING = frozenset({"read", "grep", "glob", "ls", "notebookread"})
 _CHANGING = frozenset({"edit", "write", "multiedit", "notebookedit"})
 _TOOLS: Mapping[str, Sequence[str]] = {
-    "bash": ("shell",),
+    **{name.lower(): (tool,) for name, tool in TOOLS.items()},
     "read": ("read_file", "grep"),
-    "grep": ("grep",),
-    "glob": ("glob",),
-    "ls": ("list_directory",),
     "edit": ("edit_file", "write_file"),
     "multiedit": ("edit_file",),
-    "write": ("write_file",),
-    "webfetch": ("fetch_url",),
-    "todowrite": ("todo",),
-    "task": ("task",),
     "agent": ("task",),
-    "skill": ("skill",),
 }
-"""nca's tools by Claude Code's names for them, in small letters."""
+"""nca's tools that a rule is about, by Claude Code's names in small letters."""
 _WITHOUT = frozenset(
     {"websearch", "notebookread", "notebookedit", "exitplanmode", "enterplanmode", "askuserquestion", "bashoutput"}
     | {"killshell", "killbash", "taskoutput", "taskstop", "slashcommand", "lsp", "powershell", "monitor", "workflow"}

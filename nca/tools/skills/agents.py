@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from nca.config.claude_files import TOOLS
 from nca.messages import clean_text
 from nca.tools.skills import front_matter
 from nca.tools.skills.places import Place
@@ -18,20 +19,11 @@ from nca.tools.skills.tool import MAX_HEAD_BYTES, MAX_SKILL_BYTES, SkillFile, de
 from nca.tools.tool import ToolError
 
 FOLDER = "agents"
-_NAMES = {
+_NAMES = {name.lower(): (tool,) for name, tool in TOOLS.items()} | {
     "bash": ("shell", "job"),
-    "read": ("read_file",),
-    "write": ("write_file",),
-    "edit": ("edit_file",),
     "multiedit": ("edit_file",),
-    "grep": ("grep",),
-    "glob": ("glob",),
-    "ls": ("list_directory",),
-    "webfetch": ("fetch_url",),
-    "todowrite": ("todo",),
-    "skill": ("skill",),
 }
-"""nca's tools by Claude Code's names for them, in small letters."""
+"""nca's tools that an agent gets, by Claude Code's names in small letters."""
 
 
 @dataclass(frozen=True, slots=True)
