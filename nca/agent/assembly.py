@@ -79,7 +79,7 @@ def assemble(
     archive = Archive(state, memory)
     variables = dict(one.split("=", 1) for one in state.settings.tools.variables)
     redactor = Redactor(known_secrets({**os.environ, **variables}))
-    prompts = ProjectPrompts(directory, redactor, has_skills=toolbox is None)
+    prompts = ProjectPrompts(directory, redactor, tools=toolbox.names if toolbox else None)
     outputs, files_read = store.outputs_folder(session.info.id), FilesRead()
     prompt = prompts.of(state.settings, state.facts)
     skills, subtasks = prompt.skills, Subtasks(prompt.agents)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Hashable, Sequence
+import re
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -48,20 +49,28 @@ _AGENTS = (
 )
 DESCRIPTION_CHARS = (1_024, 400, 200, 80)
 """Descriptions are cut to the first of these lengths at which all of them fit."""
+_LINE = re.compile(r"(?m)^(?:\[(\w+)\] )?(.+)$")
 _MORE_SKILLS = "- [{count} more are not listed]"
 
 
 def system_prompt(
-    settings: Settings, directory: Path, *parts: str, is_small: bool = False, redactor: Redactor = KEYS_BY_SHAPE
+    settings: Settings,
+    directory: Path,
+    *parts: str,
+    is_small: bool = False,
+    redactor: Redactor = KEYS_BY_SHAPE,
+    offers: Callable[[str], bool] = lambda _: True,
 ) -> str:
     """The text is the same for a whole session, so that a provider's cache of it stays valid. It contains no keys.
 
     is_small: the short text, for a small model.
+    offers: whether the model has a tool of this name; the text speaks of no other.
     parts: the project's instructions and the list of skills; they come before the person's sections.
     Raises ConfigError for a section whose file cannot be used.
     """
-    text = settings.agent.system_prompt or _own(is_small=is_small).format(
-        directory=directory, surroundings=surroundings(directory)
+    where = {"directory": directory, "surroundings": surroundings(directory)}
+    text = settings.agent.system_prompt or "\n".join(
+        line.format(**where) for tool, line in _own(is_small=is_small) if not tool or offers(tool)
     )
     rendered = render_sections(settings.context.section, directory, _reading(settings, directory))
     return redactor.clean("\n\n".join(part for part in (text.strip(), *parts, rendered) if part))
@@ -120,8 +129,12 @@ class FixedPrompt:
 
 
 def _built(
-    settings: Settings, facts: ModelFacts, directory: Path, redactor: Redactor, *, has_skills: bool
+    settings: Settings, facts: ModelFacts, directory: Path, redactor: Redactor, tools: Collection[str] | None
 ) -> SystemPrompt:
+    def offers(tool: str) -> bool:
+        is_there = facts.can_use_tools and (tools is None or tool in tools)
+        return is_there and tool not in settings.tools.off
+
     window = settings.model.context_window or facts.window_tokens
     budget = Budget.in_window(window, settings)
     reading = _reading(settings, directory)
@@ -129,7 +142,7 @@ def _built(
         directory, budget.budget_tokens, redactor=redactor, reading=reading, has_own=settings.agent.claude_hooks
     )
     skills, agents, problems = list[SkillFile](), list[AgentFile](), list[str]()
-    if has_skills and facts.can_use_tools and not facts.is_small:
+    if offers("skill") and not facts.is_small:
         own_folder = user_config_file(os.environ).parent
         skills, problems = find_skills(places(directory, own_folder, FOLDER))
         if budget.budget_tokens >= SMALL_BUDGET_TOKENS:
@@ -138,7 +151,8 @@ def _built(
     room = min(MAX_SKILL_TOKENS, budget.budget_tokens // SKILL_SHARE)
     listed, notices = skill_list(skills, room)
     named, told = skill_list([agent.about for agent in agents], room, _AGENTS, "Agents")
-    text = system_prompt(settings, directory, project.text, listed, named, is_small=facts.is_small, redactor=redactor)
+    parts = project.text, listed, named
+    text = system_prompt(settings, directory, *parts, is_small=facts.is_small, redactor=redactor, offers=offers)
     if len(problems) > MAX_PROBLEMS:
         problems[MAX_PROBLEMS:] = [f"{len(problems) - MAX_PROBLEMS} more skills or agents were left out."]
     said = (*project.notices, *notices, *told, *problems)
@@ -148,12 +162,14 @@ def _built(
 class ProjectPrompts:
     """The system prompts of one directory, each built once: the same model and settings always get the same bytes.
 
-    has_skills: there is a tool with which the model can read skills.
+    tools: the names of the model's tools; None: nca's own.
     """
 
-    def __init__(self, directory: Path, redactor: Redactor = KEYS_BY_SHAPE, *, has_skills: bool) -> None:
+    def __init__(
+        self, directory: Path, redactor: Redactor = KEYS_BY_SHAPE, *, tools: Collection[str] | None = None
+    ) -> None:
         self._directory, self._redactor = directory, redactor
-        self._has_skills = has_skills
+        self._tools = tools
         self._made: dict[Hashable, SystemPrompt] = {}
 
     def of(self, settings: Settings, facts: ModelFacts) -> SystemPrompt:
@@ -165,10 +181,11 @@ class ProjectPrompts:
             settings.agent.system_prompt,
             settings.agent.claude_hooks,
             settings.permissions,
+            settings.tools.off,
         )
         key = (*limits, *texts, facts.can_use_tools, facts.is_small)
         if key not in self._made:
-            self._made[key] = _built(settings, facts, self._directory, self._redactor, has_skills=self._has_skills)
+            self._made[key] = _built(settings, facts, self._directory, self._redactor, self._tools)
         return self._made[key]
 
 
@@ -253,6 +270,8 @@ def _unusable(section: Section, why: str) -> ConfigError:
 
 
 @cache
-def _own(*, is_small: bool) -> str:
+def _own(*, is_small: bool) -> list[tuple[str, str]]:
+    """The lines of nca's own text, each with the tool that it is about, if any: `[recall] ` stands before it."""
     name = "small" if is_small else "system"
-    return files(__package__).joinpath(f"prompts/{name}.md").read_text(encoding="utf-8")
+    text = files(__package__).joinpath(f"prompts/{name}.md").read_text(encoding="utf-8")
+    return _LINE.findall(text)

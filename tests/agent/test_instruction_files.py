@@ -314,7 +314,7 @@ def test_keys_are_redacted_in_all_that_the_system_prompt_brings(home: Path) -> N
         Section("D", text=f"{KEY} {known}"),
     )
     loaded = defaults().with_values({"context.section": [section.plain() for section in sections]}, "the test")
-    prompts = ProjectPrompts(project, Redactor({"OWN": known}), has_skills=False)
+    prompts = ProjectPrompts(project, Redactor({"OWN": known}), tools=())
     prompt = prompts.of(loaded.settings, ModelFacts("m"))
     assert "Zx81kQm27" not in prompt.text + prompt.project
     assert known not in prompt.text + prompt.project

@@ -30,9 +30,27 @@ def test_a_small_model_has_short_instructions(tmp_path: Path) -> None:
     assert "edit_file" in text
     assert "recall" not in text
     assert len(text) < len(system_prompt(settings, tmp_path)) * 2 / 3
-    prompts = ProjectPrompts(tmp_path, has_skills=True)
+    prompts = ProjectPrompts(tmp_path)
     large, small = (prompts.of(settings, ModelFacts("m", is_small=is_small)).text for is_small in (False, True))
     assert (len(small) < len(large), prompts.of(settings, ModelFacts("n")).text) == (True, large)
+
+
+@pytest.mark.parametrize(
+    ("off", "facts", "tools", "speaks"),
+    [
+        ((), ModelFacts("m"), None, {"recall", "look at files"}),
+        (("recall",), ModelFacts("m"), None, {"look at files"}),
+        ((), ModelFacts("m", can_use_tools=False), None, set()),
+        ((), ModelFacts("m"), ("recall", "lookup"), {"recall"}),
+    ],
+)
+def test_the_prompt_speaks_of_no_tool_that_the_model_does_not_have(
+    tmp_path: Path, off: tuple[str, ...], facts: ModelFacts, tools: tuple[str, ...] | None, speaks: set[str]
+) -> None:
+    loaded = defaults().with_values({"tools.off": list(off)}, "the test")
+    text = ProjectPrompts(tmp_path, tools=tools).of(loaded.settings, facts).text
+    assert {words for words in ("recall", "look at files") if words in text} == speaks
+    assert "[" not in text.replace("[cleared: ", "")
 
 
 def test_without_sections_it_is_ncas_own_text(tmp_path: Path) -> None:
