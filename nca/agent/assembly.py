@@ -82,13 +82,9 @@ def assemble(
     prompts = ProjectPrompts(directory, redactor, tools=toolbox.names if toolbox else None)
     outputs, files_read = store.outputs_folder(session.info.id), FilesRead()
     prompt = prompts.of(state.settings, state.facts)
-    skills, subtasks = prompt.skills, Subtasks(prompt.agents)
+    subtasks = Subtasks(prompt.agents)
     files = FileHistory(
-        store,
-        session.info.id,
-        directory,
-        head=lambda: state.history.head,
-        limits=lambda: state.settings.rewind,
+        store, session.info.id, directory, head=lambda: state.history.head, limits=lambda: state.settings.rewind
     )
 
     def say_end(job: Job) -> None:
@@ -104,7 +100,7 @@ def assemble(
         files_read=files_read,
         recorder=files.recorder,
         jobs=jobs,
-        skills=skills,
+        skills=prompt.skills,
         subtasks=subtasks,
         wish=wish,
         editor=editor,
@@ -115,6 +111,8 @@ def assemble(
     compactor = Background(window, models, emit, memory, is_on=prepares, hooks=hooks, files=files, wish=wish)
     servers = Servers(state.settings.mcp, directory, lambda: state.can_see, emit, files.recorder)
     user_input = UserInput(window, directory, redactor, emit, files_read, servers, person, hooks)
+    reading = Reading(lambda: state.settings.permissions, directory)
+    nested = NestedInstructions(directory, redactor, reading, has_own=state.settings.agent.claude_hooks)
     parts = Parts(
         directory=directory,
         window=window,
@@ -126,12 +124,7 @@ def assemble(
         redactor=redactor,
         archive=archive,
         outputs=outputs,
-        nested=NestedInstructions(
-            directory,
-            redactor,
-            Reading(lambda: state.settings.permissions, directory),
-            has_own=state.settings.agent.claude_hooks,
-        ),
+        nested=nested,
         hooks=hooks,
         files=files,
         jobs=jobs,

@@ -240,6 +240,10 @@ class Conversation:
             finished = msgspec.structs.replace(finished, is_empty=self._window.history.head == asked)
             if not isinstance(error, asyncio.CancelledError | KeyboardInterrupt):
                 raise
+        return self._ended(finished, text, asked)
+
+    def _ended(self, finished: TurnFinished, text: str, asked: int) -> TurnFinished:
+        """What follows a turn: a compaction is prepared or announced, and listeners hear how the turn ended."""
         if finished.reason == "answered":
             self._background.consider()
         self._compactor.after_turn(is_preparing=self.context.is_preparing)

@@ -72,10 +72,8 @@ def load(
     chosen       the model that the person chose in an earlier chat of the project; what they wrote wins
     """
     user_path = (user_file or user_config_file(env)).absolute()
-    untrusted: list[str] = []
     files = [_File(read_document(user_path), Layer.USER, True)]
-    own: list[_File] = []
-    may_act = False
+    own, untrusted, may_act = list[_File](), list[str](), False
     if config_file is not None:
         document = read_document(config_file.absolute())
         if document is None:
@@ -85,15 +83,8 @@ def load(
         project_file = project_config_file(project.absolute())
         # With NCA_HOME=~/.nca, the project file of ~ is the user's file, which is already read.
         if not _same(project_file, user_path):
-            documents, untrusted = read_project(project.absolute(), env)
-            would_act = trust_request(documents, project)
-            may_act = would_act is None or (trusts or TrustStore(env).is_trusted)(would_act)
-            files += [_File(document, Layer.PROJECT, False, may_act=may_act) for document in documents]
-            if would_act is not None and not may_act:
-                where = ", ".join(shown_path(document.path) for document in documents)
-                untrusted.append(
-                    f"Settings of this project wait for your trust: {would_act.names} ({where}); {UNTRUSTED}"
-                )
+            found, untrusted, may_act = _project_files(project, env, trusts or TrustStore(env).is_trusted)
+            files += found
 
     def lay(start: Mapping[str, SettingValue]) -> _Draft:
         draft = _Draft(user_path, start)
@@ -128,6 +119,17 @@ class _File(NamedTuple):
     layer: Layer
     is_trusted: bool
     may_act: bool = True
+
+
+def _project_files(project: Path, env: Mapping[str, str], trusts: TrustCheck) -> tuple[list[_File], list[str], bool]:
+    """The files of a project, notes about them, and whether their settings that need trust are used."""
+    documents, notes = read_project(project.absolute(), env)
+    would_act = trust_request(documents, project)
+    may_act = would_act is None or trusts(would_act)
+    if would_act is not None and not may_act:
+        where = ", ".join(shown_path(document.path) for document in documents)
+        notes.append(f"Settings of this project wait for your trust: {would_act.names} ({where}); {UNTRUSTED}")
+    return [_File(document, Layer.PROJECT, False, may_act=may_act) for document in documents], notes, may_act
 
 
 class _Draft:
