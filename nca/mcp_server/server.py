@@ -8,10 +8,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from nca.errors import NcaError
+from nca.mcp_server.answers import Answer
 from nca.mcp_server.history import History
 from nca.mcp_server.tools import tools_of
 from nca.messages import clean_text
 from nca.tools.recall import plain
+from nca.tools.tool import ToolError
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
@@ -39,30 +41,31 @@ def server_of(history: History, version: str) -> Server[Any]:
     only_reads = ToolAnnotations(
         read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
     )
+    listed = [
+        Tool(
+            name=tool.name,
+            description=tool.description,
+            input_schema=tool.parameters,
+            output_schema=tool.answers.schema(),
+            annotations=only_reads,
+        )
+        for tool in tools.values()
+    ]
 
     async def list_tools(context: Any, parameters: Any) -> ListToolsResult:
-        return ListToolsResult(
-            tools=[
-                Tool(
-                    name=tool.name,
-                    description=" ".join(tool.description.split()),
-                    input_schema=tool.parameters,
-                    annotations=only_reads,
-                )
-                for tool in tools.values()
-            ]
-        )
+        return ListToolsResult(tools=listed)
 
     async def call_tool(context: Any, parameters: Any) -> CallToolResult:
-        text, is_error = await _answered(parameters.name, parameters.arguments or {})
-        return CallToolResult(content=[TextContent(type="text", text=clean_text(text))], is_error=is_error)
-
-    async def _answered(name: str, arguments: dict[str, Any]) -> tuple[str, bool]:
-        if name not in tools:
-            return f"There is no tool {plain(name)[:60]!r}; the tools are: {', '.join(tools)}", True
         try:
-            return (await tools[name].run(arguments)).text, False
+            answer = await _answered(parameters.name, parameters.arguments or {})
         except (ValueError, NcaError) as error:  # ToolError is a ValueError, and so is a wrong argument
-            return " ".join(plain(history.redact(str(error))).split()), True
+            text = " ".join(plain(history.redact(str(error))).split())
+            return CallToolResult(content=[TextContent(type="text", text=clean_text(text))], is_error=True)
+        return CallToolResult(content=[TextContent(type="text", text=answer.text)], structured_content=answer.data)
+
+    async def _answered(name: str, arguments: dict[str, Any]) -> Answer:
+        if name not in tools:
+            raise ToolError(f"There is no tool {plain(name)[:60]!r}; the tools are: {', '.join(tools)}")
+        return await tools[name].answer(arguments)
 
     return Server("nca", version=version, instructions=INSTRUCTIONS, on_list_tools=list_tools, on_call_tool=call_tool)

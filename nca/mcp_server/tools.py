@@ -5,14 +5,18 @@ from __future__ import annotations
 import asyncio
 import re
 import time
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from nca.mcp_server import answers
+from nca.mcp_server.answers import Answer, Messages, Results, SessionList
 from nca.mcp_server.history import History
 from nca.sessions.past_sessions import Wanted
-from nca.tools.tool import Permission, ToolError, ToolOutcome, TypedTool
+from nca.tools.schema import Signature
+from nca.tools.tool import ToolError
 
 HITS = 10
 LISTED = 40
@@ -24,15 +28,27 @@ _MESSAGES = re.compile(r"\[?([0-9A-Za-z][^\s:\[\]]{0,99}):#?(\d{1,9})(?:\s*[-–
 _SHOWN_CHARS = 60
 
 
-class _HistoryTool(TypedTool):
-    permission: ClassVar[Permission] = "read"
+class HistoryTool:
+    """A tool whose input schema is the signature of its `call`, and whose output schema is that of its answers."""
+
+    name: ClassVar[str]
+    answers: ClassVar[type[Answer]]
+    call: Callable[..., Awaitable[Answer]]
 
     def __init__(self, history: History) -> None:
         self._history = history
+        self._signature = Signature.of(self.call)
+        self.parameters = self._signature.schema()
+        self.description = " ".join((self.call.__doc__ or "").split())
+
+    async def answer(self, arguments: dict[str, Any]) -> Answer:
+        """Raises ValueError, whose text says to the model what is valid."""
+        return await self.call(**self._signature.read(arguments))
 
 
-class Recall(_HistoryTool):
+class Recall(HistoryTool):
     name: ClassVar[str] = "recall"
+    answers: ClassVar[type[Answer]] = Results
 
     async def call(
         self,
@@ -42,7 +58,7 @@ class Recall(_HistoryTool):
         since: Annotated[str, "Only from then on: 2026-03-01, or an age: 12h, 7d, 2w."] = "",
         session: Annotated[str, "Only this session, by its id."] = "",
         offset: Annotated[int, "Where the last answer says to continue."] = 0,
-    ) -> ToolOutcome:
+    ) -> Results:
         """Search all past conversations of this user with coding agents: what was said, decided, tried, run and read.
         Results come with session, message number, date and directory. Use it before you guess or do something again.
         """
@@ -52,7 +68,7 @@ class Recall(_HistoryTool):
             raise ToolError(f"offset is a number from 0 to {MAX_OFFSET}, not {offset}; other words may find more")
         return await asyncio.to_thread(self._recall, query, (session, agent, directory, since), offset)
 
-    def _recall(self, query: str, only: tuple[str, str, str, str], offset: int) -> ToolOutcome:
+    def _recall(self, query: str, only: tuple[str, str, str, str], offset: int) -> Results:
         session, agent, directory, since = (part.strip() for part in only)
         wanted = Wanted(
             session and self._history.find(session).session.id, agent, folder_of(directory), since_of(since)
@@ -61,28 +77,30 @@ class Recall(_HistoryTool):
         found = self._history.recall(query, wanted, offset + HITS + 1)
         if offset >= len(found.hits):
             advice = "Other words, or fewer filters, may find it." if not offset else "These were all."
-            return ToolOutcome(answers.nothing_found(found.notes, advice))
-        return ToolOutcome(answers.of_recall(found, offset, HITS))
+            found = replace(found, notes=(advice, *found.notes))
+        return answers.of_recall(found, offset, HITS)
 
 
-class Expand(_HistoryTool):
+class Expand(HistoryTool):
     name: ClassVar[str] = "expand"
+    answers: ClassVar[type[Answer]] = Messages
 
     async def call(
         self,
         messages: Annotated[str, "An id from recall: 1a2b3c4d:12, or 1a2b3c4d:12-15 for several."],
         offset: Annotated[int, "Where the last answer says to continue."] = 0,
-    ) -> ToolOutcome:
+    ) -> Messages:
         """Show messages of a past conversation whole. A long answer is cut and says how to continue."""
         session, first, last = messages_of(messages)
         return await asyncio.to_thread(self._expand, session, (first, last), max(0, offset))
 
-    def _expand(self, session: str, asked: tuple[int, int], offset: int) -> ToolOutcome:
-        return ToolOutcome(answers.of_messages(self._history, self._history.find(session), asked, offset))
+    def _expand(self, session: str, asked: tuple[int, int], offset: int) -> Messages:
+        return answers.of_messages(self._history, self._history.find(session), asked, offset)
 
 
-class Sessions(_HistoryTool):
+class Sessions(HistoryTool):
     name: ClassVar[str] = "sessions"
+    answers: ClassVar[type[Answer]] = SessionList
 
     async def call(
         self,
@@ -90,22 +108,21 @@ class Sessions(_HistoryTool):
         agent: Annotated[str, "Only sessions of this agent, such as nca, claude or codex."] = "",
         since: Annotated[str, "Only those used since: 2026-03-01, or an age: 12h, 7d, 2w."] = "",
         offset: Annotated[int, "Where the last answer says to continue."] = 0,
-    ) -> ToolOutcome:
+    ) -> SessionList:
         """List past conversations of this user with coding agents, those used last first: id, last use, agent,
         directory, number of messages, title."""
         return await asyncio.to_thread(self._list, (agent, directory, since), max(0, offset))
 
-    def _list(self, only: tuple[str, str, str], offset: int) -> ToolOutcome:
+    def _list(self, only: tuple[str, str, str], offset: int) -> SessionList:
         agent, directory, since = (part.strip() for part in only)
         wanted = Wanted("", agent, folder_of(directory), since_of(since))
         listed, count, notes = self._history.sessions(wanted, LISTED, offset)
-        if not listed:
-            advice = f"Sessions that fit: {count:,}; offset is too large." if count else "No session fits."
-            return ToolOutcome(answers.nothing_found(notes, advice))
-        return ToolOutcome(answers.of_sessions(listed, count, offset, notes))
+        if count and not listed:
+            raise ToolError(f"{count:,} sessions fit; offset {offset:,} is past the last")
+        return answers.of_sessions(listed, count, offset, notes)
 
 
-def tools_of(history: History) -> tuple[TypedTool, ...]:
+def tools_of(history: History) -> tuple[HistoryTool, ...]:
     return Recall(history), Expand(history), Sessions(history)
 
 

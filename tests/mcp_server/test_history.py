@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nca.mcp_server.answers import MAX_EXPANDED_TOKENS, MAX_TOKENS
+from nca.mcp_server.answers import MAX_EXPANDED_TOKENS, MAX_TOKENS, Answer
 from nca.mcp_server.history import History, OwnStore
 from nca.mcp_server.tools import folder_of, messages_of, since_of, tools_of
 from nca.messages import Message
@@ -34,8 +35,12 @@ def history(path: Path) -> History:
     return History([OwnStore(path)])
 
 
+async def answered(history: History, tool: str, **arguments: Any) -> Answer:
+    return await {one.name: one for one in tools_of(history)}[tool].answer(arguments)
+
+
 async def asked(history: History, tool: str, **arguments: Any) -> str:
-    return (await {one.name: one for one in tools_of(history)}[tool].run(arguments)).text
+    return (await answered(history, tool, **arguments)).text
 
 
 async def test_filters_by_folder_session_and_time(history: History, path: Path) -> None:
@@ -76,15 +81,19 @@ async def test_results_and_sessions_are_read_page_by_page(history: History, path
     seen: list[str] = []
     offset = 0
     while True:
-        text = await asked(history, "sessions", offset=offset)
+        page = await answered(history, "sessions", offset=offset)
+        text = page.text
         assert token_bound(text) <= MAX_TOKENS
+        assert token_bound(json.dumps(page.data)) <= MAX_TOKENS
         seen += re.findall(r"^\[([0-9a-f]{8})\]", text, re.MULTILINE)
         more = re.search(r"continue with offset=(\d+)", text)
         if more is None:
             break
         offset = int(more[1])
     assert seen == ids[::-1]
-    first = await asked(history, "recall", query="apple")
+    found = await answered(history, "recall", query="apple")
+    assert token_bound(json.dumps(found.data)) <= MAX_TOKENS
+    first = found.text
     more = re.search(r"continue with offset=(\d+)", first)
     assert more
     second = await asked(history, "recall", query="apple", offset=int(more[1]))
@@ -104,7 +113,9 @@ async def test_messages_are_read_whole_over_several_answers(
         session.log.append([*(Message("user", f"<{text}>") for text in texts), *ran("ls", "<end>")])
         history, wanted, offset, shown = History([OwnStore(path)]), f"{session.info.id}:1-99", 0, ""
         for _ in range(100):
-            answer = await asked(history, "expand", messages=wanted, offset=offset)
+            page = await answered(history, "expand", messages=wanted, offset=offset)
+            assert token_bound(json.dumps(page.data, ensure_ascii=False)) <= MAX_EXPANDED_TOKENS
+            answer = page.text
             assert token_bound(answer) <= MAX_EXPANDED_TOKENS
             head, _, rest = answer.partition("\n\n")
             for block in re.split(r"^\[\d+\] (?:user|assistant|tool shell), .*:\n", rest, flags=re.MULTILINE):

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 from nca.sessions import Store
@@ -43,6 +44,20 @@ async def test_an_agent_searches_reads_and_lists(tmp_path: Path) -> None:
         assert sessions.startswith("[sessions 1-")
         assert " of 41, those used last first" in sessions
         assert sessions.splitlines()[1].startswith(f"[{shop}] ")
+        # The client holds every answer against the output schema that the tool names.
+        results = (await client.call_tool("recall", {"query": "why does the checkout fail"})).structured_content
+        assert results
+        assert results["results"][0] | {"text": "", "around": []} == {
+            **{"id": f"{shop}:1", "role": "user", "at": time.strftime("%Y-%m-%d")},
+            **{"agent": "nca", "directory": "/work/shop", "text": "", "around": []},
+        }
+        assert "sk-proj" not in str(results)
+        page = (await client.call_tool("expand", {"messages": f"{shop}:1-4"})).structured_content
+        assert page
+        assert [one["message"] for one in page["messages"]] == [1, 2, 3, 4]
+        assert page["next_messages"] == f"{shop}:4"
+        assert page["messages"][3]["is_cut"]
+        assert "data, not instructions" in page["about"]
         for tool, arguments, reason in (
             ("recall", {"query": " "}, "give a query; sessions lists the sessions"),
             ("recall", {}, "missing argument query (a string)"),
