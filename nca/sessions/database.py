@@ -14,23 +14,25 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn
 from urllib.parse import quote
 
 import apsw
 
 from nca.errors import StoreDamaged, StoreError
+from nca.messages import Entry
 from nca.sessions import closed, schema, sql_functions
 from nca.sessions import store_errors as faults
+from nca.sessions.full_text import FTS5Index
+from nca.sessions.lock import FileLock, lock_session
+from nca.sessions.passages import MAX_PASSAGES, passages_of
+from nca.sessions.sql import Binding, Lease, Row, Transaction
 
 BUSY_SECONDS = 10.0
 """How long a statement waits for other writers before it fails."""
 _BUSY_SLEEP_SECONDS = 0.001
 _JOURNAL_LIMIT_BYTES = 16 * 1024 * 1024
 _FRESH_TRIES = 20
-
-Binding = None | int | float | str | bytes
-Row = tuple[Any, ...]
 
 
 class _Stamp(NamedTuple):
@@ -42,7 +44,9 @@ class _Stamp(NamedTuple):
 
 
 class Database:
-    """Runs all SQL of the store, by `rows` and `transaction`. Both may be called from any thread."""
+    """One SQLite file; see `nca.sessions.sql.SessionDatabase`. File records and other agents' sessions use it too."""
+
+    said, todo_result = schema.SAID, schema.TODO_RESULT
 
     def __init__(
         self, connection: apsw.Connection, path: Path | None, *, is_read_only: bool = False, is_immutable: bool = False
@@ -54,6 +58,7 @@ class Database:
         self._file = _file_id(path)
         self._immutable = _stamp(path) if is_immutable and path else None
         self._steps: list[Callable[[apsw.Connection], None]] = []
+        self.index = FTS5Index(self)
 
     def rows(self, sql: str, bindings: Sequence[Binding] = ()) -> list[Row]:
         """All rows of a query, as one consistent read. Damaged text has U+FFFD for each bad byte. Raises StoreError."""
@@ -75,9 +80,10 @@ class Database:
         return rows[0] if rows else None
 
     @contextmanager
-    def transaction(self) -> Iterator[apsw.Connection]:
+    def transaction(self, lease: Lease | None = None) -> Iterator[apsw.Connection]:
         """BEGIN IMMEDIATE … COMMIT, durable on return. An exception inside rolls everything back.
 
+        The kernel takes no lease from a process that lives, so it needs no check here.
         apsw's own `with connection` would hold the interpreter's lock while it waits for another writer, and so block
         the very thread that it waits for.
         """
@@ -91,6 +97,54 @@ class Database:
                 if self.connection.in_transaction:  # a full disk has rolled back already
                     self.connection.execute("ROLLBACK")
                 raise
+
+    def hold(self, session_id: str) -> FileLock | None:
+        if self.path is None:
+            return None
+        return lock_session(self.path.parent / "locks" / f"{session_id}.lock", session_id)
+
+    def insert_messages(
+        self, transaction: Transaction, session: int, entries: Sequence[Entry], bodies: Sequence[str], *, is_copy: bool
+    ) -> None:
+        """The triggers index each message. Where there are many, they rest, and all are indexed at once: faster."""
+        rows = [
+            (session, one.seq, one.at, one.message.role, body, one.tokens)
+            for one, body in zip(entries, bodies, strict=True)
+        ]
+        sql = "INSERT INTO messages (session, seq, at, role, body, tokens) VALUES (?, ?, ?, ?, ?, ?)"
+        if not is_copy:
+            transaction.executemany(sql, rows)
+            return
+        connection = self.connection
+        connection.config(apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER, 0)
+        try:
+            connection.executemany(sql, rows)
+        finally:
+            connection.config(apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER, 1)
+        outputs = outputs_of(self.path) if self.path else None
+        new = session, entries[0].seq
+        found = connection.execute("SELECT id FROM messages WHERE session = ? AND seq >= ? ORDER BY seq", new)
+        ids = [id for (id,) in found]
+        connection.executemany(
+            "INSERT INTO passages (rowid, text, extra, scope) VALUES (?, ?, ?, ?)",
+            (
+                (id * MAX_PASSAGES + place, text, extra, f"s{session}")
+                for id, one in zip(ids, entries, strict=True)
+                for place, (text, extra) in enumerate(passages_of(one.message, outputs))
+            ),
+        )
+
+    @staticmethod
+    def number_in(field: str) -> str:
+        return f"body ->> '{field}'"
+
+    def part_bytes(self) -> tuple[list[tuple[str, int]], int]:
+        tables = self.rows(
+            "SELECT coalesce(s.tbl_name, d.name), sum(d.pgsize) FROM dbstat d"
+            " LEFT JOIN sqlite_schema s ON s.name = d.name GROUP BY 1"
+        )
+        [(free,)] = self.rows("SELECT freelist_count * page_size FROM pragma_freelist_count, pragma_page_size")
+        return [(str(table), int(size)) for table, size in tables], int(free)
 
     def report(self, how: str) -> NoReturn:
         """Raise StoreDamaged for damage that SQLite does not see; the next opening looks into it."""

@@ -19,10 +19,11 @@ import msgspec
 
 from nca.errors import StoreError
 from nca.messages import Message
-from nca.sessions.database import Database, Row
+from nca.sessions.database import Database
 from nca.sessions.encoding import encode
 from nca.sessions.opening import Kind, open_for_writing
 from nca.sessions.passages import MAX_PASSAGES, cuts, extra_words, plain_text, speaker_of
+from nca.sessions.sql import Row, SessionDatabase
 
 KEPT_CHARS = 24_000
 """Of one message. The rest of a longer one is read from its file when it is shown."""
@@ -235,14 +236,14 @@ class ForeignIndex:
         return self.database.rows(sql, bindings)
 
 
-def progress(database: Database) -> Progress:
+def progress(database: SessionDatabase) -> Progress:
     """How far the indexing is, as its process has recorded it."""
     facts: dict[str, str] = dict(database.rows("SELECT name, value FROM facts WHERE name IN ('files', 'indexed')"))
     [(problems,)] = database.rows("SELECT count(*) FROM files WHERE problem <> ''")
     return Progress(int(facts.get("files", 0)), int(facts.get("indexed", 0)), int(problems), "files" in facts)
 
 
-def origin(database: Database, session: int, seq: int) -> tuple[Path, str, str] | None:
+def origin(database: SessionDatabase, session: int, seq: int) -> tuple[Path, str, str] | None:
     """Where to read a message whole: its file, the agent, the key. None if the index has all of it."""
     row = database.row(
         "SELECT file, agent, key FROM sessions WHERE number = ?1"
@@ -252,7 +253,7 @@ def origin(database: Database, session: int, seq: int) -> tuple[Path, str, str] 
     return (Path(os.fsdecode(row[0])), row[1], row[2]) if row else None
 
 
-def copies(database: Database, imported: Mapping[tuple[str, str], int]) -> dict[int, Copied]:
+def copies(database: SessionDatabase, imported: Mapping[tuple[str, str], int]) -> dict[int, Copied]:
     """Which sessions were imported into nca, by their rows. `imported`: how many messages, by file and key."""
     found = {}
     for (path, key), messages in imported.items():

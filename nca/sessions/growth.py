@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 
-import apsw
 import msgspec
 
 from nca.errors import StoreError
 from nca.sessions import log, transfer, usage
 from nca.sessions.encoding import encode
 from nca.sessions.session import Session
+from nca.sessions.sql import Transaction
 from nca.sessions.transfer import SessionCopy, ViewCopy
 from nca.sessions.view_rows import BESIDE, CompactionRecord, go_to
 
@@ -27,7 +27,7 @@ def extend(session: Session, copy: SessionCopy) -> None:
         raise StoreError("The session has more messages than its file")
     with session.transaction() as connection:
         number = session.number
-        log.insert(connection, number, copy.entries[len(before.entries) :])
+        log.insert(session.database, connection, number, copy.entries[len(before.entries) :])
         if _continues(before, copy):
             transfer.insert_views(connection, number, copy, copy.views[len(before.views) :])
             go_to(connection, number, copy.head_view)
@@ -70,7 +70,7 @@ def _shown(view: ViewCopy) -> ViewCopy:
     return msgspec.structs.replace(view, since=0)
 
 
-def _put_last(connection: apsw.Connection, session: Session, before: SessionCopy, after: SessionCopy) -> int:
+def _put_last(connection: Transaction, session: Session, before: SessionCopy, after: SessionCopy) -> int:
     """Put the view in force in `after` in force, as a child of the one in force; returns its number."""
     made = [one for one in after.compactions if one.view_after == after.head_view]
     beside = CompactionRecord(trigger=BESIDE, stages=(BESIDE,))

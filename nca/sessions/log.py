@@ -6,10 +6,9 @@ The log is append-only; the schema enforces that.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 
-import apsw
 import msgspec
 
 from nca.collector import collector_paused
@@ -19,9 +18,7 @@ from nca.messages import Entry, Message
 from nca.sessions.access import SessionAccess
 from nca.sessions.encoding import decode, decode_message, encode
 from nca.sessions.mended import stored_message
-from nca.sessions.passages import MAX_PASSAGES, passages_of
-from nca.sessions.schema import SAID, TODO_RESULT
-from nca.sessions.sql_functions import outputs_of
+from nca.sessions.sql import SessionDatabase, Transaction
 
 OUTCOME_UNKNOWN = "[interrupted: outcome unknown]"
 """The result of a tool call whose process died before it finished."""
@@ -89,16 +86,18 @@ class SessionLog:
 
     def said(self, last: int) -> tuple[int, int]:
         """How many of the messages 1 … last a person wrote, and the seq of the newest of them, or 0."""
+        said = self._access.database.said
         row = self._access.row(
-            f"SELECT count(*), coalesce(max(seq), 0) FROM messages WHERE session = ? AND seq <= ? AND {SAID}",  # noqa: S608
+            f"SELECT count(*), coalesce(max(seq), 0) FROM messages WHERE session = ? AND seq <= ? AND {said}",  # noqa: S608
             last,
         )
         return (int(row[0]), int(row[1])) if row else (0, 0)
 
     def said_before(self, seq: int, most: int) -> list[int]:
         """The newest messages before this one that a person wrote, newest first."""
+        said = self._access.database.said
         rows = self._access.rows(
-            f"SELECT seq FROM messages WHERE session = ? AND seq < ? AND {SAID} ORDER BY seq DESC LIMIT ?",  # noqa: S608
+            f"SELECT seq FROM messages WHERE session = ? AND seq < ? AND {said} ORDER BY seq DESC LIMIT ?",  # noqa: S608
             seq,
             most,
         )
@@ -107,7 +106,7 @@ class SessionLog:
     def next_said(self, seq: int) -> int:
         """The first message after this one that a person wrote, or 0."""
         row = self._access.row(
-            f"SELECT min(seq) FROM messages WHERE session = ? AND seq > ? AND {SAID}",  # noqa: S608
+            f"SELECT min(seq) FROM messages WHERE session = ? AND seq > ? AND {self._access.database.said}",  # noqa: S608
             seq,
         )
         return int(row[0] or 0) if row else 0
@@ -115,7 +114,7 @@ class SessionLog:
     def todo_results(self) -> list[int]:
         """The seqs of all possible results of the todo tool, newest first."""
         rows = self._access.rows(
-            f"SELECT seq FROM messages WHERE session = ? AND {TODO_RESULT} ORDER BY seq DESC",  # noqa: S608
+            f"SELECT seq FROM messages WHERE session = ? AND {self._access.database.todo_result} ORDER BY seq DESC",  # noqa: S608
         )
         return [seq for (seq,) in rows]
 
@@ -126,20 +125,19 @@ class SessionLog:
         with self._access.transaction() as connection:
             return self.append_in(connection, messages)
 
-    def append_in(self, connection: apsw.Connection, messages: Sequence[Message]) -> list[Entry]:
+    def append_in(self, connection: Transaction, messages: Sequence[Message]) -> list[Entry]:
         """The same inside the caller's transaction."""
         number = self._access.number
         bodies = [encode(message) for message in messages]
         stored = [decode_message(body, "a message") for body in bodies]
         at = time.time()
         seq = head(connection, number) + 1
-        tokens = [message_tokens(message) for message in stored]
-        rows = enumerate(zip(stored, bodies, tokens, strict=True), seq)
-        _insert(connection, [(number, place, at, one.role, body, raw) for place, (one, body, raw) in rows])
+        entries = [Entry(seq + place, message, at, message_tokens(message)) for place, message in enumerate(stored)]
+        self._access.database.insert_messages(connection, number, entries, bodies, is_copy=False)
         connection.execute("DELETE FROM partials WHERE session = ?", (number,))
         connection.execute("UPDATE sessions SET title = ? WHERE number = ? AND title = ''", (title_of(stored), number))
         touch(connection, number, at)
-        return [Entry(seq + place, message, at, tokens[place]) for place, message in enumerate(stored)]
+        return entries
 
     def save_partial(self, text: str, reasoning: str = "") -> None:
         """Keep the answer so far, in place of the one saved before."""
@@ -190,49 +188,24 @@ class SessionLog:
         return step if step[0].role == "assistant" else []
 
 
-def head(connection: apsw.Connection, session: int) -> int:
+def head(connection: Transaction, session: int) -> int:
     """The newest seq, inside the caller's transaction; 0 for an empty log."""
     return int(connection.execute(_HEAD, (session,)).get or 0)
 
 
-def insert(connection: apsw.Connection, session: int, copied: Sequence[Entry]) -> None:
+def insert(database: SessionDatabase, connection: Transaction, session: int, copied: Sequence[Entry]) -> None:
     """Write the log of a copied session, or what it has more, in the caller's transaction. They are numbered in order.
 
-    The triggers rest meanwhile: what they do for each message is done for all at once, which is much faster. Raises
-    StoreError if the messages do not follow the last one.
+    Raises StoreError if the messages do not follow the last one.
     """
     if not copied:
         return
     if copied[0].seq != head(connection, session) + 1:
         raise StoreError(f"Message {copied[0].seq} does not follow the last one")
-    connection.config(apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER, 0)
-    try:
-        _insert(
-            connection,
-            ((session, one.seq, one.at, one.message.role, encode(one.message), one.tokens) for one in copied),
-        )
-    finally:
-        connection.config(apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER, 1)
-    new, outputs = (session, copied[0].seq), outputs_of(connection)
-    found = connection.execute("SELECT id FROM messages WHERE session = ? AND seq >= ? ORDER BY seq", new)
-    ids = [id for (id,) in found]
-    connection.executemany(
-        "INSERT INTO passages (rowid, text, extra, scope) VALUES (?, ?, ?, ?)",
-        (
-            (id * MAX_PASSAGES + place, text, extra, f"s{session}")
-            for id, one in zip(ids, copied, strict=True)
-            for place, (text, extra) in enumerate(passages_of(one.message, outputs))
-        ),
-    )
+    database.insert_messages(connection, session, copied, [encode(one.message) for one in copied], is_copy=True)
 
 
-def _insert(connection: apsw.Connection, rows: Iterable[tuple[int, int, float, str, str, int | None]]) -> None:
-    connection.executemany(
-        "INSERT INTO messages (session, seq, at, role, body, tokens) VALUES (?, ?, ?, ?, ?, ?)", rows
-    )
-
-
-def touch(connection: apsw.Connection, session: int, at: float) -> None:
+def touch(connection: Transaction, session: int, at: float) -> None:
     """Make this the session used last."""
     connection.execute(
         "UPDATE sessions SET updated_at = ?, touched = (SELECT max(touched) + 1 FROM sessions) WHERE number = ?",

@@ -29,7 +29,6 @@ from nca.sessions import store_errors as faults
 from nca.sessions.corruption import recover_readable
 from nca.sessions.database import (
     Database,
-    Row,
     connect,
     connect_for_reading,
     log_of,
@@ -42,6 +41,7 @@ from nca.sessions.database import (
 from nca.sessions.file_header import HEADER_BYTES, MAGIC, bytes_expected, is_of, is_sound
 from nca.sessions.frames import read_frames
 from nca.sessions.lock import FileLock
+from nca.sessions.sql import Row
 
 _OPENING_SECONDS = 30.0
 _NEWER_VERSIONS = 16

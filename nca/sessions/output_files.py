@@ -9,7 +9,8 @@ import shutil
 from contextlib import suppress
 from pathlib import Path
 
-from nca.sessions.database import Database, outputs_of, size_of
+from nca.sessions.database import outputs_of, size_of
+from nca.sessions.sql import SessionDatabase
 
 
 def size(store: Path) -> int:
@@ -17,7 +18,7 @@ def size(store: Path) -> int:
     return sum(size_of(path) for path in outputs_of(store).rglob("*") if path.is_file())
 
 
-def sweep(database: Database, store: Path | None) -> None:
+def sweep(database: SessionDatabase, store: Path | None) -> None:
     """Delete the folders that belong to no session and that no message refers to."""
     if store is None:
         return
@@ -28,7 +29,7 @@ def sweep(database: Database, store: Path | None) -> None:
     for path in folders:
         if not database.row(
             "SELECT 1 WHERE EXISTS (SELECT 1 FROM sessions WHERE id = ?1)"
-            " OR EXISTS (SELECT 1 FROM messages WHERE instr(body, ?2))",
+            " OR EXISTS (SELECT 1 FROM messages WHERE instr(body, ?2) > 0)",
             (path.name, f"{path.parent.name}/{path.name}/"),
         ):
             with suppress(OSError):  # what cannot be deleted now is tried again later

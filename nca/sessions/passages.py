@@ -27,6 +27,8 @@ from nca.ordinary_files import open_ordinary
 PASSAGE_CHARS = 1_200
 MAX_PASSAGES = 4_096
 """Of one message; later text is not indexed. A row of the index is `message id * MAX_PASSAGES + place`."""
+COUNTED = 4_000
+"""A word in more passages than this is common: its count is extrapolated from the first so many."""
 RECALL = "recall"
 """The tool whose calls and results are not indexed: once found, they would be found again each time."""
 

@@ -6,7 +6,6 @@ Names and titles are untrusted text.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,22 +16,26 @@ import msgspec
 from nca.errors import SessionNotFound, StoreDamaged
 from nca.messages import Entry, Message, clean_text
 from nca.sessions import results
-from nca.sessions.database import Database, Row, log_of
+from nca.sessions.database import log_of
 from nca.sessions.encoding import decode_message
 from nca.sessions.opening import SESSIONS, Kind, open_for_reading
 from nca.sessions.origin import as_origin
 from nca.sessions.passages import plain_text
+from nca.sessions.query import Only
 from nca.sessions.results import Hit
-from nca.sessions.search import Only
+from nca.sessions.sql import Row, SessionDatabase
 
 OWN = "nca"
 """The name of the agent whose sessions the store holds."""
 OWN_COLUMNS = (
-    "SELECT number, id, 'nca' AS agent, id AS own_id, iif(name <> '', name, title) AS title, directory, updated_at,"
-    " (SELECT coalesce(max(seq), 0) FROM messages WHERE session = number) AS messages, '' AS parent FROM sessions"
+    "SELECT number, id, 'nca' AS agent, id AS own_id, CASE WHEN name <> '' THEN name ELSE title END AS title,"
+    " directory, updated_at, (SELECT coalesce(max(seq), 0) FROM messages WHERE session = number) AS messages,"
+    " '' AS parent FROM sessions"
 )
 """What a PastSession is made of, in the store."""
 _LISTED_MATCHES = 5
+MOST = 2**62
+"""More rows than there are: no limit."""
 _READ_AT_ONCE = 20
 
 
@@ -77,10 +80,10 @@ class Wanted:
 class PastSessions:
     """What is in one database. All methods raise StoreError."""
 
-    def __init__(self, database: Database, columns: str = OWN_COLUMNS) -> None:
+    def __init__(self, database: SessionDatabase, columns: str = OWN_COLUMNS) -> None:
         """columns: the SELECT that gives the fields of a PastSession."""
         self.database = database
-        self._sessions = f"SELECT * FROM ({columns}) WHERE messages > 0"  # noqa: S608
+        self._sessions = f"SELECT * FROM ({columns}) AS past WHERE messages > 0"  # noqa: S608
         self._stamp = _stamp(database.path, is_copy=False)
 
     @classmethod
@@ -99,7 +102,7 @@ class PastSessions:
         return self._stamp == _stamp(path, is_copy=self.database.path is None)
 
     def listed(
-        self, wanted: Wanted, limit: int = -1, offset: int = 0, *, but: Collection[int] = ()
+        self, wanted: Wanted, limit: int = MOST, offset: int = 0, *, but: Collection[int] = ()
     ) -> list[PastSession]:
         """Those used last first, but for some (their rows). `wanted.session` may be an id, the beginning of one, or the
         agent's own id."""
@@ -112,7 +115,7 @@ class PastSessions:
 
     def count(self, wanted: Wanted, *, but: Collection[int] = ()) -> int:
         condition, bound = _condition(wanted, but)
-        [(count,)] = self.database.rows(f"SELECT count(*) FROM ({self._sessions}{condition})", bound)  # noqa: S608
+        [(count,)] = self.database.rows(f"SELECT count(*) FROM ({self._sessions}{condition}) AS found", bound)  # noqa: S608
         return int(count)
 
     def search(
@@ -182,7 +185,7 @@ def _condition(wanted: Wanted, but: Collection[int] = ()) -> tuple[str, tuple[st
     """SQL that follows a condition, and its values."""
     parts: list[tuple[str, tuple[str | float, ...]]] = []
     if but:
-        parts.append(("number NOT IN (SELECT value FROM json_each(?))", (json.dumps(list(but)),)))
+        parts.append((f"number NOT IN ({', '.join(map(str, but))})", ()))
     if wanted.session:
         own = "(id = ?1 OR own_id = ?1 OR substr(id, 1, length(?1)) = ?1)".replace("?1", "?")
         parts.append((own, (wanted.session,) * 4))

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import msgspec
 
-from nca.sessions.database import Database
+from nca.context.view import Range
+from nca.errors import StoreDamaged
+from nca.sessions.encoding import decode
 from nca.sessions.mended import stored_message
+from nca.sessions.sql import SessionDatabase
 
 _LOOKED_THROUGH = 20
 """Newest messages of a role that are searched for text: steps of a turn often hold only calls."""
@@ -19,20 +24,38 @@ class SessionPreview(msgspec.Struct, frozen=True):
     size_bytes: int
 
 
-def load_preview(database: Database, session: int) -> SessionPreview:
-    """Skips messages that cannot be read. Raises StoreError."""
+class _Aside(msgspec.Struct, frozen=True):
+    """Of a stored view."""
+
+    aside: tuple[Range, ...] = ()
+
+
+_aside_decoder = msgspec.json.Decoder(_Aside)
+
+
+def load_preview(database: SessionDatabase, session: int) -> SessionPreview:
+    """Skips messages that cannot be read, and what the view in force puts aside. Raises StoreError."""
     (size,) = database.row("SELECT sum(octet_length(body)) FROM messages WHERE session = ?", (session,)) or (0,)
-    return SessionPreview(_last_text(database, session, "user"), _last_text(database, session, "assistant"), size or 0)
+    aside = "".join(f" AND NOT (seq BETWEEN {first} AND {last})" for first, last in _aside(database, session))
+    asked, answered = (_last_text(database, session, role, aside) for role in ("user", "assistant"))
+    return SessionPreview(asked, answered, size or 0)
 
 
-def _last_text(database: Database, session: int, role: str) -> str:
-    """Of the newest messages; what the view in force puts aside is passed over."""
+def _aside(database: SessionDatabase, session: int) -> tuple[Range, ...]:
+    row = database.row(
+        "SELECT v.body FROM sessions s JOIN views v ON v.session = s.number AND v.number = s.head_view"
+        " WHERE s.number = ?",
+        (session,),
+    )
+    with suppress(StoreDamaged):
+        return decode(row[0], _aside_decoder, "a view").aside if row else ()
+    return ()
+
+
+def _last_text(database: SessionDatabase, session: int, role: str, condition: str) -> str:
     rows = database.rows(
-        "SELECT seq, body, coalesce(octet_length(body), 0) FROM messages"
-        " WHERE session = ?1 AND role = ?2 AND NOT EXISTS ("
-        "SELECT 1 FROM sessions s JOIN views v ON v.session = s.number AND v.number = s.head_view,"
-        " json_each(iif(json_valid(v.body), v.body, '{}'), '$.aside') WHERE s.number = ?1"
-        " AND seq BETWEEN value ->> 0 AND value ->> 1) ORDER BY seq DESC LIMIT ?3",
+        "SELECT seq, body, coalesce(octet_length(body), 0) FROM messages"  # noqa: S608
+        f" WHERE session = ? AND role = ?{condition} ORDER BY seq DESC LIMIT ?",
         (session, role, _LOOKED_THROUGH),
     )
     for seq, body, size in rows:

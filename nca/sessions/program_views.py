@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from nca.errors import StoreError, ViewInUse
 from nca.messages import clean_text
-from nca.sessions.database import Database
+from nca.sessions.sql import SessionDatabase
 
 _VERSION_BITS = 62
 
@@ -23,7 +23,7 @@ class StoredState(NamedTuple):
 class ProgramViews:
     """One row for each key; each save replaces it. Any number of threads and processes may use one store."""
 
-    def __init__(self, database: Database, *, is_read_only: bool) -> None:
+    def __init__(self, database: SessionDatabase, *, is_read_only: bool) -> None:
         self._database = database
         self._is_read_only = is_read_only
 
@@ -40,15 +40,16 @@ class ProgramViews:
         self._refuse_reader()
         name = clean_text(key)
         with self._database.transaction() as connection:
-            found = connection.execute("SELECT version FROM program_views WHERE key = ?", (name,)).get
-            if found != (replaces.version if replaces else None):
+            # Where several may write at once, the second waits for the first, and then finds no such row.
+            deletes = "DELETE FROM program_views WHERE key = ? AND version = ? RETURNING key"
+            is_first = replaces is None or connection.execute(deletes, (name, replaces.version)).get is not None
+            row = (secrets.randbits(_VERSION_BITS), name, clean_text(body), time.time())
+            inserts = "INSERT INTO program_views VALUES (?, ?, ?, ?) ON CONFLICT (key) DO NOTHING RETURNING key"
+            if not is_first or connection.execute(inserts, row).get is None:
                 raise ViewInUse(
                     f"Another request has fitted the conversation {key!r} meanwhile.",
                     advice="Nothing was changed; fit it again.",
                 )
-            connection.execute("DELETE FROM program_views WHERE key = ?", (name,))
-            row = (secrets.randbits(_VERSION_BITS), name, clean_text(body), time.time())
-            connection.execute("INSERT INTO program_views VALUES (?, ?, ?, ?)", row)
 
     def delete(self, key: str) -> None:
         """Delete what was saved, if anything was: the view begins anew. Raises StoreError."""

@@ -41,21 +41,38 @@ _CODE = re.compile(r"(?=.*\d)(?=.*[^\W\d_])[^\W_]+|[0-9a-f]{7,}")
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """Words that must follow each other. FTS5 splits `text` into them."""
+    """Words that must follow each other. The index splits `text` into them."""
 
     text: str
     weight: float = 1.0
     is_prefix: bool = False
-
-    @property
-    def sql(self) -> str:
-        return '"' + self.text.replace('"', " ") + '"' + ("*" if self.is_prefix else "")
 
 
 @dataclass(frozen=True, slots=True)
 class Term:
     phrases: tuple[Phrase, ...]
     weight: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedTerm:
+    """A term with how many passages hold it (at most) and its weight."""
+
+    term: Term
+    rows: int
+    idf: float
+
+
+@dataclass(frozen=True, slots=True)
+class Only:
+    """What is searched of all sessions: these (their rows), which hold so many messages, from a time on.
+
+    since   seconds since the epoch
+    """
+
+    sessions: tuple[int, ...]
+    messages: int
+    since: float = 0.0
 
 
 def terms_of(question: str) -> list[Term]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -14,11 +13,13 @@ import msgspec
 from nca.context.view import Range, is_in
 from nca.errors import StoreDamaged
 from nca.sessions import search
-from nca.sessions.database import Database, outputs_of
+from nca.sessions.database import outputs_of
 from nca.sessions.encoding import decode_message
 from nca.sessions.passages import cuts, plain_text
+from nca.sessions.query import Only, WeightedTerm
 from nca.sessions.ranking import Ranked, RankingWeights, rank_sessions
 from nca.sessions.snippets import SnippetFinder
+from nca.sessions.sql import SessionDatabase
 
 SNIPPET_CHARS = 200
 BESIDE_CHARS = 80
@@ -36,8 +37,8 @@ SELECT session, seq, at, role, body, (SELECT id FROM sessions WHERE number = ses
     (SELECT coalesce(min(seq) - 1, (SELECT max(seq) FROM messages AS log WHERE log.session = messages.session))
      FROM messages AS turn
      WHERE turn.session = messages.session AND turn.seq > messages.seq AND turn.role = 'user') AS last
-FROM messages WHERE (session, seq) IN (SELECT value ->> 0, value ->> 1 FROM json_each(?))
-"""
+FROM messages WHERE (session, seq) IN (VALUES """
+"""The places are added: `(session, seq), …)`."""
 
 
 class Neighbour(msgspec.Struct, frozen=True):
@@ -93,7 +94,7 @@ class _Row(NamedTuple):
 
 
 def find(
-    database: Database,
+    database: SessionDatabase,
     question: str,
     session: int | None,
     limit: int,
@@ -101,8 +102,8 @@ def find(
     weights: RankingWeights | None = None,
     chars: int = SNIPPET_CHARS,
     aside: Sequence[Range] = (),
-    only: search.Only | None = None,
-    beside: Sequence[Database] = (),
+    only: Only | None = None,
+    beside: Sequence[SessionDatabase] = (),
     clean: Callable[[str], str] = str,
 ) -> list[Hit]:
     """The best messages for a question, in one session (its row) or in all. Any text is a valid question.
@@ -118,7 +119,7 @@ def find(
     return _hits(database, ranked, _finder(database, weighed), limit, chars, clean)
 
 
-def find_sessions(database: Database, question: str, limit: int) -> list[SessionHit]:
+def find_sessions(database: SessionDatabase, question: str, limit: int) -> list[SessionHit]:
     """The best sessions for a question, each with its best messages."""
     ranked, weighed = search.ranked(database, question, None, candidates=SESSION_CANDIDATES)
     finder = _finder(database, weighed)
@@ -130,27 +131,27 @@ def find_sessions(database: Database, question: str, limit: int) -> list[Session
     return found
 
 
-def searchable_text(database: Database, session: int, seq: int) -> str:
+def searchable_text(database: SessionDatabase, session: int, seq: int) -> str:
     """The whole searchable text of a message; empty if there is no such message."""
     row = database.row("SELECT body FROM messages WHERE session = ? AND seq = ?", (session, seq))
     return _text(row[0], seq, outputs_beside(database)) if row else ""
 
 
-def outputs_beside(database: Database) -> Path | None:
+def outputs_beside(database: SessionDatabase) -> Path | None:
     return outputs_of(database.path) if database.path else None
 
 
-def _finder(database: Database, weighed: Sequence[search.WeightedTerm]) -> SnippetFinder:
+def _finder(database: SessionDatabase, weighed: Sequence[WeightedTerm]) -> SnippetFinder:
     weights: dict[str, float] = {}
     for one in weighed:
         for phrase in one.term.phrases:
             for word in re.findall(r"[^\W_]+", phrase.text.lower()):
                 weights[word] = max(weights.get(word, 0.0), one.idf * phrase.weight)
-    return SnippetFinder(weights, search.stemmer(database))
+    return SnippetFinder(weights, database.index.stemmer())
 
 
 def _hits(
-    database: Database,
+    database: SessionDatabase,
     ranked: Sequence[Ranked],
     finder: SnippetFinder,
     limit: int,
@@ -160,7 +161,8 @@ def _hits(
     # A few spare ones: some are only next to a match and have no text to show.
     ranked = ranked[: limit + _SPARE]
     near = {(one.session, one.seq + step) for one in ranked for step in (-1, 0, 1)}
-    rows = [_Row(*row) for row in database.rows(_ROWS, (json.dumps(sorted(near)),))]
+    places = ", ".join(f"({place}, {seq})" for place, seq in sorted(near))
+    rows = [_Row(*row) for row in database.rows(f"{_ROWS}{places})")] if near else []
     known = {(row.session, row.seq): row for row in rows}
     texts = {place: text for place, row in known.items() if (text := _shown(row, outputs_beside(database)))}
     chosen = [one for one in ranked if (one.session, one.seq) in texts][:limit]

@@ -53,9 +53,10 @@ class SessionRewinds:
         Also the first message that came after the rewind.
         """
         since = self._views.stored_view(rewind).since
+        number_in = self._access.database.number_in
         row = self._access.row(
-            "SELECT min(body ->> 'files') FROM views WHERE session = ? AND number >= ? AND body ->> 'since' = ?"
-            " AND body ->> 'files' > 0",
+            f"SELECT min({number_in('files')}) FROM views WHERE session = ? AND number >= ?"  # noqa: S608
+            f" AND {number_in('since')} = ? AND {number_in('files')} > 0",
             rewind,
             since,
         )
@@ -64,7 +65,8 @@ class SessionRewinds:
     @property
     def newest_files(self) -> int:
         """The newest rewind of files that went with one of this session; 0 for none."""
-        row = self._access.row("SELECT max(body ->> 'files') FROM views WHERE session = ?")
+        files = self._access.database.number_in("files")
+        row = self._access.row(f"SELECT max({files}) FROM views WHERE session = ?")  # noqa: S608
         return int(row[0] or 0) if row else 0
 
     @property

@@ -6,22 +6,15 @@ store; common terms only order them.
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from math import log
 
-import apsw
-
-from nca.sessions.database import Database
-from nca.sessions.passages import MAX_PASSAGES
-from nca.sessions.query import Phrase, Term, terms_of
+from nca.sessions.passages import COUNTED, MAX_PASSAGES
+from nca.sessions.query import Only, Phrase, Term, WeightedTerm, terms_of
 from nca.sessions.ranking import Candidate, Passage, Ranked, RankingWeights, rank
-from nca.sessions.sql_functions import register_matches
+from nca.sessions.sql import Matched, SessionDatabase
 
-COUNTED = 4_000
-"""A word in more passages than this is common: its count is extrapolated from the first so many."""
 MAX_POSTINGS = 6_000
 """The most passages that FTS5 sorts for one question."""
 CANDIDATES = 300
@@ -32,45 +25,17 @@ COMMON_RATIO = 0.05
 """Another form or a beginning of a word that is in more of all passages than this is ignored."""
 _FEW = 10
 _FEW_SESSIONS = 50
-_TOKENIZER = ("porter", ["unicode61", "remove_diacritics", "2"])
-_RANK = "bm25(1.0, 0.8, 0.0)"
-
-
-@dataclass(frozen=True, slots=True)
-class Only:
-    """What is searched of all sessions: these (their rows), which hold so many messages, from a time on.
-
-    since   seconds since the epoch
-    """
-
-    sessions: tuple[int, ...]
-    messages: int
-    since: float = 0.0
-
-    @property
-    def is_few(self) -> bool:
-        """Whether the full-text index looks up the sessions; else each candidate's message is looked up."""
-        return len(self.sessions) <= _FEW_SESSIONS and self.messages <= MAX_POSTINGS
-
-
-@dataclass(frozen=True, slots=True)
-class WeightedTerm:
-    """A term with how many passages hold it (at most) and its weight."""
-
-    term: Term
-    rows: int
-    idf: float
 
 
 def ranked(
-    database: Database,
+    database: SessionDatabase,
     question: str,
     session: int | None,
     *,
     weights: RankingWeights | None = None,
     candidates: int = CANDIDATES,
     only: Only | None = None,
-    beside: Sequence[Database] = (),
+    beside: Sequence[SessionDatabase] = (),
 ) -> tuple[list[Ranked], list[WeightedTerm]]:
     """The best messages, in one session (its row) or all, and the weighted terms of the question.
 
@@ -82,44 +47,41 @@ def ranked(
     weighed = _weighed(database, terms_of(question), last, beside)
     if not weighed:
         return [], []
-    is_few = only is not None and only.is_few
+    is_few = only is not None and _is_few(only)
     if only is not None and is_few:
         head = only.messages
     elif session is not None and _is_most(database, head):
         only = Only((session,), head)
-    database.also(register_matches)
     rare, common = _rare(weighed, 2 * head)
     # If every term is in a large part of all messages, only the newest messages are searched.
     rows = min(rare[0].rows, 2 * head)
     is_cut = rows > MAX_POSTINGS and not is_few
     first = _message_at(database, session, int((1 - MAX_POSTINGS / rows) * head)) if is_cut else 0
-    condition, bound = _condition(only)
-    found = database.rows(
-        "SELECT rowid, nca_matches(passages) FROM passages WHERE passages MATCH ? AND rowid >= ? AND rank MATCH ?"  # noqa: S608
-        f"{condition} ORDER BY rank LIMIT ?",
-        (_expression(rare, _scope(session, only)), first * MAX_PASSAGES, _RANK, *bound, candidates),
-    )
+    looked_up = only if only is not None and not (is_few and not only.since) else None
+    found, mean_words = database.index.best(rare, _scope(session, only), first * MAX_PASSAGES, looked_up, candidates)
     if not found:
         return [], weighed
-    of_common, nothing = _common_counts(database, common, [rowid for rowid, _ in found]), (0.0,) * len(common)
-    counts = {rowid: (*held, *of_common.get(rowid, nothing)) for rowid, held in _counts(found, rare).items()}
-    words = {rowid: int(matches.split(" ", 1)[0]) for rowid, matches in found}
-    mean_words = int(found[0][1].split(" ", 2)[1])
-    messages = _messages(database, counts, words)
+    of_common = _counts(database.index.counts(common, [one.row for one in found]), common) if common else {}
+    nothing = (0.0,) * len(common)
+    counts = {row: (*held, *of_common.get(row, nothing)) for row, held in _counts(found, rare).items()}
+    messages = _messages(database, counts, {one.row: one.words for one in found})
     return rank(messages, [one.idf for one in (*rare, *common)], mean_words, weights or RankingWeights()), weighed
 
 
 def _weighed(
-    database: Database, terms: Sequence[Term], last: int, beside: Sequence[Database] = ()
+    database: SessionDatabase, terms: Sequence[Term], last: int, beside: Sequence[SessionDatabase] = ()
 ) -> list[WeightedTerm]:
     """The terms that occur in the index, rarest first. `last`: the id of the last message."""
-    counter = _Counter(database, last)
-    others = [_Counter(other, _size(other, None)[1]) for other in beside]
-    everywhere = last + sum(other.last for other in others)
+    terms = terms[: 4 * MAX_TERMS]
+    phrases = [phrase for term in terms for phrase in term.phrases]
+    counts = _bounds(database, phrases, last)
+    sizes = [_size(other, None)[1] for other in beside]
+    others = [_bounds(other, phrases, size) for other, size in zip(beside, sizes, strict=True)]
+    everywhere = last + sum(sizes)
     found = []
-    for term in terms[: 4 * MAX_TERMS]:
-        own = {phrase: counter.rows(phrase) for phrase in term.phrases}
-        rows = {phrase: count + sum(other.rows(phrase) for other in others) for phrase, count in own.items()}
+    for term in terms:
+        own = {phrase: counts[phrase] for phrase in term.phrases}
+        rows = {phrase: count + sum(other[phrase] for other in others) for phrase, count in own.items()}
         kept = tuple(
             phrase
             for phrase, count in rows.items()
@@ -133,42 +95,23 @@ def _weighed(
     return sorted(found, key=lambda one: one.rows)[:MAX_TERMS]
 
 
-class _Counter:
-    """Upper bounds of how many passages hold a phrase: as many as hold its rarest word."""
-
-    def __init__(self, database: Database, last: int) -> None:
-        self._database = database
-        self.last = last
-        self._known: dict[str, int] = {}
-
-    def rows(self, phrase: Phrase) -> int:
-        if phrase.is_prefix:
-            return self._count(phrase.sql)
-        words = [f'"{word}"' for word in re.findall(r"[^\W_]+", phrase.text)]
-        return min(map(self._count, words)) if words else 0
-
-    def _count(self, expression: str) -> int:
-        if expression not in self._known:
-            row = self._database.row(
-                "SELECT count(*), max(rowid) FROM (SELECT rowid FROM passages WHERE passages MATCH ? LIMIT ?)",
-                (expression, COUNTED),
-            )
-            count, reach = row if row else (0, 0)
-            if count == COUNTED:
-                count = int(COUNTED * max(1.0, self.last * MAX_PASSAGES / reach))
-            self._known[expression] = count
-        return self._known[expression]
+def _bounds(database: SessionDatabase, phrases: Sequence[Phrase], last: int) -> dict[Phrase, int]:
+    """Upper bounds of how many passages hold each phrase: as many as hold its rarest word."""
+    parts = {phrase: _parts(phrase) for phrase in phrases}
+    holding = database.index.holding(dict.fromkeys(part for found in parts.values() for part in found))
+    counts = {part: _extrapolated(*held, last) for part, held in holding.items()}
+    return {phrase: min((counts[part] for part in found), default=0) for phrase, found in parts.items()}
 
 
-def stemmer(database: Database) -> Callable[[str], str]:
-    """A function that stems a word as the index does."""
-    tokenizer = database.tokenizer(*_TOKENIZER)
+def _parts(phrase: Phrase) -> list[Phrase]:
+    if phrase.is_prefix:
+        return [Phrase(phrase.text, is_prefix=True)]
+    return [Phrase(word) for word in re.findall(r"[^\W_]+", phrase.text)]
 
-    def stem(word: str) -> str:
-        tokens = tokenizer(word.encode(), apsw.FTS5_TOKENIZE_QUERY, None, include_offsets=False)
-        return next((str(token[0]) for token in tokens), word)
 
-    return stem
+def _extrapolated(count: int, reach: int, last: int) -> int:
+    """From the first passages of a common word, the last of which is in row `reach`."""
+    return int(COUNTED * max(1.0, last * MAX_PASSAGES / reach)) if count == COUNTED else count
 
 
 def _rare(weighed: Sequence[WeightedTerm], most: int) -> tuple[list[WeightedTerm], list[WeightedTerm]]:
@@ -187,7 +130,12 @@ def _rare(weighed: Sequence[WeightedTerm], most: int) -> tuple[list[WeightedTerm
     return rare, common
 
 
-def _is_most(database: Database, messages: int) -> bool:
+def _is_few(only: Only) -> bool:
+    """Whether the full-text index looks up the sessions; else each candidate's message is looked up."""
+    return len(only.sessions) <= _FEW_SESSIONS and only.messages <= MAX_POSTINGS
+
+
+def _is_most(database: SessionDatabase, messages: int) -> bool:
     """Whether so many messages are most of a large store.
 
     FTS5 reads the whole list of each word that it ranks by, also of the one that stands for the session. For such a
@@ -199,55 +147,24 @@ def _is_most(database: Database, messages: int) -> bool:
 def _scope(session: int | None, only: Only | None) -> tuple[int, ...]:
     """The sessions that the index looks up; none for all."""
     if only is not None:
-        return only.sessions if only.is_few else ()
+        return only.sessions if _is_few(only) else ()
     return (session,) if session is not None else ()
 
 
-def _condition(only: Only | None) -> tuple[str, tuple[str | float, ...]]:
-    """SQL for candidates' messages, and its values. FTS5 gives the best rows first, so few are looked up."""
-    if only is None or (only.is_few and not only.since):
-        return "", ()
-    message = f"SELECT 1 FROM messages WHERE id = passages.rowid / {MAX_PASSAGES}"  # noqa: S608
-    among = "session IN (SELECT value FROM json_each(?))"
-    return f" AND EXISTS ({message} AND at >= ? AND {among})", (only.since, json.dumps(only.sessions))
-
-
-def _expression(weighed: Sequence[WeightedTerm], scope: Sequence[int] = ()) -> str:
-    """The FTS5 query for passages with any of the terms. Its phrases are in the order of the terms, the scope last."""
-    text = "{text extra} : (" + " OR ".join(phrase.sql for one in weighed for phrase in one.term.phrases) + ")"
-    sessions = " OR ".join(f"s{session}" for session in scope)
-    return f"({text}) AND (scope : ({sessions}))" if sessions else text
-
-
-def _common_counts(
-    database: Database, common: Sequence[WeightedTerm], rows: Sequence[int]
-) -> dict[int, tuple[float, ...]]:
-    """Counts of the common terms in rows that other terms found."""
-    if not common:
-        return {}
-    # The plus makes FTS5 scan its lists once instead of starting again for each of 300 rows.
-    found = database.rows(
-        "SELECT rowid, nca_matches(passages) FROM passages WHERE passages MATCH ?"
-        " AND +rowid IN (SELECT value FROM json_each(?))",
-        (_expression(common), json.dumps(rows)),
-    )
-    return _counts(found, common)
-
-
-def _counts(rows: Sequence[tuple[int, str]], weighed: Sequence[WeightedTerm]) -> dict[int, tuple[float, ...]]:
+def _counts(found: Iterable[Matched], weighed: Sequence[WeightedTerm]) -> dict[int, tuple[float, ...]]:
     """For each row of the index, the count of each term, phrases weighted."""
     phrases = [(number, phrase.weight) for number, one in enumerate(weighed) for phrase in one.term.phrases]
     counts = {}
-    for rowid, matches in rows:
+    for one in found:
         terms = [0.0] * len(weighed)
-        for (number, weight), count in zip(phrases, matches.split(" ")[2:], strict=False):
-            if count != "0":
-                terms[number] += weight * int(count)
-        counts[rowid] = tuple(terms)
+        for (number, weight), count in zip(phrases, one.counts, strict=False):
+            if count:
+                terms[number] += weight * count
+        counts[one.row] = tuple(terms)
     return counts
 
 
-def _size(database: Database, session: int | None) -> tuple[int, int]:
+def _size(database: SessionDatabase, session: int | None) -> tuple[int, int]:
     """An upper bound of the number of messages, and the id of the last."""
     if session is None:
         row = database.row("SELECT max(id) FROM messages")
@@ -256,24 +173,25 @@ def _size(database: Database, session: int | None) -> tuple[int, int]:
     return (row[0] or 0, row[1] or 0) if row else (0, 0)
 
 
-def _message_at(database: Database, session: int | None, place: int) -> int:
+def _message_at(database: SessionDatabase, session: int | None, place: int) -> int:
     if session is None:
         return place
     row = database.row("SELECT id FROM messages WHERE session = ? AND seq = ?", (session, place))
     return row[0] if row else 0
 
 
-def _messages(database: Database, counts: Mapping[int, tuple[float, ...]], words: Mapping[int, int]) -> list[Candidate]:
+def _messages(
+    database: SessionDatabase, counts: Mapping[int, tuple[float, ...]], words: Mapping[int, int]
+) -> list[Candidate]:
     """The messages of these rows of the index."""
     passages: dict[int, list[Passage]] = {}
     for rowid, held in counts.items():
         message, place = divmod(rowid, MAX_PASSAGES)
         passages.setdefault(message, []).append(Passage(place, words[rowid], held))
     placed = database.rows(
-        "SELECT id, session, seq, role, (SELECT coalesce(max(seq), 0) FROM messages AS turn"
+        "SELECT id, session, seq, role, (SELECT coalesce(max(seq), 0) FROM messages AS turn"  # noqa: S608
         " WHERE turn.session = messages.session AND turn.seq <= messages.seq AND turn.role = 'user')"
-        " FROM messages WHERE id IN (SELECT value FROM json_each(?))",
-        (json.dumps(list(passages)),),
+        f" FROM messages WHERE id IN ({', '.join(map(str, passages))})"
     )
     if not all(isinstance(place, int) for _, *places, _, _ in placed for place in places):
         database.report("a message has no number")

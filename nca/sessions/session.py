@@ -13,12 +13,12 @@ from nca.errors import StoreError
 from nca.messages import Entry, clean_text
 from nca.sessions import results
 from nca.sessions.access import SessionAccess
-from nca.sessions.database import Database, Row
 from nca.sessions.log import SessionLog
 from nca.sessions.origin import Origin, as_origin
 from nca.sessions.ranking import RankingWeights
 from nca.sessions.results import SNIPPET_CHARS, Hit
 from nca.sessions.rewinds import SessionRewinds
+from nca.sessions.sql import Lease, Row, SessionDatabase
 from nca.sessions.usage import SessionUsage
 from nca.sessions.views import SessionViews
 
@@ -79,13 +79,14 @@ class Session(SessionAccess):
 
     def __init__(
         self,
-        database: Database,
+        database: SessionDatabase,
         number: int,
         *,
         is_read_only: bool = True,
+        lease: Lease | None = None,
         on_close: Callable[[], None] = lambda: None,
     ) -> None:
-        super().__init__(database, number, is_read_only=is_read_only)
+        super().__init__(database, number, is_read_only=is_read_only, lease=lease)
         self._on_close = on_close
         self.log = SessionLog(self)
         self.views = SessionViews(self)

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from nca.sessions import output_files
-from nca.sessions.database import Database, archives_of, log_of, size_of
+from nca.sessions.database import archives_of, log_of, size_of
 from nca.sessions.file_records import FileRecords
+from nca.sessions.sql import SessionDatabase
 
 _PARTS = {
     "messages": "messages",
@@ -54,21 +55,17 @@ class StoreSizes(NamedTuple):
         return sum(value for value in self if isinstance(value, int))
 
 
-def sizes(database: Database, path: Path | None) -> StoreSizes:
+def sizes(database: SessionDatabase, path: Path | None) -> StoreSizes:
     """Of the sessions in `database`, whose file is `path` (None: in memory), and of all that is kept beside it."""
     found = dict.fromkeys(("messages", "search index", "summaries"), 0)
-    # A table of SQLite's own is counted with the sessions.
-    for table, size_bytes in database.rows(
-        "SELECT coalesce(s.tbl_name, d.name), sum(d.pgsize) FROM dbstat d LEFT JOIN sqlite_schema s ON s.name = d.name"
-        " GROUP BY 1"
-    ):
+    tables, unused = database.part_bytes()
+    for table, size_bytes in tables:  # one of the database's own is counted with the sessions
         found[_PARTS.get(table.partition("_")[0], "messages")] += size_bytes
-    [(unused,)] = database.rows("SELECT freelist_count * page_size FROM pragma_freelist_count, pragma_page_size")
     kept = (found["messages"], found["search index"], found["summaries"])
     largest = tuple(
         database.rows(
             "SELECT s.id, sum(octet_length(body)) FROM messages m JOIN sessions s ON s.number = m.session"
-            " GROUP BY m.session ORDER BY 2 DESC, 1 LIMIT ?",
+            " GROUP BY s.id ORDER BY 2 DESC, 1 LIMIT ?",
             (_LARGEST,),
         )
     )

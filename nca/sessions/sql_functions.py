@@ -5,33 +5,24 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import apsw
 
 from nca.sessions.passages import stored_passages
 
+TOKENIZER = ("porter", ["unicode61", "remove_diacritics", "2"])
 STEMMED_COLUMNS = (0, 1)
 """Of the index: text and extra. The third column is the scope."""
 
 
-_OUTPUTS: WeakKeyDictionary[apsw.Connection, Path | None] = WeakKeyDictionary()
-
-
 def register(connection: apsw.Connection, outputs: Path | None) -> None:
     """Register what a connection that writes needs. `outputs`: the folder of complete tool outputs, if any."""
-    _OUTPUTS[connection] = outputs
 
     def passages(*arguments: apsw.SQLiteValue) -> str:
         return json.dumps(stored_passages(str(arguments[0]), outputs))
 
     # Innocuous: a trigger may call no other function when the schema is not trusted.
     connection.create_scalar_function("nca_passages", passages, 1, flags=apsw.SQLITE_INNOCUOUS)
-
-
-def outputs_of(connection: apsw.Connection) -> Path | None:
-    """The folder of complete tool outputs that a connection that writes was registered with."""
-    return _OUTPUTS[connection]
 
 
 def register_matches(connection: apsw.Connection) -> None:

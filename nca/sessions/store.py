@@ -17,13 +17,14 @@ from nca.sessions import growth, output_files, results, transfer
 from nca.sessions import store_errors as faults
 from nca.sessions.database import Database, archives_of, outputs_of
 from nca.sessions.file_records import FileRecords
-from nca.sessions.lock import FileLock, lock_session
 from nca.sessions.opening import Opened, open_for_reading, open_for_writing, open_in_memory
+from nca.sessions.past_sessions import MOST
 from nca.sessions.preview import SessionPreview, load_preview
 from nca.sessions.program_views import ProgramViews
 from nca.sessions.results import SNIPPET_CHARS, Hit, SessionHit
 from nca.sessions.session import INFO, Kind, Session, SessionInfo, as_info, as_name
 from nca.sessions.sizes import StoreSizes, sizes
+from nca.sessions.sql import Lease, SessionDatabase
 from nca.sessions.transfer import SessionCopy
 from nca.sessions.usage import Learned
 from nca.sessions.vacuum import vacuum
@@ -37,16 +38,16 @@ _ID_BYTES = 4
 _SECONDS_A_DAY = 86_400
 _LISTED_MATCHES = 5
 _IS_EMPTY = "NOT EXISTS (SELECT 1 FROM messages WHERE session = number)"
-_IS_KEPT = "name <> '' OR is_pinned OR has_forks OR EXISTS (SELECT 1 FROM pins WHERE session = number)"
+_IS_KEPT = "name <> '' OR is_pinned <> 0 OR has_forks <> 0 OR EXISTS (SELECT 1 FROM pins WHERE session = number)"
 
 
 class Store:
     """All sessions, and the views of programs. `notes` tell the person of a damaged file that was set aside."""
 
     def __init__(self, opened: Opened, path: Path | None, *, is_read_only: bool) -> None:
-        self._database: Database = opened.database
+        self._database: SessionDatabase = opened.database
         self._lock = opened.lock
-        self._open: dict[str, FileLock | None] = {}
+        self._open: dict[str, Lease | None] = {}
         self._file_records: FileRecords | None = None
         self._opening_files = threading.Lock()
         self.path = path
@@ -71,9 +72,9 @@ class Store:
         session_id = self._new_id()
         self._acquire(session_id)
         try:
-            with self._database.transaction() as connection:
+            with self._database.transaction(self._open[session_id]) as connection:
                 empty = transfer.new_copy((), directory=directory, name=name, model=model, kind=kind)
-                number = transfer.write(connection, session_id, empty)
+                number = transfer.write(self._database, connection, session_id, empty)
         except BaseException:
             self._release(session_id)
             raise
@@ -102,15 +103,15 @@ class Store:
 
     def list(self, limit: int | None = 50) -> Infos:
         """The last `limit` sessions, most recently used first; all of them for None."""
-        rows = self._database.rows(f"{INFO} ORDER BY touched DESC LIMIT ?", (-1 if limit is None else limit,))
+        rows = self._database.rows(f"{INFO} ORDER BY touched DESC LIMIT ?", (MOST if limit is None else limit,))
         return [as_info(row) for row in rows]
 
     def latest(self, directory: str | None = None) -> SessionInfo | None:
         """The most recently used session with messages, in a directory or anywhere; chats before `nca run`."""
+        somewhere = "" if directory is None else " AND directory = ?"
         row = self._database.row(
-            f"{INFO} WHERE messages > 0 AND (?1 IS NULL OR directory = ?1)"
-            " ORDER BY kind <> 'chat', touched DESC LIMIT 1",
-            (None if directory is None else clean_text(directory),),
+            f"{INFO} WHERE NOT {_IS_EMPTY}{somewhere} ORDER BY kind <> 'chat', touched DESC LIMIT 1",
+            () if directory is None else (clean_text(directory),),
         )
         return as_info(row) if row else None
 
@@ -146,10 +147,10 @@ class Store:
         Those that a process has open stay.
         """
         self._refuse_reader()
+        which = "name = '' AND is_pinned = 0" if session_id is None else "id = ?"
         rows = self._database.rows(
-            "SELECT id FROM sessions"  # noqa: S608
-            f" WHERE iif(?1 IS NULL, name = '' AND NOT is_pinned, id = ?1) AND {_IS_EMPTY}",
-            (session_id,),
+            f"SELECT id FROM sessions WHERE {which} AND {_IS_EMPTY}",  # noqa: S608
+            () if session_id is None else (session_id,),
         )
         for (found,) in rows:
             with suppress(SessionLocked):
@@ -176,6 +177,10 @@ class Store:
     def vacuum(self) -> None:
         """Give back the room that is not needed. Raises StoreError if another process has the store open."""
         self._refuse_reader()
+        if not isinstance(self._database, Database):
+            raise StoreError(
+                "PostgreSQL gives back room by itself", advice="Its autovacuum does what this command does."
+            )
         if self.path is not None:
             vacuum(self._database, self.path, self._lock)
             if self.has_file_records:
@@ -242,7 +247,7 @@ class Store:
                         f"Session {session_id} is in the store already",
                         advice=f"`nca sessions show {session_id}` shows it.",
                     )
-                transfer.write(connection, session_id, copy)
+                transfer.write(self._database, connection, session_id, copy)
                 connection.execute("UPDATE sessions SET has_forks = 1 WHERE number = ?", (forked_from,))
         except OverflowError as error:
             raise StoreError("The session holds a number that is too large to be stored") from error
@@ -367,16 +372,19 @@ class Store:
         return rows[0][0], rows[0][1]
 
     def _session(self, session_id: str, number: int) -> Session:
-        return Session(self._database, number, is_read_only=False, on_close=lambda: self._release(session_id))
+        return Session(
+            self._database,
+            number,
+            is_read_only=False,
+            lease=self._open[session_id],
+            on_close=lambda: self._release(session_id),
+        )
 
     def _acquire(self, session_id: str) -> None:
-        if self.path is not None:
-            lock = lock_session(self.path.parent / "locks" / f"{session_id}.lock", session_id)
-        elif session_id in self._open:
+        lease = self._database.hold(session_id)
+        if lease is None and session_id in self._open:
             raise SessionLocked(f"Session {session_id} is already open")
-        else:
-            lock = None
-        self._open[session_id] = lock
+        self._open[session_id] = lease
 
     def _release(self, session_id: str) -> None:
         if (lock := self._open.pop(session_id, None)) is not None:
@@ -385,9 +393,9 @@ class Store:
     def _delete(self, session_id: str, condition: str = "TRUE") -> None:
         self._acquire(session_id)
         try:
-            with self._database.transaction() as connection:
-                connection.execute(f"DELETE FROM sessions WHERE id = ? AND {condition}", (session_id,))  # noqa: S608
-                is_gone = connection.changes() > 0
+            with self._database.transaction(self._open[session_id]) as connection:
+                deletes = f"DELETE FROM sessions WHERE id = ? AND {condition} RETURNING id"  # noqa: S608
+                is_gone = connection.execute(deletes, (session_id,)).get is not None
             self.sweep_outputs()
             if is_gone and self.has_file_records:
                 with suppress(StoreError):  # a damaged record of files keeps no session

@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 
-import apsw
 import msgspec
 
 from nca.context.view import Marker, Range, Stub, Summary, Verbatim, View, check_partition
@@ -18,6 +17,7 @@ from nca.messages import Entry, clean_text
 from nca.sessions import log, usage, view_rows
 from nca.sessions.encoding import encode
 from nca.sessions.session import Kind, Session, SessionInfo, as_name
+from nca.sessions.sql import SessionDatabase, Transaction
 from nca.sessions.usage import UsageRow
 from nca.sessions.view_rows import CURRENT, CompactionRecord, StoredView, SummaryPlace
 
@@ -189,7 +189,7 @@ def is_exact(session: Session, copy: SessionCopy) -> bool:
     return counts == tuple(map(len, held)) and bodies == [encode(entry.message) for entry in copy.entries]
 
 
-def write(connection: apsw.Connection, session_id: str, copy: SessionCopy) -> int:
+def write(database: SessionDatabase, connection: Transaction, session_id: str, copy: SessionCopy) -> int:
     """Write the copy as a new session in the caller's transaction and return its number. It counts as used now."""
     info, now = copy.info, time.time()
     title = log.title_of([entry.message for entry in copy.entries])
@@ -204,7 +204,7 @@ def write(connection: apsw.Connection, session_id: str, copy: SessionCopy) -> in
             encode(info.origin) if info.origin else "",
         ),
     ).get
-    log.insert(connection, number, copy.entries)
+    log.insert(database, connection, number, copy.entries)
     connection.executemany("INSERT INTO pins VALUES (?, ?)", [(number, seq) for seq in sorted(set(copy.pins))])
     insert_views(connection, number, copy, copy.views)
     usage.insert(connection, number, copy.usage)
@@ -212,7 +212,7 @@ def write(connection: apsw.Connection, session_id: str, copy: SessionCopy) -> in
     return int(number)
 
 
-def insert_views(connection: apsw.Connection, session: int, copy: SessionCopy, views: Sequence[ViewCopy]) -> None:
+def insert_views(connection: Transaction, session: int, copy: SessionCopy, views: Sequence[ViewCopy]) -> None:
     """Write these views of the copy with their summaries, and the compactions that made them."""
     rows = _insert_summaries(connection, session, copy, views)
     for view in sorted(views, key=lambda view: view.number):
@@ -226,7 +226,7 @@ def insert_views(connection: apsw.Connection, session: int, copy: SessionCopy, v
 
 
 def _insert_summaries(
-    connection: apsw.Connection, session: int, copy: SessionCopy, views: Sequence[ViewCopy]
+    connection: Transaction, session: int, copy: SessionCopy, views: Sequence[ViewCopy]
 ) -> dict[int, int]:
     """The row of each place. Summaries that no view contains are omitted."""
     wanted = {item.row for view in views for item in view.items if isinstance(item, SummaryPlace)}

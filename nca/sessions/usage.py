@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 
-import apsw
 import msgspec
 
 from nca.messages import Usage, clean_text
 from nca.sessions.access import SessionAccess
+from nca.sessions.sql import Transaction
 
 BESIDE = 0
 """The seq of a report that is not about a request of a view: a summary, or an answer in several samplings."""
@@ -87,7 +87,7 @@ class SessionUsage:
         return [UsageRow(seq, model, Usage(*counts), view, at) for seq, model, view, at, *counts in found]
 
 
-def insert(connection: apsw.Connection, session: int, calls: Iterable[UsageRow]) -> None:
+def insert(connection: Transaction, session: int, calls: Iterable[UsageRow]) -> None:
     """Write reports, inside the caller's transaction."""
     rows = [
         (session, call.seq, call.view_id, clean_text(call.model), call.at, *msgspec.structs.astuple(call.usage))

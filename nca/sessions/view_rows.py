@@ -6,15 +6,14 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 
-import apsw
 import msgspec
 
 from nca.context.view import Marker, Range, Stub, Summary, Verbatim, View
 from nca.errors import StoreDamaged
 from nca.messages import clean_text
 from nca.sessions import log
-from nca.sessions.database import Row
 from nca.sessions.encoding import decode, encode
+from nca.sessions.sql import Row, Transaction
 
 CURRENT = -1
 REWIND, REDO, BESIDE, UNDO = "rewind", "redo", "beside", "undo"
@@ -90,20 +89,20 @@ RECORD = (
 """The query of what `as_record` takes."""
 
 
-def create_first(connection: apsw.Connection, session: int) -> None:
+def create_first(connection: Transaction, session: int) -> None:
     """Write view 0 of a new session."""
     connection.execute("INSERT INTO views VALUES (?, 0, NULL, ?)", (session, encode(FIRST)))
 
 
 def stored_items(
-    connection: apsw.Connection, session: int, view: View
+    connection: Transaction, session: int, view: View
 ) -> Iterator[Verbatim | Stub | SummaryPlace | Marker]:
     """The view's items with its summaries in rows; one that an earlier view has too is not written again."""
     for item in view.items:
         yield SummaryPlace(insert_summary(connection, session, item)) if isinstance(item, Summary) else item
 
 
-def insert_summary(connection: apsw.Connection, session: int, summary: Summary) -> int:
+def insert_summary(connection: Transaction, session: int, summary: Summary) -> int:
     """Write a summary unless an equal one is there; returns its row. Runs inside the caller's transaction."""
     body = encode(summary)
     row = (
@@ -118,7 +117,7 @@ def insert_summary(connection: apsw.Connection, session: int, summary: Summary) 
     return int(row)
 
 
-def insert_record(connection: apsw.Connection, session: int, view: int, record: CompactionRecord) -> None:
+def insert_record(connection: Transaction, session: int, view: int, record: CompactionRecord) -> None:
     stages = msgspec.json.encode([clean_text(stage) for stage in record.stages]).decode()
     rest = (getattr(record, name) for name in _STORED[2:-1])
     kept = msgspec.json.encode(record.kept).decode()
@@ -128,7 +127,7 @@ def insert_record(connection: apsw.Connection, session: int, view: int, record: 
     )
 
 
-def go_to(connection: apsw.Connection, session: int, view: int) -> None:
+def go_to(connection: Transaction, session: int, view: int) -> None:
     """Put a view in force."""
     connection.execute("UPDATE sessions SET head_view = ? WHERE number = ?", (view, session))
     log.touch(connection, session, time.time())

@@ -13,7 +13,6 @@ from __future__ import annotations
 import time
 from contextlib import suppress
 
-import apsw
 import msgspec
 
 from nca.context.view import Summary, View, check_partition, put_aside
@@ -21,6 +20,7 @@ from nca.errors import StoreDamaged, StoreError
 from nca.sessions import log
 from nca.sessions.access import SessionAccess
 from nca.sessions.encoding import decode, encode
+from nca.sessions.sql import Transaction
 from nca.sessions.view_rows import (
     CURRENT,
     FIRST,
@@ -40,7 +40,7 @@ from nca.sessions.view_rows import (
 __all__ = ["CURRENT", "CompactionRecord", "SessionViews", "SummaryPlace"]
 
 
-_PUTS_ASIDE_JSON = msgspec.json.encode(sorted(PUTS_ASIDE)).decode()
+_PUTS_ASIDE_SQL = "(" + ", ".join(f"'{trigger}'" for trigger in sorted(PUTS_ASIDE)) + ")"
 _view_decoder = msgspec.json.Decoder(StoredView)
 _summary_decoder = msgspec.json.Decoder(Summary)
 
@@ -116,7 +116,7 @@ class SessionViews:
 
     def put_in_force(
         self,
-        connection: apsw.Connection,
+        connection: Transaction,
         view: View,
         record: CompactionRecord,
         *,
@@ -188,11 +188,10 @@ class SessionViews:
             number = self.stored_view(current).left
         else:
             row = self._access.row(
-                "SELECT max(number) FROM views LEFT JOIN compactions ON compactions.session = views.session"
+                "SELECT max(number) FROM views LEFT JOIN compactions ON compactions.session = views.session"  # noqa: S608
                 " AND view = number WHERE views.session = ? AND parent = ?"
-                " AND coalesce(trigger, '') NOT IN (SELECT value FROM json_each(?))",
+                f" AND coalesce(trigger, '') NOT IN {_PUTS_ASIDE_SQL}",
                 current,
-                _PUTS_ASIDE_JSON,
             )
             number = row[0] if row and row[0] is not None else CURRENT
         return number if number != CURRENT and self.is_sound(number) else None
@@ -219,13 +218,12 @@ class SessionViews:
         if self._in_effect is not None and self._in_effect[0] == current:
             return self._in_effect[1]
         row = self._access.row(
-            "WITH RECURSIVE line (number) AS (VALUES (?2) UNION"
+            "WITH RECURSIVE line (number) AS (VALUES (CAST(?2 AS INTEGER)) UNION"  # noqa: S608
             " SELECT parent FROM views JOIN line USING (number) WHERE session = ?1 AND parent IS NOT NULL)"
             " SELECT coalesce(sum(tokens_before - tokens_after), 0), sum(cost)"
             " FROM compactions JOIN line ON view = number WHERE session = ?1"
-            " AND trigger NOT IN (SELECT value FROM json_each(?3))",
+            f" AND trigger NOT IN {_PUTS_ASIDE_SQL}",
             current,
-            _PUTS_ASIDE_JSON,
         )
         totals = (int(row[0]), row[1]) if row else (0, None)
         self._in_effect = current, totals

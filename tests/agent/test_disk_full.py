@@ -18,6 +18,7 @@ from nca.models.model import ModelRequest
 from nca.sessions.store import Store
 from nca.testing.scripted import ScriptedModel
 from tests.context.promises import misplaced, refused
+from tests.sessions.samples import sqlite_of
 
 FACTS = ModelFacts(name="scripted/m", provider="scripted", window_tokens=16_000)
 PAGES = 12
@@ -40,7 +41,7 @@ async def test_a_disk_that_is_full_in_the_middle_of_a_turn(tmp_path: Path, room:
     events: list[Event] = []
     path = tmp_path / "s.db"
     with Store.open(path) as store:
-        connection = store._database.connection
+        connection = sqlite_of(store).connection
         model = ScriptedModel([answer] * 200, facts=FACTS)
         conversation = Conversation.open(
             defaults(), store=store, model=model, directory=tmp_path, listener=events.append
@@ -76,7 +77,7 @@ async def test_a_disk_that_is_full_in_the_middle_of_a_turn(tmp_path: Path, room:
 async def test_what_a_person_says_goes_nowhere_before_it_is_on_disk(tmp_path: Path) -> None:
     events: list[Event] = []
     with Store.open(tmp_path / "s.db") as store:
-        connection = store._database.connection
+        connection = sqlite_of(store).connection
         model = ScriptedModel([answer] * 5, facts=FACTS)
         conversation = Conversation.open(
             defaults(), store=store, model=model, directory=tmp_path, listener=events.append
@@ -97,7 +98,7 @@ async def test_what_a_person_says_goes_nowhere_before_it_is_on_disk(tmp_path: Pa
 
 async def test_a_compaction_that_finds_no_room_changes_nothing(tmp_path: Path) -> None:
     with Store.open(tmp_path / "s.db") as store:
-        connection = store._database.connection
+        connection = sqlite_of(store).connection
         model = ScriptedModel([answer] * 200, facts=FACTS)
         conversation = Conversation.open(defaults(), store=store, model=model, directory=tmp_path)
         for _ in range(2):

@@ -14,13 +14,14 @@ from nca.models.catalog import ModelFacts
 from nca.sessions import Store
 from nca.testing.scripted import ScriptedModel
 from tests.context.samples import talk
+from tests.sessions.samples import sqlite_of
 
 FACTS = ModelFacts(name="scripted/m", provider="scripted", window_tokens=200_000)
 
 
 def change_first(store: Store, change: str, seq: int = 1) -> None:
     """Change a stored message past the trigger that holds the log."""
-    connection = store._database.connection
+    connection = sqlite_of(store).connection
     trigger = connection.execute("SELECT sql FROM sqlite_schema WHERE name = 'messages_never_change'").get
     connection.execute("DROP TRIGGER messages_never_change")
     connection.execute(f"UPDATE messages SET {change} WHERE seq = ?", (seq,))

@@ -23,7 +23,7 @@ def test_10_000_sessions_and_a_clock_400_days_ahead(tmp_path: Path, provider: Pr
     with Store.open(path) as store, store._database.transaction() as connection:
         for number in range(COUNT):
             copy = new_copy([Entry(1, said(f"question {number}")[0])], directory="/", model="m")
-            transfer.write(connection, f"{number:08x}", copy)
+            transfer.write(store._database, connection, f"{number:08x}", copy)
         sql = "UPDATE sessions SET updated_at = updated_at - ? + (number - 1) / 25 * ?"
         connection.execute(sql, (800 * DAY, DAY))
     key: Any = keys(provider)

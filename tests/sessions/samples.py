@@ -7,6 +7,7 @@ from pathlib import Path
 from nca.context.view import Marker, Stub, Summary, Verbatim, View
 from nca.messages import Message, ToolCall
 from nca.sessions import CompactionRecord, Store
+from nca.sessions.database import Database
 
 MANUAL = CompactionRecord(
     trigger="manual", stages=("summarize",), tokens_before=900, tokens_after=300, kept={"rules": (1, 2)}
@@ -47,3 +48,9 @@ def filled(path: Path, *, sessions: int = 2, messages: int = 40) -> list[str]:
                 session.views.commit(hiding(4), MANUAL)
                 ids.append(session.info.id)
     return ids
+
+
+def sqlite_of(store: Store) -> Database:
+    """The database of a store in SQLite."""
+    assert isinstance(store._database, Database)
+    return store._database

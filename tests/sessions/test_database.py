@@ -12,7 +12,7 @@ import pytest
 from nca.errors import StoreError
 from nca.sessions import Store, schema
 from nca.sessions.database import Database, connect, fetch, mended_rows, migrate, prepare, unused
-from tests.sessions.samples import filled, said
+from tests.sessions.samples import filled, said, sqlite_of
 
 PRAGMAS = {
     "journal_mode": "wal",
@@ -49,7 +49,7 @@ def opened(path: Path) -> Database:
 
 @pytest.mark.parametrize(("name", "value"), PRAGMAS.items())
 def test_every_pragma_is_in_force(store: Store, name: str, value: object) -> None:
-    assert store._database.connection.pragma(name) == value
+    assert sqlite_of(store).connection.pragma(name) == value
 
 
 def test_sqlite_is_past_the_wal_reset_fault() -> None:
@@ -67,14 +67,14 @@ def test_a_writer_waits_for_another_and_then_says_who_is_busy(store: Store, path
     waiting.join()
     assert len(store.list()) == 1
     other.execute("BEGIN IMMEDIATE")
-    store._database.connection.set_busy_handler(None)
+    sqlite_of(store).connection.set_busy_handler(None)
     with pytest.raises(StoreError, match=r"Another process keeps .* busy"):
         store.create(directory="/", model="m")
     other.close()
 
 
 def test_writes_begin_immediately(store: Store) -> None:
-    with store._database.transaction() as connection:
+    with sqlite_of(store).transaction() as connection:
         assert connection.txn_state("main") == apsw.SQLITE_TXN_WRITE
 
 
@@ -110,14 +110,14 @@ def test_a_full_disk_is_said_and_loses_nothing(path: Path, where: str) -> None:
     with Store.open(path if where == "file" else None) as store:
         session = store.create(directory="/", model="m")
         kept = session.log.append(said("before"))
-        pages = store._database.connection.pragma("page_count")
-        store._database.connection.pragma("max_page_count", pages + 4)
+        pages = sqlite_of(store).connection.pragma("page_count")
+        sqlite_of(store).connection.pragma("max_page_count", pages + 4)
         with pytest.raises(StoreError, match="Disk full" if where == "file" else "larger than the memory") as caught:
             session.log.append(said("x" * 10, "y" * 200_000))
         if where == "file":
             assert "bytes free on" in caught.value.message
         assert session.log.entries() == kept
-        store._database.connection.pragma("max_page_count", 1_000_000)
+        sqlite_of(store).connection.pragma("max_page_count", 1_000_000)
         kept += session.log.append(said("when there is room again"))
         assert session.log.entries() == kept
 

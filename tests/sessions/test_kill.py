@@ -11,6 +11,7 @@ from pathlib import Path
 
 from nca.context.view import check_partition
 from nca.sessions import Store
+from tests.sessions.samples import sqlite_of
 
 KILLS = 30
 
@@ -85,7 +86,7 @@ def test_nothing_acknowledged_is_lost(path: Path) -> None:
         last_view = max(last_view, acknowledged.get("view", 0))
         with Store.open(path) as store:
             assert store.notes == ()
-            assert store._database.connection.pragma("integrity_check") == "ok"
+            assert sqlite_of(store).connection.pragma("integrity_check") == "ok"
             latest = store.latest()
             if latest is None:
                 assert last_head == 0

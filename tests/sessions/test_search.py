@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from nca.messages import AttachmentPart, Message, TextPart, ToolCall
 from nca.sessions import Session, Store, schema
 from nca.sessions.database import Database, connect, migrate, prepare
-from nca.sessions.search import MAX_POSTINGS, Only, ranked
+from nca.sessions.query import Only
+from nca.sessions.search import MAX_POSTINGS, ranked
 from tests.sessions.samples import MANUAL, hiding, result, said
 
 SHA = "dee2a81c0ffee1234567890abcdef1234567890a"

@@ -114,7 +114,7 @@ def test_without_a_limit_none_of_10_000_expires_a_year_later(store: Store) -> No
     with store._database.transaction() as connection:
         for number in range(10_000):
             copy = new_copy([Entry(1, said(f"question {number}")[0])], directory="/", model="m")
-            transfer.write(connection, f"{number:08x}", copy)
+            transfer.write(store._database, connection, f"{number:08x}", copy)
         connection.execute("UPDATE sessions SET updated_at = (number - 1) / 25 * ?", (DAY,))
     settings = defaults().settings.session
     assert (settings.retention_days, settings.max_sessions) == (0, 0)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from nca.sessions import Store
+from tests.sessions.samples import sqlite_of
 
 WRITERS, APPENDS, OPENERS, OPENINGS = 5, 100, 2, 15
 
@@ -80,7 +81,7 @@ def test_writers_of_different_sessions_never_meet(path: Path) -> None:
     assert complaints([*writers, *openers]) == []
     with Store.open(path) as store:
         assert store.notes == ()
-        assert store._database.connection.pragma("integrity_check") == "ok"
+        assert sqlite_of(store).connection.pragma("integrity_check") == "ok"
         for number in range(WRITERS):
             copy = store.copy_of(f"writer {number}")
             said = [entry.message.text.split(" word")[0] for entry in copy.entries]
@@ -99,7 +100,7 @@ def test_a_backup_is_whole_while_others_write(path: Path, tmp_path: Path) -> Non
     for target in targets:
         assert target.stat().st_mode & 0o777 == 0o600
         with Store.open(target) as copy:
-            assert copy._database.connection.pragma("integrity_check") == "ok"
+            assert sqlite_of(copy).connection.pragma("integrity_check") == "ok"
             for info in copy.list():
                 assert len(copy.copy_of(info.id).entries) == info.messages
     assert not list(tmp_path.glob(".*"))

@@ -157,7 +157,7 @@ def test_what_does_not_follow_the_last_message_is_not_written(store: Store, sess
     entries = session.log.append(said("one", "two", "three"))
     for place in (0, 1):
         with pytest.raises(StoreError, match="does not follow"), session.transaction() as connection:
-            insert(connection, session.number, entries[place:])
+            insert(session.database, connection, session.number, entries[place:])
     with pytest.raises(StoreError), session.transaction() as connection:
         connection.execute("UPDATE messages SET at = 0")
     assert session.log.entries() == entries

@@ -22,6 +22,7 @@ from nca.testing.scripted import ScriptedModel
 from nca.tools.toolbox import Toolbox
 from nca.transcripts.archives import archived, restore
 from tests.context.promises import misplaced, refused
+from tests.sessions.samples import sqlite_of
 from tests.soak import facts
 from tests.soak.facts import AnyFact, digest_of, digest_of_all, whole_of
 from tests.soak.program import EFFECTS, EXPORT, MODEL, SETTINGS, SUMMARY, Effect, standing, wants_summary, worked_on
@@ -225,7 +226,7 @@ def _answer(request: ModelRequest) -> str:
 
 def _unsound(store: Store) -> Iterator[str]:
     """What SQLite finds wrong, and messages that the index has not, or has and should not have."""
-    connection = store._database.connection
+    connection = sqlite_of(store).connection
     verdict = connection.pragma("integrity_check")
     if verdict != "ok":
         yield f"the database is corrupt: {verdict}"

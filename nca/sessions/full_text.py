@@ -1,0 +1,92 @@
+"""The full-text index in SQLite: FTS5, without a copy of the text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import apsw
+
+from nca.sessions.passages import COUNTED, MAX_PASSAGES
+from nca.sessions.query import Only, Phrase, WeightedTerm
+from nca.sessions.sql import Matched
+from nca.sessions.sql_functions import TOKENIZER, register_matches
+
+if TYPE_CHECKING:
+    from nca.sessions.database import Database
+
+_RANK = "bm25(1.0, 0.8, 0.0)"
+
+
+class FTS5Index:
+    """The index of one database; see `nca.sessions.sql.TextIndex`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def holding(self, phrases: Iterable[Phrase]) -> Mapping[Phrase, tuple[int, int]]:
+        return {phrase: self._holding(phrase) for phrase in phrases}
+
+    def _holding(self, phrase: Phrase) -> tuple[int, int]:
+        row = self._database.row(
+            "SELECT count(*), max(rowid) FROM (SELECT rowid FROM passages WHERE passages MATCH ? LIMIT ?)",
+            (_quoted(phrase), COUNTED),
+        )
+        return (row[0], row[1] or 0) if row else (0, 0)
+
+    def best(
+        self, terms: Sequence[WeightedTerm], sessions: Sequence[int], first: int, only: Only | None, limit: int
+    ) -> tuple[list[Matched], int]:
+        self._database.also(register_matches)
+        condition, bound = _condition(only)
+        found = self._database.rows(
+            "SELECT rowid, nca_matches(passages) FROM passages WHERE passages MATCH ? AND rowid >= ? AND rank MATCH ?"  # noqa: S608
+            f"{condition} ORDER BY rank LIMIT ?",
+            (_expression(terms, sessions), first, _RANK, *bound, limit),
+        )
+        mean_words = int(found[0][1].split(" ", 2)[1]) if found else 1
+        return [_matched(*row) for row in found], mean_words
+
+    def counts(self, terms: Sequence[WeightedTerm], rows: Sequence[int]) -> list[Matched]:
+        # The plus makes FTS5 scan its lists once instead of starting again for each of 300 rows.
+        found = self._database.rows(
+            "SELECT rowid, nca_matches(passages) FROM passages WHERE passages MATCH ?"
+            " AND +rowid IN (SELECT value FROM json_each(?))",
+            (_expression(terms), json.dumps(rows)),
+        )
+        return [_matched(*row) for row in found]
+
+    def stemmer(self) -> Callable[[str], str]:
+        tokenizer = self._database.tokenizer(*TOKENIZER)
+
+        def stem(word: str) -> str:
+            tokens = tokenizer(word.encode(), apsw.FTS5_TOKENIZE_QUERY, None, include_offsets=False)
+            return next((str(token[0]) for token in tokens), word)
+
+        return stem
+
+
+def _matched(row: int, matches: str) -> Matched:
+    words, _, *counts = matches.split(" ")
+    return Matched(row, int(words), [int(count) for count in counts])
+
+
+def _quoted(phrase: Phrase) -> str:
+    return '"' + phrase.text.replace('"', " ") + '"' + ("*" if phrase.is_prefix else "")
+
+
+def _expression(terms: Sequence[WeightedTerm], sessions: Sequence[int] = ()) -> str:
+    """The FTS5 query for passages with any of the terms. Its phrases are in the order of the terms, the scope last."""
+    text = "{text extra} : (" + " OR ".join(_quoted(phrase) for one in terms for phrase in one.term.phrases) + ")"
+    scope = " OR ".join(f"s{session}" for session in sessions)
+    return f"({text}) AND (scope : ({scope}))" if scope else text
+
+
+def _condition(only: Only | None) -> tuple[str, tuple[str | float, ...]]:
+    """SQL for candidates' messages, and its values. FTS5 gives the best rows first, so few are looked up."""
+    if only is None:
+        return "", ()
+    message = f"SELECT 1 FROM messages WHERE id = passages.rowid / {MAX_PASSAGES}"  # noqa: S608
+    among = "session IN (SELECT value FROM json_each(?))"
+    return f" AND EXISTS ({message} AND at >= ? AND {among})", (only.since, json.dumps(only.sessions))

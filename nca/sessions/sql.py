@@ -1,0 +1,138 @@
+"""What the store asks of a database. SQLite and PostgreSQL each implement it; the statements above are written once.
+
+Statements are SQL that both understand. Parameters are `?`, or `?1`, `?2` where one is used twice. Where the databases
+differ, `SessionDatabase` has a part of a statement or a method.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn, Protocol
+
+from nca.messages import Entry
+from nca.sessions.query import Only, Phrase, WeightedTerm
+
+Binding = None | int | float | str | bytes
+Row = tuple[Any, ...]
+
+
+class Result(Protocol):
+    """What a statement in a transaction gave."""
+
+    @property
+    def get(self) -> Any:
+        """The first row, or its value if it has only one; None if there is no row."""
+        ...
+
+    def fetchall(self) -> list[Any]: ...
+    def __iter__(self) -> Iterator[Any]: ...
+
+
+class Transaction(Protocol):
+    """A write transaction."""
+
+    def execute(self, sql: str, bindings: Sequence[Binding] = (), /) -> Result: ...
+    def executemany(self, sql: str, rows: Iterable[Sequence[Binding]], /) -> Any: ...
+
+
+class Lease(Protocol):
+    """The right to write one session, which one process has at a time."""
+
+    def release(self, *, remove: bool = False) -> None: ...
+
+
+class Matched(NamedTuple):
+    """A passage that a search found: its row in the index, its words, and how often it holds each phrase."""
+
+    row: int
+    words: int
+    counts: Sequence[int]
+
+
+class TextIndex(Protocol):
+    """The full-text index of the passages. A row of it is `message id * MAX_PASSAGES + place`."""
+
+    def holding(self, phrases: Iterable[Phrase]) -> Mapping[Phrase, tuple[int, int]]:
+        """How many passages hold each of these words or beginnings, and the row that was reached, up to COUNTED."""
+        ...
+
+    def best(
+        self, terms: Sequence[WeightedTerm], sessions: Sequence[int], first: int, only: Only | None, limit: int
+    ) -> tuple[list[Matched], int]:
+        """The best passages that hold any of the terms, best first, and the words of an average passage.
+
+        sessions  that the index looks up; none for all
+        first     the first row that is searched
+        only      the sessions and the time that each found message is looked up in; None for all
+        """
+        ...
+
+    def counts(self, terms: Sequence[WeightedTerm], rows: Sequence[int]) -> list[Matched]:
+        """Those of these passages that hold any of the terms."""
+        ...
+
+    def stemmer(self) -> Callable[[str], str]:
+        """A function that stems a word as the index does."""
+        ...
+
+
+class SessionDatabase(Protocol):
+    """Runs all SQL of the store. `rows`, `row` and `transaction` may be called from any thread and raise StoreError.
+
+    said         the condition for messages that a person wrote
+    todo_result  the condition for messages that are probably results of the todo tool; it misses none
+    """
+
+    said: str
+    todo_result: str
+
+    @property
+    def path(self) -> Path | None:
+        """What belongs to this machine, such as complete tool outputs, is beside this file; None: nowhere."""
+        ...
+
+    @property
+    def index(self) -> TextIndex: ...
+
+    def rows(self, sql: str, bindings: Sequence[Binding] = ()) -> list[Row]:
+        """All rows of a query, as one consistent read."""
+        ...
+
+    def row(self, sql: str, bindings: Sequence[Binding] = ()) -> Row | None: ...
+
+    def transaction(self, lease: Lease | None = None) -> AbstractContextManager[Transaction]:
+        """A write transaction, durable on return. An exception inside rolls everything back.
+
+        lease  must still be held, or SessionLocked is raised and nothing is written
+        """
+        ...
+
+    def hold(self, session_id: str) -> Lease | None:
+        """Take the lease of a session; None in memory. Raises SessionLocked, which names the process that has it."""
+        ...
+
+    def insert_messages(
+        self, transaction: Transaction, session: int, entries: Sequence[Entry], bodies: Sequence[str], *, is_copy: bool
+    ) -> None:
+        """Add messages that follow the last one, and index them. `is_copy`: of a copied session, which has many."""
+        ...
+
+    def number_in(self, field: str) -> str:
+        """A number of a stored view's body, as an expression."""
+        ...
+
+    def part_bytes(self) -> tuple[list[tuple[str, int]], int]:
+        """What each table takes on the disk, and what is free there, in bytes."""
+        ...
+
+    def report(self, how: str) -> NoReturn:
+        """Raise StoreDamaged for damage that the database does not see."""
+        ...
+
+    def back_up(self, target: Path) -> None:
+        """Copy the whole database into a new private file. Raises StoreError."""
+        ...
+
+    def close(self) -> None: ...
