@@ -4,25 +4,34 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import apsw
 
 from nca.sessions.passages import COUNTED, MAX_PASSAGES
 from nca.sessions.query import Only, Phrase, WeightedTerm
-from nca.sessions.sql import Matched
+from nca.sessions.sql import Binding, Matched, Row
 from nca.sessions.sql_functions import TOKENIZER, register_matches
 
-if TYPE_CHECKING:
-    from nca.sessions.database import Database
-
 _RANK = "bm25(1.0, 0.8, 0.0)"
+
+
+class _SQLite(Protocol):
+    """What the index needs of `nca.sessions.database.Database`."""
+
+    def rows(self, sql: str, bindings: Sequence[Binding] = ()) -> list[Row]: ...
+
+    def row(self, sql: str, bindings: Sequence[Binding] = ()) -> Row | None: ...
+
+    def also(self, step: Callable[[apsw.Connection], None]) -> None: ...
+
+    def tokenizer(self, name: str, arguments: list[str]) -> apsw.FTS5Tokenizer: ...
 
 
 class FTS5Index:
     """The index of one database; see `nca.sessions.sql.TextIndex`."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: _SQLite) -> None:
         self._database = database
 
     def holding(self, phrases: Iterable[Phrase]) -> Mapping[Phrase, tuple[int, int]]:
