@@ -7,6 +7,10 @@ from typing import Annotated
 
 import typer
 
+KEEP_ALIVE_SECONDS = 75
+"""An idle connection stays open for longer than clients and proxies keep theirs (aiohttp 15, nginx 60): it is they who
+close it, and no request meets a closed one."""
+
 
 def serve(
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
@@ -51,9 +55,9 @@ def serve(
         lifespan="on",
         server_header=False,
         access_log=False,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=int(timeout) + 1,
     )
-
     if workers == 1:
         uvicorn.Server(config).run()
     else:

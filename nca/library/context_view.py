@@ -90,6 +90,7 @@ class ContextView:
     model, context_window, max_output_tokens, summarizer, tools, settings, fit   as for `nca.compact`; for `afit` the
                     summarizer may be asynchronous
     system_prompt   counted, where it is no message of the conversation
+    has_recall      False: the model has no tool that calls `recall`, so the view does not speak of one
     state           the `state` of an earlier view of this conversation
     store, key      where the state is kept instead, and under which name: each `fit` goes on from what was saved last,
                     so that any process may fit the next request. What `state` and `recall` give is as of the last `fit`
@@ -108,6 +109,7 @@ class ContextView:
         tools: Sequence[Mapping[str, Any]] | None = None,
         settings: Mapping[str, Any] | None = None,
         fit: str | None = None,
+        has_recall: bool = True,
         state: Mapping[str, Any] | None = None,
         store: Store | None = None,
         key: str = "",
@@ -119,6 +121,7 @@ class ContextView:
             system_prompt=read_text(system_prompt, "system_prompt"),
             summarizer=summarizer,
         )
+        self._has_recall = has_recall
         self._kept = read_state(state)
         self._saved = saved_in(store, key, state)
         self._advice = _ONE_EACH if self._saved is None else _ONE_A_REQUEST
@@ -227,7 +230,8 @@ class ContextView:
     def _compact(self, history: History) -> Asking[tuple[str, ...]]:
         engine = self._engine
         try:
-            proposal = yield from engine.planning(history, target_ratio=aim_ratio(engine.budget, engine.settings))
+            ratio = aim_ratio(engine.budget, engine.settings)
+            proposal = yield from engine.planning(history, target_ratio=ratio, has_recall=self._has_recall)
         except ContextDoesNotFit:
             if not self._measured(history).fits:
                 raise

@@ -18,6 +18,7 @@ from nca.library.context_view import ContextView, FittedRequest
 from nca.library.counting import check_context_budget, estimate_messages_tokens
 from nca.library.inputs import is_list, kind_of
 from nca.sessions import Store
+from nca.sessions.passages import RECALL
 
 PLACEHOLDER = "[compacted]"
 """In a row whose content stands in the record, which is in the first row that went."""
@@ -34,14 +35,15 @@ class Caller:
         self.store, self.name = store, name
 
     def view(self, body: Mapping[str, Any]) -> ContextView:
-        key = body.get("key")
+        """The view speaks of `recall` only to a model that has a tool of this name."""
+        key, has_recall = body.get("key"), RECALL in _names(body.get("tools"))
         if key is None:
-            return ContextView(**_given(body, _VIEW))
+            return ContextView(**_given(body, _VIEW), has_recall=has_recall)
         if self.store is None:
             raise UsageError("key: this server keeps no views.", advice="Start it with --store FILE, or leave key out.")
         if not isinstance(key, str) or not key:
             raise UsageError(f"key: is {kind_of(key) if key != '' else 'empty'}; valid: a name of the conversation.")
-        return ContextView(**_given(body, _VIEW), store=self.store, key=f"{self.name}/{key}")
+        return ContextView(**_given(body, _VIEW), has_recall=has_recall, store=self.store, key=f"{self.name}/{key}")
 
 
 def compress(body: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
@@ -106,6 +108,12 @@ def recall(body: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
     view = caller.view(body)
     view.fit(_conversation(body))
     return {"text": view.recall(**_given(body, _RECALL))}
+
+
+def _names(tools: Any) -> set[Any]:
+    """Of the tools, in OpenAI's or Anthropic's shape; what is no list of objects is refused later."""
+    rows = [row for row in tools if isinstance(row, Mapping)] if is_list(tools) else []
+    return {name for row in rows for name in (row.get("name"), (row.get("function") or {}).get("name"))}
 
 
 def _messages(body: Mapping[str, Any]) -> list[Any]:

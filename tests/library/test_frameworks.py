@@ -94,7 +94,7 @@ def test_the_page_shows_the_examples_as_they_are() -> None:
     page = (ROOT / "docs" / "embed.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     files = sorted((ROOT / "docs" / "examples").glob("*.py"))
-    assert len(files) == 4
+    assert len(files) == 5
     for file in files:
         code = file.read_text(encoding="utf-8")
         assert code in blocks, f"{file.name} is not in docs/embed.md as it is"

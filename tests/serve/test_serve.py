@@ -72,8 +72,12 @@ def test_compress_keeps_each_row_in_its_place_as_litellm_needs_it(url: str) -> N
 def test_compress_gives_the_view_as_the_library_does(url: str) -> None:
     log = talk(30)
     body = post(url, "/v1/compress", {"messages": log, "context_window": WINDOW, "rows": False}).json()
-    assert body["messages"] == nca.ContextView(context_window=WINDOW).fit(log).messages
+    assert body["messages"] == nca.ContextView(context_window=WINDOW, has_recall=False).fit(log).messages
     assert body["fits"]
+    tools = [nca.ContextView().recall_tool]
+    body = post(url, "/v1/compress", {"messages": log, "context_window": WINDOW, "rows": False, "tools": tools}).json()
+    assert body["messages"] == nca.ContextView(context_window=WINDOW, tools=tools).fit(log).messages
+    assert "recall" in json.dumps(body["messages"])
     small = post(url, "/v1/compress", {"messages": log[:2]}).json()
     assert (small["messages"], small["compacted"], small["tokens_saved"]) == (log[:2], False, 0)
 
