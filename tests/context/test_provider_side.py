@@ -12,6 +12,7 @@ from nca.context.meter import Meter
 from nca.context.provider_side import ProviderSummary, adopt
 from nca.context.request import BLOCKS, request_messages
 from nca.context.rules.untouchable import untouchable
+from nca.context.tokens import text_tokens
 from nca.context.validate import validate_request
 from nca.context.view import Marker, Range, Summary, Verbatim, View, check_partition, hidden_by
 from nca.messages import Message
@@ -45,6 +46,14 @@ def test_the_block_follows_its_text_and_the_newest_words_stay() -> None:
     assert [row["role"] for row in rows] == ["user", "assistant", "user"]
     assert rows[1] == {"role": "assistant", "content": None, BLOCKS: {"compaction_blocks": [BLOCK]}}
     assert rows[2]["content"] == "The newest."
+
+
+def test_the_record_beside_it_takes_a_sixth_of_the_budget_at_most() -> None:
+    history = history_of([user(f"Rule {n}: " + " ".join(f"{n}-{word}" for word in range(40))) for n in range(150)])
+    summary = adopted(history).items[0]
+    assert isinstance(summary, Summary)
+    record_tokens = text_tokens(summary.text) - text_tokens(BLOCK["content"])
+    assert 0.9 * BUDGET.budget_tokens / 6 < record_tokens <= BUDGET.budget_tokens / 6
 
 
 def test_no_one_else_gets_the_block() -> None:

@@ -16,6 +16,8 @@ from nca.context.record.piece import fixed
 from nca.context.record.steps import shown
 from nca.context.record.text import Section
 from nca.context.record.walk import Lane, Limit, Taken, walk
+from nca.context.summary import HEADER
+from nca.context.tokens import text_tokens
 from nca.context.view import Stub, Summary, Verbatim
 from nca.messages import Entry, Message, ToolCall
 
@@ -135,6 +137,18 @@ def test_in_a_small_room_the_persons_words_and_the_answer_that_ends_the_log_stay
         assert left is None or left < 100, room
         had = found
     assert answer[:32] in had
+
+
+def test_the_prose_of_an_earlier_record_takes_a_third_of_the_room_at_most() -> None:
+    earlier = f"{HEADER}\n" + " ".join(f"prose{n}" for n in range(2_000))
+    words = " ".join(f"word{n}" for n in range(400))
+    messages = [Message("user", earlier, source="nca"), *[Message("user", words), Message("assistant", words)] * 9]
+    history = History(Entry(seq, message) for seq, message in enumerate(messages, 1))
+    room = 1_500
+    view, _ = Composer(history, SummarizeSettings(), kept=((history.head, history.head),)).view(room, Prose())
+    [text] = [item.text for item in view.items if isinstance(item, Summary)]
+    prose = " ".join(word for word in text.split() if word.startswith("prose"))
+    assert 0.9 * room / 3 < text_tokens(prose) <= room / 3
 
 
 def test_a_pure_function_of_the_log() -> None:
