@@ -66,6 +66,14 @@ def test_a_message_keeps_what_is_not_damaged() -> None:
     )
 
 
+@pytest.mark.parametrize("place", ['"c1"', '"is_error"', '"name"', '"shell"'])
+def test_a_wrong_byte_where_a_text_begins_costs_no_other_field(place: str) -> None:
+    message = MESSAGES[3]
+    found = mended(encode(message).replace(place, place.replace('"', "\x01", 1), 1), "tool")
+    assert found is not None
+    assert (found.tool_call_id, found.name, found.is_error) == ("c1", "shell", True)
+
+
 def test_a_run_of_wrong_bytes_is_counted() -> None:
     found = mended('{"role":"user","content":"before ' + "\0" * 4092 + ' after"}', "user")
     assert found == Message("user", f"before {MARK}[4,092 damaged bytes]{MARK} after")
