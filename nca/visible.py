@@ -50,7 +50,7 @@ def clean_text(text: str) -> str:
 
 
 def unambiguous(text: str, kept: str = "\n") -> str:
-    """`written_out` such that no two texts give the same: a bracket of the text itself is written out as well."""
+    """`written_out` such that no two texts give the same: a bracket of the text itself is written out."""
     return written_out(text.replace(_OPENING, _escape(_OPENING)), kept)
 
 

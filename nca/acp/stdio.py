@@ -131,7 +131,7 @@ class Stdio:
             return b""
 
     def _write(self) -> None:
-        """In a thread, until `close`; a client that is gone ends the input too."""
+        """In a thread, until `close` or until the client is gone."""
         while (line := self._unsent.get()) is not None:
             try:
                 while line:

@@ -263,7 +263,7 @@ class Approvals:
         return matching(rules, call.name, subjects, self._directory, approval.commands, only_reads=only_reads)
 
     def _subjects(self, call: ToolCall, approval: Approval, toolbox: Toolbox) -> set[str]:
-        """Everything that a denial may name. Paths as written too: a tool that only reads may not resolve them."""
+        """Everything that a denial may name; a path by its real name, and as it is written."""
         written = (toolbox.arguments(call).get(name) for name in _PATH_ARGUMENTS)
         paths = [self._directory / Path(path).expanduser() for path in written if isinstance(path, str) and path]
         resolved = {form for path in paths if "\0" not in str(path) for form in _forms(path)}

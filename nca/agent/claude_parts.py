@@ -64,7 +64,7 @@ _FOLDERS = (
     Part("models of agents", ONCE_TRUSTED, WITH_SETTING),
     Part("output-styles", "the chosen one", "the chosen one"),
 )
-"""Of Markdown files, in `.claude`."""
+"""Folders of Markdown files in `.claude`."""
 PARTS = (*_SETTINGS, *_FILES, *_FOLDERS)
 _SETTING = {part.name: part for part in _SETTINGS}
 _FOLDER = {part.name: part for part in _FOLDERS}

@@ -195,7 +195,7 @@ class Compactor:
             raise
 
     async def forbidden(self, trigger: Trigger, focus: str = "") -> str:
-        """Why a hook of the person's forbids a compaction, which they are told too; "" if it may begin."""
+        """Why a hook of the person's forbids a compaction, after a notice about it; "" if it may begin."""
         said = await self._hooks.before_compaction(trigger, focus) if self._hooks is not None else ""
         if not said:
             return ""

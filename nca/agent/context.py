@@ -144,7 +144,7 @@ class Context:
         return window.put_in_force(view, "restore") if saves else None
 
     def history(self) -> list[CompactionRecord]:
-        """Every compaction of the session, oldest first, undone ones too."""
+        """Every compaction of the session, oldest first, including those that were undone."""
         return self._views.compactions()
 
     def diff(self, record: CompactionRecord) -> CompactionDiff:

@@ -63,7 +63,7 @@ def mentions(said: Words, source: Source = "typed") -> Iterator[re.Match[str]]:
 
 
 def existing(said: Words, directory: Path, source: Source) -> Iterator[Mention]:
-    """Of the first MOST_CHECKED mentions those of what is there. It looks at the disk for each."""
+    """Those of the first MOST_CHECKED mentions whose file is there. Looks at the disk for each."""
     for match in islice(mentions(said, source), MOST_CHECKED):
         for name in _names(match):
             if (path := _existing(name, directory)) is not None:

@@ -26,7 +26,7 @@ class NestedInstructions:
     """Which folders' instructions and which rules the model has in view."""
 
     def __init__(self, directory: Path, redactor: Redactor, reading: Reading, *, has_own: bool = False) -> None:
-        """has_own: the rules of the person's own `~/.claude` count as well."""
+        """has_own: the rules of the person's own `~/.claude` count."""
         self._redactor, self._reading = redactor, reading
         self._directory = Path(os.path.realpath(directory))
         self._home = real_home() if has_own else None

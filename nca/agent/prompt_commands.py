@@ -79,7 +79,7 @@ class PromptCommand:
 
 
 def find_prompts(directory: Path, own_folder: Path | None = None) -> dict[str, PromptCommand]:
-    """All prompts by name. Of one name a skill comes first, then the person's own file, then the project's.
+    """All prompts by name. A skill wins over the person's own file of that name, and that over the project's.
 
     own_folder  where the person's settings are; None: where they usually are
     """

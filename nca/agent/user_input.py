@@ -79,7 +79,7 @@ class UserInput:
         shown = [entry.message for entry in window.history.visible()]
         self._reminders = Reminders(shown_injections(window.context.inject, shown))
         self._newest_view = window.session.views.current_id
-        """Of the views that were looked at for reminders."""
+        """The newest view that was looked at for reminders."""
         self._taken_back = 0
         """The message whose turn failed and whose text stands in the prompt again."""
         self._files_read.forget()

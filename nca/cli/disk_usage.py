@@ -43,5 +43,5 @@ def disk_parts(store: StoreSizes) -> list[DiskPart]:
 
 
 def folder_bytes(folder: Path) -> int:
-    """Of all files in a folder; 0 if there is none."""
+    """The size of all files in a folder; 0 if there is no folder."""
     return sum(path.lstat().st_size for path in folder.rglob("*") if path.is_file() and not path.is_symlink())

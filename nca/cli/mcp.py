@@ -135,7 +135,7 @@ def add(
     typer.echo(f"Saved the MCP server {name} in {one_line(str(file))}. To try it: nca mcp list --check")
     counts = defining_files(Path.cwd(), os.environ)[name][-1]
     if counts != file.absolute():
-        typer.echo(f"It has no effect here: {one_line(str(counts))} defines {name} too.", err=True)
+        typer.echo(f"It has no effect here: {one_line(str(counts))} defines {name}, and wins.", err=True)
         return
     loaded = load_settings({}, None)
     if not any(one.name == name for one in loaded.settings.mcp.servers):

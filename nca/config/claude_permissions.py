@@ -76,7 +76,7 @@ def held_rules(
 ) -> tuple[HeldRule, ...]:
     """The rules of the project's files and of the person's own. Adds to `notes` what holds, and what is unclear.
 
-    projects_allow, own_allow: whether rules that allow hold as well.
+    projects_allow, own_allow: whether their rules that allow hold.
     """
     own, *folders = [Path(os.path.realpath(one)) if one is not None else None for one in (home, project)]
     found: list[HeldRule] = []

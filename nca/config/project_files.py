@@ -1,6 +1,6 @@
 """The files of a project's settings: `.gemini/settings.json`, `.mcp.json`, `.claude/settings.json`, `.nca/config.toml`.
 
-Of the first two only MCP servers count. The first three were written for other programs: what nca cannot use of
+Only the MCP servers of the first two count. The first three were written for other programs: what nca cannot use of
 them is a note, no error.
 """
 

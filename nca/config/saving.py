@@ -1,4 +1,4 @@
-"""Save one setting to a file. Everything else in it stays, comments too."""
+"""Save one setting to a file. Everything else in it stays, including comments."""
 
 from __future__ import annotations
 

@@ -211,7 +211,7 @@ def number(minimum: float, maximum: float) -> ValueType:
 
 
 def number_or(word: str, minimum: float, maximum: float) -> ValueType:
-    """A number, or a word for none. A number from -1 to below 0 means the word too, as it once was written."""
+    """A number, or a word for none. A number from -1 to below 0 means the word, as in old files."""
 
     def read(value: Any) -> float | str:
         if isinstance(value, str) and value.strip().lower() == word:

@@ -12,10 +12,10 @@ from nca.context.stages.truncate import cut_summaries, truncate
 from nca.errors import ContextDoesNotFit
 
 NEWEST_SHARE = 0.5
-"""Of the budget, for a newest user message that alone is larger than it."""
+"""The share of the budget that is left to a newest user message which alone is larger than the budget."""
 SMALLEST_NEWEST_TOKENS = 32
 RECORD_SHARE = 0.25
-"""Of the budget, for a record beside all that stays; and from which share on a step is large."""
+"""The share of the budget for a record beside all that stays; a step is large from this share on."""
 FIT_ROUNDS = 4
 """Rounds of truncation with an exact count between them; each must come lower, so two are the rule."""
 

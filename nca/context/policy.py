@@ -16,7 +16,7 @@ from nca.context.budget import Budget, Measurement
 from nca.context.history import History, complete_turns
 
 MOST_FREE_RATIO = 0.5
-"""Of what the budget leaves beside what cannot shrink: a compaction frees at least as much."""
+"""A compaction frees at least this share of what can shrink."""
 REARM_RATIO = 0.05
 """No second automatic compaction before the usage has grown by this share of the budget."""
 PREPARE_BELOW_RATIO = 0.05

@@ -27,7 +27,7 @@ _Seen = tuple[str, FileState, bytes]
 class Cause(NamedTuple):
     """Whose doing the differences are: a command's.
 
-    is_mixed    whether a path may be someone else's too
+    is_mixed    whether a path may be someone else's
     is_unnamed  whether the command does not mention a path
     """
 

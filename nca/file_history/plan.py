@@ -158,7 +158,7 @@ def _settable(then: FileState, now: FileState) -> FileState:
 
 
 def _reading(now: FileState, content: bytes, read: Read) -> Read:
-    """Reads what is there now too, which is not stored yet."""
+    """Reads stored content, and what is there now, which is not stored yet."""
     return lambda state: content if state.is_same(now) else read(state)
 
 

@@ -1,8 +1,8 @@
 """Record what a session changes in its workspace, before it is changed.
 
 A tool that edits says what it will write. Before and after a command that may write anything, the workspace is compared
-with how it was last seen: what differs before is somebody else's doing, what differs after is the command's. The first
-look stores every file; it is taken in the background.
+with how it was last seen: somebody else made the changes that are there before, the command those after it. The first
+look stores every file, in the background.
 
 The record serves the person and never stops the work: if it fails, a notice says so, and nothing more is recorded.
 """

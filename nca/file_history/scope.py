@@ -76,7 +76,7 @@ class Scope:
 
     @contextmanager
     def shared(self) -> Iterator[None]:
-        """While files are changed: no process takes them back meanwhile. Waits for one that does."""
+        """Lets files be changed while no process takes them back. Waits for one that does."""
         lock = self._acquire(is_shared=True)
         while lock is None and self.is_on_disk:
             time.sleep(POLL_SECONDS)

@@ -24,7 +24,7 @@ from nca.transcripts.html_text import prose
 from nca.transcripts.timeline import timeline
 
 _FOLDED_CHARS = 600
-"""Of a longer message, the rest is folded."""
+"""The rest of a longer message is folded."""
 _HOW = (
     "A fact counts as kept if it can be read word for word in the first request after the compaction, and as reworded"
     " if one sentence there has most of its words. Both sides are judged by the same rules, in the same room. What the"

@@ -72,7 +72,7 @@ class CompactionLoss:
 
     view                          the number of the view that it made
     tokens_before, tokens_after   as the agent recorded them; 0 if it did not
-    room_tokens                   the size of the conversation after it, by nca's count: what nca was given too
+    room_tokens                   the size of the conversation after it, by nca's count; nca was given the same
     nca_tokens                    what nca used of it; 0 if it could not compact into it
     is_unreadable                 the summary is encrypted or missing, so what it kept cannot be known
     cost                          of writing the summary: as the agent recorded it, else by sizes and prices
@@ -116,7 +116,7 @@ def nca_size(one: CompactionLoss) -> str:
         return f"nca cannot compact into the same room of {one.room_tokens:,} tokens."
     if one.nca_tokens > one.room_tokens:
         return f"nca needs more room, so compare with care: {one.nca_tokens:,} tokens, not {one.room_tokens:,}."
-    return f"nca used {one.nca_tokens:,} tokens of the same room of {one.room_tokens:,}, both by its own count."
+    return f"nca used {one.nca_tokens:,} of the same {one.room_tokens:,} tokens, both by its own count."
 
 
 def column_of(agent: str) -> str:

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 from nca.tools.tool import Permission, ToolError, ToolOutcome, TypedTool
 
 LEAST_SHARE = 0.3
-"""Of the budget: below it a compaction takes away more than it gives room."""
+"""The share of the budget below which a compaction takes away more than it gives."""
 
 
 class CompactionWish:

@@ -101,7 +101,7 @@ def _covers(
 
 
 def _command_globs(pattern: str, *, only_reads: bool) -> list[str]:
-    """With a blank before `*` at the end, the command without arguments is meant too."""
+    """A blank before `*` at the end covers the command without arguments."""
     words = " ".join(pattern.split())
     ends = (words, words.removesuffix(" *")) if words.endswith(" *") else (words,)
     return [begin + _as_glob(end) for end in ends for begin in (("",) if only_reads else ("", "* "))]

@@ -271,7 +271,7 @@ def _ends(text: str) -> list[tuple[int, int]]:
 
 
 def _cut_pieces(matches: Iterable[re.Match[str]]) -> Iterable[tuple[int, str]]:
-    """Each piece with its end; a long one in parts, so that a text without blanks can be cut too."""
+    """Each piece with its end; a long one in parts, so that a text without blanks can be cut."""
     for match in matches:
         for first in range(0, len(match[0]), _LETTERS_A_TOKEN):
             part = match[0][first : first + _LETTERS_A_TOKEN]

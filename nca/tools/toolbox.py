@@ -186,7 +186,7 @@ class ToolContext:
 
 
 def default_toolbox(root: Path, archive: Archive | None = None, context: ToolContext | None = None) -> Toolbox:
-    """nca's own tools, for the project under `root`; with an archive, `recall` too.
+    """nca's own tools, for the project under `root`; `recall` only with an archive.
 
     To add a tool, write its module (nca.tools.todo is a short example) and add one line to the list below.
     """

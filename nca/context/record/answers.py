@@ -1,6 +1,6 @@
 """What the model said: the answers that ended a turn, the newest of them, and remarks between calls.
 
-Of answers that are versions of one text the newest stands for all.
+The newest version of a text stands for all its versions.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ FAILURE_TOKENS = 60
 SHORT_TOKENS = 12
 """The short form of an effect: what was done, and little of what came."""
 EFFECT_CHARS, CHARS_PER_TOKEN = 220, 5
-"""Of what it asked for at most, and for each token of the form."""
+"""Characters of what a call asked for: at most, and for each token of the form."""
 CAME = " → "
 """Between what a call asked for and what came."""
 IDENTITY_CHARS = 800

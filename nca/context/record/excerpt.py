@@ -42,7 +42,7 @@ WEIGHTS = (0.5, 0.2, 0.3)
 """How the characters that stay are shared out to beginning, end and unusual parts."""
 FEWEST_ITEMS, ITEM_CHARS = 3, 60
 SCANNED_CHARS = 200_000
-"""Of a longer text the middle is left out before it is looked at."""
+"""The middle of a longer text is left out before it is read."""
 GAP, GAP_CHARS = "[…]", 4
 SHORTEST_PART_CHARS, LONGEST_WORD_CHARS = 12, 40
 """Less of a part says nothing; a longer word is cut."""

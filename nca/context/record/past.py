@@ -121,7 +121,7 @@ class Past:
 
     @cached_property
     def records(self) -> tuple[list[str], dict[Section, list[Stated]]]:
-        """Of the records that came with the messages: their prose, oldest first, and their lines, newest first."""
+        """The prose (oldest first) and the lines (newest first) of the records that came with the messages."""
         prose: list[str] = []
         stated: dict[Section, list[Stated]] = {}
         for entry in self.near():

@@ -32,7 +32,7 @@ class Piece(NamedTuple):
 
 
 class Subject(NamedTuple):
-    """Something of the log that can be told of, or messages that can be shown themselves.
+    """What a line of a record can be about, or messages that can be shown themselves.
 
     key    a longer form takes the place of a shorter one with the same key
     seq    the message that it comes from

@@ -29,6 +29,6 @@ REPAIRS: tuple[Repair, ...] = (
     with_unique_ids,
 )
 WHOLE_REPAIRS: tuple[Repair, ...] = (with_system_first, with_user_first, with_one_assistant, with_unique_ids)
-"""The repairs that look beyond a block, which regular messages (see `regular_spans`) may need too."""
+"""The repairs that look beyond a block: even regular messages (see `regular_spans`) may need them."""
 BLOCK_REPAIRS: tuple[Repair, ...] = (with_results_in_order, with_whole_pairs, without_empty, with_valid_arguments)
 """The repairs that look at nothing outside a block."""

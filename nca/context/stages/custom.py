@@ -30,7 +30,7 @@ from nca.wire import content_text, message_from_dict, message_to_dict
 
 Rows = list[dict[str, Any]]
 MAX_REASON_CHARS = 300
-"""Of what an exception says: the whole is one line for a person."""
+"""The most that is shown of an exception: a person reads one line."""
 
 
 @runtime_checkable

@@ -90,7 +90,7 @@ def shorten_earlier(draft: Draft, history_chars: int) -> None:
 
 
 def stub_text(message: Message, seq: int, placeholder: str = CLEARED) -> str:
-    """What is shown of message `seq`: the placeholder; of an error the first line too, as a model needs it.
+    """What is shown of message `seq`: the placeholder, and the first line of an error, which a model needs.
 
     A message that came with such a placeholder, from an earlier compaction, stays as it is.
     """

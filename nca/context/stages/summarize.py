@@ -26,15 +26,15 @@ from nca.messages import Entry, Message
 from nca.wire import content_text
 
 PROSE_SHARE = 0.25
-"""Of the room, for what a model writes."""
+"""The share of the room for what a model writes."""
 SMALLEST_PROSE_TOKENS = 150
 """With less room than this no model is asked."""
 WORTH_A_CALL = 3
-"""What a model is asked about is so many times as long as its answer."""
+"""A model is asked only where the messages are at least so many times as long as its answer."""
 LIVE_SHARE = 1.4
 """What was sent before is counted better than a flattened text, so it may fill more of the window (0.6 × 1.4)."""
 PRESERVED_SHARE = 0.5
-"""Of the target, for the turns that a person wants to stay (context.preserve_turns)."""
+"""The share of the target for the turns that a person wants to keep (context.preserve_turns)."""
 RANGE_SHARE = 0.5
 """A record of messages that somebody has chosen takes at most this share of them."""
 FIT_ROUNDS = 5

@@ -1,7 +1,7 @@
 """Trim turns: the oldest half of the complete turns goes to one summary.
 
-It is due above `context.max_turns` complete turns, and by name as a stage (`nca.compat.stages`). Its text goes to the
-day's memory file too, which whoever commits the compaction writes.
+It is due above `context.max_turns` complete turns, and by name as a stage (`nca.compat.stages`). Whoever commits the
+compaction adds the summary to the day's memory file.
 """
 
 from __future__ import annotations

@@ -117,7 +117,7 @@ def cut_contents(draft: Draft, target_tokens: int) -> None:
 
 
 def cut_summaries(draft: Draft, limit_tokens: int) -> None:
-    """One that was written for a larger window is cut too; its prose stays with it for the next one."""
+    """Cut summaries that were written for a larger window; each keeps its prose for the next summary."""
     for part in [part for part in draft.parts if isinstance(part, Summary)]:
         excess = ceil((draft.tokens - limit_tokens) / draft.meter.calibration.ratio)
         if excess <= 0:

@@ -1,7 +1,7 @@
 """Mistral's rules for a request, checked on its OpenAI-shaped form.
 
 Mistral requires ids of exactly nine characters. `nca.context.request` makes them; this check accepts any id that can be
-mapped to one, so that a request for no provider in particular can be checked too.
+mapped to one, so that a request can be checked before its provider is known.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ class Suggestion(NamedTuple):
 
 
 def beginning_with(typed: str, words: Iterable[tuple[str, str]]) -> list[Suggestion]:
-    """Of words and what they mean, those that begin with what is typed."""
+    """The words, with their meanings, that begin with what is typed."""
     return [Suggestion(word, about) for word, about in words if word.startswith(typed)]
 
 

@@ -36,6 +36,6 @@ async def search(app: App, argument: str) -> None:
 
 
 def _line(hit: Hit, session: str) -> Text:
-    """Of this session only the number is shown, as the other commands take it."""
+    """A hit in this session is shown by its number, which the other commands take."""
     shown = str(hit.seq) if hit.session == session else hit.id
     return Text.assemble((one_line(shown, 40), "accent"), f"  {one_line(hit.role, 20)}: {one_line(hit.snippet)}")

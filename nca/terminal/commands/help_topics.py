@@ -74,12 +74,12 @@ IDEAS = (
     (
         "The log and the view",
         "Every message is kept in the log, for good. What the model sees is a view of it. Compaction, collapse and"
-        " clear change only the view: /context search finds everything, and the model can recall it too.",
+        " clear change only the view: /context search finds everything, and the model can recall it.",
     ),
     (
         "Undo",
         "/undo takes back the last turn, with the files that it changed; /redo goes forward, /rewind to any message."
-        " Every compaction can be undone too: /context undo, redo, history. /context expand restores single parts,"
+        " Every compaction can be undone: /context undo, redo, history. /context expand restores single parts,"
         " and /context pin protects them. /context compact --preview shows first what would go.",
     ),
     (

@@ -18,8 +18,8 @@ from nca.terminal.render.tables import new_table
 from nca.tools.mcp.tool import rule_in_words
 
 MODES = {
-    "ask": "asks before it changes files or runs commands that may do more than read",
-    "accept-edits": "changes files without asking, asks before it runs commands that may do more than read",
+    "ask": "asks before it changes a file or runs a command, unless the command only reads",
+    "accept-edits": "changes files without asking; asks before it runs a command, unless the command only reads",
     "plan": "only reads",
     "auto": "does everything without asking",
 }

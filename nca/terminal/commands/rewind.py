@@ -64,7 +64,7 @@ class RewindCommand(Command):
 
 
 async def go_back(app: App, point: Point, what: str = "") -> None:
-    """Go back, after the person has seen what would change and has chosen. The message's text comes back too."""
+    """Go back, once the person has seen what would change and has chosen. The prompt gets the message's text back."""
     rewinds = app.conversation.rewinds
     plan = await rewinds.plan(point)
     is_shown = not what

@@ -20,7 +20,7 @@ from nca.terminal.render.humanize import counted, duration
 from nca.terminal.render.sanitize import one_line, to_terminal
 
 MOST_LINES, MOST_CHARS = 500, 60_000
-"""Of one output or of one turn's thoughts; a terminal is no place for more."""
+"""The most of one output, or of one turn's thoughts, that a terminal shows."""
 MOST_ARGUMENT_LINES = 60
 DIFF_LINES = 2_000
 SUGGESTED = 20

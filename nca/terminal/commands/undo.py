@@ -16,7 +16,7 @@ from nca.terminal.render.sanitize import one_line
 class UndoCommand(Command):
     name = "undo"
     usage = "/undo"
-    about = "Take back your last message and all that came of it, files too; again for the one before"
+    about = "Take back your last message with its answer and file changes; again for the one before"
 
     async def run(self, app: App, argument: str) -> None:
         if argument:

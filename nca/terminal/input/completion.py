@@ -21,7 +21,7 @@ from nca.terminal.render.sanitize import one_line
 
 ABOUT_CHARS = 80
 _BESIDE_ABOUT_CELLS = 20
-"""Of a menu's row: the name of a command, blanks and the bar at the edge."""
+"""What a menu's row has beside the text: the name of a command, blanks and the bar at the edge."""
 
 if TYPE_CHECKING:
     from nca.terminal.reader import Completions
@@ -82,7 +82,7 @@ class PromptCompleter(Completer):
 
 
 class OfferingCompleter(Completer):
-    """The same completions as another, of which the prompt's text is told: what is taken of them counts as typed."""
+    """Another completer's completions. It tells the prompt's text of them, so that a chosen one counts as typed."""
 
     def __init__(self, completer: Completer, prompt_text: PromptText) -> None:
         self._completer = completer

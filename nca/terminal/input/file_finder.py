@@ -209,7 +209,7 @@ def _letters(word: str) -> re.Pattern[str]:
 
 
 def _in_folder(wanted: str, top: Path) -> Iterator[str]:
-    """Complete a path from the entries of its folder, as a shell does: links too, hidden names only after a dot."""
+    """Complete a path from the entries of its folder, as a shell does: links count, hidden names only after a dot."""
     if wanted in ("~", ".", ".."):
         yield f"{wanted}/"
         return

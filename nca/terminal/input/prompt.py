@@ -393,7 +393,7 @@ class Prompt:
         if self._interrupts.is_leaving():
             event.app.exit(exception=Leave(130))
             return
-        self._hint.show("Ctrl-C again leaves (Ctrl-D too)", AGAIN_SECONDS)
+        self._hint.show("Ctrl-C again or Ctrl-D leaves", AGAIN_SECONDS)
 
     def _draw_again(self) -> None:
         if self._session.app.is_running:

@@ -228,7 +228,7 @@ def _by_role(stats: ContextStats, width: int) -> Iterator[Group]:
 
 
 def _indented(text: Text, cells: int) -> Padding:
-    """Its further lines are indented as well."""
+    """Its further lines are indented like the first."""
     return Padding(text, (0, 0, 0, cells))
 
 

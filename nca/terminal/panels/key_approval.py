@@ -40,7 +40,7 @@ async def approve_by_key(asked: ApprovalAsked, draw: Draw, prompt: Prompt, inter
 class ApprovalKeys(KeyQuestion[Answer]):
     """The keys that answer: y, s, a, n; m shows more. After n the person may type a reason, up to Enter.
 
-    `a` holds for good, so it needs Enter too, and so does what was not shown whole.
+    `a` holds for good, so it needs Enter; so does an answer to what was not shown whole.
 
     rule        what s and a allow; "": they are no answers
     show_more   shows the next part of the call

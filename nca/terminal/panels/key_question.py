@@ -26,7 +26,7 @@ async def choose_by_key(question: str, keys: Sequence[KeyChoice], draw: Draw, pr
 
 
 class LetterQuestion(KeyQuestion[str]):
-    """One letter answers, in upper case too; the answer is "" for Escape and the end of the input."""
+    """One letter answers, in either case; the answer is "" for Escape and the end of the input."""
 
     def __init__(self, keys: Sequence[KeyChoice]) -> None:
         self._keys = tuple(keys)

@@ -1,4 +1,4 @@
-"""What a rule that allows a command covers: exactly this command, and for a few programs their plain options too.
+"""What a rule that allows a command covers: exactly this command, and the plain options of a few programs.
 
 A rule must mean what it says: "always" for `sed -n 1,5p a.txt` must not let `sed -n '1e touch X'` run. So a rule names
 the whole command. Only for the commands listed below does it name the program, because there the arguments change

@@ -12,7 +12,7 @@ from nca.visible import WRITTEN_OUT, written_out
 
 LONG_CHARS = 500
 _MOST_WORDS_OF_A_RULE = 3
-"""Of a rule that denies: it is looked for anywhere in a command."""
+"""A rule that denies, up to so many words, is looked for anywhere in a command."""
 _NO_NAME = re.compile(r"[^A-Za-z0-9_./+@:~-]+")
 _BORDER = re.compile(r"[;&|\n(){}<>`$]+")
 _MOST_FOLDERS = 20

@@ -2,7 +2,7 @@
 
 The program gets a session of its own: it receives no signal meant for nca, has no terminal to write to or to read a
 password from, and one signal to its group ends it and all that it started. A process that moved to yet another session
-(a daemon) is out of reach; the sandbox ends that too.
+(a daemon) is out of reach, except in the sandbox, which ends it.
 """
 
 from __future__ import annotations

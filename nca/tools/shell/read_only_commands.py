@@ -5,7 +5,7 @@ option, and no word leads outside the project. Such commands may be joined by `|
 what was checked, without a shell, or with the words quoted for one. For everything else the person is asked.
 
 The check need not parse options as the program does: every word that begins with a dash must be listed, wherever it is,
-and every other word is treated as a path, too.
+and every other word is treated as a path.
 """
 
 from __future__ import annotations

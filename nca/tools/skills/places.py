@@ -22,10 +22,10 @@ MAX_FOLDERS = 2_000
 MAX_DEPTH = 5
 """Both as the Agent Skills' guide for clients has them."""
 MAX_ENTRIES = 2_000
-"""Of one folder."""
+"""The most skills that are read in one folder."""
 MAX_LISTED = 50
 OTHERS_FOLDERS = (".agents", ".claude")
-"""Where other agents look too: in the project and in the home directory."""
+"""Where other agents look, in the project and in the home directory."""
 SKILL_FILE = "SKILL.md"
 
 
@@ -65,7 +65,7 @@ class Place:
             raise ToolError(f"{self.shown(name)} cannot be read ({error.strerror})") from error
 
     def skill_files(self) -> Iterator[str]:
-        """Each `SKILL.md` below the folder, none inside another; in nca's own folders plain Markdown files too."""
+        """Each `SKILL.md` below the folder, none inside another; and plain Markdown files in nca's own folders."""
         for folder, files, below in self._walk():
             if SKILL_FILE in files:
                 below.clear()
