@@ -30,3 +30,23 @@ def test_a_file_that_comes_and_one_that_was_empty(path: Path) -> None:
         path.with_name("other").write_bytes(path.read_bytes())
         path.with_name("other").replace(path)
         assert not opened.is_current(path)
+
+
+def test_a_folder_has_its_own_sessions_and_those_below_it(path: Path) -> None:
+    with Store.open(path) as store:
+        for folder in ("/", "/work", "/work/shop", "/workshop"):
+            with store.create(directory=folder, model="m") as session:
+                session.log.append([Message("user", folder)])
+    with closing(PastSessions.open(path)) as opened:
+        found = {
+            folder: {one.title for one in opened.listed(Wanted(directory=folder))}
+            for folder in ("", "/", "/work/", "/work/shop", "/elsewhere")
+        }
+    everywhere = {"/", "/work", "/work/shop", "/workshop"}
+    assert found == {
+        "": everywhere,
+        "/": everywhere,
+        "/work/": {"/work", "/work/shop"},
+        "/work/shop": {"/work/shop"},
+        "/elsewhere": set(),
+    }

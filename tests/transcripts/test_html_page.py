@@ -185,6 +185,12 @@ def test_a_message_of_thousands_of_lines_is_one_line_until_it_is_opened(role: Ro
     assert f"line {lines - 1} &lt;b&gt;" in page
 
 
+@pytest.mark.parametrize(("chars", "is_folded"), [(12_000, False), (12_001, True)])
+def test_a_message_of_thousands_of_characters_is_folded(chars: int, is_folded: bool) -> None:
+    page = to_html(new_copy([Entry(1, Message("user", "x" * chars))], directory="/"))
+    assert (f"{chars:,} characters</summary>" in page) == is_folded
+
+
 def test_a_long_file_in_a_call_and_many_compactions_are_folded() -> None:
     call = ToolCall("c", "write_file", json.dumps({"path": "a.py", "content": "x = 1\n" * 900}))
     records = [CompactionRecord(trigger="manual", stages=("summarize",), view_after=0)] * 104
