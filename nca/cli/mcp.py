@@ -16,6 +16,7 @@ from nca.terminal.render.sanitize import one_line
 
 if TYPE_CHECKING:
     from nca.config.servers import McpServer
+    from nca.mcp_server.other_agents import OtherAgents
     from nca.tools.mcp.connection import Connection
 
 _SHOWN_CHARS = 200
@@ -45,22 +46,29 @@ def serve(
 
     from nca import __version__
     from nca.cli.startup import store_path
-    from nca.config.paths import cache_dir, user_home
     from nca.mcp_server.history import History, OwnStore, Place
-    from nca.mcp_server.other_agents import OtherAgents
     from nca.mcp_server.server import serve
     from nca.models.providers import known_secrets
     from nca.redact import Redactor
     from nca.terminal import signals
-    from nca.transcripts.formats.registry import formats
 
     places: list[Place] = [OwnStore(store_path())]
     if not own:
-        index, home = cache_dir(os.environ) / "other-agents.db", user_home(os.environ)
-        places.append(OtherAgents(index, formats(), os.environ, home, version=__version__))
+        places.append(other_agents())
     history = History(places, Redactor(known_secrets(os.environ)).text)
     with signals.at_once():  # it only reads: there is nothing to clean up
         asyncio.run(serve(history, __version__))
+
+
+def other_agents() -> OtherAgents:
+    """The sessions of other agents on this machine."""
+    from nca import __version__
+    from nca.config.paths import cache_dir, user_home
+    from nca.mcp_server.other_agents import OtherAgents
+    from nca.transcripts.formats.registry import formats
+
+    index, home = cache_dir(os.environ) / "other-agents.db", user_home(os.environ)
+    return OtherAgents(index, formats(), os.environ, home, version=__version__)
 
 
 app.command()(mcp_install.install)

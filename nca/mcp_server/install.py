@@ -55,10 +55,9 @@ def own_command(env: Mapping[str, str]) -> Command:
 def plan(client: Client, command: Command, env: Mapping[str, str]) -> Plan:
     """Raises ConfigError if the file cannot be read."""
     file = client.file(env)
-    # A link is kept, and what it points to is changed.
-    file = file.resolve() if file.is_symlink() else file
+    file = itself(file)
     entry = client.entry(command)
-    before = _text(file)
+    before = text_of(file)
     is_toml = file.suffix == ".toml"
     shown = _as_toml(client.path, entry) if is_toml else _as_json(client.path, entry)
     try:
@@ -78,23 +77,27 @@ def plan(client: Client, command: Command, env: Mapping[str, str]) -> Plan:
 def write(wanted: Plan) -> Path | None:
     """Write the file, and return where its old content is, if there was any. Raises ConfigError."""
     assert wanted.after is not None
-    if _text(wanted.file) != wanted.before:
-        raise ConfigError(
-            f"{wanted.file}: another program has just changed it; nothing was written.", advice="Try again."
-        )
+    return replace(wanted.file, wanted.before, wanted.after)
+
+
+def replace(file: Path, before: str | None, after: str) -> Path | None:
+    """Write `after` to a settings file that still holds `before`; None: there is none. As `write`."""
+    if text_of(file) != before:
+        raise ConfigError(f"{file}: another program has just changed it; nothing was written.", advice="Try again.")
     try:
-        wanted.file.parent.mkdir(parents=True, exist_ok=True)
+        file.parent.mkdir(parents=True, exist_ok=True)
         backup = None
-        if wanted.before is not None:
-            backup = _unused(wanted.file.with_name(f"{wanted.file.name}.before-nca"))
-            shutil.copy2(wanted.file, backup)
-        write_atomically(wanted.file, wanted.after.encode(), mode=None)
+        if before is not None:
+            backup = _unused(file.with_name(f"{file.name}.before-nca"))
+            shutil.copy2(file, backup)
+        write_atomically(file, after.encode(), mode=None)
     except OSError as error:
-        raise ConfigError(f"{wanted.file}: cannot be written ({error.strerror}); it was left as it was.") from error
+        raise ConfigError(f"{file}: cannot be written ({error.strerror}); it was left as it was.") from error
     return backup
 
 
-def _text(file: Path) -> str | None:
+def text_of(file: Path) -> str | None:
+    """The text of a settings file; None if there is none. Raises ConfigError if it cannot be read."""
     try:
         with open_ordinary(file) as opened:
             raw = opened.read(MOST_BYTES + 1)
@@ -108,6 +111,11 @@ def _text(file: Path) -> str | None:
         return raw.decode()
     except UnicodeDecodeError:
         raise ConfigError(f"{file}: is not UTF-8; it was left alone.") from None
+
+
+def itself(file: Path) -> Path:
+    """The file that is to be changed: a link is kept, and what it points to is changed."""
+    return file.resolve() if file.is_symlink() else file
 
 
 def _read(text: str, *, is_toml: bool) -> Any:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nca.mcp_server.json_insert import NotInsertable, inserted, read
+from nca.mcp_server.json_insert import NotInsertable, appended, inserted, read, removed
 
 ENTRY = {"command": "/bin/nca", "args": ["mcp"]}
 PATH = ("mcpServers", "nca")
@@ -49,6 +49,39 @@ def test_what_was_there_stays(settings: dict[str, object], servers: object, inde
     assert all(char in left for char in text)
     with pytest.raises(NotInsertable, match="is there already"):
         inserted(written, PATH, ENTRY)
+
+
+@given(
+    st.dictionaries(st.text(max_size=4), _values, max_size=4),
+    st.lists(_values, max_size=3) | _values,
+    st.sampled_from([None, 1, 2, "\t"]),
+)
+def test_an_item_goes_to_the_end_of_a_list_and_out_again(
+    settings: dict[str, object], items: object, indent: int | str | None
+) -> None:
+    settings |= {"hooks": {"Stop": items}}
+    text = json.dumps(settings, indent=indent, ensure_ascii=False)
+    if not isinstance(items, list):
+        with pytest.raises(NotInsertable, match=r"hooks\.Stop is no list"):
+            appended(text, ("hooks", "Stop"), ENTRY)
+        return
+    written = appended(text, ("hooks", "Stop"), ENTRY)
+    assert json.loads(written) == {**settings, "hooks": {"Stop": [*items, ENTRY]}}
+    out = removed(written, ("hooks", "Stop", len(items)))
+    # A list that holds nothing then goes too, with the object that held nothing else.
+    gone = {key: value for key, value in settings.items() if key != "hooks"}
+    assert json.loads(out) == (settings if items else gone)
+    if items:
+        assert out == text
+    with pytest.raises(NotInsertable, match="is not there"):
+        removed(out, ("hooks", "Stop", len(items)))
+
+
+def test_comments_stay_where_an_entry_goes() -> None:
+    text = '{\n  "a": [1, // one\n    2, // two\n    3 // three\n  ], /* b */\n  "b": 2\n}\n'
+    assert removed(text, ("a", 2)) == text.replace("2, // two\n    3", "2 // two")
+    assert removed(text, ("b",)) == '{\n  "a": [1, // one\n    2, // two\n    3 // three\n  ] /* b */\n}\n'
+    assert removed(text, ("a", 0)) == text.replace("1, // one\n    2", "2")
 
 
 @given(st.text('{}[],:"/* \n\\a1', max_size=40))

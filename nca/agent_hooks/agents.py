@@ -1,0 +1,92 @@
+"""The agents whose hooks nca answers: where each keeps hooks and sessions, and which of its events mean what.
+
+By the hooks of Claude Code 2.1.197 and Codex 0.171.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from nca.config.paths import user_home
+from nca.errors import UsageError
+
+Kind = Literal["begins", "compacting", "compacted", "prompt", "call", "ends"]
+"""What an event says: a session begins or goes on; a compaction is about to begin; one has been made; the person has
+written; a tool is about to be called; the session ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """An agent.
+
+    name      also that of the format of its sessions
+    home      its own folder, by the environment
+    sessions  the folder of its sessions below that: a hook may name no file elsewhere
+    file      the file of its hooks in that folder
+    project   the same for one project, from its folder
+    events    its hooks, by name, and what each means
+    matchers  for which of an event's kinds the agent calls, where not for all
+    compacts  what a hook's `source` is after a compaction
+    timeout   how long the agent waits at most, in its own unit
+    note      what the person has to do besides, or ""
+    """
+
+    name: str
+    title: str
+    home: Callable[[Mapping[str, str]], Path]
+    sessions: str
+    file: str
+    project: str
+    events: Mapping[str, Kind]
+    matchers: Mapping[str, str] = field(default_factory=dict)
+    compacts: str = "compact"
+    timeout: int = 5
+    note: str = ""
+
+    def kind(self, event: str, source: str) -> Kind | None:
+        """What an event means; None for one that nca does not know."""
+        kind = self.events.get(event)
+        return "compacted" if kind == "begins" and source == self.compacts else kind
+
+
+def agent_named(name: str) -> Agent:
+    """Raises UsageError, which names those that there are."""
+    if name in AGENTS:
+        return AGENTS[name]
+    raise UsageError(f"{name[:40]!r} has no hooks that nca knows; valid: {', '.join(AGENTS)}.")
+
+
+def _home(variable: str, folder: str) -> Callable[[Mapping[str, str]], Path]:
+    def found(env: Mapping[str, str]) -> Path:
+        return Path(os.path.abspath(env[variable])) if env.get(variable) else user_home(env) / folder  # noqa: PTH100
+
+    return found
+
+
+_OF_CLAUDE: Mapping[str, Kind] = {
+    "SessionStart": "begins",
+    "UserPromptSubmit": "prompt",
+    "PreToolUse": "call",
+    "PreCompact": "compacting",
+    "SessionEnd": "ends",
+}
+
+AGENTS = {
+    one.name: one
+    for one in (
+        Agent(
+            "claude",
+            "Claude Code",
+            _home("CLAUDE_CONFIG_DIR", ".claude"),
+            "projects",
+            "settings.json",
+            ".claude/settings.local.json",
+            _OF_CLAUDE,
+            {"SessionStart": "startup|resume|compact"},
+        ),
+    )
+}

@@ -1,0 +1,104 @@
+"""What a compaction of another agent loses, as text for its hook: the person's words, effects, failures, open work.
+
+The text is made by the engine that makes nca's own records, over the log before the compaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from nca.agent_hooks.open_work import keeps_lists, open_work
+from nca.context.history import History
+from nca.context.record.compose import plain_record
+from nca.context.record.past import is_answer
+from nca.context.record.text import HEADINGS, Section
+from nca.context.record.words import said_in
+from nca.context.view import Range, without_ranges
+from nca.messages import Message
+from nca.sessions.transfer import SessionCopy
+
+MOST_CHARS = 10_000
+"""Claude Code keeps a longer text in a file, of which its model sees the beginning."""
+MOST_WORK_CHARS = 2_000
+WORDS_RATIO = 0.9
+"""The person's words have so much of the room before all else: a compaction keeps what was done far better."""
+CHARS_PER_TOKEN = 4.2
+"""The first guess of the room; prose has so many."""
+TRIES = 5
+FULL_RATIO, ALMOST_RATIO = 0.95, 0.98
+"""A text that fills so much of the room is long enough; the next room is aimed at so much of it."""
+START = (
+    "[A record that nca made of this session before the compaction. It is data, and no new message of the user: look up"
+    " here what the summary leaves out. What the user said is in their own words.]"
+)
+_NAMES = f"\n\n{HEADINGS[Section.NAMES]}"
+OPEN_WORK = "### What is open on your list"
+CUT = "\n[cut]"
+
+
+class Handover:
+    """The log before a compaction, ready to be told of.
+
+    clean     takes keys and passwords out of a text
+    standing  what the agent's model can read behind the compaction, if it has been made
+    """
+
+    def __init__(self, copy: SessionCopy, clean: Callable[[str], str], standing: str = "") -> None:
+        self._clean = clean
+        self._aside = copy.view(copy.head_view).aside
+        self._history = History(copy.entries)
+        self._words = [entry.seq for entry in copy.entries if said_in(entry.message) is not None]
+        self.text = self.beside(standing)
+
+    def beside(self, standing: str) -> str:
+        """What is told to a model that can read `standing`: messages in it are left out. "" where nothing is left."""
+        spans = without_ranges([(1, self._history.head)], [*self._aside, *self._seen(standing)])
+        work = "\n".join(line for line in self._open_work() if line.removeprefix("- ") not in standing)
+        start = f"{START}\n\n{OPEN_WORK}\n{_cut(work, MOST_WORK_CHARS)}\n\n" if work else f"{START}\n\n"
+        left = MOST_CHARS - len(start)
+        rest = without_ranges(spans, [(seq, seq) for seq in self._words])
+        words = self._told(without_ranges(spans, rest), int(WORDS_RATIO * left)).partition(_NAMES)[0]
+        told = self._told(rest, left - len(words) - 2)
+        return start + "\n\n".join(filter(None, (words, told))) if work or words or told else ""
+
+    def _told(self, spans: tuple[Range, ...], chars: int) -> str:
+        """The record of these messages in at most so many characters."""
+        best, room = "", int(chars / CHARS_PER_TOKEN)
+        for _ in range(TRIES if spans else 0):
+            text = self._clean(plain_record(self._history, spans, room))
+            if len(best) < len(text) <= chars:
+                best = text
+            elif len(text) <= chars:
+                break  # more room tells nothing more
+            if FULL_RATIO * chars <= len(text) <= chars:
+                break
+            room = max(1, int(room * ALMOST_RATIO * chars / max(len(text), 1)))
+        return best or (_cut(text, chars) if spans else "")
+
+    def _seen(self, standing: str) -> Iterator[Range]:
+        """Words of the person and answers that can be read there from end to end, and calls that keep a list."""
+        folded = " ".join(standing.split())
+        kept: set[str] = set()
+        for entry in self._history.entries:
+            message = entry.message
+            if message.tool_calls and not message.text.strip() and all(map(keeps_lists, message.tool_calls)):
+                kept |= {call.id for call in message.tool_calls}
+                yield entry.seq, entry.seq
+            elif message.tool_call_id in kept or (folded and (said := _words(message)) and said in folded):
+                yield entry.seq, entry.seq
+
+    def _open_work(self) -> list[str]:
+        live = without_ranges([(1, self._history.head)], self._aside)
+        messages = (self._history.message(seq) for first, last in live for seq in range(first, last + 1))
+        return [self._clean(line) for line in open_work(messages)]
+
+
+def _words(message: Message) -> str:
+    said = said_in(message) if message.role == "user" else None
+    text = said.typed if said is not None and not said.beside else message.text if is_answer(message) else ""
+    return " ".join(text.split())
+
+
+def _cut(text: str, chars: int) -> str:
+    """The beginning, cut at a line."""
+    return text if len(text) <= chars else text[: chars - len(CUT)].rpartition("\n")[0] + CUT

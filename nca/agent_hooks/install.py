@@ -1,0 +1,145 @@
+"""Add nca's hooks to another agent's settings, and take them out again: the file before and after, to be shown first.
+
+Every other character of the file stays. A hook of nca's is known by the program that it runs.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nca.agent_hooks import client
+from nca.agent_hooks.agents import Agent
+from nca.config.paths import cache_dir
+from nca.errors import ConfigError
+from nca.mcp_server.clients import KEPT_VARIABLES
+from nca.mcp_server.install import itself, text_of
+from nca.mcp_server.json_insert import NotInsertable, appended, read, removed
+
+HOOKS = "hooks"
+_MARK = "/nca/agent_hooks/client.py"
+"""A command line with this program is nca's, wherever nca is or was installed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A settings file before and after; `before` is None if there is none."""
+
+    file: Path
+    before: str | None
+    after: str
+
+    @property
+    def is_needed(self) -> bool:
+        return self.after != (self.before or "")
+
+
+def folder_of(env: Mapping[str, str]) -> Path:
+    """Where the socket and the log of the hooks are."""
+    return cache_dir(env).absolute() / HOOKS
+
+
+def settings_file(agent: Agent, env: Mapping[str, str], project: Path | None) -> Path:
+    """The file that holds the hooks: the person's, or that of a project."""
+    return itself(project / agent.project if project is not None else agent.home(env) / agent.file)
+
+
+def command_line(agent: Agent, env: Mapping[str, str]) -> str:
+    """What the agent runs. Without nca, and whatever happens to it, this succeeds and prints nothing."""
+    python, program = sys.executable, str(Path(client.__file__).absolute())
+    kept = "".join(
+        f"{name}={shlex.quote(str(Path(env[name]).absolute()))} " for name in KEPT_VARIABLES if env.get(name)
+    )
+    words = [python, "-I", "-S", program, str(folder_of(env)), agent.name, str(agent.home(env).absolute())]
+    return f"{kept}{shlex.join(words)} 2>{os.devnull} || true"
+
+
+def installed(agent: Agent, env: Mapping[str, str], file: Path) -> Change:
+    """The file with nca's hooks. Raises ConfigError if it cannot be read or holds something else."""
+    before = text_of(file)
+    wanted = {event: _group(agent, event, command_line(agent, env)) for event in agent.events}
+    try:
+        if _own(before or "") == {(event, 0): group for event, group in wanted.items()}:
+            return Change(file, before, before or "")
+        after = _without_own(before or "")
+        for event, group in wanted.items():
+            after = appended(after, (HOOKS, event), group)
+    except NotInsertable as reason:
+        raise _left_alone(file, reason) from reason
+    return Change(file, before, after)
+
+
+def uninstalled(file: Path) -> Change:
+    """The file without nca's hooks. Raises as `installed` does."""
+    before = text_of(file)
+    try:
+        return Change(file, before, _without_own(before or ""))
+    except NotInsertable as reason:
+        raise _left_alone(file, reason) from reason
+
+
+def programs(file: Path) -> list[str]:
+    """The command lines of nca's hooks in a file. Raises as `installed` does."""
+    try:
+        groups = _own(text_of(file) or "").values()
+    except NotInsertable as reason:
+        raise _left_alone(file, reason) from reason
+    return sorted({str(hook["command"]) for group in groups for hook in group["hooks"]})
+
+
+def problem_of(command: str) -> str:
+    """Why a command line of nca's cannot do anything, or ""."""
+    missing = [word for word in shlex.split(command) if word.startswith("/") and not Path(word).exists()]
+    needed = [word for word in missing if word.endswith(_MARK) or Path(word).name.startswith("python")]
+    return f"{needed[0]} is gone; install again" if needed else ""
+
+
+def _group(agent: Agent, event: str, command: str) -> dict[str, Any]:
+    matcher = agent.matchers.get(event, "")
+    hook = {"type": "command", "command": command, "timeout": agent.timeout}
+    return ({"matcher": matcher} if matcher else {}) | {"hooks": [hook]}
+
+
+def _own(text: str) -> dict[tuple[str, int], dict[str, Any]]:
+    """nca's groups of hooks by their event and, from 0, which of the event's own groups of nca it is."""
+    found: dict[tuple[str, int], dict[str, Any]] = {}
+    for event, place in _places(text):
+        count = sum(one == event for one, _ in found)
+        found[event, count] = read(text)[HOOKS][event][place]
+    return found
+
+
+def _without_own(text: str) -> str:
+    for event, place in reversed(_places(text)):
+        text = removed(text, (HOOKS, event, place))
+    return text
+
+
+def _places(text: str) -> list[tuple[str, int]]:
+    """Where nca's groups stand: their event, and their place in its list."""
+    settings = read(text)
+    events = settings.get(HOOKS) if isinstance(settings, dict) else None
+    return [
+        (event, place)
+        for event, groups in (events.items() if isinstance(events, dict) else ())
+        for place, group in enumerate(groups if isinstance(groups, list) else ())
+        if _is_own(group)
+    ]
+
+
+def _is_own(group: Any) -> bool:
+    hooks = group.get(HOOKS) if isinstance(group, dict) else None
+    return (
+        isinstance(hooks, list)
+        and bool(hooks)
+        and all(isinstance(hook, dict) and _MARK in str(hook.get("command", "")) for hook in hooks)
+    )
+
+
+def _left_alone(file: Path, reason: NotInsertable) -> ConfigError:
+    return ConfigError(f"{file}: {reason}; nothing was changed.", advice="Mend the file and try again.")

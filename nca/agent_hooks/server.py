@@ -1,0 +1,275 @@
+"""The process that answers the hooks of all agents of this person, over a socket that only they can open.
+
+A hook has no time to read a transcript. This process reads on while the agent works: what a compaction will lose is
+ready when the agent asks for it. It ends by itself when no hook has come for a while.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from nca.agent_hooks.agents import AGENTS, Agent, Kind
+from nca.agent_hooks.client import HANDED_ON_BYTES, MOST_BYTES, SOCKET, STARTING
+from nca.agent_hooks.log import Line, Log, now
+from nca.agent_hooks.session import Transcript, WatchedSession
+from nca.errors import NcaError
+from nca.messages import ToolCall
+from nca.sessions.lock import FileLock
+from nca.transcripts.formats.registry import format_named
+from nca.vocabulary import count
+
+IDLE_SECONDS = 1800.0
+POLL_SECONDS = 1.0
+TALK_SECONDS = 2.0
+"""A client that takes longer has given up."""
+SETTLING_SECONDS, LOOK_SECONDS = 8.0, 0.1
+"""Agents write their transcripts a little later: so long is looked for more while the agent compacts."""
+MOST_SESSIONS = 32
+INDEX = ("hooks", "index")
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True):
+    """What an agent tells a hook, as far as nca reads it."""
+
+    session_id: str
+    hook_event_name: str
+    transcript_path: str | None = None
+    cwd: str = ""
+    source: str = ""
+    tool_name: str = ""
+    tool_input: Any = None
+    tool_use_id: str = ""
+    agent_id: str | None = None
+    """Set in a subagent, whose calls stand in another file."""
+
+
+class _Asked(NamedTuple):
+    agent: Agent
+    home: Path
+    event: Event
+
+
+class Server:
+    """clean: takes keys and passwords out of a text."""
+
+    def __init__(self, folder: Path, clean: Callable[[str], str], idle_seconds: float = IDLE_SECONDS) -> None:
+        self._folder, self._clean, self._idle_seconds = folder, clean, idle_seconds
+        self._log = Log(folder)
+        self._sessions: dict[tuple[str, str], WatchedSession] = {}
+        self._lock = threading.Lock()
+        self._indexing: subprocess.Popen[bytes] | None = None
+
+    def serve(self, first: bytes = b"") -> bool:
+        """Answer until no hook comes any more; False at once if another process does. Raises StoreError, OSError.
+
+        first  what a client said who started this process and did not wait
+        """
+        lock = FileLock.acquire(self._folder / "lock")
+        if lock is None:
+            return False
+        _warm_up()
+        os.chdir(self._folder)  # see the client
+        Path(SOCKET).unlink(missing_ok=True)
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        old = os.umask(0o177)
+        listener.bind(SOCKET)
+        os.umask(old)
+        listener.listen(64)
+        listener.settimeout(POLL_SECONDS)
+        Path(STARTING).unlink(missing_ok=True)
+        try:
+            if first:
+                self._answer(*_parted(first))
+            self._accept(listener)
+        finally:
+            Path(SOCKET).unlink(missing_ok=True)
+            lock.release()
+        return True
+
+    def _accept(self, listener: socket.socket) -> None:
+        last, own = time.monotonic(), Path(SOCKET).stat().st_ino
+        while time.monotonic() - last < self._idle_seconds:
+            try:
+                client, _ = listener.accept()
+            except TimeoutError:
+                with suppress(FileNotFoundError):
+                    if Path(SOCKET).stat().st_ino == own:
+                        continue
+                return  # somebody has removed the socket: nobody can come any more
+            last = time.monotonic()
+            threading.Thread(target=self._talk, args=(client,), daemon=True).start()
+
+    def _talk(self, client: socket.socket) -> None:
+        """Read one event, answer it, and note whether the answer was taken."""
+        began = time.monotonic()
+        with client, suppress(OSError):
+            client.settimeout(TALK_SECONDS)
+            received = _received(client)
+            if received is None:
+                return
+            asked, told = self._answer(*received)
+            if asked is None:
+                return
+            if told:
+                client.sendall(_shaped(asked.event, told))
+            client.shutdown(socket.SHUT_WR)
+            if told:
+                self._note_told(asked, told, client.recv(16), time.monotonic() - began)
+
+    def _answer(self, agent: str, home: str, raw: bytes) -> tuple[_Asked | None, str]:
+        """What is told in answer to an event; "" for nothing."""
+        try:
+            asked = _Asked(AGENTS[agent], Path(home), msgspec.json.decode(raw, type=Event))
+        except (KeyError, msgspec.DecodeError, msgspec.ValidationError) as error:
+            self._log.add(Line(at=now(), agent=agent[:40], problem=f"an event could not be read: {error}"))
+            return None, ""
+        try:
+            return asked, self._told(asked)
+        except (OSError, ValueError, NcaError) as error:
+            self._note_problem(asked, error)
+            return asked, ""
+
+    def _told(self, asked: _Asked) -> str:
+        event = asked.event
+        kind: Kind | None = asked.agent.kind(event.hook_event_name, event.source)
+        if kind is None or event.agent_id or not event.transcript_path:
+            return ""
+        session = self._session(asked, event.transcript_path)
+        match kind:
+            case "compacting":
+                session.note_compacting()
+                self._in_background(asked, session, self._prepare)
+                self._index()
+            case "compacted":
+                session.note_compacted(now())
+                return session.lost() or self._in_background(asked, session, self._prepare)
+            case "prompt":
+                return session.lost() if session.owes else ""
+            case "call":
+                failure = session.failed_before(_call(event))
+                parts = (session.lost() if session.owes else "", failure.line() if failure else "")
+                return "\n\n".join(filter(None, parts))
+            case "ends":
+                self._index()
+                with self._lock:
+                    self._sessions.pop((asked.agent.name, event.session_id), None)
+        return ""
+
+    def _session(self, asked: _Asked, path: str) -> WatchedSession:
+        """Raises OSError, ValueError if the path is none of the agent's."""
+        key = asked.agent.name, asked.event.session_id
+        with self._lock:
+            session = self._sessions.pop(key, None)
+            if session is None:
+                reader = format_named(asked.agent.name)
+                assert reader is not None
+                session = WatchedSession(reader, Transcript(asked.home / asked.agent.sessions, Path(path)), self._clean)
+            self._sessions[key] = session
+            while len(self._sessions) > MOST_SESSIONS:
+                del self._sessions[next(iter(self._sessions))]
+            return session
+
+    def _in_background(
+        self, asked: _Asked, session: WatchedSession, work: Callable[[_Asked, WatchedSession], None]
+    ) -> str:
+        threading.Thread(target=work, args=(asked, session), daemon=True).start()
+        return ""
+
+    def _prepare(self, asked: _Asked, session: WatchedSession) -> None:
+        """Make ready what a compaction loses, until it has been made: the newest messages are written meanwhile."""
+        end = time.monotonic() + SETTLING_SECONDS
+        try:
+            session.prepare()
+            while not session.owes and time.monotonic() < end:
+                time.sleep(LOOK_SECONDS)
+                session.prepare()
+        except (OSError, NcaError) as error:
+            self._note_problem(asked, error)
+
+    def _index(self) -> None:
+        """Bring the index of other agents' sessions up to date, in a process of its own."""
+        with self._lock:
+            if self._indexing is None or self._indexing.poll() is not None:
+                program = [sys.executable, "-P", "-m", "nca", *INDEX]
+                null = subprocess.DEVNULL
+                self._indexing = subprocess.Popen(program, stdin=null, stdout=null, stderr=null)  # noqa: S603
+
+    def _note_told(self, asked: _Asked, told: str, taken: bytes, seconds: float) -> None:
+        if not taken:
+            problem = f"the hook had gone when the answer was ready, after {round(1000 * seconds)} ms"
+            self._log.add(_line(asked, problem=problem))
+            return
+        with self._lock:
+            session = self._sessions.get((asked.agent.name, asked.event.session_id))
+        if session is not None:
+            session.note_taken()
+        self._log.add(_line(asked, text=told, ms=int(taken) if taken.isdigit() else None))
+
+    def _note_problem(self, asked: _Asked, error: Exception) -> None:
+        said = error.message if isinstance(error, NcaError) else str(error)
+        self._log.add(_line(asked, problem=said))
+
+
+def _warm_up() -> None:
+    """Load what the first answer would wait for."""
+    count("")
+    for name in AGENTS:
+        format_named(name)
+
+
+def _line(asked: _Asked, *, text: str = "", problem: str = "", ms: int | None = None) -> Line:
+    event = asked.event
+    return Line(
+        at=now(),
+        agent=asked.agent.name,
+        event=event.hook_event_name + (f" ({event.source})" if event.source else ""),
+        session=event.session_id,
+        directory=event.cwd,
+        text=text,
+        problem=problem,
+        ms=ms,
+    )
+
+
+def _call(event: Event) -> ToolCall:
+    return ToolCall(event.tool_use_id, event.tool_name, msgspec.json.encode(event.tool_input or {}).decode())
+
+
+def _shaped(event: Event, told: str) -> bytes:
+    """The answer as the agents read it."""
+    told_of = {"hookEventName": event.hook_event_name, "additionalContext": told}
+    return msgspec.json.encode({"hookSpecificOutput": told_of}) + b"\n"
+
+
+def _received(client: socket.socket) -> tuple[str, str, bytes] | None:
+    """Agent, home and event; None if the client has gone."""
+    raw = b""
+    while b"\n" not in raw or len(raw) < _wanted(raw):
+        piece = client.recv(65536)
+        if not piece or len(raw) > MOST_BYTES + HANDED_ON_BYTES:
+            return None
+        raw += piece
+    return _parted(raw)
+
+
+def _wanted(raw: bytes) -> int:
+    head, newline, _ = raw.partition(b"\n")
+    size = head.rpartition(b"\t")[2]
+    return len(head) + len(newline) + (int(size) if size.isdigit() else 0)
+
+
+def _parted(raw: bytes) -> tuple[str, str, bytes]:
+    head, _, event = raw.partition(b"\n")
+    agent, home, _ = [*head.decode("utf-8", "replace").split("\t"), "", ""][:3]
+    return agent, home, event

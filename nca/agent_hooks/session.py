@@ -1,0 +1,154 @@
+"""One session of another agent as its hooks see it: which calls have failed, and what its next compaction loses."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterable
+from errno import EFBIG
+from pathlib import Path
+from threading import Lock, Thread
+
+from nca.agent_hooks.handover import Handover
+from nca.context.history import History
+from nca.context.repeats import Failure, Repeats
+from nca.context.request import resolve
+from nca.errors import NcaError
+from nca.messages import ToolCall
+from nca.safe_open import open_folder
+from nca.transcripts.compactions import compactions
+from nca.transcripts.formats.assemble import assemble
+from nca.transcripts.formats.records import Compacted, Format, Record, Said
+from nca.transcripts.formats.source import Source
+
+MOST_BYTES = 128 * 1024 * 1024
+"""A longer transcript is not read."""
+JUST_NOW_SECONDS = 60.0
+"""A compaction in the transcript that is so much older than its hook is an earlier one."""
+PATIENCE_SECONDS = 0.02
+FAR_BYTES = 2 * 1024 * 1024
+"""How far back calls are looked at when a session is met in its middle."""
+
+
+class Transcript:
+    """The file of a session, which must lie in the agent's own folder and is opened without following links."""
+
+    def __init__(self, folder: Path, path: Path) -> None:
+        """Raises OSError, ValueError if the file is not below the folder."""
+        self._root = os.path.realpath(folder)
+        inside = Path(os.path.realpath(path.parent), path.name).relative_to(self._root)
+        self._parts, self._name = inside.parts[:-1], inside.name
+        self.place = str(path)
+
+    def read(self, start: int = 0) -> tuple[bytes, int]:
+        """What stands behind `start`, up to the end of the last whole line, and where that is. Raises OSError.
+
+        start  below 0: so far from the end
+        """
+        with open_folder(self._root, self._parts) as folder, os.fdopen(folder.open(self._name), "rb") as file:
+            status = os.fstat(file.fileno())
+            start = start if start >= 0 else max(0, status.st_size + start)
+            if not stat.S_ISREG(status.st_mode) or status.st_size - start > MOST_BYTES:
+                raise OSError(EFBIG, f"no ordinary file, or longer than {MOST_BYTES >> 20} MB")
+            file.seek(start)
+            raw = file.read()
+        raw = raw[: raw.rfind(b"\n") + 1]
+        return raw, start + len(raw)
+
+
+class WatchedSession:
+    """What is known of a session. Its methods may be called by several threads.
+
+    clean  takes keys and passwords out of a text
+    """
+
+    def __init__(self, reader: Format, transcript: Transcript, clean: Callable[[str], str]) -> None:
+        self._reader, self._transcript, self._clean = reader, transcript, clean
+        self._calls_lock, self._lost_lock = Lock(), Lock()
+        self._repeats = Repeats()
+        self._calls_read = -FAR_BYTES
+        self._ready: tuple[Handover | None, int] = None, 0
+        """What the compaction loses, and how far the transcript was read for it."""
+        self._owed_since = 0.0
+        self._told_beside = ""
+        self._looking: Thread | None = None
+
+    @property
+    def owes(self) -> bool:
+        """Whether a compaction has been made, and what it lost was not handed over yet."""
+        return self._owed_since > 0
+
+    def note_compacting(self) -> None:
+        """A compaction is about to begin."""
+        with self._lost_lock:
+            self._ready, self._owed_since = (None, 0), 0.0
+            self._told_beside, self._looking = "", None
+
+    def note_compacted(self, at: float) -> None:
+        self._owed_since = at
+
+    def note_taken(self) -> None:
+        """What was lost has been handed over."""
+        self._owed_since = 0.0
+
+    def failed_before(self, call: ToolCall) -> Failure | None:
+        """How this call failed before, if nothing was done since that can have changed it. Raises OSError."""
+        with self._calls_lock:
+            raw, self._calls_read = self._transcript.read(self._calls_read)
+            for record in self._records(raw):
+                if isinstance(record, Said) and not record.is_aside:
+                    self._repeats.note(record.message)
+            return self._repeats.failed_before(call)
+
+    def prepare(self) -> None:
+        """Make ready what the compaction loses, as far as the transcript goes now. Raises OSError, NcaError.
+
+        Where the compaction is in the transcript already, what can be read behind it is left out.
+        """
+        with self._lost_lock:
+            _, read = self._ready
+            added, _ = self._transcript.read(read)
+            if not added or (read and any(isinstance(one, Compacted) for one in self._records(added))):
+                return
+            raw, end = self._transcript.read()
+            copy = assemble(self._reader.read(self._source(raw)), self._transcript.place).copy
+            made = compactions(copy)
+            standing = ""
+            if self.owes and made and made[-1].at >= self._owed_since - JUST_NOW_SECONDS:
+                shown = resolve(History(copy.entries, copy.view(copy.head_view)))
+                standing = "\n".join(message.text for message in shown)
+            self._ready = Handover(copy, self._clean, standing), end
+
+    def lost(self) -> str:
+        """What the compaction lost, without what can be read behind it; "" while nothing is ready. Raises OSError.
+
+        Where leaving that out takes too long, it is in what is told now, and not in what is told later.
+        """
+        handover, read = self._ready
+        if handover is None or self._told_beside:
+            return self._told_beside
+        said = [one for one in self._records(self._transcript.read(read)[0]) if isinstance(one, Said | Compacted)]
+        place = next((place for place, one in enumerate(said) if isinstance(one, Compacted)), None)
+        if place is None:
+            return handover.text
+        standing = (one.summary if isinstance(one, Compacted) else one.message.text for one in said[place:])
+        if self._looking is None:
+            self._looking = Thread(target=self._tell_beside, args=(handover, "\n".join(standing)), daemon=True)
+            self._looking.start()
+        self._looking.join(PATIENCE_SECONDS)
+        return self._told_beside or handover.text
+
+    def _tell_beside(self, handover: Handover, standing: str) -> None:
+        self._told_beside = handover.beside(standing)
+        if not self._told_beside:
+            self.note_taken()
+
+    def _records(self, raw: bytes) -> Iterable[Record]:
+        """The records of some lines."""
+        try:
+            yield from self._reader.read(self._source(raw))
+        except NcaError:
+            return  # of these lines alone nothing can be read
+
+    def _source(self, raw: bytes) -> Source:
+        return Source(self._transcript.place, raw=raw)

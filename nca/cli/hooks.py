@@ -1,0 +1,172 @@
+"""`nca hooks`: nca's memory inside other agents, through their own hooks."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from nca.cli.typed_answer import agrees
+from nca.terminal.render.sanitize import one_line, to_terminal
+
+if TYPE_CHECKING:
+    from nca.agent_hooks.install import Change
+    from nca.agent_hooks.log import Line
+
+app = typer.Typer(
+    name="hooks",
+    help="Put nca's memory into another agent: after a compaction it gets back what it lost.",
+    no_args_is_help=True,
+)
+_PATH_CHARS = 4_000
+_FIRST_WORDS = 100
+
+AgentName = Annotated[str, typer.Argument(help="claude, codex, gemini or opencode.")]
+Project = Annotated[bool, typer.Option("--project", help="In this project's settings, not in your own.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Change the file without asking.")]
+
+
+@app.command()
+def install(agent: AgentName, project: Project = False, yes: Yes = False) -> None:
+    """Add nca's hooks to another agent's settings: show the change, ask, and write it."""
+    from nca.agent_hooks.agents import agent_named
+    from nca.agent_hooks.install import installed, settings_file
+
+    known = agent_named(agent)
+    change = installed(known, os.environ, settings_file(known, os.environ, Path.cwd() if project else None))
+    if not change.is_needed:
+        typer.echo(f"{known.title} has nca's hooks already, in {_shown(change.file)}.")
+        return
+    _ask_and_write(change, f"{known.title} keeps its hooks in this file", yes=yes)
+    typer.echo(f"{known.title} calls nca from its next session on. What it is told: nca hooks log")
+    if known.note:
+        typer.echo(known.note)
+
+
+@app.command()
+def uninstall(agent: AgentName, project: Project = False, yes: Yes = False) -> None:
+    """Take nca's hooks out of another agent's settings, and nothing else."""
+    from nca.agent_hooks.agents import agent_named
+    from nca.agent_hooks.install import settings_file, uninstalled
+
+    known = agent_named(agent)
+    change = uninstalled(settings_file(known, os.environ, Path.cwd() if project else None))
+    if not change.is_needed:
+        typer.echo(f"{known.title} has no hooks of nca's in {_shown(change.file)}.")
+        return
+    _ask_and_write(change, f"These hooks of {known.title} are taken out", yes=yes)
+
+
+@app.command()
+def status() -> None:
+    """Show which agents call nca, from which file, and whether the program that they call is there."""
+    from nca.agent_hooks.agents import AGENTS
+    from nca.agent_hooks.install import folder_of, problem_of, programs, settings_file
+    from nca.agent_hooks.log import Log
+    from nca.errors import ConfigError
+    from nca.terminal.render.humanize import counted
+
+    lines = Log(folder_of(os.environ)).lines()
+    for known in AGENTS.values():
+        found = False
+        for project in (None, Path.cwd()):
+            file = settings_file(known, os.environ, project)
+            try:
+                commands = programs(file)
+            except ConfigError as error:
+                typer.echo(f"{known.name}: {one_line(str(error), _PATH_CHARS)}")
+                continue
+            for command in commands:
+                found = True
+                problem = problem_of(command)
+                typer.echo(f"{known.name}: in {_shown(file)}{f'; {problem}' if problem else ''}")
+        if not found:
+            typer.echo(f"{known.name}: not installed. To install: nca hooks install {known.name}")
+        told = [line for line in lines if line.agent == known.name and line.text]
+        if told:
+            typer.echo(f"  handed over {counted(len(told), 'time')}, last {_when(told[-1])}")
+
+
+@app.command()
+def log(
+    number: Annotated[int, typer.Option("--last", "-n", min=1, help="So many of the newest lines.")] = 20,
+    full: Annotated[bool, typer.Option("--full", help="The whole of each text that was handed over.")] = False,
+) -> None:
+    """Show what was handed over: when, to which session, how long the agent waited for it, and what failed."""
+    from nca.agent_hooks.install import folder_of
+    from nca.agent_hooks.log import Log
+
+    lines = Log(folder_of(os.environ)).lines()
+    if not lines:
+        typer.echo("No hook has called nca yet, or there was nothing to say. See: nca hooks status")
+    for line in lines[-number:]:
+        typer.echo(one_line(_described(line), _PATH_CHARS))
+        if full and line.text:
+            for row in to_terminal(line.text).splitlines():
+                typer.echo(f"  {row}")
+
+
+@app.command(hidden=True)
+def serve(folder: Annotated[Path, typer.Argument()]) -> None:
+    """Answer the hooks of other agents until none comes any more. The hooks themselves start this."""
+    from nca.agent_hooks.server import Server
+    from nca.models.providers import known_secrets
+    from nca.redact import Redactor
+
+    first = b"" if sys.stdin is None or sys.stdin.isatty() else sys.stdin.buffer.read()
+    Server(folder, Redactor(known_secrets(os.environ)).text).serve(first)
+
+
+@app.command(hidden=True)
+def index() -> None:
+    """Bring the index of other agents' sessions up to date."""
+    from nca.cli.mcp import other_agents
+
+    if hasattr(os, "nice"):
+        os.nice(10)
+    other_agents().index()
+
+
+def _ask_and_write(change: Change, what: str, *, yes: bool) -> None:
+    from nca.mcp_server.install import replace
+
+    typer.echo(f"{what}: {_shown(change.file)}\n")
+    before, after = (change.before or "").splitlines(), change.after.splitlines()
+    for line in difflib.unified_diff(before, after, lineterm="", n=1):
+        if not line.startswith(("---", "+++")):
+            typer.echo(f"  {to_terminal(line)}")
+    typer.echo("")
+    if not yes and not (sys.stdin.isatty() and sys.stdout.isatty() and agrees("Change it so?")):
+        typer.echo("Nothing was changed. Without the question: add --yes")
+        raise typer.Exit(1)
+    backup = replace(change.file, change.before, change.after)
+    kept = f" Before that it was copied to {_shown(backup)}." if backup else ""
+    typer.echo(f"Changed {_shown(change.file)}.{kept}")
+
+
+def _described(line: Line) -> str:
+    from nca.agent_hooks.handover import START
+
+    parts = [_when(line), line.agent, line.event, line.session[:8], line.directory]
+    if line.problem:
+        said = f"nothing: {line.problem}"
+    else:
+        waited = f"{line.ms} ms" if line.ms is not None else "unknown time"
+        first = " ".join(line.text.removeprefix(START).split())
+        cut = first if len(first) <= _FIRST_WORDS else f"{first[:_FIRST_WORDS]}…"
+        said = f"{len(line.text):,} characters in {waited}: {cut}"
+    return f"{' '.join(filter(None, parts))}: {said}"
+
+
+def _when(line: Line) -> str:
+    from nca.terminal.render.humanize import local_time
+
+    return local_time(line.at)
+
+
+def _shown(file: Path) -> str:
+    return one_line(str(file), _PATH_CHARS)
