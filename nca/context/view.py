@@ -15,8 +15,11 @@ import msgspec
 
 Range = tuple[int, int]
 """First and last seq, both included."""
-_RECALL = re.compile(r" \[recall expand=[\d-]+\]|[;:] recall expand=[\d-]+(?: lines=[\d-]+)?")
-"""`how_to_recall` as placeholders, markers and cuts have it."""
+_RECALL = re.compile(
+    r" \[recall expand=[\d-]+\]|[;:] recall expand=[\d-]+(?: lines=[\d-]+)?"
+    r"|(?:\n\n\[| )recall expand=[\d-]+ shows (?:it|it whole|the messages that this stands for)\.(?:(?<=for\.)\])?"
+)
+"""`how_to_recall` as placeholders, markers, cuts and what was imported have it."""
 
 
 class Verbatim(msgspec.Struct, frozen=True, tag_field="type", tag="verbatim"):

@@ -60,7 +60,8 @@ def _chat_part(part: Part) -> Part:
     if part.kind == "image" and where:
         return MediaPart("image", {"type": "image_url", "image_url": {"url": where}})
     if where.startswith("data:"):
-        name = str(part.payload.get("filename") or part.payload.get("title") or "document.pdf")
+        named = part.payload.get("file") or part.payload
+        name = str(named.get("filename") or named.get("title") or "document.pdf")
         return MediaPart("document", {"type": "file", "file": {"filename": name, "file_data": where}})
     # Its provider holds it under a number, or chat messages have no such file: it is named, as where none can be shown.
     return TextPart(part_text(part))
@@ -72,4 +73,7 @@ def _address(payload: Mapping[str, Any]) -> str:
     if isinstance(source, Mapping):
         is_held = source.get("type") == "base64"
         return f"data:{source.get('media_type')};base64,{source.get('data')}" if is_held else str(source.get("url", ""))
-    return str(payload.get("image_url") or payload.get("file_data") or "")
+    shown, file = payload.get("image_url"), payload.get("file", payload)
+    if isinstance(shown, Mapping):
+        return str(shown.get("url") or "")
+    return str(shown or (file.get("file_data") if isinstance(file, Mapping) else "") or "")

@@ -49,6 +49,23 @@ def test_json_goes_out_and_comes_in_again(tmp_path: Path, talk: str) -> None:
         )
 
 
+def test_a_session_goes_to_another_agent(tmp_path: Path, talk: str) -> None:
+    done = nca("sessions", "export", talk, "--as", "claude", home=tmp_path)
+    (file,) = (tmp_path / ".claude" / "projects" / "-work").iterdir()
+    assert done.returncode == 0
+    assert done.stdout == f"cd /work && claude --resume {file.stem}\n"
+    assert done.stderr == f"Wrote 6 messages as a session of Claude Code: {file}\n"
+    assert KEY not in file.read_text()
+    again = nca("sessions", "import", str(file), home=tmp_path)
+    with store_in(tmp_path) as store:
+        assert len(store.copy_of(again.stdout.strip()).entries) == len(store.copy_of(talk).entries)
+    beside = nca("sessions", "export", talk, "talk.jsonl", "--as", "claude", home=tmp_path)
+    assert "Claude Code finds it once it is at " in beside.stderr
+    both = nca("sessions", "export", talk, "talk.jsonl", "--as", "claude", "--json", home=tmp_path)
+    assert (both.returncode, both.stdout) == (2, "")
+    assert "--as excludes --format, --html, --json and --force." in both.stderr
+
+
 def test_formats_by_flag_by_ending_and_by_default(tmp_path: Path, talk: str) -> None:
     assert nca("sessions", "export", talk, home=tmp_path).stdout.startswith("# the talk\n")
     assert nca("sessions", "export", talk, "-", "--html", home=tmp_path).stdout.startswith("<!doctype html>")

@@ -28,10 +28,14 @@ def export_session(
     html: Annotated[bool, typer.Option("--html", help="Same as --format html.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Same as --format json.")] = False,
     out: Annotated[str | None, typer.Option("--out", metavar="FILE", help="Same as FILE.")] = None,
+    agent: Annotated[str | None, typer.Option("--as", help="Write a session that this agent resumes: claude.")] = None,
     no_redact: Annotated[bool, typer.Option("--no-redact", help="Do not redact API keys.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite FILE if it exists.")] = False,
 ) -> None:
-    """Write a session to a file: Markdown or HTML to read, JSON to import again, JSON lines for other programs."""
+    """Write a session to a file: Markdown or HTML to read, JSON to import again, JSON lines for other programs.
+
+    With --as, write it where another agent looks for its sessions, unless FILE is named, and print what resumes it.
+    """
     from nca.errors import UsageError
     from nca.models.providers import known_secrets
     from nca.redact import Redactor
@@ -40,6 +44,11 @@ def export_session(
 
     if file is not None and out is not None:
         raise UsageError("FILE and --out exclude each other.")
+    if agent is not None:
+        if html or as_json or format_name or force:
+            raise UsageError("--as excludes --format, --html, --json and --force.")
+        _export_as(agent, session_id, file or out or "", is_redacted=not no_redact)
+        return
     file = file or out or _STDOUT
     asked = [name for name, is_asked in (("html", html), ("json", as_json)) if is_asked]
     chosen = format_of([*asked, *([format_name] if format_name else [])], file)
@@ -55,6 +64,30 @@ def export_session(
     write_private(Path(file), data, overwrites=force)
     count = counted(len(copy.entries), "message")
     typer.echo(f"Exported {copy.info.id} ({count}) to {one_line(file)} as {chosen}.", err=True)
+
+
+def _export_as(name: str, session_id: str, file: str, *, is_redacted: bool) -> None:
+    from nca.models.providers import known_secrets
+    from nca.redact import Redactor
+    from nca.transcripts.outgoing.written import agent_named, write_for
+    from nca.transcripts.session_file import redacted
+
+    agent = agent_named(name)
+    with open_session_store(read_only=True) as store:
+        copy = store.copy_of(session_id)
+    if is_redacted:
+        copy = redacted(copy, Redactor(known_secrets(os.environ)))
+    written = write_for(agent, copy, os.environ, Path.home(), file)
+    count = counted(written.messages, "message")
+    typer.echo(f"Wrote {count} as a session of {written.agent}: {one_line(str(written.file))}", err=True)
+    if written.left_out:
+        named = ", ".join(counted(number, what) for what, number in written.left_out.items())
+        typer.echo(f"Not written, {written.agent} has no place for it: {named}.", err=True)
+    if written.cut:
+        typer.echo(f"Written as short as the model saw them here: {counted(written.cut, 'message')}.", err=True)
+    if written.file != written.place and str(written.file) not in written.command:
+        typer.echo(f"{written.agent} finds it once it is at {one_line(str(written.place))}", err=True)
+    typer.echo(one_line(written.command))
 
 
 def import_session(

@@ -1,0 +1,187 @@
+"""A session as other agents keep one: its messages in order, and at most one compaction among them.
+
+The compaction is what the view in force hides. Its summary stands for all messages before it; a message that the view
+still shows there (a pinned one) is in the summary as text.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+import msgspec
+
+from nca.context.record.text import HOW_TO_READ
+from nca.context.rules import BLOCK_REPAIRS
+from nca.context.rules.ids import with_unique_ids
+from nca.context.rules.parallel_batch import with_results_in_order
+from nca.context.rules.turn_order import with_user_first
+from nca.context.view import Marker, Stub, Summary, without_recall
+from nca.messages import Entry, Message, Usage
+from nca.sessions.transfer import SessionCopy
+from nca.sessions.usage import UsageRow
+from nca.shapes.openai import as_chat_message
+from nca.shapes.shaped import Origins
+from nca.transcripts.compactions import replacements
+from nca.wire import content_text, content_to_wire
+
+_RULES = (*BLOCK_REPAIRS, with_results_in_order)
+_LOOK_UP = " (N) is the number of a message: `nca sessions show {session}` shows all."
+_WHOLE = "`nca sessions show {session}` shows the whole conversation."
+_LEFT_OUT = "The earlier conversation was left out."
+
+
+class Sent(msgspec.Struct, frozen=True):
+    """A message. `at`: seconds since the epoch, later than the message before by a millisecond or more.
+
+    model, usage  of an answer, where they are known
+    """
+
+    message: Message
+    at: float
+    model: str = ""
+    usage: Usage | None = None
+
+
+class Outgoing(msgspec.Struct, frozen=True, kw_only=True):
+    """A session that is to be written.
+
+    id        a new UUID: each export is a session of its own
+    earlier   the messages that the compaction replaced; empty without one
+    summary   what stands for them; "" without a compaction
+    later     the messages after it
+    left_out  how many of what no agent has a place for, by name
+    cut       how many messages the view shows shortened; they are written so
+    """
+
+    id: str
+    directory: str
+    title: str
+    model: str
+    earlier: tuple[Sent, ...]
+    summary: str
+    later: tuple[Sent, ...]
+    left_out: dict[str, int]
+    cut: int = 0
+
+    @property
+    def compacted_at(self) -> float:
+        """Between the last message before the compaction and the first behind it."""
+        return self.earlier[-1].at + 0.0005
+
+    def new_id(self, name: object) -> str:
+        """A UUID for a part of the session. The same name gives the same one."""
+        return str(uuid.uuid5(uuid.UUID(self.id), str(name)))
+
+
+class Held(NamedTuple):
+    """A picture or a file: its base64 data, or where it is."""
+
+    media_type: str
+    data: str
+    address: str
+    name: str = ""
+
+
+def outgoing(copy: SessionCopy) -> Outgoing:
+    """The whole conversation: the log without what was rewound or asked beside it."""
+    replaced = replacements(copy)
+    talk = [entry for entry in copy.entries if replaced.get(entry.seq, entry) is not None]
+    said = [entry for entry in talk if entry.message.role != "system"]
+    hidden = [entry.seq for entry in said if isinstance(replaced.get(entry.seq), Summary | Marker)]
+    last = hidden[-1] if hidden else 0
+    stubs = {seq: item for seq, item in replaced.items() if isinstance(item, Stub)}
+    shown = [_as_shown(entry, stubs.get(entry.seq)) for entry in said if entry.seq > last]
+    earlier = _repaired([entry for entry in said if entry.seq <= last])
+    later = _repaired(shown)
+    sent = _dated(copy, said, with_unique_ids(with_user_first([*earlier, *later])))
+    left_out = {"system prompt": len(talk) - len(said), "message aside": len(copy.entries) - len(talk)}
+    return Outgoing(
+        id=str(uuid.uuid4()),
+        directory=copy.info.directory,
+        title=copy.info.name or copy.info.title,
+        model=copy.info.model,
+        earlier=sent[: len(sent) - len(later)] if hidden else (),
+        summary=_summary(copy, said, last) if hidden else "",
+        later=sent[len(sent) - len(later) :] if hidden else sent,
+        left_out={**left_out, "pin": len(copy.pins)},
+        cut=len([entry for entry in said if entry.seq > last and entry.seq in stubs]),
+    )
+
+
+def _as_shown(entry: Entry, stub: Stub | None) -> Entry:
+    if stub is None:
+        return entry
+    return Entry(entry.seq, msgspec.structs.replace(entry.message, content=without_recall(stub.text)), entry.at)
+
+
+def _repaired(entries: Sequence[Entry]) -> list[Message]:
+    """The messages so that each call has its result, and none is empty."""
+    messages = [entry.message for entry in entries]
+    for rule in _RULES:
+        messages = rule(messages)
+    return messages
+
+
+def _dated(copy: SessionCopy, entries: Sequence[Entry], messages: Sequence[Message]) -> tuple[Sent, ...]:
+    """The messages with the time, model and usage of what they were made of."""
+    origins = Origins([entry.message for entry in entries])
+    reports: dict[int, UsageRow] = {row.seq + 1: row for row in copy.usage if row.seq}
+    sent: list[Sent] = []
+    at = copy.info.created_at
+    for message in messages:
+        place = origins.find(message)
+        entry = None if place is None else entries[place]
+        at = max(entry.at if entry else 0.0, at + 0.001)
+        report = reports.get(entry.seq) if entry else None
+        is_answer = message.role == "assistant"
+        model = (report.model if report else copy.info.model) if is_answer else ""
+        sent.append(Sent(message, at, model, report.usage if report and is_answer else None))
+    return tuple(sent)
+
+
+def _summary(copy: SessionCopy, entries: Sequence[Entry], last: int) -> str:
+    """What stands for the messages up to `last`, in the order of the conversation."""
+    replaced = replacements(copy)
+    texts: dict[str, None] = {}
+    for entry in entries:
+        if entry.seq > last:
+            break
+        item = replaced.get(entry.seq)
+        if isinstance(item, Summary | Marker):
+            texts[without_recall(item.text)] = None
+        else:
+            shown = without_recall(item.text) if isinstance(item, Stub) else content_text(entry.message.content)
+            calls = "".join(f"\n{call.name}({call.arguments})" for call in entry.message.tool_calls)
+            texts[f"{entry.message.role}: {shown}{calls}"] = None
+    text = "\n\n".join(filter(None, texts)) or _LEFT_OUT
+    session = copy.info.id
+    if HOW_TO_READ in text:
+        return text.replace(HOW_TO_READ, _LOOK_UP.format(session=session))
+    return f"{text}\n\n{_WHOLE.format(session=session)}" if session else text
+
+
+def pieces(message: Message) -> list[str | Held]:
+    """What a message says as the model saw it in nca: texts, and pictures and files."""
+    given: Any = content_to_wire(as_chat_message(message).content)
+    if not isinstance(given, list):
+        return [given] if given else []
+    return [_piece(row) for row in given]
+
+
+def _piece(row: Mapping[str, Any]) -> str | Held:
+    if row["type"] == "text":
+        return str(row["text"])
+    file: Mapping[str, Any] = row.get("file") or {}
+    address = str((row.get("image_url") or {}).get("url") or file.get("file_data") or "")
+    if address.startswith("data:"):
+        kind, _, data = address.removeprefix("data:").partition(";base64,")
+        return Held(kind, data, "", str(file.get("filename") or ""))
+    return Held("", "", address) if address else f"[{row['type']}, not shown]"
+
+
+def iso(at: float) -> str:
+    """A time as JavaScript writes it: 2026-11-27T09:30:00.123Z."""
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,148 @@
+"""The real programs resume what was written for them, and send their model all of it.
+
+NCA_TEST_AGENTS names a folder in which `npm install` put @anthropic-ai/claude-code, @openai/codex,
+@mariozechner/pi-coding-agent and @google/gemini-cli; without it there is nothing to run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from nca.messages import Message
+from nca.sessions.transfer import SessionCopy
+from nca.transcripts.outgoing.written import Written, agent_named, write_for
+from nca.wire import content_text
+from tests.transcripts.outgoing.loopback_models import ANSWER, LoopbackModels
+from tests.transcripts.outgoing.sessions import SUMMARIZED, SUMMARY, TALK, compacted, real_talks, session
+
+FOLDER = os.environ.get("NCA_TEST_AGENTS", "")
+ASKED = "And do the tests pass now?"
+SECONDS = 120
+Fact = tuple[str, Any]
+"""What a request holds: ("said", text), ("call", (id, name, arguments)) or ("result", (id, text))."""
+
+pytestmark = pytest.mark.skipif(not FOLDER, reason="NCA_TEST_AGENTS names no folder with the programs")
+
+
+class Program(NamedTuple):
+    """How an agent is run, and what its requests hold.
+
+    arguments  what follows the folder of the packages, given the id or the file that the command names
+    set_up     writes the program's own settings below its home, given the address of its models
+    facts      the messages of a request, in order
+    """
+
+    arguments: Callable[[str], list[str]]
+    set_up: Callable[[Path, str], Mapping[str, str]]
+    facts: Callable[[dict[str, Any]], Iterator[Fact]]
+
+
+def _claude(named: str) -> list[str]:
+    return [
+        "@anthropic-ai/claude-code-linux-x64/claude",
+        "-p",
+        ASKED,
+        "--model",
+        "claude-sonnet-4-5",
+        "--resume",
+        named,
+    ]
+
+
+def _claude_settings(home: Path, url: str) -> Mapping[str, str]:
+    quiet = {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1"}
+    return {"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": "sk-ant-test", **quiet}
+
+
+def _of_anthropic(request: dict[str, Any]) -> Iterator[Fact]:
+    for message in request["messages"]:
+        content = message["content"]
+        for block in [{"type": "text", "text": content}] if isinstance(content, str) else content:
+            if block["type"] == "text":
+                yield "said", block["text"].strip()
+            elif block["type"] == "tool_use":
+                yield "call", (block["id"], block["name"], block["input"])
+            elif block["type"] == "tool_result":
+                yield "result", (block["tool_use_id"], _text(block.get("content")))
+
+
+PROGRAMS = {"claude": Program(_claude, _claude_settings, _of_anthropic)}
+
+
+def _text(content: Any) -> str:
+    parts = [content] if isinstance(content, str) else [part.get("text", "") for part in content or ()]
+    return "".join(parts).strip()
+
+
+def _expected(messages: list[Message]) -> Iterator[Fact]:
+    for message in messages:
+        text = content_text(message.content).strip()
+        if message.role == "tool":
+            yield "result", (message.tool_call_id, text or "(no output)")
+            continue
+        if text:
+            yield "said", text
+        yield from (("call", (call.id, call.name, json.loads(call.arguments))) for call in message.tool_calls)
+
+
+def _resumed(name: str, copy: SessionCopy, folder: Path) -> list[Fact]:
+    """What the program sends when it resumes the session with one more message."""
+    home, work = folder / "home", Path(copy.info.directory)
+    home.mkdir()
+    work.mkdir(exist_ok=True)
+    program = PROGRAMS[name]
+    with LoopbackModels() as models:
+        env = {"PATH": os.environ["PATH"], "HOME": str(home), **program.set_up(home, models.url)}
+        done: Written = write_for(agent_named(name), copy, env, home)
+        executable, *arguments = program.arguments(done.command.split()[-1])
+        ran = subprocess.run(
+            [Path(FOLDER) / "node_modules" / executable, *arguments],
+            cwd=work,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+        )
+        assert ran.returncode == 0, ran.stderr + ran.stdout
+        assert ANSWER in ran.stdout
+        return list(program.facts(models.requests[-1]))
+
+
+def _from_the_first(expected: list[Fact], sent: list[Fact]) -> list[Fact]:
+    """What was sent from the first expected fact on, without what the program adds before and behind the talk."""
+    start = sent.index(expected[0])
+    return sent[start : start + len(expected)]
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_messages_calls_and_results_are_sent_whole(name: str, tmp_path: Path) -> None:
+    sent = _resumed(name, session(directory=tmp_path / "work"), tmp_path)
+    expected = list(_expected(list(TALK)))
+    assert _from_the_first(expected, sent) == expected
+    assert any(kind == "said" and ASKED in text for kind, text in sent)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_after_a_compaction_its_summary_is_sent(name: str, tmp_path: Path) -> None:
+    sent = _resumed(name, compacted(directory=tmp_path / "work"), tmp_path)
+    expected = list(_expected(list(TALK[SUMMARIZED:])))
+    assert _from_the_first(expected, sent) == expected
+    before = sent[: sent.index(expected[0])]
+    assert any(kind == "said" and SUMMARY in text for kind, text in before)
+    assert not any("call_1" in str(fact) for fact in sent)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_long_real_conversation_is_sent_whole(name: str, tmp_path: Path) -> None:
+    talk = max(real_talks(), key=len)
+    expected = list(_expected(talk))
+    sent = _resumed(name, session(talk, directory=tmp_path / "work"), tmp_path)
+    assert _from_the_first(expected, sent) == expected

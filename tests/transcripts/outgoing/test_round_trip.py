@@ -1,0 +1,179 @@
+"""What is written for another agent is read back by nca's reader of that agent's sessions."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from nca.context.rules.cut_points import blocks
+from nca.context.rules.empty import NO_OUTPUT
+from nca.context.view import Marker, Stub, Summary, Verbatim, View
+from nca.errors import UsageError
+from nca.messages import AttachmentPart, MediaPart, Message, TextPart, ToolCall
+from nca.sessions.transfer import SessionCopy
+from nca.transcripts.conversation_file import ConversationFile, read_conversation
+from nca.transcripts.formats.registry import format_named
+from nca.transcripts.formats.source import Source
+from nca.transcripts.outgoing.conversation import outgoing
+from nca.transcripts.outgoing.written import AGENTS, Written, agent_named, write_for
+from nca.wire import content_text
+from tests.context.logs import logs
+from tests.transcripts.outgoing.sessions import SUMMARIZED, SUMMARY, TALK, compacted, real_talks, session
+
+PNG = "data:image/png;base64,iVBORw0KGgo="
+
+
+def written(name: str, copy: SessionCopy, home: Path) -> Written:
+    return write_for(agent_named(name), copy, {}, home)
+
+
+def read(done: Written) -> ConversationFile:
+    return read_conversation(Source.of_file(done.file))
+
+
+def facts(messages: Iterable[Message]) -> list[Any]:
+    """What another agent must get: who said what, the calls, and which result answers which."""
+    return [
+        (
+            message.role,
+            content_text(message.content).strip() or NO_OUTPUT * (message.role == "tool"),
+            [(call.id, call.name, json.loads(call.arguments)) for call in message.tool_calls],
+            message.tool_call_id,
+        )
+        for message in messages
+    ]
+
+
+def log_of(found: ConversationFile) -> list[Message]:
+    return [entry.message for entry in found.copy.entries]
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_the_file_is_where_the_agent_looks_and_is_read_back(name: str, tmp_path: Path) -> None:
+    done = written(name, session(), tmp_path)
+    agent = format_named(name)
+    assert agent is not None
+    assert list(agent.files({}, tmp_path)) == [done.file]
+    (stored,) = agent.sessions(Source.of_file(done.file))
+    assert stored.directory == "/work"
+    found = read(done)
+    assert found.agent == agent.title == done.agent
+    assert facts(log_of(found)) == facts(TALK)
+    assert [message.is_error for message in log_of(found)] == [message.is_error for message in TALK]
+    assert found.copy.info.name == "the parser"
+    assert done.messages == len(TALK)
+    assert done.left_out == {}
+    assert done.command.startswith("cd /work && ")
+    assert done.file.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_a_compaction_stands_where_it_was(name: str, tmp_path: Path) -> None:
+    found = read(written(name, compacted(), tmp_path))
+    assert facts(log_of(found)) == facts(TALK)
+    summary, *rest = found.copy.view(found.copy.head_view).items
+    assert isinstance(summary, Summary)
+    assert summary.ranges == ((1, SUMMARIZED),)
+    assert SUMMARY in summary.text
+    assert rest == []
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_real_conversations_come_back_whole(name: str, tmp_path: Path) -> None:
+    for number, talk in enumerate(real_talks()):
+        assert facts(log_of(read(written(name, session(talk), tmp_path / str(number))))) == facts(talk)
+
+
+@pytest.mark.parametrize("name", AGENTS)
+@given(log=logs(), data=st.data())
+@settings(suppress_health_check=list(HealthCheck), max_examples=60, deadline=None)
+def test_any_session_comes_back(name: str, log: list[Message], data: st.DataObject) -> None:
+    ends = [0, *(last + 1 for _, last in blocks(log)[:-1])]
+    upto = data.draw(st.sampled_from(ends))
+    copy = compacted(log, upto=upto) if upto else session(log)
+    out = outgoing(copy)
+    sent = [one.message for one in (*out.earlier, *out.later)]
+    with tempfile.TemporaryDirectory() as folder:
+        found = log_of(read(written(name, copy, Path(folder))))
+    assert facts(found) == facts(sent)
+    calls = [call.id for message in found for call in message.tool_calls]
+    assert calls == [message.tool_call_id for message in found if message.role == "tool"]
+    assert len(set(calls)) == len(calls)
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_pictures_and_files_go_along(name: str, tmp_path: Path) -> None:
+    picture = MediaPart("image", {"type": "image_url", "image_url": {"url": PNG}})
+    talk = [
+        Message(
+            "user",
+            (TextPart("What is this?"), AttachmentPart("a.txt", "one line", 8), TextPart("paste", source="pasted")),
+        ),
+        Message("assistant", None, (ToolCall("c1", "screenshot", "{}"),)),
+        Message("tool", (TextPart("taken"), picture), tool_call_id="c1", name="screenshot"),
+        Message("user", (TextPart("And this?"), picture)),
+        Message("assistant", "A dot."),
+    ]
+    found = log_of(read(written(name, session(talk), tmp_path)))
+    text = content_text(found[0].content)
+    assert all(part in text for part in ("What is this?", "one line", "paste"))
+    for place in (2, 3):
+        parts = found[place].content
+        assert isinstance(parts, tuple)
+        assert picture in parts
+    assert "A dot." in found[-1].text
+
+
+def test_what_is_hidden_shortened_or_aside_is_named(tmp_path: Path) -> None:
+    talk = [Message("system", "You are a test."), *TALK]
+    items = (
+        Verbatim(1, 2),
+        Summary("s1", ((3, 5),), "summed up\n\n[recall expand=3-5 shows the messages that this stands for.]"),
+        Verbatim(6, 8),
+        Stub(9, "[cleared: recall expand=9]", "prune"),
+    )
+    copy = session(talk, view=View(items, 10))
+    out = outgoing(copy)
+    assert [one.message for one in out.earlier] == list(TALK[:4])
+    assert out.summary.startswith("user: Why does it fail? Look.\n\nsummed up\n\n`nca sessions show ")
+    assert out.later[3].message.text == "[cleared]"
+    done = written("claude", copy, tmp_path)
+    assert done.left_out == {"system prompt": 1}
+    assert done.cut == 1
+
+
+def test_a_cleared_context_says_so() -> None:
+    out = outgoing(session(view=View((Marker("t1", ((1, 5),), ""),), 6)))
+    assert out.summary.startswith("The earlier conversation was left out.")
+
+
+def test_times_grow_and_ids_are_new() -> None:
+    copy = session([Message("user", str(number)) for number in range(50)])
+    copy = msgspec.structs.replace(
+        copy, entries=tuple(msgspec.structs.replace(entry, at=0.0) for entry in copy.entries)
+    )
+    first, second = outgoing(copy), outgoing(copy)
+    times = [one.at for one in first.later]
+    assert times == sorted(set(times))
+    assert first.id != second.id
+
+
+def test_an_existing_file_stays(tmp_path: Path) -> None:
+    file = tmp_path / "talk.jsonl"
+    file.write_text("mine")
+    with pytest.raises(UsageError, match=r"talk\.jsonl already exists"):
+        write_for(agent_named("claude"), session(), {}, tmp_path, str(file))
+    assert file.read_text() == "mine"
+
+
+def test_an_agent_that_is_not_known_is_refused() -> None:
+    with pytest.raises(UsageError, match="--as: 'emacs' is not valid; valid: claude"):
+        agent_named("emacs")
