@@ -28,7 +28,9 @@ def export_session(
     html: Annotated[bool, typer.Option("--html", help="Same as --format html.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Same as --format json.")] = False,
     out: Annotated[str | None, typer.Option("--out", metavar="FILE", help="Same as FILE.")] = None,
-    agent: Annotated[str | None, typer.Option("--as", help="Write a session that this agent resumes: claude.")] = None,
+    agent: Annotated[
+        str | None, typer.Option("--as", help="Write a session that this agent resumes: claude or codex.")
+    ] = None,
     no_redact: Annotated[bool, typer.Option("--no-redact", help="Do not redact API keys.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite FILE if it exists.")] = False,
 ) -> None:

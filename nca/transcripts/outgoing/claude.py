@@ -34,7 +34,7 @@ class Claude:
         return f"claude --resume {out.id}"
 
     def left_out(self, out: Outgoing) -> dict[str, int]:
-        thoughts = [sent for sent in (*out.earlier, *out.later) if sent.message.reasoning and not _signed(sent)]
+        thoughts = [sent for sent in out.sent if sent.message.reasoning and not _signed(sent)]
         return {"thought without a signature": len(thoughts)}
 
     def rows(self, out: Outgoing) -> Iterator[dict[str, Any]]:
@@ -43,8 +43,8 @@ class Claude:
         if out.summary:
             yield from writing.compaction()
         yield from map(writing.said, out.later)
-        if out.title:
-            yield {"type": "custom-title", "customTitle": out.title, "sessionId": out.id}
+        if out.name:
+            yield {"type": "custom-title", "customTitle": out.name, "sessionId": out.id}
 
 
 class _Rows:

@@ -17,7 +17,7 @@ from nca.context.record.text import HOW_TO_READ
 from nca.context.rules import BLOCK_REPAIRS
 from nca.context.rules.ids import with_unique_ids
 from nca.context.rules.parallel_batch import with_results_in_order
-from nca.context.rules.turn_order import with_user_first
+from nca.context.rules.turn_order import with_one_assistant, with_user_first
 from nca.context.view import Marker, Stub, Summary, without_recall
 from nca.messages import Entry, Message, Usage
 from nca.sessions.transfer import SessionCopy
@@ -27,7 +27,7 @@ from nca.shapes.shaped import Origins
 from nca.transcripts.compactions import replacements
 from nca.wire import content_text, content_to_wire
 
-_RULES = (*BLOCK_REPAIRS, with_results_in_order)
+_RULES = (*BLOCK_REPAIRS, with_results_in_order, with_one_assistant)
 _LOOK_UP = " (N) is the number of a message: `nca sessions show {session}` shows all."
 _WHOLE = "`nca sessions show {session}` shows the whole conversation."
 _LEFT_OUT = "The earlier conversation was left out."
@@ -49,6 +49,7 @@ class Outgoing(msgspec.Struct, frozen=True, kw_only=True):
     """A session that is to be written.
 
     id        a new UUID: each export is a session of its own
+    name      as the person named it; "" if they did not
     earlier   the messages that the compaction replaced; empty without one
     summary   what stands for them; "" without a compaction
     later     the messages after it
@@ -58,13 +59,22 @@ class Outgoing(msgspec.Struct, frozen=True, kw_only=True):
 
     id: str
     directory: str
-    title: str
+    name: str
     model: str
     earlier: tuple[Sent, ...]
     summary: str
     later: tuple[Sent, ...]
     left_out: dict[str, int]
     cut: int = 0
+
+    @property
+    def sent(self) -> tuple[Sent, ...]:
+        """All messages."""
+        return (*self.earlier, *self.later)
+
+    @property
+    def began_at(self) -> float:
+        return self.sent[0].at
 
     @property
     def compacted_at(self) -> float:
@@ -101,7 +111,7 @@ def outgoing(copy: SessionCopy) -> Outgoing:
     return Outgoing(
         id=str(uuid.uuid4()),
         directory=copy.info.directory,
-        title=copy.info.name or copy.info.title,
+        name=copy.info.name,
         model=copy.info.model,
         earlier=sent[: len(sent) - len(later)] if hidden else (),
         summary=_summary(copy, said, last) if hidden else "",
@@ -118,7 +128,7 @@ def _as_shown(entry: Entry, stub: Stub | None) -> Entry:
 
 
 def _repaired(entries: Sequence[Entry]) -> list[Message]:
-    """The messages so that each call has its result, and none is empty."""
+    """The messages so that each call has its result, none is empty, and answers do not follow one another."""
     messages = [entry.message for entry in entries]
     for rule in _RULES:
         messages = rule(messages)

@@ -17,7 +17,7 @@ from nca.sessions.transfer import SessionCopy
 from nca.transcripts.export_formats import write_private
 from nca.transcripts.outgoing.conversation import Outgoing, outgoing
 
-AGENTS = ("claude",)
+AGENTS = ("claude", "codex")
 """The modules of this package that hold a format, as `AGENT`."""
 
 
@@ -83,7 +83,7 @@ def write_for(agent: Agent, copy: SessionCopy, env: Mapping[str, str], home: Pat
         place=place,
         agent=agent.title,
         command=f"cd {shlex.quote(out.directory)} && {agent.command(out, target)}",
-        messages=len(out.earlier) + len(out.later),
+        messages=len(out.sent),
         left_out={name: count for name, count in {**out.left_out, **agent.left_out(out)}.items() if count},
         cut=out.cut,
     )

@@ -73,7 +73,33 @@ def _of_anthropic(request: dict[str, Any]) -> Iterator[Fact]:
                 yield "result", (block["tool_use_id"], _text(block.get("content")))
 
 
-PROGRAMS = {"claude": Program(_claude, _claude_settings, _of_anthropic)}
+def _codex(named: str) -> list[str]:
+    return [".bin/codex", "exec", "--skip-git-repo-check", "resume", named, ASKED]
+
+
+def _codex_settings(home: Path, url: str) -> Mapping[str, str]:
+    folder = home / ".codex"
+    folder.mkdir()
+    provider = f'name = "loop"\nbase_url = "{url}/v1"\nwire_api = "responses"\nenv_key = "LOOP_KEY"\n'
+    text = f'model = "gpt-5"\nmodel_provider = "loop"\n[model_providers.loop]\n{provider}'
+    (folder / "config.toml").write_text(text, encoding="utf-8")
+    return {"LOOP_KEY": "x"}
+
+
+def _of_responses(request: dict[str, Any]) -> Iterator[Fact]:
+    for item in request["input"]:
+        if item["type"] == "message":
+            yield "said", _text(item["content"])
+        elif item["type"] == "function_call":
+            yield "call", (item["call_id"], item["name"], json.loads(item["arguments"]))
+        elif item["type"] == "function_call_output":
+            yield "result", (item["call_id"], _text(item["output"]))
+
+
+PROGRAMS = {
+    "claude": Program(_claude, _claude_settings, _of_anthropic),
+    "codex": Program(_codex, _codex_settings, _of_responses),
+}
 
 
 def _text(content: Any) -> str:
