@@ -29,7 +29,7 @@ def export_session(
     as_json: Annotated[bool, typer.Option("--json", help="Same as --format json.")] = False,
     out: Annotated[str | None, typer.Option("--out", metavar="FILE", help="Same as FILE.")] = None,
     agent: Annotated[
-        str | None, typer.Option("--as", help="Write a session that this agent resumes: claude or codex.")
+        str | None, typer.Option("--as", help="Write a session that this agent resumes: claude, codex or pi.")
     ] = None,
     no_redact: Annotated[bool, typer.Option("--no-redact", help="Do not redact API keys.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite FILE if it exists.")] = False,
@@ -87,7 +87,7 @@ def _export_as(name: str, session_id: str, file: str, *, is_redacted: bool) -> N
         typer.echo(f"Not written, {written.agent} has no place for it: {named}.", err=True)
     if written.cut:
         typer.echo(f"Written as short as the model saw them here: {counted(written.cut, 'message')}.", err=True)
-    if written.file != written.place and str(written.file) not in written.command:
+    if written.file != written.place and written.file.name not in written.command:
         typer.echo(f"{written.agent} finds it once it is at {one_line(str(written.place))}", err=True)
     typer.echo(one_line(written.command))
 

@@ -14,7 +14,7 @@ from typing import Any
 from nca.context.request import SIGNED_THOUGHTS
 from nca.messages import Message, Usage
 from nca.shapes.shaped import arguments_of
-from nca.transcripts.outgoing.conversation import Held, Outgoing, Sent, iso, pieces
+from nca.transcripts.outgoing.conversation import Held, Outgoing, Sent, iso, pieces, thoughts
 
 _VERSION = "2.1.197"
 _LONGEST_NAME = 200
@@ -34,8 +34,7 @@ class Claude:
         return f"claude --resume {out.id}"
 
     def left_out(self, out: Outgoing) -> dict[str, int]:
-        thoughts = [sent for sent in out.sent if sent.message.reasoning and not _signed(sent)]
-        return {"thought without a signature": len(thoughts)}
+        return {"thought": thoughts(out) - len([sent for sent in out.sent if _signed(sent)])}
 
     def rows(self, out: Outgoing) -> Iterator[dict[str, Any]]:
         writing = _Rows(out)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from nca.messages import Message, Usage
-from nca.transcripts.outgoing.conversation import Held, Outgoing, Sent, iso, pieces
+from nca.transcripts.outgoing.conversation import Held, Outgoing, Sent, iso, pieces, thoughts
 
 _VERSION = "0.171.0"
 _SUMMARIZED = (
@@ -37,13 +37,8 @@ class Codex:
         return f"codex resume {out.id}"
 
     def left_out(self, out: Outgoing) -> dict[str, int]:
-        messages = [sent.message for sent in out.sent]
-        failures = [message for message in messages if message.is_error]
-        return {
-            "name": int(bool(out.name)),
-            "thought": len([one for one in messages if one.reasoning]),
-            "mark of a failure": len(failures),
-        }
+        failures = [sent for sent in out.sent if sent.message.is_error]
+        return {"name": int(bool(out.name)), "thought": thoughts(out), "mark of a failure": len(failures)}
 
     def rows(self, out: Outgoing) -> Iterator[dict[str, Any]]:
         meta = {
@@ -99,7 +94,7 @@ def _part(role: str, piece: str | Held) -> Item:
     if isinstance(piece, str):
         return _text(role, piece)
     if piece.media_type and not piece.media_type.startswith("image/"):
-        return _text(role, f"[{piece.name}, not shown]")
+        return _text(role, piece.named)
     return {"type": "input_image", "image_url": piece.address or f"data:{piece.media_type};base64,{piece.data}"}
 
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from nca.context.record.text import HOW_TO_READ
+from nca.context.request import SIGNED_THOUGHTS
 from nca.context.rules import BLOCK_REPAIRS
 from nca.context.rules.ids import with_unique_ids
 from nca.context.rules.parallel_batch import with_results_in_order
@@ -93,6 +94,11 @@ class Held(NamedTuple):
     data: str
     address: str
     name: str = ""
+
+    @property
+    def named(self) -> str:
+        """What stands for it where it cannot be shown."""
+        return f"[{self.name or self.address or self.media_type}, not shown]"
 
 
 def outgoing(copy: SessionCopy) -> Outgoing:
@@ -190,6 +196,11 @@ def _piece(row: Mapping[str, Any]) -> str | Held:
         kind, _, data = address.removeprefix("data:").partition(";base64,")
         return Held(kind, data, "", str(file.get("filename") or ""))
     return Held("", "", address) if address else f"[{row['type']}, not shown]"
+
+
+def thoughts(out: Outgoing) -> int:
+    """How many messages have thoughts."""
+    return len([sent for sent in out.sent if sent.message.reasoning or sent.message.extra.get(SIGNED_THOUGHTS)])
 
 
 def iso(at: float) -> str:

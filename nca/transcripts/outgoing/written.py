@@ -17,7 +17,7 @@ from nca.sessions.transfer import SessionCopy
 from nca.transcripts.export_formats import write_private
 from nca.transcripts.outgoing.conversation import Outgoing, outgoing
 
-AGENTS = ("claude", "codex")
+AGENTS = ("claude", "codex", "pi")
 """The modules of this package that hold a format, as `AGENT`."""
 
 

@@ -96,9 +96,21 @@ def _of_responses(request: dict[str, Any]) -> Iterator[Fact]:
             yield "result", (item["call_id"], _text(item["output"]))
 
 
+def _pi(named: str) -> list[str]:
+    return [".bin/pi", "-p", "--provider", "anthropic", "--model", "claude-sonnet-4-5", "--session", named, ASKED]
+
+
+def _pi_settings(home: Path, url: str) -> Mapping[str, str]:
+    folder = home / ".pi" / "agent"
+    folder.mkdir(parents=True)
+    (folder / "models.json").write_text(json.dumps({"providers": {"anthropic": {"baseUrl": url}}}), encoding="utf-8")
+    return {"ANTHROPIC_API_KEY": "sk-ant-test", "PI_OFFLINE": "1"}
+
+
 PROGRAMS = {
     "claude": Program(_claude, _claude_settings, _of_anthropic),
     "codex": Program(_codex, _codex_settings, _of_responses),
+    "pi": Program(_pi, _pi_settings, _of_anthropic),
 }
 
 
