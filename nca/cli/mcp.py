@@ -31,16 +31,19 @@ def mcp(context: typer.Context) -> None:
     if sys.stdin.isatty():
         typer.echo(context.get_help())
         return
-    serve(own=False)
+    serve()
 
 
 @app.command()
 def serve(
     own: Annotated[bool, typer.Option("--own", help="Only nca's own sessions, not those of other agents.")] = False,
+    everything: mcp_install.Everything = False,
+    directory: mcp_install.Directories = None,
 ) -> None:
     """Be an MCP server over standard input and output: other agents search and read your sessions.
 
-    `nca mcp` alone does the same where standard input is no terminal.
+    Without --all or --directory, a client sees the sessions of the project that it starts the server in. `nca mcp`
+    alone does the same where standard input is no terminal.
     """
     import asyncio
 
@@ -52,10 +55,17 @@ def serve(
     from nca.redact import Redactor
     from nca.terminal import signals
 
+    scope = mcp_install.scope_of(everything, directory)
+    if sys.stdin.isatty():
+        typer.echo(
+            f"A client here sees the sessions of {one_line(str(scope), 4_000)}. Ctrl-C ends the server.", err=True
+        )
     places: list[Place] = [OwnStore(store_path())]
     if not own:
-        places.append(other_agents())
-    history = History(places, Redactor(known_secrets(os.environ)).text)
+        others = other_agents()
+        others.keep_fresh()
+        places.append(others)
+    history = History(places, Redactor(known_secrets(os.environ)).text, scope)
     with signals.at_once():  # it only reads: there is nothing to clean up
         asyncio.run(serve(history, __version__))
 

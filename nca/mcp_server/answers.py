@@ -31,7 +31,7 @@ _LIST_TOKENS = 8
 """What a list of messages beside a result adds to it."""
 _TITLE_CHARS = 120
 _FOLDER_CHARS = 200
-_LATEST = 32_503_680_000.0
+LATEST = 32_503_680_000.0
 """The year 3000; no clock shows a later time."""
 
 
@@ -334,4 +334,4 @@ def _folder(directory: str) -> str:
 
 
 def _time(at: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M", time.localtime(max(0.0, min(at, _LATEST)))) if at else ""
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(max(0.0, min(at, LATEST)))) if at else ""

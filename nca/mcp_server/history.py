@@ -16,6 +16,7 @@ from typing import Protocol
 import msgspec
 
 from nca.errors import NcaError, SessionNotFound, StoreError
+from nca.mcp_server.scope import Scope
 from nca.messages import Entry
 from nca.sessions.foreign_index import Copied
 from nca.sessions.past_sessions import OWN, PastSession, PastSessions, Wanted
@@ -110,9 +111,10 @@ class Source:
 class History:
     """All places together. Methods raise ToolError, whose message is one line, and may be called from any thread."""
 
-    def __init__(self, places: Sequence[Place], redact: Callable[[str], str] = str) -> None:
-        """redact: removes keys from a text."""
+    def __init__(self, places: Sequence[Place], redact: Callable[[str], str] = str, scope: Scope | None = None) -> None:
+        """redact: removes keys from a text; scope: which sessions may be seen, all without it."""
         self.redact = redact
+        self.scope = scope or Scope()
         self._places = places
 
     @property
@@ -121,6 +123,7 @@ class History:
 
     def recall(self, question: str, wanted: Wanted, limit: int) -> Recalled:
         """The best messages of all places, best first. What was imported from one into another is found there."""
+        wanted = replace(wanted, within=self.scope.allowed)
         opened, notes = self._opened(wanted)
         hits: list[Hit] = []
         known: dict[str, PastSession] = {}
@@ -129,7 +132,11 @@ class History:
             try:
                 copied = {} if wanted.session else self._copies(place, own, opened)
                 found = own.search(question, wanted, limit, HIT_CHARS, beside=beside, clean=self._cleaned)
-                known |= {id: self._shown(one) for id in {hit.session for hit in found} if (one := own.find(id))}
+                known |= {
+                    id: self._shown(one)
+                    for id in {hit.session for hit in found}
+                    if (one := own.find(id, wanted.within))
+                }
             except StoreError as error:
                 notes.append(_problem(error))
             else:
@@ -142,8 +149,8 @@ class History:
 
         Those of subagents are found by recall, and not listed: there may be many of one session.
         """
+        wanted = replace(wanted, with_subagents=False, within=self.scope.allowed)
         opened, notes = self._opened(wanted)
-        wanted = replace(wanted, with_subagents=False)
         found: list[PastSession] = []
         count = 0
         for place, own in opened:
@@ -160,11 +167,12 @@ class History:
 
     def find(self, session: str) -> Source:
         """The session with this id, or this beginning of one. Raises ToolError if there is none."""
+        allowed = self.scope.allowed
         opened, notes = self._opened(Wanted())
         found: list[Source] = []
         for place, own in opened:
             try:
-                if one := own.find(session):
+                if one := own.find(session, allowed):
                     found.append(Source(self._shown(one), place, own))
             except SessionNotFound as error:
                 raise ToolError(str(error)) from None
@@ -176,7 +184,8 @@ class History:
             raise ToolError(f"{session[:60]!r} could be any of {some}; give more of the id")
         if not found:
             because = "".join(f"; {note}" for note in notes)
-            raise ToolError(f"there is no session {session[:60]!r}; recall and sessions show the ids{because}")
+            where = f" in {self.scope}" if allowed is not None else ""
+            raise ToolError(f"there is no session {session[:60]!r}{where}; recall and sessions show the ids{because}")
         return next(iter(exact or found))
 
     def _opened(self, wanted: Wanted) -> tuple[list[tuple[Place, PastSessions]], list[str]]:

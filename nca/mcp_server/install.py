@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,12 +44,16 @@ class Plan:
     problem: str = ""
 
 
-def own_command(env: Mapping[str, str]) -> Command:
-    """How another agent starts this nca. With whole paths: an editor may know another PATH than a shell."""
+def own_command(env: Mapping[str, str], words: Sequence[str] = ()) -> Command:
+    """How another agent starts this nca, with these options of `nca mcp serve`.
+
+    With whole paths: an editor may know another PATH than a shell.
+    """
+    arguments = ("mcp", "serve", *words) if words else ("mcp",)
     kept = {name: str(Path(env[name]).absolute()) for name in KEPT_VARIABLES if env.get(name)}
     if found := shutil.which("nca", path=env.get("PATH")):
-        return Command(str(Path(found).absolute()), ("mcp",), kept)
-    return Command(sys.executable, ("-m", "nca", "mcp"), kept)
+        return Command(str(Path(found).absolute()), arguments, kept)
+    return Command(sys.executable, ("-m", "nca", *arguments), kept)
 
 
 def plan(client: Client, command: Command, env: Mapping[str, str]) -> Plan:

@@ -1,7 +1,8 @@
 """The sessions of other agents on this machine: indexed in the background, and searched as far as the index has come.
 
-Each question starts a look at the agents' files, unless the last one was just now. What is new or has changed is read,
-newest files first; what is gone is removed. One process indexes at a time, and all that run answer from the index.
+A thread looks at the agents' files again and again, more often while questions come. What is new or has changed is
+read, newest files first; what is gone is removed. A question never waits for it. One process indexes at a time, and all
+that run answer from the index.
 """
 
 from __future__ import annotations
@@ -39,10 +40,10 @@ from nca.transcripts.formats import records
 from nca.transcripts.formats.records import Format, KeepsSubagents, Record, Said, StoredSession
 from nca.transcripts.formats.source import Source
 
-FRESH_SECONDS = 5.0
-"""A look at the files is not repeated within this time."""
-WAIT_SECONDS = 0.3
-"""How long a question waits for a look that has just begun. Most find nothing new and take less."""
+FRESH_SECONDS = 3.0
+"""The pause between two looks at the files, while questions come."""
+IDLE_SECONDS = 15.0
+"""The same while none come."""
 _SAID_EVERY_SECONDS = 0.5
 _NICENESS = 10
 _NOT_YET = "the sessions of other agents are not indexed yet; ask again in a moment"
@@ -63,8 +64,8 @@ class OtherAgents(Place):
         self._made_by = ", ".join([version, *(one.name for one in formats)])
         self._lock = threading.Lock()
         self._open: PastSessions | None = None
-        self._looking: threading.Thread | None = None
-        self._looked_at = float("-inf")
+        self._is_kept_fresh = False
+        self._is_asked = threading.Event()
         self._problem = ""
 
     @property
@@ -72,7 +73,7 @@ class OtherAgents(Place):
         return [one.name for one in self._formats]
 
     def sessions(self) -> PastSessions:
-        self._look()
+        self._is_asked.set()
         with self._lock:
             if self._open is not None and not self._open.is_current(self._path):
                 with suppress(StoreError):
@@ -82,7 +83,7 @@ class OtherAgents(Place):
                 try:
                     self._open = PastSessions.open(self._path, FOREIGN, FOREIGN_COLUMNS)
                 except StoreError as error:
-                    if self._looking is None or not self._looking.is_alive():
+                    if not self._is_kept_fresh:
                         raise
                     raise StoreError(f"{_NOT_YET.capitalize()}.") from error  # it is being made, or made again
             return self._open
@@ -133,27 +134,25 @@ class OtherAgents(Place):
         finally:
             lock.release()
 
-    def _look(self) -> None:
-        """Begin to bring the index up to date, unless that was done just now, and wait for it a little."""
-        with self._lock:
-            is_looking = self._looking is not None and self._looking.is_alive()
-            if is_looking or not self._formats or time.monotonic() - self._looked_at < FRESH_SECONDS:
-                return
-            self._looking = looking = threading.Thread(target=self._run, daemon=True)
-            looking.start()
-        looking.join(WAIT_SECONDS)
+    def keep_fresh(self) -> None:
+        """Begin to keep the index up to date, in a thread that ends with the process."""
+        self._is_kept_fresh = bool(self._formats)
+        if self._formats:
+            threading.Thread(target=self._keep_fresh, daemon=True).start()
 
-    def _run(self) -> None:
+    def _keep_fresh(self) -> None:
         if sys.platform == "linux":
             with suppress(OSError):  # of this thread alone
                 os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)
-        try:
-            self.index()
-            self._problem = ""
-        except StoreError as error:
-            self._problem = f"the sessions of other agents cannot be indexed: {error.message}"
-        finally:
-            self._looked_at = time.monotonic()
+        while True:
+            self._is_asked.clear()
+            try:
+                self.index()
+                self._problem = ""
+            except StoreError as error:
+                self._problem = f"the sessions of other agents cannot be indexed: {error.message}"
+            time.sleep(FRESH_SECONDS)
+            self._is_asked.wait(IDLE_SECONDS - FRESH_SECONDS)
 
     def _found(self) -> Iterator[File]:
         """The agents' files as they are now. A folder that cannot be read has none."""

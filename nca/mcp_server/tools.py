@@ -45,6 +45,11 @@ class HistoryTool:
         """Raises ValueError, whose text says to the model what is valid."""
         return await self.call(**self._signature.read(arguments))
 
+    def _limits(self) -> list[str]:
+        """What an answer without results should say about where it looked."""
+        scope = self._history.scope
+        return [f"this client sees the sessions of {scope} only; the user can allow more"] if scope.allowed else []
+
 
 class Recall(HistoryTool):
     name: ClassVar[str] = "recall"
@@ -77,7 +82,7 @@ class Recall(HistoryTool):
         found = self._history.recall(query, wanted, offset + HITS + 1)
         if offset >= len(found.hits):
             advice = "Other words, or fewer filters, may find it." if not offset else "These were all."
-            found = replace(found, notes=(advice, *found.notes))
+            found = replace(found, notes=(advice, *found.notes, *self._limits()))
         return answers.of_recall(found, offset, HITS)
 
 
@@ -119,7 +124,7 @@ class Sessions(HistoryTool):
         listed, count, notes = self._history.sessions(wanted, LISTED, offset)
         if count and not listed:
             raise ToolError(f"{count:,} sessions fit; offset {offset:,} is past the last")
-        return answers.of_sessions(listed, count, offset, notes)
+        return answers.of_sessions(listed, count, offset, notes if listed else [*notes, *self._limits()])
 
 
 def tools_of(history: History) -> tuple[HistoryTool, ...]:

@@ -63,7 +63,8 @@ class PastSession(msgspec.Struct, frozen=True):
 class Wanted:
     """Which sessions and messages: of one session (its id), of an agent, in a directory or below it, from a time on.
 
-    "" and 0: any. with_subagents: also what subagents did in sessions of their own.
+    "" and 0: any. with_subagents: also what subagents did in sessions of their own. within: in one of these directories
+    or below it; None: anywhere.
     """
 
     session: str = ""
@@ -71,6 +72,7 @@ class Wanted:
     directory: str = ""
     since: float = 0.0
     with_subagents: bool = True
+    within: tuple[str, ...] | None = None
 
     @property
     def is_anything(self) -> bool:
@@ -139,13 +141,14 @@ class PastSessions:
         others = [other.database for other in beside]
         return results.find(self.database, question, None, limit, chars=chars, only=only, beside=others, clean=clean)
 
-    def find(self, prefix: str) -> PastSession | None:
-        """The session with this id, beginning of an id, or agent's own id; None if there is none.
+    def find(self, prefix: str, within: tuple[str, ...] | None = None) -> PastSession | None:
+        """The session with this id, beginning of an id, or agent's own id; None if there is none in the directories
+        `within`, or below them.
 
         Raises SessionNotFound if it could be several.
         """
         wanted = clean_text(prefix).strip()
-        found = self.listed(Wanted(session=wanted), _LISTED_MATCHES + 1) if wanted else []
+        found = self.listed(Wanted(session=wanted, within=within), _LISTED_MATCHES + 1) if wanted else []
         exact = [one for one in found if wanted in (one.id, one.own_id)]
         if len(found) > 1 and not exact:
             some = ", ".join(one.id for one in found[:_LISTED_MATCHES])
@@ -192,13 +195,22 @@ def _condition(wanted: Wanted, but: Collection[int] = ()) -> tuple[str, tuple[st
     if wanted.agent:
         parts.append(("agent = ?", (wanted.agent,)))
     if wanted.directory:
-        folder = wanted.directory.rstrip("/")
-        parts.append(("(directory = ? OR substr(directory, 1, ?) = ?)", (folder or "/", len(folder) + 1, f"{folder}/")))
+        parts.append(_in_one_of((wanted.directory,)))
+    if wanted.within is not None:
+        parts.append(_in_one_of(wanted.within))
     if not wanted.with_subagents:
         parts.append(("parent = ''", ()))
     if wanted.since:
         parts.append(("updated_at >= ?", (wanted.since,)))
     return "".join(f" AND {sql}" for sql, _ in parts), tuple(value for _, bound in parts for value in bound)
+
+
+def _in_one_of(directories: Sequence[str]) -> tuple[str, tuple[str | float, ...]]:
+    """A condition, and its values, for sessions in one of the directories or below it."""
+    one = "directory = ? OR substr(directory, 1, ?) = ?"
+    folders = [directory.rstrip("/") for directory in directories]
+    bound = tuple(value for folder in folders for value in (folder or "/", len(folder) + 1, f"{folder}/"))
+    return f"({' OR '.join([one] * len(folders)) or 'FALSE'})", bound
 
 
 def _as_session(row: Row) -> PastSession:

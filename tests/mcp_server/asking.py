@@ -11,7 +11,8 @@ from typing import Any
 from mcp import StdioServerParameters
 from mcp.client.client import Client
 from mcp.client.stdio import stdio_client
-from mcp_types import TextContent
+from mcp_types import ListRootsResult, Root, TextContent
+from pydantic import FileUrl
 
 from nca.messages import Message, ToolCall
 from nca.sessions import Store
@@ -19,12 +20,26 @@ from tests.cli.command import environment
 
 
 @asynccontextmanager
-async def served(home: Path, *words: str, **extra: str) -> AsyncIterator[Client]:
-    """A client of `nca mcp`, or of `nca mcp serve`, with `home` as its home directory."""
+async def served(
+    home: Path, *words: str, cwd: Path | None = None, roots: Sequence[Path] | None = None, **extra: str
+) -> AsyncIterator[Client]:
+    """A client of `nca mcp`, or of `nca mcp serve`, with `home` as its home directory.
+
+    cwd    where it starts the server; its home directory unless it is given
+    roots  what an older client names as its roots
+    """
     program = StdioServerParameters(
-        command=sys.executable, args=["-m", "nca", "mcp", *words], env=environment(home, **extra), cwd=home
+        command=sys.executable, args=["-m", "nca", "mcp", *words], env=environment(home, **extra), cwd=cwd or home
     )
-    async with Client(stdio_client(program)) as client:
+    if roots is None:
+        async with Client(stdio_client(program)) as client:
+            yield client
+        return
+
+    async def named(context: Any) -> ListRootsResult:
+        return ListRootsResult(roots=[Root(uri=FileUrl(one.as_uri())) for one in roots])
+
+    async with Client(stdio_client(program), mode="legacy", list_roots_callback=named) as client:
         yield client
 
 

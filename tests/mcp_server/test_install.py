@@ -83,6 +83,19 @@ def test_each_agent_gets_an_entry_once(home: Path, agent: str) -> None:
     assert [one.name for one in file.parent.glob("*before-nca*")] == []
 
 
+def test_an_agent_may_see_more_than_its_project(home: Path, tmp_path: Path) -> None:
+    assert (
+        "read your sessions of the project that you start it in. More: --all, --directory." in install("claude").stdout
+    )
+    asked = install("claude", "--directory", str(tmp_path))
+    assert f"Claude Code can then read your sessions of {tmp_path}." in asked.stdout
+    assert f"--directory={tmp_path}" in asked.stdout
+    assert "your sessions of all projects." in install("claude", "--all", "--yes").stdout
+    assert entry_in(home / ".claude.json")["args"] == ["mcp", "serve", "--all"]
+    with pytest.raises(UsageError, match="there is no folder"):
+        install("claude", "--directory", str(tmp_path / "missing"))
+
+
 def test_the_rest_of_a_file_stays_and_is_copied_before(home: Path) -> None:
     config = home / ".codex" / "config.toml"
     config.parent.mkdir()

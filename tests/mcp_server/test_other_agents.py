@@ -39,7 +39,6 @@ class Machine:
 
     def index(self) -> None:
         self.others.index()
-        self.others._looked_at = float("inf")  # no other look begins by itself
 
     def rows(self, sql: str) -> list[Any]:
         with closing(open_for_reading(self.path, FOREIGN).database) as database:
@@ -229,14 +228,17 @@ async def test_over_the_pipe_while_the_index_is_made(tmp_path: Path) -> None:
     for number in range(60):
         claude_session(tmp_path, f"c{number}", f"/work/{number % 3}", [f"the gnu number {number}", "grazes"] * 5)
     os.utime(claude_session(tmp_path, "newest", "/work/new", ["a quokka", "smiles"]))
-    extra = {"CLAUDE_CONFIG_DIR": str(tmp_path / ".claude")}
-    async with served(tmp_path, **extra) as client:
+    folder = str(tmp_path / ".claude")
+    async with served(tmp_path, "serve", "--all", CLAUDE_CONFIG_DIR=folder) as client:
         while "not indexed yet" in (text := await asked_server(client, "recall", query="quokka")):
             pass
         assert ", claude, " in text, "newest files come first"
         while "ask again" in await asked_server(client, "sessions"):
             pass
         assert "of 61, " in await asked_server(client, "sessions")
+        claude_session(tmp_path, "later", "/work/new", ["a numbat", "digs"])
+        while "numbat" not in await asked_server(client, "recall", query="numbat"):
+            pass
     assert (tmp_path / "nca" / "cache" / "other-agents.db").stat().st_mode & 0o077 == 0
-    async with served(tmp_path, "serve", "--own", **extra) as client:
+    async with served(tmp_path, "serve", "--own", "--all", CLAUDE_CONFIG_DIR=folder) as client:
         assert "No session fits." in await asked_server(client, "sessions")

@@ -25,7 +25,7 @@ async def test_an_agent_searches_reads_and_lists(tmp_path: Path) -> None:
         shop = talk(store, "/work/shop", f"Why does checkout fail? The key is {KEY}", "The tax table lacks Malta.")
         with store.open_session(shop) as session:
             session.log.append(ran("grep -n Malta tax.py", "Malta\x1b[31m: missing\n" + "row\n" * 20_000))
-    async with served(tmp_path) as client:
+    async with served(tmp_path, "serve", "--all") as client:
         listed = await client.list_tools()
         assert [tool.name for tool in listed.tools] == ["recall", "expand", "sessions"]
         assert all(tool.annotations and tool.annotations.read_only_hint for tool in listed.tools)
@@ -75,7 +75,7 @@ async def test_an_agent_searches_reads_and_lists(tmp_path: Path) -> None:
 
 
 async def test_a_store_that_comes_and_one_that_is_damaged(tmp_path: Path) -> None:
-    async with served(tmp_path, "serve", "--own") as client:
+    async with served(tmp_path, "serve", "--own", "--all") as client:
         assert "Nothing was found." in await asked(client, "recall", query="roses")
         assert "No session fits." in await asked(client, "sessions")
         assert not store_of(tmp_path).exists()
