@@ -6,6 +6,7 @@ Its environment variable NCA_TEST_SERVER names ways to misbehave at the start: s
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
 import os
 import subprocess
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from mcp.server.mcpserver import Context, Image, MCPServer
-from mcp_types import ToolAnnotations
+from mcp_types import BlobResourceContents, EmbeddedResource, ImageContent, ToolAnnotations
 
 PIXEL = bytes.fromhex(
     "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c4890000000d49444154789c6360000002000001e221bc33"
@@ -102,6 +103,21 @@ def facts() -> dict[str, Any]:
 def picture() -> Any:
     """An image."""
     return Image(data=PIXEL, format="png")
+
+
+@server.tool(structured_output=False)
+def pictures() -> Any:
+    """Images of every kind, also such that no model takes."""
+    blob = base64.b64encode(PIXEL).decode()
+    wide = PIXEL[:16] + (9_000).to_bytes(4, "big") + PIXEL[20:]
+    held = BlobResourceContents(uri="memo://pixel", mime_type="image/png", blob=blob)
+    return [
+        Image(data=wide, format="png"),
+        Image(data=b"no image at all", format="png"),
+        ImageContent(type="image", data="§", mime_type="image/png"),
+        EmbeddedResource(type="resource", resource=held),
+        *(Image(data=PIXEL, format="png") for _ in range(8)),
+    ]
 
 
 @server.tool()

@@ -35,8 +35,8 @@ def a_server(name: str = "test", how: str = "", **more: object) -> McpServer:
 
 
 @asynccontextmanager
-async def connected(server: McpServer, directory: Path = ROOT) -> AsyncIterator[Connection]:
-    connection = Connection(server, directory, lambda: True)
+async def connected(server: McpServer, directory: Path = ROOT, *, can_see: bool = True) -> AsyncIterator[Connection]:
+    connection = Connection(server, directory, lambda: can_see)
     connection.start()
     await connection.settled()
     try:
@@ -87,6 +87,27 @@ async def test_structures_images_and_its_own_errors_are_results() -> None:
         assert failed.is_error
         assert (await server.call("echo", {})).is_error
         assert (await server.call("there_is_none", {})).is_error
+
+
+@pytest.mark.parametrize("can_see", [True, False])
+async def test_images_reach_a_model_that_sees_and_one_line_says_why_others_do_not(can_see: bool) -> None:
+    async with connected(a_server(), can_see=can_see) as server:
+        outcome = await server.call("pictures", {})
+        lines = outcome.text.splitlines()
+        assert len(lines) == 12
+        assert all(line.startswith(("[image, image/png, ", "[resource memo://pixel, image/png, ")) for line in lines)
+        reasons = [line.partition("; not shown: ")[2].rstrip("]") for line in lines]
+        if not can_see:
+            assert set(reasons) == {"this model takes no images"}
+            assert not outcome.media
+            return
+        assert reasons[:3] == [
+            "it is 9,000 by 1 pixels; at most 8,000",
+            "it is no PNG, JPEG, GIF or WebP",
+            "it is not in base64",
+        ]
+        assert reasons[3:] == [""] * 8 + ["more than 8 images"]
+        assert len(outcome.media) == 8
 
 
 async def test_only_the_allowed_environment_reaches_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from nca.images import MAX_IMAGE_BYTES, image_kind, image_part
+from nca.images import MAX_IMAGE_BYTES, image_kind, image_part, image_problem
 from nca.messages import MediaPart, clean_text
 from nca.tools.tool import ToolOutcome
 
@@ -20,15 +20,47 @@ _PROGRESS_CHARS = 200
 
 
 def outcome_of(result: CallToolResult, *, can_see: bool) -> ToolOutcome:
-    """The outcome of a call, with its images if the model takes images."""
-    blocks = list(result.content)
-    texts = [described(block) for block in blocks]
-    if result.structured_content is not None and not any(block.type == "text" for block in blocks):
+    """The outcome of a call, with its images if the model takes images. One line says why an image does not come."""
+    texts: list[str] = []
+    images: list[MediaPart] = []
+    for block in result.content:
+        encoded = _encoded_image(block)
+        why_not, image = ("", None) if encoded is None else _image(encoded, len(images), can_see=can_see)
+        images += [image] if image is not None else []
+        line = described(block)
+        texts.append(f"{line[:-1]}; not shown: {why_not}]" if why_not else line)
+    if result.structured_content is not None and not any(block.type == "text" for block in result.content):
         texts.append(json.dumps(result.structured_content, ensure_ascii=False, indent=1))
-    images = [image for block in blocks if block.type == "image" and (image := _image(block.data))]
-    media = tuple(images[:_MOST_IMAGES]) if can_see else ()
     text = "\n".join(texts) or "[the server returned nothing]"
-    return ToolOutcome(text, is_error=result.is_error, media=media)
+    return ToolOutcome(text, is_error=result.is_error, media=tuple(images))
+
+
+def _encoded_image(block: Any) -> str | None:
+    """The image of a block, in base64; None of a block that is none."""
+    if block.type == "image":
+        return str(block.data)
+    if block.type == "resource" and (block.resource.mime_type or "").startswith("image/"):
+        return getattr(block.resource, "blob", None)
+    return None
+
+
+def _image(encoded: str, images: int, *, can_see: bool) -> tuple[str, MediaPart | None]:
+    """The image behind so many others, for the model; or why it cannot be shown."""
+    if not can_see:
+        return "this model takes no images", None
+    if images >= _MOST_IMAGES:
+        return f"more than {_MOST_IMAGES} images", None
+    if len(encoded) > MAX_IMAGE_BYTES * 4 // 3:
+        return f"larger than {MAX_IMAGE_BYTES:,} bytes", None
+    try:
+        raw = base64.b64decode(encoded, validate=True)
+    except (binascii.Error, ValueError):
+        return "it is not in base64", None
+    kind = image_kind(raw)
+    if not kind:
+        return "it is no PNG, JPEG, GIF or WebP", None
+    problem = image_problem(raw)
+    return (f"it {problem}", None) if problem else ("", image_part(raw, kind))
 
 
 def described(block: Any) -> str:
@@ -58,17 +90,6 @@ def text_of_resource(contents: Iterable[Any]) -> str:
 
 def _size(encoded: str) -> str:
     return f"{len(encoded) * 3 // 4:,} bytes"
-
-
-def _image(encoded: str) -> MediaPart | None:
-    if len(encoded) > MAX_IMAGE_BYTES * 4 // 3:
-        return None
-    try:
-        raw = base64.b64decode(encoded, validate=True)
-    except (binascii.Error, ValueError):
-        return None
-    kind = image_kind(raw)
-    return image_part(raw, kind) if kind else None
 
 
 def progress_line(progress: float, total: float | None, message: str | None) -> str:
