@@ -18,7 +18,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import date
@@ -52,6 +52,7 @@ UNFINISHED = ROOT / "unfinished.json"
 INSTALLED_AT_ONCE = 4
 QUICK_PEERS = (NCA.name, "neurolink", "langchain", "strands")
 """Those that are fast, and stand for a kind each."""
+NOT_ASKED = "not in this run"
 Row = dict[str, Any]
 Figures = dict[str, Any]
 
@@ -91,19 +92,46 @@ def saved(found: Figures) -> None:
 
 def _with_others(found: Figures) -> Figures:
     """These figures, and the earlier ones of parts that were not measured now."""
-    before = json.loads(FIGURES.read_text(encoding="utf-8")) if FIGURES.is_file() else {}
-    renewed_on = {**before.get("renewed", {}), **found["renewed"]} if found["renewed"] else {}
+    before = on_page()
+    is_whole = found.get("renewed") == {}
+    renewed_on = {} if is_whole else {**before.get("renewed", {}), **found.get("renewed", {})}
     return {**before, **found, "renewed": renewed_on}
+
+
+def on_page() -> Figures:
+    """The figures that are on the page."""
+    found: Figures = json.loads(FIGURES.read_text(encoding="utf-8")) if FIGURES.is_file() else {}
+    return found
+
+
+def renewed_among(before: Figures, found: Figures, labels: Sequence[str]) -> Figures:
+    """Parts that were measured again, for variants of these names only (none: for all); the others keep their rows.
+
+    A program that is of another version by now keeps the earlier one too, of the parts that were not measured again.
+    """
+    order = {(one.peer, one.name): place for place, one in enumerate(beside.VARIANTS)}
+    joined = dict(found)
+    for part in [one for one in found if labels and one != "peers"]:
+        kept = [row for row in before.get(part) or () if row["label"] not in labels]
+        rows = [*kept, *(row for row in found[part] if row["label"] in labels)]
+        joined[part] = sorted(rows, key=lambda row: order.get((row["peer"], row.get("variant", "")), len(order)))
+    told = dict(before.get("peers") or {})
+    for name, one in found["peers"].items():
+        if one["reason"] != NOT_ASKED:
+            old = told.get(name, {})
+            earlier = old.get("earlier") or old.get("version")
+            told[name] = {**one, **({"earlier": earlier} if earlier and earlier != one["version"] else {})}
+    return joined | {"peers": {name: told[name] for name in found["peers"] if name in told}}
 
 
 def measured(options: argparse.Namespace) -> Figures:
     """All figures of a run; what needs something that is not there is empty, and the page leaves it out."""
+    chosen = [one for one in beside.VARIANTS if one.label in options.label or not options.label]
+    asked = {one.peer for one in chosen} if options.label else {one.name for one in (NCA, *PEERS)}
+    asked = set(QUICK_PEERS) if options.quick else asked
     talks = conversations_in(options.data) if options.data is not None else {}
     with ThreadPoolExecutor(INSTALLED_AT_ONCE) as pool:
-        peers = [
-            one if not options.quick or one.name in QUICK_PEERS else replace(one, why_not="not in a quick run")
-            for one in (NCA, *PEERS)
-        ]
+        peers = [one if one.name in asked else replace(one, why_not=NOT_ASKED, rule="") for one in (NCA, *PEERS)]
         environments = {one.peer.name: one for one in pool.map(_ready, peers)}
     real = options.transcripts
     session = beside.rows_of(real / beside.SESSION) if real is not None and (real / beside.SESSION).is_file() else []
@@ -114,13 +142,15 @@ def measured(options: argparse.Namespace) -> Figures:
         folder = Path(name)
         found = beside.materials(real, is_quick=options.quick)
         parts: dict[str, Callable[[], Any]] = {
-            "compactions": lambda: _told("compactions", beside.compactions(environments, found, folder)),
-            "headline": lambda: _told("headline", replayed(environments, _played(real), folder)),
-            "marked": lambda: _told("marked", _marked(environments, real, folder)) if is_whole else [],
-            "next_steps": lambda: _told("next steps", next_steps.measured(environments, _stepped(real), folder)),
-            "effects": lambda: list(effects.measured(environments, real, folder)) if real is not None else [],
+            "compactions": lambda: _told("compactions", beside.compactions(environments, found, folder, chosen)),
+            "headline": lambda: _told("headline", replayed(environments, _played(real), folder, chosen)),
+            "marked": lambda: _told("marked", _marked(environments, real, folder, chosen)) if is_whole else [],
+            "next_steps": lambda: _told(
+                "next steps", next_steps.measured(environments, _stepped(real), folder, chosen)
+            ),
+            "effects": lambda: list(effects.measured(environments, real, folder, chosen)) if real is not None else [],
             "times": lambda: _told("times", beside.times(environments, folder, lengths)),
-            "replays": lambda: _told("replays", beside.replays(environments, folder)),
+            "replays": lambda: _told("replays", beside.replays(environments, folder, chosen)),
             "policies": lambda: list(simulated([OWN, real])) if real is not None and not options.quick else [],
             "counts": lambda: _told("counts", beside.counts(environments, folder, real)) if session else [],
             "saved": lambda: list(beside.saved_with_all_words(environments, _said(session), folder)) if session else [],
@@ -134,7 +164,7 @@ def measured(options: argparse.Namespace) -> Figures:
             "loop": lambda: [] if options.quick or "loop" in options.skip else _told("in the loop", _loops(options)),
         }
         if talks:
-            parts["public"] = lambda: _told("public", measured_public(environments, talks, folder))
+            parts["public"] = lambda: _told("public", measured_public(environments, talks, folder, chosen))
         head: Figures = {
             "date": options.date,
             "command": f"{'NCA_TRANSCRIPTS=… ' if real else ''}make bench",
@@ -151,7 +181,8 @@ def measured(options: argparse.Namespace) -> Figures:
             raise SystemExit(f"--only: there is no part {unknown[0]}; valid: {', '.join(parts)}.")
         if options.only:
             renewed_on = {"settings": head["settings"], "renewed": dict.fromkeys(options.only, options.date)}
-            return renewed_on | {part: _timed(part, parts[part]) for part in options.only}
+            found_now = {part: _timed(part, parts[part]) for part in options.only}
+            return renewed_on | renewed_among(on_page(), found_now | {"peers": head["peers"]}, options.label)
         if options.quick:
             return head | {part: _timed(part, work) for part, work in parts.items()}
         if not options.resume:
@@ -205,6 +236,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--date", default=date.today().isoformat())
     parser.add_argument("--skip", action="append", default=[], choices=("loop", "growth"), help="what takes longest")
     parser.add_argument("--only", action="append", default=[], help="measure this part alone, the rest stays as it is")
+    parser.add_argument("--label", action="append", default=[], help="with --only: this program, as the page names it")
     parser.add_argument("--model", action="append", default=[], help="in the loop too, beside the embedded one")
     return parser.parse_args()
 
@@ -250,9 +282,11 @@ def _engine(session: list[Row], folder: Path) -> list[str]:
     return [*lines, *(line.strip() for line in recall(folder)), *(f"played by hand: {line}" for line in played)]
 
 
-def _marked(environments: dict[str, Environment], folder: Path, scratch: Path) -> Iterable[Row]:
+def _marked(
+    environments: dict[str, Environment], folder: Path, scratch: Path, variants: Sequence[beside.Variant]
+) -> Iterable[Row]:
     """Real sessions with facts marked by hand."""
-    return replayed(environments, marked_in(folder), scratch, windows=WINDOWS_OF_REAL)
+    return replayed(environments, marked_in(folder), scratch, variants, WINDOWS_OF_REAL)
 
 
 def _stepped(folder: Path | None) -> list[Recorded]:

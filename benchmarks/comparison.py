@@ -66,6 +66,9 @@ VARIANTS = (
     Variant("neurolink", "stored", "NeuroLink, as it stores and sends", times=()),
     Variant("langchain", "trim_messages", "langchain trim_messages"),
     Variant("litellm", "trim_messages", "litellm trim_messages"),
+    Variant("litellm", "compress", "litellm compress", times=()),
+    Variant("headroom", "compress", "headroom compress"),
+    Variant("hermes", "tail, index", "hermes, tail and index", times=()),
     Variant("gptme", "reduce_log", "gptme reduce_log"),
     Variant("strands", "SlidingWindow", "strands sliding window"),
     Variant("strands", "SlidingWindow, equal budget", "strands sliding window of the target's size", times=()),
@@ -90,6 +93,8 @@ VARIANTS = (
         times=(),
     ),
     Variant("aider", "ChatSummary", "aider ChatSummary", has_model=True),
+    Variant("codex", "local", "Codex's local rule", has_model=True, times=()),
+    Variant("hermes", "tail, summary", "hermes", has_model=True, times=()),
     Variant("strands", "Summarizing", "strands summarizing", has_model=True),
     Variant("pydantic-ai", "clear, deduplicate, summarize", "pydantic-ai-harness", has_model=True),
 )
@@ -170,9 +175,11 @@ def _real(folder: Path) -> Iterator[Material]:
             yield Material(f"{Path(name).stem} {number}", talk, SHORT_WINDOW, kind)
 
 
-def compactions(environments: dict[str, Environment], found: Sequence[Material], folder: Path) -> Iterator[Row]:
+def compactions(
+    environments: dict[str, Environment], found: Sequence[Material], folder: Path, variants: Sequence[Variant]
+) -> Iterator[Row]:
     """Every variant on every session, judged."""
-    for variant in VARIANTS:
+    for variant in variants:
         environment = environments[variant.peer]
         if not environment.is_ready:
             continue
@@ -246,13 +253,13 @@ def _summed(answers: Sequence[Row], target_tokens: int) -> Row:
     return found
 
 
-def replays(environments: dict[str, Environment], folder: Path) -> Iterator[Row]:
+def replays(environments: dict[str, Environment], folder: Path, variants: Sequence[Variant]) -> Iterator[Row]:
     """A session request by request: price with a prefix cache, what was wrong on the way, what is left at the end."""
     length, window = REPLAYED
     rows = coding_session(length, seed=11)
     said = rows[: max(place for place, row in enumerate(rows) if row["role"] == "assistant")]
     case = {"file": str(packed(rows, folder / "replay.json")), "summary": SUMMARY, **limits(window)}
-    for variant in VARIANTS:
+    for variant in variants:
         if environments[variant.peer].is_ready:
             task = {"op": "replay", "variant": variant.name}
             answer = ask(environments[variant.peer], task, [case])[0]

@@ -18,7 +18,7 @@ from benchmarks.comparison import SUMMARY, VARIANTS, Variant, limits, named, row
 from benchmarks.environments import Environment
 from benchmarks.mending import mended
 from benchmarks.peers.side import calls_of
-from benchmarks.summed import table
+from benchmarks.summed import label_of, table
 
 Row = dict[str, Any]
 FILE = "airline-support.jsonl"
@@ -66,12 +66,12 @@ def _lines(row: Row) -> Iterator[str]:
 def measured(
     environments: Mapping[str, Environment], folder: Path, scratch: Path, variants: Sequence[Variant] = VARIANTS
 ) -> Iterator[Row]:
-    """A row for each variant without a model and each window: how many changes can be told, of how many."""
+    """A row for each variant and window: how many changes can be told, of how many."""
     rows = a_day(folder)
     wanted = effects(rows)
     cases = [{"file": str(packed(rows, scratch / "day.json")), "summary": SUMMARY, **limits(one)} for one in WINDOWS]
     for variant in variants:
-        if variant.has_model or not environments[variant.peer].is_ready or not wanted:
+        if not environments[variant.peer].is_ready or not wanted:
             continue
         answers = ask(environments[variant.peer], {"op": "compact", "variant": variant.name}, cases)
         for window, answer in zip(WINDOWS, answers, strict=True):
@@ -96,7 +96,7 @@ def told_table(figures: Mapping[str, Any]) -> Iterator[str]:
     windows = sorted({row["window_tokens"] for row in rows})
     shares: dict[str, dict[int, str]] = {}
     for row in rows:
-        shares.setdefault(row["label"], {})[row["window_tokens"]] = (
+        shares.setdefault(label_of(row), {})[row["window_tokens"]] = (
             f"{row['told'][0]}{' (failed)' if 'error' in row else ''}"
         )
     head = ("", *(f"at {window // 1_000}k" for window in windows))

@@ -26,6 +26,7 @@ class Peer:
     adapter  a script in peers/; "": only its commands are measured
     command  what it is started by, "": it has none
     why_not  why it is not measured, and so not installed
+    rule     where its rule is described, which its adapter follows without the program
     """
 
     name: str
@@ -34,6 +35,7 @@ class Peer:
     command: str = ""
     note: str = ""
     why_not: str = ""
+    rule: str = ""
 
     @property
     def is_node(self) -> bool:
@@ -52,26 +54,23 @@ class Peer:
 NCA = Peer("nca", (), "nca_engine.py", "nca")
 PEERS = (
     Peer("neurolink", ("@juspay/neurolink==9.37.0",), "neurolink.mjs", "neurolink"),
-    Peer("langchain", ("langchain==1.4.7",), "langchain_messages.py"),
-    Peer("litellm", ("litellm==1.105.3",), "litellm_trim.py"),
+    Peer("langchain", ("langchain==1.5.2",), "langchain_messages.py"),
+    Peer("litellm", ("litellm==1.110.2",), "litellm_trim.py"),
     Peer("gptme", ("gptme==0.35.1",), "gptme_reduce.py", "gptme"),
     Peer("aider", ("aider-chat==0.86.2",), "aider_history.py", "aider"),
     Peer("strands", ("strands-agents==1.62.0",), "strands_managers.py"),
     Peer("pydantic-ai", ("pydantic-ai-harness==0.62.0", "pydantic-ai-slim"), "pydantic_harness.py"),
     Peer("openai-agents", ("openai-agents==0.24.0",), "openai_sessions.py"),
     Peer("deepagents", ("deepagents==0.7.32",), "deepagents_summary.py"),
+    Peer("codex", (), "codex_rule.py", rule="by its rule (codex-rs/core/src/compact.rs at e06dd0e)"),
+    Peer("headroom", ("headroom-ai==0.42.0",), "headroom_compress.py"),
+    Peer("hermes", ("hermes-agent==0.19.0",), "hermes_compressor.py"),
     Peer("llm", ("llm==0.36",), command="llm"),
-    Peer("lcm-x", ("hermes-lcm-x",), note="a plugin of Hermes that its own script installs, on no package index"),
+    Peer("lcm-x", ("hermes-lcm-x",), note="a plugin of hermes that its own script installs, on no package index"),
     Peer(
         "claude-agent-sdk",
-        ("claude-agent-sdk==0.2.187",),
+        ("claude-agent-sdk==0.2.189",),
         why_not="it compacts inside the program that comes with it, which asks Anthropic with a key",
-    ),
-    Peer(
-        "headroom",
-        ("headroom-ai==0.42.0",),
-        why_not="it has no target, and shortens text by a model of its own that is on no package index; without it,"
-        " 0.02% of a generated session went",
     ),
     Peer(
         "letta",
@@ -119,6 +118,8 @@ class Environment:
 
 def prepared(peer: Peer) -> Environment:
     """The peer's environment, made where it is not there yet."""
+    if peer.rule:
+        return Environment(peer, peer.rule)
     if not peer.requirements:
         import nca
 

@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from benchmarks.summed import WORDS, counted, table
+from benchmarks.summed import WORDS, counted, label_of, table
 
 Row = dict[str, Any]
 RULES = "rules of the user"
@@ -23,8 +23,7 @@ def by_kind(compactions: Sequence[Row]) -> Iterator[str]:
     yield ""
     groups: dict[str, list[Row]] = {}
     for row in rows:
-        name = f"{row['label']}, with a summary" if row["has_model"] else row["label"]
-        groups.setdefault(name, []).append(row)
+        groups.setdefault(label_of(row), []).append(row)
     head = ("", *(f"{kind} ({sizes[kind]})" for kind in kinds), f"all ({sum(sizes.values())})")
     lines = []
     for name, group in groups.items():

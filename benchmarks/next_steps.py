@@ -23,7 +23,7 @@ from benchmarks.environments import Environment
 from benchmarks.mending import mended
 from benchmarks.peers.side import calls_of
 from benchmarks.stated import SPEAKERS, Recorded, shown, text_of
-from benchmarks.summed import percent, table
+from benchmarks.summed import label_of, percent, table
 from benchmarks.tokens import message_tokens, tokens
 
 Row = dict[str, Any]
@@ -40,6 +40,8 @@ SHORTEST, LONGEST, FEWEST_DIGITS = 5, 120, 3
 LINES_READABLE = 0.5
 """A result of which fewer lines can be read is lacking."""
 PLACES = ("calls", "prose")
+MOST_SHOWN = 9
+"""Programs on the first page."""
 _WORD = re.compile(r"[^\W\d][\w$-]*(?:[./:@#-]+[\w$-]+)*/?")
 _SHAPE = re.compile(r"[/_.\d]|[a-z][A-Z]")
 _NUMBER = re.compile(r"(?<![\w.,:/#@-])\d[\d.,:]*\d(?!\w)")
@@ -61,7 +63,7 @@ def measured(
     variants: Sequence[Variant] = VARIANTS,
     windows: Sequence[int] = WINDOWS,
 ) -> Iterator[Row]:
-    """A row for each variant without a model, session and window. Pairs are: how many can be read, of how many."""
+    """A row for each variant, session and window. Pairs are: how many can be read, of how many."""
     found = []
     for number, session in enumerate(sessions):
         rows = mended(session.rows)
@@ -73,7 +75,7 @@ def measured(
                     case = {"file": path, "summary": SUMMARY, **limits(window)}
                     found.append((session.name, window, past, needed, case))
     for variant in variants:
-        if variant.has_model or not environments[variant.peer].is_ready:
+        if not environments[variant.peer].is_ready:
             continue
         answers = ask(
             environments[variant.peer], {"op": "compact", "variant": variant.name}, [one[-1] for one in found]
@@ -230,7 +232,7 @@ def by_variant(rows: Sequence[Row]) -> dict[str, list[Row]]:
     """The rows of each program, by its name on the page."""
     found: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
-        found[row["label"]].append(row)
+        found[label_of(row)].append(row)
     return found
 
 
@@ -239,17 +241,18 @@ def next_steps(figures: Mapping[str, Any]) -> Iterator[str]:
     rows = figures.get("next_steps")
     if not rows:
         return
+    first, *_ = by_variant(rows).values()
     yield "## The next steps"
     yield ""
     yield (
-        f"At {sum(row['cuts'] for row in rows if row['label'] == rows[0]['label'])} places of"
+        f"At {sum(row['cuts'] for row in first)} places of"
         f" {len({row['session'] for row in rows})} sessions the beginning is compacted, by everybody to half of the"
         f" budget. *In calls, in prose*: of the names, paths, numbers and ids that the agent uses in its next {HORIZON}"
         " messages, that came up before and that nothing in between shows again, how many can be read; *person, model,"
         " tool*: by who said them first. Each session is one vote. *Newest alone*: the same of the newest messages, as"
         " many as are as large as what this program kept; everything would have 100%. *Fetched again*: of the agent's"
         f" next {NEXT_CALLS} calls those that fetch, to the letter, what the log held; how many of these results the"
-        " view lacked."
+        " view lacked. *With a summary*: it is a script's, without facts; only what code keeps is counted."
     )
     yield ""
     for window in sorted({row["window_tokens"] for row in rows}):
@@ -259,14 +262,14 @@ def next_steps(figures: Mapping[str, Any]) -> Iterator[str]:
 
 
 def short_table(figures: Mapping[str, Any], window: int) -> list[str]:
-    """For the first page: who keeps to the target, in one window."""
+    """For the first page: of those who keep to the target the best, in one window."""
     of_all = by_variant(_at(figures.get("next_steps") or (), window))
     keeping = {
         label: of for label, of in of_all.items() if label == "nca" or mean(one["of_target"] for one in of) <= 1.1
     }
     ranked = sorted(keeping.items(), key=lambda one: (one[0] != "nca", -(summed(one[1], "names", "calls") or 0)))
     head = ("", "in calls", "in prose", "newest alone")
-    return table(head, [(label, *_three(of)) for label, of in ranked]) if ranked else []
+    return table(head, [(label, *_three(of)) for label, of in ranked[:MOST_SHOWN]]) if ranked else []
 
 
 def _three(rows: Sequence[Row]) -> tuple[str, str, str]:

@@ -15,8 +15,7 @@ from benchmarks.next_steps import by_variant, next_steps, short_table, summed
 from benchmarks.probes import probed
 from benchmarks.public import public
 from benchmarks.sections import SECTIONS
-from benchmarks.summed import seconds, share, table, totals
-from benchmarks.timed import label_of
+from benchmarks.summed import label_of, seconds, share, table, totals
 
 Row = dict[str, Any]
 Figures = Mapping[str, Any]
@@ -61,7 +60,8 @@ def pictures(figures: Figures) -> dict[str, str]:
         )
     rows = [row for row in figures.get("next_steps") or () if row["window_tokens"] == FIRST_PAGE_WINDOW]
     if rows:
-        named = ((label, summed(of, "names", "calls") or 0.0) for label, of in by_variant(rows).items())
+        alone = [row for row in rows if not row["has_model"]]
+        named = ((label, summed(of, "names", "calls") or 0.0) for label, of in by_variant(alone).items())
         made["bench-next-steps.svg"] = bars(
             "Names in the agent's next calls that can be read, at 64,000 tokens",
             [(name, value, f"{100 * value:.0f}%") for name, value in named],
@@ -135,7 +135,7 @@ def _next_steps(figures: Figures) -> Iterator[str]:
         yield ""
         yield "![what of the next steps can be read](pictures/bench-next-steps.svg)"
         yield ""
-    told = [row for row in figures.get("effects") or () if row["label"] == "nca"]
+    told = [row for row in figures.get("effects") or () if label_of(row) == "nca"]
     if told:
         shares = ", ".join(f"{row['told'][0]} at {row['window_tokens'] // 1_000}k" for row in told)
         yield (
@@ -181,9 +181,13 @@ def _head(figures: Figures) -> Iterator[str]:
         f"{_renewed(figures)}"
     )
     yield ""
-    versions = [(name, one["version"] or f"not measured: {one['reason']}") for name, one in figures["peers"].items()]
-    yield from table(("", "version"), versions)
+    yield from table(("", "version"), [(name, _version(one)) for name, one in figures["peers"].items()])
     yield ""
+
+
+def _version(peer: Row) -> str:
+    earlier = f" ({peer['earlier']} in what was not measured again)" if "earlier" in peer else ""
+    return f"{peer['version']}{earlier}" if peer["version"] else f"not measured: {peer['reason']}"
 
 
 def _renewed(figures: Figures) -> str:

@@ -22,13 +22,13 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.asking import ask, packed
-from benchmarks.comparison import SUMMARY, VARIANTS, limits, named
+from benchmarks.comparison import SUMMARY, VARIANTS, Variant, limits, named
 from benchmarks.environments import Environment
 from benchmarks.judge import SLACK
 from benchmarks.questions import Question
 from benchmarks.recall import filled, searched
 from benchmarks.stated import shown
-from benchmarks.summed import table
+from benchmarks.summed import label_of, table
 from benchmarks.tokens import tokens
 from nca.sessions import Store
 from nca.wire import message_from_dict
@@ -151,7 +151,10 @@ def _lost_in_compaction(rows: list[Row], facts: Sequence[Row], name: str) -> Con
 
 
 def measured(
-    environments: Mapping[str, Environment], found: Mapping[str, Sequence[Conversation]], scratch: Path
+    environments: Mapping[str, Environment],
+    found: Mapping[str, Sequence[Conversation]],
+    scratch: Path,
+    variants: Sequence[Variant] = VARIANTS,
 ) -> Iterator[Row]:
     """For each benchmark a row for each program, and one for nca's recall."""
     for data, conversations in found.items():
@@ -162,7 +165,7 @@ def measured(
         questions = sum(len(one.questions) for one in conversations)
         sizes = sorted({one.window_tokens for one in conversations})
         head = {"data": data, "conversations": len(conversations), "questions": questions, "windows": sizes}
-        for variant in VARIANTS:
+        for variant in variants:
             if environments[variant.peer].is_ready:
                 task = {"op": "compact", "variant": variant.name}
                 answers = ask(environments[variant.peer], task, cases)
@@ -265,9 +268,8 @@ def ahead(figures: Figures) -> Iterator[tuple[str, str, str, str]]:
 
 
 def _cells(row: Row) -> tuple[str, ...]:
-    label = f"{row['label']}, with a summary" if row.get("has_model") else row["label"]
     met = f"{row['met']} of {row['conversations']}" if "met" in row else "–"
     failed = f" ({'; '.join(row['errors'])})" if row.get("errors") else ""
     roles = [f"{100 * found / due:.1f}%" if due else "–" for found, due in row.get("by_role", _NO_ROLES).values()]
     fill = f"{row['fill']:.2f}" if "fill" in row else "–"
-    return label, f"{100 * row['found'] / row['questions']:.1f}%{failed}", *roles, fill, met
+    return label_of(row), f"{100 * row['found'] / row['questions']:.1f}%{failed}", *roles, fill, met

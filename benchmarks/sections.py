@@ -7,8 +7,8 @@ from typing import Any
 
 from benchmarks.kinds import by_kind
 from benchmarks.policy import policies
-from benchmarks.summed import counted, of, seconds, share, table, totals
-from benchmarks.timed import label_of, timed
+from benchmarks.summed import counted, label_of, of, seconds, share, table, totals
+from benchmarks.timed import timed
 
 Row = dict[str, Any]
 Figures = Mapping[str, Any]

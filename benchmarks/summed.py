@@ -34,6 +34,11 @@ class Total:
         return f"{self.label}, with a summary" if self.has_model else self.label
 
 
+def label_of(row: Row) -> str:
+    """A program's name on the page."""
+    return f"{row['label']}, with a summary" if row.get("has_model") else str(row["label"])
+
+
 def counted(compactions: Sequence[Row]) -> list[Row]:
     """One row for each session and way to compact: of a session that was compacted at several points, the last."""
     last = {

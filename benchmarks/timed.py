@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from benchmarks.summed import seconds, table
+from benchmarks.summed import label_of, seconds, table
 
 Row = dict[str, Any]
 Figures = Mapping[str, Any]
@@ -56,10 +56,6 @@ def timed(figures: Figures) -> Iterator[str]:
             yield f"- {label_of(row)} at {row['messages']:,}: {row['error']}."
     yield ""
     yield from _peaks(rows, lengths[-1] if lengths else 0)
-
-
-def label_of(row: Row) -> str:
-    return f"{row['label']}, with a summary" if row.get("has_model") else str(row["label"])
 
 
 def _table(rows: Sequence[Row], lengths: Sequence[int], columns: Mapping[str, str], *, sized: str) -> Iterator[str]:

@@ -79,6 +79,7 @@ def figures() -> dict[str, Any]:
             {
                 "peer": "nca",
                 "label": "nca",
+                "has_model": False,
                 "session": "played",
                 "window_tokens": 64_000,
                 "cuts": 3,

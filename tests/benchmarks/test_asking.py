@@ -6,13 +6,16 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from benchmarks.asking import asked, packed
+from benchmarks.asking import ask, asked, packed
+from benchmarks.comparison import SUMMARY
+from benchmarks.environments import PEERS, prepared
 from benchmarks.material import coding_session
 from benchmarks.peers.side import plain_row, read_rows
 from benchmarks.requests import heads, judged, requests_of
 
 PEER = (sys.executable, str(Path(__file__).with_name("trivial_peer.py")))
 ROWS = coding_session(40)
+ANSWER = {"role": "assistant", "content": "I did."}
 
 
 def answers(folder: Path, op: str, variant: str, **more: Any) -> list[dict[str, Any]]:
@@ -76,3 +79,20 @@ def test_counts_and_errors(tmp_path: Path) -> None:
     assert counts == sorted(counts)
     said = answers(tmp_path, "errors", "last", errors=[{"body": "the prompt is too long"}, {"body": "slow down"}])[0]
     assert said == {"overflows": [True, False]}
+
+
+def test_codex_s_rule_keeps_the_person_s_newest_words_and_cuts_the_first_that_does_not_fit(tmp_path: Path) -> None:
+    codex = prepared(next(one for one in PEERS if one.name == "codex"))
+    said = [{"role": "user", "content": f"{number} " + "word " * 200} for number in range(5)]
+    rows = [{"role": "system", "content": "Be kind."}, *(one for row in said for one in (row, ANSWER))]
+    case = {"file": str(packed(rows, tmp_path / "rows.json")), "target_tokens": 700, "summary": SUMMARY}
+    (answer,) = ask(codex, {"op": "compact", "variant": "local"}, [case])
+    system, cut, *whole, summary = answer["messages"]
+    assert (system["content"], whole) == ("Be kind.", said[-len(whole) :])
+    assert len(whole) == 2
+    assert cut["content"].startswith("2 word")
+    assert "tokens truncated" in cut["content"]
+    assert summary["content"].endswith(SUMMARY)
+    again = {**case, "file": str(packed([*answer["messages"], ANSWER], tmp_path / "again.json"))}
+    (second,) = ask(codex, {"op": "compact", "variant": "local"}, [again])
+    assert sum(SUMMARY in row["content"] for row in second["messages"]) == 1

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.__main__ import one_by_one
+from benchmarks.__main__ import NOT_ASKED, _with_others, on_page, one_by_one, renewed_among
 
 
 def test_a_run_that_broke_off_goes_on_where_it_was(tmp_path: Path) -> None:
@@ -28,3 +28,26 @@ def test_a_run_that_broke_off_goes_on_where_it_was(tmp_path: Path) -> None:
     found = one_by_one({name: part(name) for name in "abc"}, file)
     assert found == {"a": ["a"], "b": ["b"], "c": ["c"]}
     assert measured == ["a", "b", "c"]
+
+
+def test_a_program_that_is_measured_alone_leaves_the_others_as_they_are() -> None:
+    def row(peer: str, variant: str, label: str, told: int) -> dict[str, object]:
+        return {"peer": peer, "variant": variant, "label": label, "told": told}
+
+    old, new = ({"version": version, "reason": ""} for version in ("1.4.7", "1.5.2"))
+    own, trim = row("nca", "extract", "nca", 1), row("langchain", "trim_messages", "langchain trim_messages", 1)
+    before = {"effects": [own, trim], "peers": {"nca": old, "langchain": old}}
+    again, other = {**trim, "told": 2}, row("nca", "extract", "nca", 9)
+    peers = {"nca": {"version": "", "reason": NOT_ASKED}, "langchain": new, "llm": {"version": "", "reason": NOT_ASKED}}
+    found = renewed_among(before, {"effects": [other, again], "peers": peers}, ["langchain trim_messages"])
+    assert found["effects"] == [own, again]
+    assert found["peers"] == {"nca": old, "langchain": {**new, "earlier": "1.4.7"}}
+    whole = renewed_among(found, {"effects": [other], "peers": {"langchain": new}}, [])
+    assert whole == {"effects": [other], "peers": {"langchain": {**new, "earlier": "1.4.7"}}}
+
+
+def test_what_another_command_has_measured_leaves_the_dates_of_the_parts() -> None:
+    found = _with_others({"probes": {"rows": []}})
+    assert found["renewed"] == on_page()["renewed"]
+    assert found["headline"] == on_page()["headline"]
+    assert _with_others({"renewed": {}})["renewed"] == {}
