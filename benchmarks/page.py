@@ -7,6 +7,7 @@ from typing import Any
 
 from benchmarks.bars import bars
 from benchmarks.behind import behind
+from benchmarks.closed_book import closed_book
 from benchmarks.effects import told_table
 from benchmarks.goals import goals
 from benchmarks.grown import grown
@@ -20,7 +21,7 @@ from benchmarks.summed import label_of, seconds, share, table, totals
 Row = dict[str, Any]
 Figures = Mapping[str, Any]
 FIRST_PAGE_WINDOW, MOST_BEHIND = 64_000, 8
-NO_PARTS = ("date", "renewed", "command", "machine", "peers", "settings", "probes")
+NO_PARTS = ("date", "renewed", "command", "machine", "peers", "settings", "probes", "closed_book")
 """What describes a run, and what has a command of its own."""
 
 
@@ -33,7 +34,7 @@ def page(figures: Figures) -> str:
 def details(figures: Figures) -> str:
     """docs/benchmarks-details.md."""
     parts: list[str] = [*_head(figures), *headline(figures), *next_steps(figures), *told_table(figures)]
-    parts += [*probed(figures), *_all_behind(figures)]
+    parts += [*closed_book(figures), *probed(figures), *_all_behind(figures)]
     for section in (goals, *SECTIONS, public, grown):
         parts += section(figures)
     return "\n".join(parts).rstrip() + "\n"

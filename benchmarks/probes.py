@@ -86,7 +86,7 @@ def asked(
     found: list[Row] = [{} for _ in range(runs)]
     for session in sessions:
         probes = probes_of(session)
-        request = _request(environment, variant, mended(session.rows))
+        request = request_of(environment, variant, mended(session.rows))
         legible = [probe for probe in probes if probe.is_right(shown(request))]
         right = [0] * runs
         # The model's server keeps what it read last: a question reads the request no second time, a run reads nothing.
@@ -99,7 +99,7 @@ def asked(
     return found
 
 
-def _request(environment: Environment, variant: Variant, rows: Sequence[Row]) -> list[Row]:
+def request_of(environment: Environment, variant: Variant, rows: Sequence[Row]) -> list[Row]:
     """The program's request when the person's last words have come, without these words: some ask for the facts.
 
     Empty where the program failed, or its request does not fit into the window: then no answer is right.
@@ -110,10 +110,15 @@ def _request(environment: Environment, variant: Variant, rows: Sequence[Row]) ->
         answer = ask(environment, task, [case], most_seconds=MOST_SECONDS)[0]
     if "error" in answer:
         return []
-    last_words = max(place for place, row in enumerate(rows) if row["role"] == "user")
-    number = sum(head <= last_words for head in heads(rows))
-    request = [row for row in requests_of(answer)[number] if row.get("content") != rows[last_words]["content"]]
+    last = last_words(rows)
+    number = sum(head <= last for head in heads(rows))
+    request = [row for row in requests_of(answer)[number] if row.get("content") != rows[last]["content"]]
     return request if tokens(request) <= WINDOW_TOKENS else []
+
+
+def last_words(rows: Sequence[Row]) -> int:
+    """The place of the person's newest message."""
+    return max(place for place, row in enumerate(rows) if row["role"] == "user")
 
 
 def _has(answer: str, word: str) -> bool:

@@ -1,0 +1,308 @@
+"""Closed book: questions drawn by code from what each has said, answered by the embedded model.
+
+    python -m benchmarks.closed_book [--draws 5] [--session NAME …] [--whole-log NAME …] [--save]
+
+A line of the session loses one value: a name with a mark that plain words have not, or a number of three digits, that
+two messages say. Asked is which of four stood there; the others are of the same kind, and of the same session. A draw
+takes two lines each of the person, the model and the tools, by its seed. A grammar holds the model to the four.
+
+blind           from the question alone, which is the floor
+view            behind what nca sends with the person's last words in a window of 8,000 tokens
+with a recall   the same; where the view does not have the line, an answer of nca's recall to its words stands before
+                the question
+whole log       behind all messages, of sessions that fit the model's window
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import random
+import re
+import statistics
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+from benchmarks.comparison import VARIANTS
+from benchmarks.environments import NCA, Environment
+from benchmarks.mending import mended
+from benchmarks.next_steps import names
+from benchmarks.probes import MODEL, WINDOW_TOKENS, last_words, request_of
+from benchmarks.recall import filled
+from benchmarks.stated import OWN, SPEAKERS, Recorded, sessions_in, shown, text_of
+from benchmarks.summed import table
+from nca.sessions import Store
+from nca.tools.recall import answer
+from nca.wire import message_from_dict
+
+Row = dict[str, Any]
+Chooser = Callable[[list[Row], Sequence[str]], str]
+"""A model: which of these values it answers to these messages."""
+BLANK, OPTIONS = "____", 4
+SHORTEST_LINE, LONGEST_LINE = 30, 200
+MENTIONS, OF_EACH = 2, 2
+"""Messages that say a value, and lines of each speaker in one draw."""
+NEAREST = 8
+"""Decoys are drawn from so many values whose length is most like the right one's."""
+RECALL_TOKENS = 780
+"""What a recall's answer may take in this window: 15% of its budget, as in a chat."""
+MODEL_WINDOW_TOKENS = 30_000
+ANSWER_TOKENS, MOST_SECONDS = 80, 3_600
+"""For one answer: a whole log takes minutes to read."""
+WAYS = ("blind", "view", "with a recall", "whole log")
+STUDENT = {2: 12.71, 3: 4.30, 4: 3.18, 5: 2.78, 6: 2.57, 8: 2.36, 10: 2.26}
+"""For an interval of 95% about the mean of so many draws."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cloze:
+    """A line without one of its values, and who said it."""
+
+    line: str
+    value: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A line, and the values of which the model chooses one."""
+
+    cloze: Cloze
+    options: Sequence[str]
+
+    @property
+    def text(self) -> str:
+        options = "\n".join(f"- {value}" for value in self.options)
+        return (
+            f"What stood before in place of {BLANK}?\n\n{self.cloze.line}\n\nOne of these:\n\n{options}\n\n"
+            "Answer with it alone."
+        )
+
+
+def clozes(rows: Sequence[Row]) -> list[Cloze]:
+    """Every line that says a value once, where it is said first; none whose blank several values have filled.
+
+    A value counts that two messages say: what nobody has come back to is hardly asked for.
+    """
+    found: dict[str, list[Cloze]] = defaultdict(list)
+    messages = Counter(name for row in rows for name in names(text_of(row)))
+    for row in rows:
+        for line in map(str.strip, text_of(row).splitlines()) if row["role"] in SPEAKERS else ():
+            if SHORTEST_LINE <= len(line) <= LONGEST_LINE:
+                for value in sorted(names(line)):
+                    if (blanked := _blanked(line, value)) and not any(one.value == value for one in found[blanked]):
+                        found[blanked].append(Cloze(blanked, value, SPEAKERS[row["role"]]))
+    alone = [of_line[0] for of_line in found.values() if len(of_line) == 1]
+    return [one for one in alone if messages[one.value] >= MENTIONS]
+
+
+def _blanked(line: str, value: str) -> str:
+    """ "" where the value is not there once, as a word of its own: a number may go on behind a blank."""
+    places = list(re.finditer(rf"(?<![\w./:-])(?<!\d ){re.escape(value)}(?![\w/:-])(?![.,]\w)(?! \d)", line))
+    if len(places) != 1 or line.count(value) != 1:
+        return ""
+    return f"{line[: places[0].start()]}{BLANK}{line[places[0].end() :]}"
+
+
+def _kind(value: str) -> str:
+    return "number" if not any(map(str.isalpha, value)) else "path" if "/" in value else "name"
+
+
+def drawn(rows: Sequence[Row], seed: str) -> list[Asked]:
+    """The questions of one draw; the same for the same rows and seed."""
+    chance = random.Random(seed)
+    pool = clozes(rows)
+    by_kind: dict[str, list[str]] = defaultdict(list)
+    for value in sorted({one.value for one in pool}):
+        by_kind[_kind(value)].append(value)
+    found = []
+    for speaker in SPEAKERS.values():
+        of_speaker = [one for one in pool if one.by == speaker]
+        chance.shuffle(of_speaker)
+        asked = (_asked(one, by_kind[_kind(one.value)], chance) for one in of_speaker)
+        found += [one for one, _ in zip(filter(None, asked), range(OF_EACH), strict=False)]
+    return found
+
+
+def _asked(cloze: Cloze, values: Sequence[str], chance: random.Random) -> Asked | None:
+    """None where the session has too few values of this kind."""
+    others = [one for one in values if one != cloze.value and one not in cloze.line and cloze.value not in one]
+    others.sort(key=lambda one: abs(len(one) - len(cloze.value)))
+    if len(others) < OPTIONS - 1:
+        return None
+    options = [cloze.value, *chance.sample(others[:NEAREST], OPTIONS - 1)]
+    chance.shuffle(options)
+    return Asked(cloze, options)
+
+
+def examined(session: Recorded, chosen: Chooser, draws: int, *, has_whole_log: bool) -> dict[str, Row]:
+    """By way and speaker, for each draw: right answers, questions, and how many had their line before the model."""
+    rows = mended(session.rows)
+    log = [row for row in rows[: last_words(rows)] if row["role"] != "system"]
+    own = next(one for one in VARIANTS if (one.peer, one.name) == ("nca", "extract"))
+    view = request_of(Environment(NCA), own, rows)
+    questions = [(draw, one) for draw in range(draws) for one in drawn(log, f"{session.name} {draw}")]
+    with Store.open(None) as store:
+        (id,) = filled(store, [[message_from_dict(row) for row in log]])
+        with store.open_session(id, read_only=True) as archive:
+            recalled = {one.cloze: _recalled(archive, one.cloze) for _, one in questions}
+    found: dict[str, Row] = {}
+    for way in WAYS if has_whole_log else WAYS[:-1]:
+        behind = {"blind": [], "whole log": log}.get(way, view)
+        text, whole = shown(behind), _pressed(shown(behind))
+        counts: Row = defaultdict(lambda: [[0, 0, 0] for _ in range(draws)])
+        for draw, one in questions:
+            helped = recalled[one.cloze] if way == "with a recall" and not _is_in(one.cloze, whole) else ""
+            said = chosen([*behind, {"role": "user", "content": f"{helped}\n\n{one.text}".strip()}], one.options)
+            count = counts[one.cloze.by][draw]
+            count[0] += said == one.cloze.value
+            count[1] += 1
+            count[2] += _is_in(one.cloze, whole) or (bool(helped) and one.cloze.value in helped)
+        found[way] = dict(counts)
+        print(f"  {session.name}, {way} ({len(text):,} characters): {dict(counts)}", flush=True)
+    return found
+
+
+def _is_in(cloze: Cloze, pressed: str) -> bool:
+    """Whether the line can be read, however it is broken."""
+    return _pressed(cloze.line.replace(BLANK, cloze.value)) in pressed
+
+
+def _pressed(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _recalled(archive: Any, cloze: Cloze) -> str:
+    """What nca's recall answers to the words of the line."""
+    hits = archive.search(cloze.line.replace(BLANK, " "))
+    return answer(hits, RECALL_TOKENS)[0] if hits else "Nothing was found."
+
+
+def closed_book(figures: Mapping[str, Any]) -> Iterator[str]:
+    """The page's section; nothing where it was not measured."""
+    found = figures.get("closed_book")
+    if not found:
+        return
+    sessions: Mapping[str, Row] = found["sessions"]
+    yield "### Closed book"
+    yield ""
+    yield (
+        f"Questions drawn by code (`benchmarks/closed_book.py` has the rules) from {len(sessions)} sessions"
+        f" ({', '.join(sessions)}): a line said before the person's last words has lost one of its values, and"
+        f" {found['model']}, the embedded model, says which of {OPTIONS} stood there; the others"
+        " are values of the same kind and session. {found['draws']} draws of up to {OF_EACH} lines each of the person,"
+        " the model and the tools; the interval is that of 95% about their mean. *Blind*: from the question alone."
+        f" *View*: behind what nca sends in a window of {WINDOW_TOKENS:,} tokens. *With a recall*: where the view does"
+        " not have the line, nca's recall is asked for its words once. *Whole log*: behind all messages, of"
+        f" {', '.join(_whole(sessions)) or 'no session'}; the others are larger than the {MODEL_WINDOW_TOKENS:,} tokens"
+        f" that the model reads, or were left out for time. *Readable*: the line, or with a recall its value, is before"
+        f" the model. Measured on {found['date']}."
+    )
+    yield ""
+    speakers = list(SPEAKERS.values())
+    lines = []
+    for way in WAYS:
+        of_way = {name: ways[way] for name, ways in sessions.items() if way in ways}
+        if of_way:
+            lines.append(
+                (way, str(len(of_way)), *_right(of_way, speakers), *(_share(of_way, [one]) for one in speakers))
+            )
+    yield from table(("", "sessions", "right", "readable", *speakers), lines)
+    yield ""
+    if whole := _whole(sessions):
+        of_whole = {name: sessions[name] for name in whole}
+        shares = (f"{way} {_right({name: ways[way] for name, ways in of_whole.items()}, speakers)[0]}" for way in WAYS)
+        yield f"Of the sessions whose whole log was read: {', '.join(shares)}."
+        yield ""
+
+
+def _whole(sessions: Mapping[str, Row]) -> list[str]:
+    return [name for name, ways in sessions.items() if WAYS[-1] in ways]
+
+
+def _right(of_way: Mapping[str, Row], speakers: Sequence[str]) -> tuple[str, str]:
+    """Right answers with their interval, and readable lines."""
+    draws = [_added(of_way, speakers, draw) for draw in range(_draws(of_way))]
+    shares = [right / asked for right, asked, _ in draws]
+    half = STUDENT.get(len(shares), 0.0) * statistics.stdev(shares) / len(shares) ** 0.5 if len(shares) > 1 else 0.0
+    readable = sum(one[2] for one in draws) / sum(one[1] for one in draws)
+    return f"{100 * statistics.mean(shares):.0f} ± {100 * half:.0f}%", f"{100 * readable:.0f}%"
+
+
+def _share(of_way: Mapping[str, Row], speakers: Sequence[str]) -> str:
+    right, asked, _ = map(sum, zip(*(_added(of_way, speakers, draw) for draw in range(_draws(of_way))), strict=True))
+    return f"{100 * right / asked:.0f}%" if asked else "–"
+
+
+def _added(of_way: Mapping[str, Row], speakers: Sequence[str], draw: int) -> list[int]:
+    """Right, asked and readable in one draw, over all sessions."""
+    found = [counts[speaker][draw] for counts in of_way.values() for speaker in speakers if speaker in counts]
+    return [sum(one[place] for one in found) for place in range(3)]
+
+
+def _draws(of_way: Mapping[str, Row]) -> int:
+    return min(len(draws) for counts in of_way.values() for draws in counts.values())
+
+
+def _chooser(address: Any) -> Chooser:
+    """The value that the model writes when a grammar lets it write no other: small models are bad at naming letters."""
+    import httpx
+
+    client = httpx.Client(headers={"Authorization": f"Bearer {address.api_key}"}, timeout=MOST_SECONDS)
+
+    def chosen(messages: list[Row], options: Sequence[str]) -> str:
+        grammar = "root ::= " + " | ".join(json.dumps(one, ensure_ascii=False) for one in options)
+        body = {"messages": messages, "grammar": grammar, "max_tokens": ANSWER_TOKENS, "temperature": 0}
+        reply = client.post(f"{address.api_base}/chat/completions", json=body)
+        reply.raise_for_status()
+        return str(reply.json()["choices"][0]["message"]["content"])
+
+    return chosen
+
+
+def measured(sessions: Sequence[Recorded], whole_logs: Sequence[str], draws: int) -> Iterator[tuple[str, Row]]:
+    """Each session's name and counts."""
+    from nca.models.embedded.server import EmbeddedModel, open_embedded
+
+    with asyncio.Runner() as runner:
+        model = runner.run(open_embedded(MODEL, MODEL_WINDOW_TOKENS))
+        try:
+            assert isinstance(model, EmbeddedModel)
+            runner.run(model.warm())
+            chosen = _chooser(model.address)
+            for session in sessions:
+                yield session.name, examined(session, chosen, draws, has_whole_log=session.name in whole_logs)
+        finally:
+            runner.run(model.close())
+
+
+def main() -> None:
+    played = {one.name: one for one in sessions_in(OWN)}
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.closed_book", description=__doc__)
+    parser.add_argument("--draws", type=int, choices=sorted(STUDENT), default=5)
+    parser.add_argument("--session", action="append", choices=played, help="only this one; the others' answers stay")
+    parser.add_argument("--whole-log", action="append", default=[], choices=played, help="behind all messages too")
+    parser.add_argument("--save", action="store_true", help="put the result into docs/benchmarks.json and on the page")
+    options = parser.parse_args()
+    from benchmarks.__main__ import on_page, saved  # which draws the page, and so imports this module
+
+    found: Row = {"model": MODEL, "date": date.today().isoformat(), "draws": options.draws, "sessions": {}}
+    # After each session: what was measured is on the page when a later one takes too long.
+    for name, counts in measured(
+        [played[name] for name in options.session or played], options.whole_log, options.draws
+    ):
+        earlier = on_page().get("closed_book") if options.save else None
+        is_same = earlier and all(earlier[key] == found[key] for key in ("model", "draws"))
+        found["sessions"] |= {**(earlier["sessions"] if is_same else {}), **found["sessions"], name: counts}
+        if options.save:
+            saved({"closed_book": found})
+    if not options.save:
+        print("\n".join(closed_book({"closed_book": found})))
+
+
+if __name__ == "__main__":
+    main()

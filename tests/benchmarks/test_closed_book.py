@@ -1,0 +1,75 @@
+"""Questions drawn by code: what is asked, that it is the same for the same seed, and what is counted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from benchmarks.closed_book import BLANK, OF_EACH, OPTIONS, closed_book, clozes, drawn, examined
+from benchmarks.stated import OWN, sessions_in, shown
+
+Row = dict[str, Any]
+SESSIONS = sessions_in(OWN)
+
+
+def test_a_line_loses_a_value_that_two_messages_say() -> None:
+    rows = [
+        {"role": "system", "content": "Ticket OPS-1000 is always open for questions."},
+        {"role": "user", "content": "Please look at ticket OPS-4471 before the day ends.\nShort OPS-4471."},
+        {"role": "assistant", "content": "OPS-4471 is about src/reader.py, and about nothing else."},
+    ]
+    (person, model) = clozes(rows)
+    assert (person.line, person.value, person.by) == (
+        f"Please look at ticket {BLANK} before the day ends.",
+        "OPS-4471",
+        "person",
+    )
+    assert (model.value, model.by) == ("OPS-4471", "model")
+
+
+def test_a_line_that_several_values_have_filled_is_not_asked_for() -> None:
+    rows = [
+        {"role": "user", "content": f"The price of the {what} was 1{n}00 zloty in total."}
+        for n, what in enumerate("aabb")
+    ]
+    rows += [{"role": "assistant", "content": "It was 1000, 1100, 1200 or 1300."}]
+    assert {one.by for one in clozes(rows)} == {"model"}
+
+
+@pytest.mark.parametrize("session", SESSIONS, ids=lambda session: session.name)
+def test_each_question_has_one_right_answer_that_was_said(session: Any) -> None:
+    questions = drawn(session.rows, "0")
+    assert questions == drawn(session.rows, "0")
+    assert len(questions) >= 2 * OF_EACH
+    for one in questions:
+        assert len(set(one.options)) == OPTIONS
+        assert one.cloze.value in one.options
+        assert one.cloze.line.replace(BLANK, one.cloze.value) in shown(session.rows)
+        assert one.cloze.value not in one.text.replace(f"- {one.cloze.value}\n", "")
+
+
+def test_a_model_that_reads_finds_more_in_the_whole_log_than_from_the_question() -> None:
+    def reader(messages: list[Row], options: Sequence[str]) -> str:
+        *behind, question = messages
+        helped, _, asked = question["content"].partition("What stood before")
+        before = f"{shown(behind)}\n{helped}"
+        line = next(one for one in asked.splitlines()[1:] if BLANK in one)
+        return next((one for one in options if line.replace(BLANK, one) in before), options[0])
+
+    session = next(one for one in SESSIONS if one.name == "berths")
+    found = examined(session, reader, 2, has_whole_log=True)
+    right = {way: sum(count[0] for draws in by.values() for count in draws) for way, by in found.items()}
+    asked = sum(count[1] for draws in found["whole log"].values() for count in draws)
+    assert asked == 2 * 3 * OF_EACH
+    assert right["whole log"] == asked
+    assert right["blind"] < right["view"] <= right["with a recall"] <= asked
+    assert all(count[2] == count[1] for draws in found["whole log"].values() for count in draws)
+
+
+def test_the_section_gives_the_mean_of_the_draws_with_its_interval() -> None:
+    ways = {"view": {"person": [[2, 2, 2], [1, 2, 2]], "tool": [[0, 2, 0], [1, 2, 1]]}}
+    text = "\n".join(closed_book({"closed_book": {"model": "m", "date": "today", "draws": 2, "sessions": {"a": ways}}}))
+    assert "| view | 1 | 50 ± 0% | 62% | 75% | – | 25% |" in text
+    assert list(closed_book({})) == []
