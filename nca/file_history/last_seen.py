@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
@@ -64,12 +64,13 @@ class LastSeen:
         differing = self._differing(found)
         self._blind = found.blind
         states = self._states(differing, limits.max_file_bytes)
+        moved = _folders(self._known) ^ _folders(found.found) if cause and differing else set()
         while batch := _batch(states):
             if self._stop.is_set():
                 raise Stopped
             if self._record.stored_bytes() > limits.max_project_bytes:
                 raise TooMuch("what is stored of it has reached rewind.max_project_bytes")
-            self._take(batch, found, cause)
+            self._take(batch, found, cause, moved)
 
     def note(self, changes: Sequence[Change]) -> None:
         """Take note of what has changed already, so that it is no difference."""
@@ -101,7 +102,8 @@ class LastSeen:
             except OSError:
                 yield from ((path, ABSENT, b"") for path in here)
 
-    def _take(self, batch: Sequence[_Seen], found: Scan, cause: Cause | None) -> None:
+    def _take(self, batch: Sequence[_Seen], found: Scan, cause: Cause | None, moved: Set[str]) -> None:
+        """moved: folders that came or went. A command that mentions one mentions all that came or went with it."""
         known: dict[str, Known | None] = {}
         contents: dict[str, bytes] = {}
         changes: list[Change] = []
@@ -115,11 +117,12 @@ class LastSeen:
             if not before.is_same(state):
                 contents[state.sha256] = content
                 if cause is not None:
+                    names = (path, *(folder for folder in _above(path) if folder in moved))
                     changes.append(
                         Change(
                             *(path, cause.actor, before, state, cause.is_mixed(path)),
                             seq=cause.seq,
-                            is_unnamed=cause.is_unnamed(path),
+                            is_unnamed=all(map(cause.is_unnamed, names)),
                         )
                     )
         (cause.record if cause else self._record).see(known, contents, changes)
@@ -128,6 +131,20 @@ class LastSeen:
                 self._known.pop(path, None)
             else:
                 self._known[path] = one
+
+
+def _folders(paths: Iterable[str]) -> set[str]:
+    """All folders that contain one of the paths."""
+    folders: set[str] = set()
+    for folder in set(map(_folder_of, paths)):
+        folders.update((folder, *_above(folder)))
+    return folders - {""}
+
+
+def _above(path: str) -> Iterator[str]:
+    """The folders that contain a path, the nearest first."""
+    while path := _folder_of(path):
+        yield path
 
 
 def _batch(states: Iterator[_Seen]) -> list[_Seen]:

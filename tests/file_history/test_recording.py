@@ -170,6 +170,20 @@ async def test_a_file_that_no_command_mentions_may_be_anyone_s(room: Room) -> No
     assert [(one.path, one.is_unnamed) for one in plan.restored] == [("e.txt", True), ("f.txt", False)]
 
 
+async def test_a_folder_that_a_command_mentions_stands_for_all_that_comes_or_goes_with_it(room: Room) -> None:
+    (room.root / "old" / "deep").mkdir(parents=True)
+    (room.root / "stays").mkdir()
+    for path in ("old/a", "old/deep/b", "stays/c1", "stays/c2"):
+        (room.root / path).write_text("1")
+    inside = "touch stays/new-$n; rm stays/?1; for f in stays/?2; do echo 2 > $f; done"
+    await room.command(f"cp -r old new; n=1; {inside}; rm -r old")
+    plan = room.history.plan(0)
+    deleted = {one.path: one.is_unnamed for one in plan.deleted}
+    assert deleted == {"new/a": False, "new/deep/b": False, "stays/new-1": True}
+    restored = {one.path: one.is_unnamed for one in plan.restored}
+    assert restored == {"old/a": False, "old/deep/b": False, "stays/c1": True, "stays/c2": True}
+
+
 @pytest.mark.parametrize(
     ("path", "said", "named"),
     [
