@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.all
 RUNNABLE := $(VENV)/.run
 WEIGHTS := $(VENV)/nca-weights
+# Where `make loop` opens the chat.
+DIR ?= .
 MCP_SERVERS := $(VENV)/mcp-servers
 # The tests start Python a thousand times; where nothing is kept, each of these compiles everything again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -12,7 +14,8 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: loop test lint format fuzz mutants soak endings bench bench-quick install release lock clean
 
 loop: $(RUNNABLE)
-	@NCA_EMBEDDED="$${NCA_EMBEDDED:-recommended}" $(BIN)/python -IS scripts/foreground.py $(BIN)/nca loop
+	@[ "$(DIR)" != . ] || echo "This chat is in nca's own folder. In yours: make loop DIR=PATH"
+	@NCA_EMBEDDED="$${NCA_EMBEDDED:-recommended}" $(BIN)/python -IS scripts/foreground.py "$(DIR)" $(BIN)/nca loop
 
 test: lint
 	@$(BIN)/python scripts/test_weights.py $(WEIGHTS)

@@ -1,7 +1,7 @@
 """Run a program in the foreground of the terminal, in a process group of its own, as a shell does.
 
 Ctrl-C then reaches the program and not `make` as well, which would end with an error whatever the program does.
-Usage: foreground.py PROGRAM [ARGUMENT …]
+Usage: foreground.py DIRECTORY PROGRAM [ARGUMENT …]
 """
 
 from __future__ import annotations
@@ -9,12 +9,19 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from pathlib import Path
 
 PASSED_ON = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
-def main(command: list[str]) -> int:
+def main(directory: str, program: str, *arguments: str) -> int:
     """The program's exit code, in the form that shells use; 0 where the person left it with Ctrl-C."""
+    command = [str(Path(program).absolute()), *arguments]
+    try:
+        os.chdir(Path(directory).expanduser())
+    except OSError as error:
+        print(f"DIR={directory}: {(error.strerror or str(error)).lower()}; name a folder.", file=sys.stderr)
+        return 2
     if not sys.stdin.isatty() or os.tcgetpgrp(0) != os.getpgrp():
         os.execvp(command[0], command)
     # Whoever is not in the foreground is stopped by this signal when it takes the terminal back.
@@ -41,4 +48,4 @@ def main(command: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main(*sys.argv[1:]))

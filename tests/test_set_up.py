@@ -1,4 +1,4 @@
-"""The script that sets up a clone downloads the embedded model's weights before any package is installed."""
+"""What `make loop` runs: weights are downloaded before any package is installed, and the chat opens where DIR says."""
 
 from __future__ import annotations
 
@@ -67,3 +67,22 @@ def test_an_installation_that_fails_ends_the_download(
     with pytest.raises(SystemExit):
         fail_after_a_part()
     assert progress.weights == ", model 1 of 2 MB"
+
+
+def foreground(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(ROOT / "scripts" / "foreground.py"), *arguments]
+    return subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+
+
+def test_the_chat_opens_in_the_named_folder(tmp_path: Path) -> None:
+    program = tmp_path / "where"
+    program.write_text('#!/bin/sh\necho "$PWD $1"\n')
+    program.chmod(0o700)
+    (tmp_path / "a project").mkdir()
+    done = foreground(str(tmp_path / "a project"), os.path.relpath(program, ROOT), "loop")
+    assert done.stdout == f"{tmp_path}/a project loop\n"
+
+
+def test_a_folder_that_there_is_not_is_one_line() -> None:
+    done = foreground("no-such-folder", "true")
+    assert (done.returncode, done.stderr) == (2, "DIR=no-such-folder: no such file or directory; name a folder.\n")
