@@ -14,9 +14,11 @@ from typing import Literal
 from nca.config.paths import user_home
 from nca.errors import UsageError
 
-Kind = Literal["begins", "compacting", "compacted", "prompt", "call", "ends"]
-"""What an event says: a session begins or goes on; a compaction is about to begin; one has been made; the person has
-written; a tool is about to be called; the session ends."""
+Kind = Literal["begins", "compacting", "summarized", "compacted", "prompt", "call", "ends"]
+"""What an event says: a session begins or goes on; a compaction is about to begin; its summary is written; the model
+goes on with it; the person has written; a tool is about to be called; the session ends."""
+TELLING: tuple[Kind, ...] = ("begins", "prompt", "call")
+"""Events whose answer the model reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,7 @@ class Agent:
     matchers  for which of an event's kinds the agent calls, where not for all
     compacts  what a hook's `source` is after a compaction
     timeout   how long the agent waits at most, in its own unit
+    limit     how many tokens of an answer count, where its hooks have to say so; 0: they have not
     note      what the person has to do besides, or ""
     """
 
@@ -45,6 +48,7 @@ class Agent:
     matchers: Mapping[str, str] = field(default_factory=dict)
     compacts: str = "compact"
     timeout: int = 5
+    limit: int = 0
     note: str = ""
 
     def kind(self, event: str, source: str) -> Kind | None:
@@ -87,6 +91,19 @@ AGENTS = {
             ".claude/settings.local.json",
             _OF_CLAUDE,
             {"SessionStart": "startup|resume|compact"},
+        ),
+        Agent(
+            "codex",
+            "Codex",
+            _home("CODEX_HOME", ".codex"),
+            "sessions",
+            "hooks.json",
+            ".codex/hooks.json",
+            {**_OF_CLAUDE, "PostCompact": "summarized"},
+            {"SessionStart": "startup|resume|compact"},
+            timeout=3,
+            limit=10_000,
+            note="Codex asks you once whether it may run these hooks: type /hooks there.",
         ),
     )
 }

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from nca.agent_hooks import client
-from nca.agent_hooks.agents import Agent
+from nca.agent_hooks.agents import TELLING, Agent
 from nca.config.paths import cache_dir
 from nca.errors import ConfigError
 from nca.mcp_server.clients import KEPT_VARIABLES
@@ -101,7 +101,9 @@ def problem_of(command: str) -> str:
 
 def _group(agent: Agent, event: str, command: str) -> dict[str, Any]:
     matcher = agent.matchers.get(event, "")
-    hook = {"type": "command", "command": command, "timeout": agent.timeout}
+    hook: dict[str, Any] = {"type": "command", "command": command, "timeout": agent.timeout}
+    if agent.limit and agent.events[event] in TELLING:
+        hook["additionalContextLimit"] = agent.limit
     return ({"matcher": matcher} if matcher else {}) | {"hooks": [hook]}
 
 

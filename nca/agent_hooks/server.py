@@ -151,6 +151,8 @@ class Server:
                 session.note_compacting()
                 self._in_background(asked, session, self._prepare)
                 self._index()
+            case "summarized":
+                session.lost()  # from now on, without what the summary says
             case "compacted":
                 session.note_compacted(now())
                 return session.lost() or self._in_background(asked, session, self._prepare)

@@ -92,13 +92,16 @@ class WatchedSession:
         self._owed_since = 0.0
 
     def failed_before(self, call: ToolCall) -> Failure | None:
-        """How this call failed before, if nothing was done since that can have changed it. Raises OSError."""
+        """How this call failed before, if nothing was done since that can have changed it. Raises OSError.
+
+        The transcript may write a call otherwise than the hook; if it has the call already, that counts.
+        """
         with self._calls_lock:
             raw, self._calls_read = self._transcript.read(self._calls_read)
             for record in self._records(raw):
                 if isinstance(record, Said) and not record.is_aside:
                     self._repeats.note(record.message)
-            return self._repeats.failed_before(call)
+            return self._repeats.failed_before(self._repeats.open_call(call.id) or call)
 
     def prepare(self) -> None:
         """Make ready what the compaction loses, as far as the transcript goes now. Raises OSError, NcaError.

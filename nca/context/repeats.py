@@ -118,6 +118,10 @@ class Repeats:
         ahead = takewhile(lambda one: one.id != call.id, self._open.values())
         return None if self._runs_on or not all(map(self._reads, ahead)) else self._failed.get(asked(call))
 
+    def open_call(self, call_id: str) -> ToolCall | None:
+        """The call of this id, while it has no result."""
+        return self._open.get(call_id)
+
     @property
     def round(self) -> Round:
         """As of the newest step whose results are all there."""

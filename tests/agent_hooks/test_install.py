@@ -56,6 +56,13 @@ def test_each_event_of_an_agent_has_one_hook(tmp_path: Path) -> None:
     assert command_line(agent, env).endswith("2>/dev/null || true")
 
 
+def test_codex_is_told_how_long_an_answer_may_be(tmp_path: Path) -> None:
+    hooks = json.loads(installed(AGENTS["codex"], {"HOME": str(tmp_path)}, tmp_path / "none.json").after)["hooks"]
+    limits = {event: group["hooks"][0].get("additionalContextLimit") for event, [group] in hooks.items()}
+    # Codex warns of a limit for an event whose answer it does not read.
+    assert {event for event, limit in limits.items() if limit} == {"SessionStart", "UserPromptSubmit", "PreToolUse"}
+
+
 def test_hooks_of_another_installation_are_replaced(tmp_path: Path) -> None:
     agent, file = AGENTS["claude"], tmp_path / "settings.json"
     file.write_text(installed(agent, {"HOME": "/old"}, file).after.replace('"PreCompact"', '"PostCompact"'))
@@ -87,6 +94,7 @@ def test_settings_are_the_persons_or_the_projects(tmp_path: Path) -> None:
     env = {"HOME": "/home/ada"}
     assert settings_file(AGENTS["claude"], env, None) == Path("/home/ada/.claude/settings.json")
     assert settings_file(AGENTS["claude"], env | {"CLAUDE_CONFIG_DIR": "/c"}, None) == Path("/c/settings.json")
+    assert settings_file(AGENTS["codex"], env, None) == Path("/home/ada/.codex/hooks.json")
     assert settings_file(AGENTS["claude"], env, tmp_path) == tmp_path / ".claude" / "settings.local.json"
 
 
@@ -98,5 +106,5 @@ def test_a_program_that_is_gone_is_named() -> None:
 
 
 def test_an_unknown_agent_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"'emacs' has no hooks that nca knows; valid: claude"):
+    with pytest.raises(UsageError, match=r"'emacs' has no hooks that nca knows; valid: claude, codex"):
         agent_named("emacs")

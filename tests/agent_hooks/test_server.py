@@ -17,7 +17,7 @@ from nca.agent_hooks import client
 from nca.agent_hooks.install import command_line
 from nca.agent_hooks.log import Line
 from tests.agent_hooks.running import Running, until
-from tests.mcp_server.other_sessions import append_to_claude, claude_session
+from tests.mcp_server.other_sessions import append_to_claude, claude_session, codex_session
 
 DIRECTORY = "/work/harbour"
 WORDS = "Never touch tide.py, it belongs to Ada."
@@ -124,6 +124,49 @@ def test_a_call_that_failed_before_is_said_and_nothing_else(person: Running) -> 
     assert person.ask(session.call(agent_id="a subagent")) == ""
     session.say("user", {"type": "text", "text": "I have added the harbour."})
     assert person.ask(session.call()) == ""
+
+
+class CodexSession(Session):
+    """A session of Codex."""
+
+    def __init__(self, person: Running, texts: tuple[str, ...]) -> None:
+        self.person, self.id = person, str(uuid.uuid4())
+        self.path = codex_session(person.home, self.id, DIRECTORY, texts)
+
+    def append(self, *rows: dict[str, Any]) -> None:
+        with self.path.open("a") as file:
+            file.writelines(json.dumps({"timestamp": "2026-03-01T10:00:01.000Z"} | row) + "\n" for row in rows)
+
+    def add(self, kind: str, **payload: Any) -> None:
+        self.append({"type": "response_item", "payload": {"type": kind} | payload})
+
+
+def test_codex_keeps_words_and_is_told_the_rest(person: Running) -> None:
+    codex = Running(person.home, "codex")
+    session = CodexSession(codex, (WORDS, "It stays as it is.", "Plan it."))
+    plan = json.dumps({"plan": [{"step": "measure the tide", "status": "pending"}]})
+    session.add("function_call", name="update_plan", call_id="p1", arguments=plan)
+    session.add("function_call_output", call_id="p1", output="Plan updated")
+    codex.ask(session.event("PreCompact", trigger="auto"))
+    compacted = session.event("SessionStart", source="compact")
+    until(lambda: WORDS in codex.ask(compacted, takes=False))
+    kept = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": WORDS}]}
+    session.append({"type": "compacted", "payload": {"message": "We go on.", "replacement_history": [kept]}})
+    assert codex.ask(session.event("PostCompact", trigger="auto")) == ""
+    told = until(lambda: WORDS not in (told := codex.ask(compacted, takes=False)) and told)
+    assert "- measure the tide" in told
+    assert "It stays as it is." in told
+
+
+def test_codex_names_a_call_otherwise_in_its_transcript(person: Running) -> None:
+    codex = Running(person.home, "codex")
+    session = CodexSession(codex, (WORDS, "It stays as it is.", "Run it."))
+    for call_id in ("t1", "t9"):
+        session.add("function_call", name="exec_command", call_id=call_id, arguments='{"cmd": "make tide"}')
+        if call_id == "t1":
+            output = "Wall time: 0.0 seconds\nProcess exited with code 2\nOutput:\nno such harbour"
+            session.add("function_call_output", call_id=call_id, output=output)
+    assert "no such harbour" in codex.ask(session.call())
 
 
 @pytest.mark.parametrize("kind", ["outside", "link", "missing", "folder", "relative"])
