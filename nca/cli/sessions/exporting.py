@@ -29,7 +29,7 @@ def export_session(
     as_json: Annotated[bool, typer.Option("--json", help="Same as --format json.")] = False,
     out: Annotated[str | None, typer.Option("--out", metavar="FILE", help="Same as FILE.")] = None,
     agent: Annotated[
-        str | None, typer.Option("--as", help="Write a session that this agent resumes: claude, codex or pi.")
+        str | None, typer.Option("--as", help="Write a session that this agent resumes: claude, codex, gemini or pi.")
     ] = None,
     no_redact: Annotated[bool, typer.Option("--no-redact", help="Do not redact API keys.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite FILE if it exists.")] = False,

@@ -31,10 +31,12 @@ from nca.transcripts.formats.values import count_of, list_of, object_of, objects
 
 SNAPSHOT = "<state_snapshot>"
 """A summary holds it."""
-_ACKNOWLEDGED = "Got it. Thanks for the additional context!"
+ACKNOWLEDGED = "Got it. Thanks for the additional context!"
 """What Gemini CLI puts behind a summary in the model's place."""
 _COMMAND = re.compile(r"[/?][a-z][\w-]*(\s|$)")
 """A slash command: recorded, never sent."""
+PROJECT_ROOT = ".project_root"
+"""The file beside the chats that names the project's directory."""
 _FAILED = ("error", "cancelled")
 
 
@@ -73,7 +75,7 @@ def is_header(row: Mapping[str, Any]) -> bool:
 
 def _directory(source: Source) -> str:
     """Where the session worked: a file beside the chats names it."""
-    return first_line(source.path.parent.parent / ".project_root") if source.path else ""
+    return first_line(source.path.parent.parent / PROJECT_ROOT) if source.path else ""
 
 
 class _Reading:
@@ -207,7 +209,7 @@ class _Reading:
                 kept.append(known)
             elif isinstance(text, str) and SNAPSHOT in text and row.get("type") == "user":
                 summary, summary_id = text, record_id
-            elif text != _ACKNOWLEDGED or row.get("type") != "gemini":
+            elif text != ACKNOWLEDGED or row.get("type") != "gemini":
                 added.append(row)
         if summary or not before or not set(before) <= set(kept):
             yield from self._compacted(summary, summary_id, kept, place)

@@ -30,6 +30,9 @@ class Claude:
         root = Path(env.get("CLAUDE_CONFIG_DIR") or home / ".claude")
         return root / "projects" / _folder_name(out.directory) / f"{out.id}.jsonl"
 
+    def beside(self, out: Outgoing, place: Path) -> dict[Path, str]:
+        return {}
+
     def command(self, out: Outgoing, file: Path) -> str:
         return f"claude --resume {out.id}"
 

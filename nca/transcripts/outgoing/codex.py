@@ -33,6 +33,9 @@ class Codex:
         folder = Path(env.get("CODEX_HOME") or home / ".codex") / "sessions" / f"{began:%Y/%m/%d}"
         return folder / f"rollout-{began:%Y-%m-%dT%H-%M-%S}-{out.id}.jsonl"
 
+    def beside(self, out: Outgoing, place: Path) -> dict[Path, str]:
+        return {}
+
     def command(self, out: Outgoing, file: Path) -> str:
         return f"codex resume {out.id}"
 

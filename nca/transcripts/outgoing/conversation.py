@@ -112,16 +112,18 @@ def outgoing(copy: SessionCopy) -> Outgoing:
     shown = [_as_shown(entry, stubs.get(entry.seq)) for entry in said if entry.seq > last]
     earlier = _repaired([entry for entry in said if entry.seq <= last])
     later = _repaired(shown)
+    is_compacted = bool(hidden and earlier)
     sent = _dated(copy, said, with_unique_ids(with_user_first([*earlier, *later])))
+    begin = len(sent) - len(later) if is_compacted else 0
     left_out = {"system prompt": len(talk) - len(said), "message aside": len(copy.entries) - len(talk)}
     return Outgoing(
         id=str(uuid.uuid4()),
         directory=copy.info.directory,
         name=copy.info.name,
         model=copy.info.model,
-        earlier=sent[: len(sent) - len(later)] if hidden else (),
-        summary=_summary(copy, said, last) if hidden else "",
-        later=sent[len(sent) - len(later) :] if hidden else sent,
+        earlier=sent[:begin],
+        summary=_summary(copy, said, last) if is_compacted else "",
+        later=sent[begin:],
         left_out={**left_out, "pin": len(copy.pins)},
         cut=len([entry for entry in said if entry.seq > last and entry.seq in stubs]),
     )

@@ -25,6 +25,9 @@ class Pi:
         folder = re.sub(r"[/\\:]", "-", re.sub(r"^[/\\]", "", out.directory))
         return root / "sessions" / f"--{folder}--" / f"{re.sub('[:.]', '-', iso(out.began_at))}_{out.id}.jsonl"
 
+    def beside(self, out: Outgoing, place: Path) -> dict[Path, str]:
+        return {}
+
     def command(self, out: Outgoing, file: Path) -> str:
         return f"pi --session {out.id if out.id in file.name else shlex.quote(str(file.absolute()))}"
 

@@ -17,7 +17,7 @@ from nca.sessions.transfer import SessionCopy
 from nca.transcripts.export_formats import write_private
 from nca.transcripts.outgoing.conversation import Outgoing, outgoing
 
-AGENTS = ("claude", "codex", "pi")
+AGENTS = ("claude", "codex", "gemini", "pi")
 """The modules of this package that hold a format, as `AGENT`."""
 
 
@@ -29,6 +29,9 @@ class Agent(Protocol):
 
     def place(self, out: Outgoing, env: Mapping[str, str], home: Path) -> Path:
         """Where the agent looks for the session."""
+
+    def beside(self, out: Outgoing, place: Path) -> dict[Path, str]:
+        """Files that the agent needs to find the session, and what they hold if they are missing."""
 
     def command(self, out: Outgoing, file: Path) -> str:
         """What resumes the session, in its directory. `file`: where it is."""
@@ -72,11 +75,10 @@ def write_for(agent: Agent, copy: SessionCopy, env: Mapping[str, str], home: Pat
     lines = (json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in agent.rows(out))
     data = "".join(f"{line}\n" for line in lines).encode("utf-8", "replace")
     if not file:
-        try:
-            place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        except OSError as error:
-            reason = (error.strerror or str(error)).lower()
-            raise NcaError(f"{place.parent} cannot be made ({reason})", advice="Name a FILE to write to.") from error
+        _make_folder(place.parent)
+        for marker, text in agent.beside(out, place).items():
+            if not marker.exists():
+                write_private(marker, text.encode())
     write_private(target, data)
     return Written(
         file=target,
@@ -87,3 +89,11 @@ def write_for(agent: Agent, copy: SessionCopy, env: Mapping[str, str], home: Pat
         left_out={name: count for name, count in {**out.left_out, **agent.left_out(out)}.items() if count},
         cut=out.cut,
     )
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise NcaError(f"{folder} cannot be made ({reason})", advice="Name a FILE to write to.") from error

@@ -34,26 +34,19 @@ pytestmark = pytest.mark.skipif(not FOLDER, reason="NCA_TEST_AGENTS names no fol
 class Program(NamedTuple):
     """How an agent is run, and what its requests hold.
 
-    arguments  what follows the folder of the packages, given the id or the file that the command names
+    arguments  the executable below the folder of the packages and its arguments, with those of the printed command
     set_up     writes the program's own settings below its home, given the address of its models
     facts      the messages of a request, in order
     """
 
-    arguments: Callable[[str], list[str]]
+    arguments: Callable[[list[str]], list[str]]
     set_up: Callable[[Path, str], Mapping[str, str]]
     facts: Callable[[dict[str, Any]], Iterator[Fact]]
 
 
-def _claude(named: str) -> list[str]:
-    return [
-        "@anthropic-ai/claude-code-linux-x64/claude",
-        "-p",
-        ASKED,
-        "--model",
-        "claude-sonnet-4-5",
-        "--resume",
-        named,
-    ]
+def _claude(printed: list[str]) -> list[str]:
+    executable = "@anthropic-ai/claude-code-linux-x64/claude"
+    return [executable, "-p", ASKED, "--model", "claude-sonnet-4-5", *printed]
 
 
 def _claude_settings(home: Path, url: str) -> Mapping[str, str]:
@@ -73,8 +66,8 @@ def _of_anthropic(request: dict[str, Any]) -> Iterator[Fact]:
                 yield "result", (block["tool_use_id"], _text(block.get("content")))
 
 
-def _codex(named: str) -> list[str]:
-    return [".bin/codex", "exec", "--skip-git-repo-check", "resume", named, ASKED]
+def _codex(printed: list[str]) -> list[str]:
+    return [".bin/codex", "exec", "--skip-git-repo-check", *printed, ASKED]
 
 
 def _codex_settings(home: Path, url: str) -> Mapping[str, str]:
@@ -96,8 +89,8 @@ def _of_responses(request: dict[str, Any]) -> Iterator[Fact]:
             yield "result", (item["call_id"], _text(item["output"]))
 
 
-def _pi(named: str) -> list[str]:
-    return [".bin/pi", "-p", "--provider", "anthropic", "--model", "claude-sonnet-4-5", "--session", named, ASKED]
+def _pi(printed: list[str]) -> list[str]:
+    return [".bin/pi", "-p", "--provider", "anthropic", "--model", "claude-sonnet-4-5", *printed, ASKED]
 
 
 def _pi_settings(home: Path, url: str) -> Mapping[str, str]:
@@ -107,9 +100,34 @@ def _pi_settings(home: Path, url: str) -> Mapping[str, str]:
     return {"ANTHROPIC_API_KEY": "sk-ant-test", "PI_OFFLINE": "1"}
 
 
+def _gemini(printed: list[str]) -> list[str]:
+    return [".bin/gemini", "-p", ASKED, "--model", "gemini-2.5-pro", "--skip-trust", *printed]
+
+
+def _gemini_settings(home: Path, url: str) -> Mapping[str, str]:
+    folder = home / ".gemini"
+    folder.mkdir()
+    settings = {"security": {"auth": {"selectedType": "gemini-api-key"}}, "privacy": {"usageStatisticsEnabled": False}}
+    (folder / "settings.json").write_text(json.dumps(settings), encoding="utf-8")
+    return {"GEMINI_API_KEY": "x", "GOOGLE_GEMINI_BASE_URL": url, "GEMINI_TELEMETRY_ENABLED": "false"}
+
+
+def _of_google(request: dict[str, Any]) -> Iterator[Fact]:
+    for content in request["contents"]:
+        for part in content["parts"]:
+            if call := part.get("functionCall"):
+                yield "call", (call["id"], call["name"], call["args"])
+            elif answered := part.get("functionResponse"):
+                said = answered["response"]
+                yield "result", (answered["id"], str(said.get("output", said.get("error"))).strip())
+            elif "text" in part:
+                yield "said", part["text"].strip()
+
+
 PROGRAMS = {
     "claude": Program(_claude, _claude_settings, _of_anthropic),
     "codex": Program(_codex, _codex_settings, _of_responses),
+    "gemini": Program(_gemini, _gemini_settings, _of_google),
     "pi": Program(_pi, _pi_settings, _of_anthropic),
 }
 
@@ -130,7 +148,7 @@ def _expected(messages: list[Message]) -> Iterator[Fact]:
         yield from (("call", (call.id, call.name, json.loads(call.arguments))) for call in message.tool_calls)
 
 
-def _resumed(name: str, copy: SessionCopy, folder: Path) -> list[Fact]:
+def _resumed(name: str, copy: SessionCopy, folder: Path, file: str = "") -> list[Fact]:
     """What the program sends when it resumes the session with one more message."""
     home, work = folder / "home", Path(copy.info.directory)
     home.mkdir()
@@ -138,8 +156,8 @@ def _resumed(name: str, copy: SessionCopy, folder: Path) -> list[Fact]:
     program = PROGRAMS[name]
     with LoopbackModels() as models:
         env = {"PATH": os.environ["PATH"], "HOME": str(home), **program.set_up(home, models.url)}
-        done: Written = write_for(agent_named(name), copy, env, home)
-        executable, *arguments = program.arguments(done.command.split()[-1])
+        done: Written = write_for(agent_named(name), copy, env, home, file)
+        executable, *arguments = program.arguments(done.command.partition(" && ")[2].split()[1:])
         ran = subprocess.run(
             [Path(FOLDER) / "node_modules" / executable, *arguments],
             cwd=work,
@@ -183,4 +201,11 @@ def test_a_long_real_conversation_is_sent_whole(name: str, tmp_path: Path) -> No
     talk = max(real_talks(), key=len)
     expected = list(_expected(talk))
     sent = _resumed(name, session(talk, directory=tmp_path / "work"), tmp_path)
+    assert _from_the_first(expected, sent) == expected
+
+
+@pytest.mark.parametrize("name", ["gemini", "pi"])
+def test_a_file_elsewhere_is_resumed(name: str, tmp_path: Path) -> None:
+    sent = _resumed(name, session(directory=tmp_path / "work"), tmp_path, str(tmp_path / "talk.jsonl"))
+    expected = list(_expected(list(TALK)))
     assert _from_the_first(expected, sent) == expected

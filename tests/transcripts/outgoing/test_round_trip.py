@@ -178,3 +178,29 @@ def test_an_existing_file_stays(tmp_path: Path) -> None:
 def test_an_agent_that_is_not_known_is_refused() -> None:
     with pytest.raises(UsageError, match="--as: 'emacs' is not valid; valid: claude"):
         agent_named("emacs")
+
+
+def test_gemini_finds_the_session_in_the_folder_of_its_project(tmp_path: Path) -> None:
+    temporary = tmp_path / ".gemini" / "tmp"
+    (temporary / "work").mkdir(parents=True)
+    first = written("gemini", session(), tmp_path)
+    assert first.file.parent == temporary / "work-1" / "chats"
+    marker = temporary / "work-1" / ".project_root"
+    assert marker.read_text() == "/work"
+    marker.write_text("/work\n")
+    assert written("gemini", session(), tmp_path).file.parent == first.file.parent
+    assert marker.read_text() == "/work\n"
+    (tmp_path / ".gemini" / "projects.json").write_text('{"projects": {"/other": "other", "/elsewhere": "third"}}')
+    assert written("gemini", session(directory=Path("/other")), tmp_path).file.parent.parent.name == "other"
+    assert written("gemini", session(directory=Path("/third")), tmp_path).file.parent.parent.name == "third-1"
+
+
+def test_a_message_that_gemini_takes_for_a_command_is_named(tmp_path: Path) -> None:
+    done = written("gemini", session([Message("user", "/etc/hosts is wrong"), Message("assistant", "Why?")]), tmp_path)
+    assert done.left_out == {"message that begins with / or ?": 1}
+
+
+def test_a_long_folder_name_ends_with_the_hash_that_claude_code_gives_it(tmp_path: Path) -> None:
+    directory = Path("/" + "ä long folder/" * 20)
+    done = written("claude", session(directory=directory), tmp_path)
+    assert done.file.parent.name == ("--" + "-long-folder--" * 20)[:200] + "-niv30s"
