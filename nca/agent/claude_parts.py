@@ -1,6 +1,7 @@
 """The parts of a Claude Code set-up: which of them nca uses, and a line that names those that it does not.
 
-The table in docs/other-agents.md is this one; a test compares them.
+The table in docs/other-agents.md is this one; a test compares them. Settings of other agents
+(nca.config.other_agents) are named in the same line.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from nca.agent.project_root import Project, real_home
 from nca.config.claude_files import claude_files
 from nca.config.claude_settings import agent_models, taken
 from nca.config.document import shown_name
+from nca.config.other_agents import unused_settings
 from nca.ordinary_files import open_ordinary
 
 USED, AT_ONCE, ONCE_TRUSTED, NOT_USED = "used", "used at once", "once trusted", "not used"
@@ -92,7 +94,9 @@ def unused_parts(directory: Path, home: Path | None, *, runs_own: bool) -> str:
         for part, shown in (_parts(directory, home, runs_own) if directory != home else ())
         if part.name == PASSED_OVER or part.project == NOT_USED
     ]
-    places = [f"of {name}: {_joined(names)}" for name, names in ((".claude", theirs), ("~/.claude", own)) if names]
+    others = unused_settings(directory) if directory != home else ()
+    found = ((".claude", theirs), *others, ("~/.claude", own))
+    places = [f"of {name}: {_joined(names)}" for name, names in found if names]
     return f"Not used here {'; '.join(places)}." if places else ""
 
 

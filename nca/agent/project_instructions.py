@@ -1,7 +1,8 @@
 """Read a project's instructions: `AGENTS.md` in the folders up the tree, and `.nca/instructions.md`.
 
 Where a folder has no `AGENTS.md`, what it has for Claude Code or Gemini CLI counts; `.claude/rules/`, the output style
-of `.claude/settings.json` and `CLAUDE.local.md` are read beside either. A file may name others as `@path`.
+of `.claude/settings.json` and `CLAUDE.local.md` are read beside either. The settings of other agents may name more
+files (nca.config.other_agents). A file may name others as `@path`.
 
 The files may come with a foreign project, so they are data: they can ask for things but allow nothing. Their size is
 limited, nothing outside of the project is read, and a file that cannot be used is reported and left out.
@@ -20,6 +21,7 @@ from nca.agent.instruction_files import CLAUDE_FOLDER, MAX_BYTES, InstructionRea
 from nca.agent.project_root import Project, real_home
 from nca.config.claude_files import claude_files
 from nca.config.claude_permissions import file_patterns
+from nca.config.other_agents import Instructions, instruction_names
 from nca.config.paths import PROJECT_FOLDER
 from nca.config.tables import PermissionRule
 from nca.redact import KEYS_BY_SHAPE, Redactor
@@ -86,9 +88,12 @@ def project_instructions(
     if has_own:
         own.read_first([home / CLAUDE_FOLDER / "CLAUDE.md"])
         _read_rules(own, home)
+    named = instruction_names(directory)
     for folder in reversed((directory, *directory.parents)):
         if folder.is_relative_to(project.top) or folder == directory:
-            _read_folder(reader, folder)
+            _read_folder(reader, folder, named)
+    for name in named.paths:
+        reader.read_first([directory / name])
     reader.read_first([directory / OWN_FILE])
     if style := output_style(directory, home if has_own else None)[1]:
         (own if style.is_relative_to(home / CLAUDE_FOLDER) else reader).read_first([style])
@@ -127,7 +132,7 @@ def nested_instructions(
         return ProjectInstructions()
     around = Project.around(folder, Path(os.path.realpath(home)) if home else real_home())
     reader = InstructionReader(around.within(directory), redactor, reading)
-    _read_folder(reader, folder)
+    _read_folder(reader, folder, instruction_names(directory))
     return _given(reader, most_bytes, "this folder")
 
 
@@ -158,8 +163,9 @@ def _listed(problems: Sequence[str]) -> tuple[str, ...]:
     return (*problems[:MAX_PROBLEMS], *([f"{more} more instruction files were left out."] if more > 0 else ()))
 
 
-def _read_folder(reader: InstructionReader, folder: Path) -> None:
-    reader.read_first([folder / name for name in AGENTS_FILES])
+def _read_folder(reader: InstructionReader, folder: Path, named: Instructions) -> None:
+    names = (*AGENTS_FILES[:-1], *named.further, *(named.instead or AGENTS_FILES[-1:]))
+    reader.read_first([folder / name for name in names])
     _read_rules(reader, folder)
     reader.read_first([folder / LOCAL_FILE])
 

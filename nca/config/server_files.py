@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from nca.config.document import Document, read_document, shown_path
-from nca.config.paths import user_config_file
+from nca.config.paths import project_config_file, user_config_file
 from nca.config.project_files import read_project
 from nca.config.saving import change_file
 from nca.config.servers import named_servers
@@ -75,7 +75,7 @@ def file_to_change(name: str, project: Path, env: Mapping[str, str]) -> Path:
         there = f"There are: {', '.join(files)}." if files else "None is set up; `nca mcp add` adds one."
         raise ConfigError(f"There is no MCP server {name[:40]!r}.", advice=there)
     path = files[name][-1]
-    if path.suffix == ".json":
+    if path not in (project_config_file(project.absolute()), user_config_file(env).absolute()):
         raise ConfigError(f"{shown_path(path)} defines {name}; other agents read it too.", advice="Edit that file.")
     return path
 
