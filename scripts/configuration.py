@@ -84,8 +84,9 @@ Settings that a profile does not name keep their defaults.
 _REFERENCE_FOREIGN = """\
 ## Names from other programs
 
-The names of other programs for the same settings are accepted in TOML, in the environment and in `/config`. Case, `_`
-and `-` are ignored; nca replies with its own name. If both are set in the same place, nca's own name wins.
+The names of other programs for the same settings, and nca's own older ones, are accepted in TOML, in the environment
+and in `/config`. Case, `_` and `-` are ignored; nca replies with its name of today. If both are set in the same place,
+that one wins.
 `contextCompaction` may be inside `conversationMemory`.
 
 | name | nca's name |

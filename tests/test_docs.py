@@ -20,6 +20,7 @@ import pytest
 
 from nca.cli.app import HELP_FLAGS, VERSION_FLAGS, run
 from nca.cli.commands import build
+from nca.compat.names import FOREIGN_NAMES
 from nca.config.schema import KEYS
 from nca.terminal.commands.command import Command
 from nca.terminal.commands.registry import all_commands, find_command
@@ -161,6 +162,8 @@ def test_settings_in_the_docs_exist(page: Path) -> None:
     """`context.max_turns`, a group such as `context.prune`, and names in the environment."""
     groups = {name.rpartition(".")[0] for name in KEYS} | {name.split(".")[0] for name in KEYS}
     known = set(KEYS) | groups
+    if page.name == "CHANGELOG.md":
+        known |= {name for foreign in FOREIGN_NAMES for name in foreign.names}  # what was renamed
     text = _PARTS_OF_OTHERS.split(page.read_text(encoding="utf-8"))[0]
     for code in _INLINE.findall(_FENCE.sub("", text)):
         if match := _SETTING.fullmatch(code):

@@ -112,7 +112,7 @@ def assemble(
     servers = Servers(state.settings.mcp, directory, lambda: state.can_see, emit, files.recorder)
     user_input = UserInput(window, directory, redactor, emit, files_read, servers, person, hooks)
     reading = Reading(lambda: state.settings.permissions, directory)
-    nested = NestedInstructions(directory, redactor, reading, has_own=state.settings.agent.claude_hooks)
+    nested = NestedInstructions(directory, redactor, reading, has_own=state.settings.agent.use_claude_home)
     parts = Parts(
         directory=directory,
         window=window,

@@ -20,7 +20,7 @@ from nca.config.other_agents import unused_settings
 from nca.ordinary_files import open_ordinary
 
 USED, AT_ONCE, ONCE_TRUSTED, NOT_USED = "used", "used at once", "once trusted", "not used"
-WITH_SETTING = "with `agent.claude_hooks`"
+WITH_SETTING = "with `agent.use_claude_home`"
 OUTSIDE = "outside of a repository"
 """Below the home directory the search for instructions goes up to it, unless a repository ends it."""
 EITHER = f"{WITH_SETTING}, or {OUTSIDE}"
@@ -76,7 +76,7 @@ _FILE = {part.name: part for part in _FILES}
 def unused_parts(directory: Path, home: Path | None, *, runs_own: bool) -> str:
     """One line that names what is there and not used; "" if there is nothing.
 
-    home: the person's; None: only the project's set-up is looked at. runs_own: the setting agent.claude_hooks.
+    home: the person's; None: only the project's set-up is looked at. runs_own: the setting agent.use_claude_home.
     """
     directory = Path(os.path.realpath(directory))
     home = Path(os.path.realpath(home)) if home is not None else None
@@ -84,7 +84,7 @@ def unused_parts(directory: Path, home: Path | None, *, runs_own: bool) -> str:
     needed = set() if runs_own else {WITH_SETTING, *(() if reads_home else (EITHER,))}
     in_vain = {NOT_USED, *needed, *(() if reads_home else (OUTSIDE,))}
     own = [
-        f"{shown} (with agent.claude_hooks only)" if part.own in needed else shown
+        f"{shown} (with agent.use_claude_home only)" if part.own in needed else shown
         for part, shown in (_parts(home, home, runs_own, is_read=reads_home) if home is not None else ())
         # In the home directory itself, its set-up is the project's as well.
         if part.name == PASSED_OVER or (part.own in in_vain and (directory != home or part.project == NOT_USED))

@@ -139,7 +139,7 @@ def _built(
     budget = Budget.in_window(window, settings)
     reading = _reading(settings, directory)
     project = project_instructions(
-        directory, budget.budget_tokens, redactor=redactor, reading=reading, has_own=settings.agent.claude_hooks
+        directory, budget.budget_tokens, redactor=redactor, reading=reading, has_own=settings.agent.use_claude_home
     )
     skills, agents, problems = list[SkillFile](), list[AgentFile](), list[str]()
     if offers("skill") and not facts.is_small:
@@ -179,7 +179,7 @@ class ProjectPrompts:
             settings.context.max_tokens,
             settings.context.section,
             settings.agent.system_prompt,
-            settings.agent.claude_hooks,
+            settings.agent.use_claude_home,
             settings.permissions,
             settings.tools.off,
         )

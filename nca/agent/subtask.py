@@ -136,7 +136,7 @@ class _Task:
                 parent.directory,
                 parent.redactor,
                 Reading(lambda: state.settings.permissions, parent.directory),
-                has_own=state.settings.agent.claude_hooks,
+                has_own=state.settings.agent.use_claude_home,
             ),
             user_input=TaskInput(self.window, parent.hooks, within, agent.about.name if agent is not None else ""),
             emit=self._hear,

@@ -1,4 +1,4 @@
-"""The names that other programs give to nca's settings.
+"""The names that other programs, and older versions of nca, give to nca's settings.
 
 Every name is accepted wherever a setting is named, and answered with nca's own (`nca.config.names`). It is compared
 without case, `_` and `-`, so `contextCompaction.enablePruning` and `NCA_CONTEXTCOMPACTION__ENABLEPRUNING` are one name.
@@ -113,4 +113,5 @@ FOREIGN_NAMES: tuple[ForeignName, ...] = (
     ForeignName(("conversationMemory.enabled", "NEUROLINK_MEMORY_ENABLED"), "session.persist"),
     ForeignName(("NEUROLINK_TOKEN_THRESHOLD",), "context.compact_tokens", _none_if_auto, "a number of tokens, or auto"),
     ForeignName(("NEUROLINK_MEMORY_MAX_SESSIONS",), "session.max_sessions"),
+    ForeignName(("agent.claude_hooks",), "agent.use_claude_home"),
 )

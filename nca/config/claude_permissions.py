@@ -1,7 +1,7 @@
 """The permission rules of Claude Code's settings files.
 
 Those that deny or ask hold at once: stricter needs no trust. A project's that allow hold once the user trusts them, the
-user's own with `agent.claude_hooks`.
+user's own with `agent.use_claude_home`.
 
 A rule is `Tool` or `Tool(what)`. For files `what` is a pattern of .gitignore: `//etc` is from the root of the disk,
 `~/x` from the home directory, `/x` from where the settings are, and anything else from the working directory. For

@@ -1,6 +1,6 @@
 """What Claude Code's settings files (nca.config.claude_files) set of nca's settings, as documents.
 
-A project's count once the user trusts them (nca.config.trust), the user's own with `agent.claude_hooks`. Rules of
+A project's count once the user trusts them (nca.config.trust), the user's own with `agent.use_claude_home`. Rules of
 `permissions` are translated in nca.config.claude_permissions.
 """
 

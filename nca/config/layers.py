@@ -97,7 +97,7 @@ def load(
     start = dict(defaults().base)
     said: list[str] = []
     draft = lay(start)
-    if uses_own := draft.base["agent.claude_hooks"].value:
+    if uses_own := draft.base["agent.use_claude_home"].value:
         theirs = claude_documents(user_home(env), env, said, is_own=True)
         own += [_File(document, Layer.USER, True) for document in theirs]
         draft = lay(start)

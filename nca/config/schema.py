@@ -251,8 +251,11 @@ class AgentSettings:
         variables(valid="a list of AGENT=MODEL"),
         "Models of the task tool's agents, such as `reviewer=openai/gpt-4.1`.",
     )
-    claude_hooks: bool = setting(
-        False, boolean(), "Also use your ~/.claude: hooks, env, model, allow rules and CLAUDE.md.", user_only=True
+    use_claude_home: bool = setting(
+        False,
+        boolean(),
+        "Let your ~/.claude act here: hooks, permissions, env, model, status line, output style, CLAUDE.md, rules.",
+        user_only=True,
     )
 
 

@@ -185,7 +185,7 @@ class ChatApp:
             return
         from nca.agent.claude_parts import unused_parts
 
-        runs_own = conversation.loaded.settings.agent.claude_hooks
+        runs_own = conversation.loaded.settings.agent.use_claude_home
         home = os.environ.get("HOME")
         found = asyncio.to_thread(unused_parts, conversation.directory, Path(home) if home else None, runs_own=runs_own)
         if (line := await found) and line != self._told_unused:

@@ -68,14 +68,14 @@ def test_what_a_setting_would_use_of_the_persons_own_is_said(place: Place) -> No
     place.write(".claude/skills/a/SKILL.md", own=True)
     place.write(".claude/agents/a.md")
     assert place.line() == (
-        "Not used here of ~/.claude: hooks (with agent.claude_hooks only), "
-        "statusLine (with agent.claude_hooks only), CLAUDE.md (with agent.claude_hooks only), "
-        "rules (1) (with agent.claude_hooks only)."
+        "Not used here of ~/.claude: hooks (with agent.use_claude_home only), "
+        "statusLine (with agent.use_claude_home only), CLAUDE.md (with agent.use_claude_home only), "
+        "rules (1) (with agent.use_claude_home only)."
     )
     assert place.line(runs_own=True) == ""
     assert unused_parts(place.project, None, runs_own=False) == ""
     (place.project / ".git").rmdir()
-    assert place.line().endswith("statusLine (with agent.claude_hooks only).")
+    assert place.line().endswith("statusLine (with agent.use_claude_home only).")
 
 
 def test_in_the_home_directory_its_set_up_is_the_projects(place: Place) -> None:

@@ -1,4 +1,4 @@
-"""What Claude Code's settings set here: a project's once it is trusted, the person's own with agent.claude_hooks."""
+"""What Claude Code's settings set here: a project's once it is trusted, the person's own with agent.use_claude_home."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Place:
         ((self.home if own else self.project) / ".claude" / name).write_text(json.dumps(settings))
 
     def use_own(self, more: str = "") -> None:
-        (self.home / ".nca" / "config.toml").write_text(f"{more}\n[agent]\nclaude_hooks = true\n")
+        (self.home / ".nca" / "config.toml").write_text(f"{more}\n[agent]\nuse_claude_home = true\n")
 
     def load(self, *, is_trusted: bool = True, mode: str | None = None) -> LoadedSettings:
         def decide(what: TrustRequest) -> bool:

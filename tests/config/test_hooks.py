@@ -121,9 +121,9 @@ def test_the_persons_status_line_for_claude_is_used_only_if_they_say_so(place: P
     assert place.load().settings.terminal.status_command == "theirs"
     (place.project / ".claude" / "settings.json").unlink()
     own = place.home / ".nca" / "config.toml"
-    own.write_text("[agent]\nclaude_hooks = true\n")
+    own.write_text("[agent]\nuse_claude_home = true\n")
     assert place.load(None).settings.terminal.status_command == "mine"
-    own.write_text('[agent]\nclaude_hooks = true\n[terminal]\nstatus_command = "own"\n')
+    own.write_text('[agent]\nuse_claude_home = true\n[terminal]\nstatus_command = "own"\n')
     assert place.load(None).settings.terminal.status_command == "own"
 
 
