@@ -128,14 +128,14 @@ class UsageReported(_Event, frozen=True):
 
 
 class SideRequestFinished(_Event, frozen=True):
-    """A request beside the conversation's own is over: for a summary, or a question that is no part of it.
+    """A request beside the conversation's own is over: for a summary, a question that is no part of it, or a server's.
 
     usage     None if it had no answer, or the provider reported none
     failure   why it had no answer; "" if it had one
     server    None if unknown
     """
 
-    purpose: Literal["summary", "question"]
+    purpose: Literal["summary", "question", "sampling"]
     model: str
     seconds: float
     usage: Usage | None = None

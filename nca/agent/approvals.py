@@ -65,15 +65,36 @@ class Person(Protocol):
         """The messages typed while a turn runs, each returned once; they join the turn between two steps."""
         ...
 
+    @property
+    def can_choose(self) -> bool:
+        """Whether `choose` and `type_answer` can ask."""
+        ...
+
+    async def choose(self, question: str, keys: Sequence[tuple[str, str]]) -> str:
+        """Ask a question that one of the keys answers, each with what it does. "" where the person gives no answer."""
+        ...
+
+    async def type_answer(self, question: str) -> str | None:
+        """Ask for a line of text. None where the person gives none."""
+        ...
+
 
 class Nobody:
     """No person is there: nothing is approved and nothing typed."""
+
+    can_choose = False
 
     async def ask(self, asked: ApprovalAsked) -> Answer:
         return Answer("unanswered")
 
     def typed_ahead(self) -> Sequence[Words]:
         return ()
+
+    async def choose(self, question: str, keys: Sequence[tuple[str, str]]) -> str:
+        return ""
+
+    async def type_answer(self, question: str) -> str | None:
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +118,7 @@ class Approvals:
     saved_rules    rules in the person's settings
     session_rules  what the person allowed for this chat
     unanswered     calls of this turn that needed an approval when nobody could be asked
+    one_at_a_time  held while the person is asked
     """
 
     def __init__(
@@ -116,7 +138,7 @@ class Approvals:
         self._emit = emit
         self._reading = Reading(lambda: state.settings.permissions, directory)
         self._sandbox = SandboxNotices(state, self._directory, emit)
-        self._one_at_a_time = asyncio.Lock()
+        self.one_at_a_time = asyncio.Lock()
 
     @property
     def mode(self) -> str:
@@ -155,13 +177,37 @@ class Approvals:
         reasons += [ruling.reason] if ruling is not None and by_hook == "ask" else []
         if is_by_rule or by_hook == "ask":
             approval = replace(approval, warning=" ".join(filter(None, (approval.warning, *reasons))))
-            async with self._one_at_a_time:
+            async with self.one_at_a_time:
                 return await self._ask(call, needed, approval, toolbox.describe(call), is_by_rule=is_by_rule)
         is_clear = approval.path or approval.subject or approval.is_parsed
         is_unclear = not is_clear and not all(rule.is_for_all for rule in (*deny, *ask))
         if by_hook == "allow" and not is_unclear:
             return Allowed()
         return await self._by_mode(call, needed, approval, toolbox.describe(call), is_unclear=is_unclear)
+
+    async def refusal_of(self, asked: ApprovalAsked) -> str:
+        """Decide what is no call of a tool by the mode, and by the person where the mode asks. "" if it may happen."""
+        decision = decide(self.mode, asked.needs)
+        if decision == "deny":
+            return f"the permission mode {self.mode} does not allow it"
+        if decision == "allow":
+            return ""
+        async with self.one_at_a_time:
+            answer = await self._answer(asked)
+        if answer.choice == "unanswered":
+            self._emit(ApprovalGiven(asked.call_id, asked.name, "unanswered"))
+            return "it needs the person's approval, and nobody can give it here"
+        is_denied = answer.choice == "deny"
+        self._emit(ApprovalGiven(asked.call_id, asked.name, "denied" if is_denied else "once", answer.word))
+        return f"the person said no{f': {answer.word}' if answer.word else ''}" if is_denied else ""
+
+    async def _answer(self, asked: ApprovalAsked) -> Answer:
+        self._emit(asked)
+        try:
+            return await self.person.ask(asked)
+        except BaseException:
+            self._emit(ApprovalGiven(asked.call_id, asked.name, "stopped"))
+            raise
 
     async def _why_a_rule_asks(
         self, rules: Sequence[PermissionRule], call: ToolCall, needed: Permission, approval: Approval, toolbox: Toolbox
@@ -183,7 +229,7 @@ class Approvals:
             if needed == "execute" and approval.directory:
                 await self._sandbox.before_command(is_asked=False)
             return Allowed()
-        async with self._one_at_a_time:
+        async with self.one_at_a_time:
             # Read inside the lock: the answer to one call of a reply may cover the next.
             allowing = () if is_unclear or approval.is_masked else self._allowing()
             if matching(allowing, call.name, _about(approval), self._place(approval)):
@@ -209,12 +255,7 @@ class Approvals:
         )
         if approval.directory:
             await self._sandbox.before_command(is_asked=True)
-        self._emit(asked)
-        try:
-            answer = await self.person.ask(asked)
-        except BaseException:
-            self._emit(ApprovalGiven(call.id, call.name, "stopped"))
-            raise
+        answer = await self._answer(asked)
         if answer.choice == "unanswered":
             self.unanswered.append(asked)
             self._emit(ApprovalGiven(call.id, call.name, "unanswered"))

@@ -18,6 +18,7 @@ from nca.agent.memory import Memory
 from nca.agent.nested_instructions import NestedInstructions
 from nca.agent.parts import Parts
 from nca.agent.rewinding import Rewinds
+from nca.agent.server_requests import ServerRequests
 from nca.agent.spending import Spending
 from nca.agent.state import SessionState
 from nca.agent.subtask import Subtasks
@@ -109,7 +110,10 @@ def assemble(
     models = Fallbacks(model, ModelOpener(state, emit), window, emit)
     hooks = Hooks(window, directory, emit, redactor, files.recorder)
     compactor = Background(window, models, emit, memory, is_on=prepares, hooks=hooks, files=files, wish=wish)
-    servers = Servers(state.settings.mcp, directory, lambda: state.can_see, emit, files.recorder)
+    approvals = Approvals(state, directory, SavedRules(window), emit, person)
+    spending = Spending(window, emit)
+    host = ServerRequests(directory, window, models, spending, approvals, emit)
+    servers = Servers(state.settings.mcp, directory, lambda: state.can_see, emit, files.recorder, host)
     user_input = UserInput(window, directory, redactor, emit, files_read, servers, person, hooks)
     reading = Reading(lambda: state.settings.permissions, directory)
     nested = NestedInstructions(directory, redactor, reading, has_own=state.settings.agent.use_claude_home)
@@ -119,8 +123,8 @@ def assemble(
         toolbox=tools,
         models=models,
         compactor=compactor,
-        spending=Spending(window, emit),
-        approvals=Approvals(state, directory, SavedRules(window), emit, person),
+        spending=spending,
+        approvals=approvals,
         redactor=redactor,
         archive=archive,
         outputs=outputs,
@@ -140,5 +144,5 @@ def assemble(
         servers=servers,
         background=compactor,
         rewinds=Rewinds(window, compactor, user_input, files, jobs),
-        beside=Beside(window, models, parts.spending, emit),
+        beside=Beside(window, models, spending, emit),
     )

@@ -16,7 +16,7 @@ def _ignore(_: Delta) -> None:
 async def ask_beside(
     model: Model,
     request: ModelRequest,
-    purpose: Literal["summary", "question"],
+    purpose: Literal["summary", "question", "sampling"],
     emit: Listener,
     hear: OnDelta = _ignore,
 ) -> Reply:

@@ -15,7 +15,7 @@ from nca.sessions.usage import BESIDE
 WARNING_RATIO = 0.8
 ANSWERS_NAME = "answers"
 BESIDE_NAME = "other requests"
-"""Requests for summaries, subtasks and `/btw`."""
+"""Requests for summaries, subtasks, `/btw` and MCP servers."""
 
 
 @dataclass(frozen=True, slots=True)

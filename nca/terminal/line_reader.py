@@ -42,6 +42,9 @@ class LineReader(Reader):
     async def choose(self, question: str, keys: Sequence[KeyChoice]) -> str:
         return await choose_by_line(question, keys, self._output, self._lines)
 
+    async def type_answer(self, question: str) -> str | None:
+        return await type_by_line(question, self._output, self._lines)
+
     async def read(self, conversation: Conversation, default: Words = ()) -> Words:
         line = await self._lines.next(text_of(default))
         is_default = bool(default) and line == text_of(default)
@@ -57,8 +60,7 @@ class LineReader(Reader):
 
 async def choose_by_line(question: str, keys: Sequence[KeyChoice], output: Output, lines: InputLines) -> str:
     """The chosen key; "" for q and the end of the input. Any other line, such as an empty one, is asked again."""
-    output.warn(question)
-    await asyncio.to_thread(forget_typed)
+    await _put(question, output)
     while True:
         output.notice(f"{choices_line(keys)}, q to cancel:")
         try:
@@ -67,3 +69,18 @@ async def choose_by_line(question: str, keys: Sequence[KeyChoice], output: Outpu
             return ""
         if word in ("q", *(key for key, _ in keys)):
             return "" if word == "q" else word
+
+
+async def type_by_line(question: str, output: Output, lines: InputLines) -> str | None:
+    """The typed line; None for the end of the input."""
+    await _put(question, output)
+    try:
+        return await lines.next()
+    except EOFError:
+        return None
+
+
+async def _put(question: str, output: Output) -> None:
+    for line in question.splitlines():
+        output.warn(line)
+    await asyncio.to_thread(forget_typed)

@@ -16,7 +16,7 @@ from nca.terminal.input.file_finder import FileFinder
 from nca.terminal.input.first_prompt import FirstPrompt
 from nca.terminal.interrupts import Interrupts
 from nca.terminal.panels.key_approval import approve_by_key
-from nca.terminal.panels.key_question import choose_by_key
+from nca.terminal.panels.key_question import choose_by_key, type_by_key
 from nca.terminal.panels.toolbar import ToolbarStatus, activity_of
 from nca.terminal.reader import Completions, Reader
 from nca.terminal.render.draw import Draw
@@ -129,6 +129,9 @@ class PromptReader(Reader):
 
     async def choose(self, question: str, keys: Sequence[KeyChoice]) -> str:
         return await choose_by_key(question, keys, self._draw, self._prompt)
+
+    async def type_answer(self, question: str) -> str | None:
+        return await type_by_key(question, self._draw, self._prompt)
 
     def typed_ahead(self) -> Sequence[Words]:
         return self._prompt.take_messages()

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from nca.agent.conversation import Conversation
     from nca.agent.prompt_commands import PromptCommand
     from nca.terminal.panels.list_panel import ListPanel
-    from nca.terminal.panels.locked_session import KeyChoice
 
 
 T = TypeVar("T")
@@ -40,7 +39,7 @@ class Reader(Nobody, ABC):
     The defaults suit lines that nobody answers questions about.
 
     is_interactive  a person types; otherwise the lines come from a pipe or a file
-    can_choose      `choose` can ask the person
+    can_choose      `choose` and `type_answer` can ask the person
     can_walk        `walk` can show a list
     """
 
@@ -84,10 +83,6 @@ class Reader(Nobody, ABC):
     def lend_terminal(self) -> AbstractContextManager[object]:
         """While another program, such as an editor, has the terminal."""
         return nullcontext()
-
-    async def choose(self, question: str, keys: Sequence[KeyChoice]) -> str:
-        """Ask a question that one key answers. "" where the person gives no answer."""
-        return ""
 
     async def walk(self, panel: ListPanel[T]) -> T | None:
         """Show a list that the person walks with the keys. None where they leave it, or there is no screen for it."""

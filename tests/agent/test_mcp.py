@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -44,8 +45,11 @@ class Room:
         servers: tuple[McpServer, ...] | None = None,
         permission: str = "auto",
         person: Person | None = None,
+        values: Mapping[str, object] | None = None,
     ) -> Conversation:
-        settings: LoadedSettings = defaults().with_values({"agent.permission": permission}, "the test")
+        settings: LoadedSettings = defaults().with_values(
+            {"agent.permission": permission, **(values or {})}, "the test"
+        )
         loaded = settings.with_value("mcp.servers", servers or (a_server(),), "the test")
         self.model = ScriptedModel(replies, facts=facts)
         return Conversation.open(

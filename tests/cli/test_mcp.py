@@ -57,6 +57,22 @@ def test_one_message_has_the_tools_and_leaves_no_process(provider: Provider, tmp
     assert "pid " not in done.stderr
 
 
+def test_where_nobody_sits_a_form_is_declined_and_a_question_to_the_model_is_refused(
+    provider: Provider, tmp_path: Path
+) -> None:
+    rules = "".join(f'[[permissions.allow]]\ntool = "mcp__test__{name}"\n' for name in ("books", "thinks"))
+    write(tmp_path / "nca" / "config.toml", rules + server_table(tmp_path / "started"))
+    book = Answer(tool_calls=[("mcp__test__books", {"greeting": "Hi"}), ("mcp__test__thinks", {})])
+    provider.script = in_order(book, "Done.")
+    done = run(provider, tmp_path)
+    assert (done.returncode, done.stdout) == (0, "Done.\n"), done.stderr
+    declined, refused = (message["content"] for message in provider.requests[1]["messages"][-2:])
+    assert declined == "decline"
+    assert "it needs the person's approval, and nobody can give it here" in refused
+    said = "The MCP server test asked: Hi! Where to? Nobody can answer here: declined."
+    assert said in done.stderr
+
+
 def test_a_project_starts_none_before_it_is_trusted(provider: Provider, tmp_path: Path) -> None:
     mark = tmp_path / "started"
     write(tmp_path / ".nca" / "config.toml", server_table(mark))

@@ -37,7 +37,7 @@ async def test_it_shows_the_state_of_each_and_restarts_one(tmp_path: Path) -> No
         assert "resting off (enabled = false)" in words
         await stage.conversation.send("Hello.")
         words = " ".join((await stage.command("/mcp")).split())
-        assert "test ready 14 tools, 1 prompt, 1 resource" in words
+        assert "test ready 18 tools, 1 prompt, 1 resource" in words
         assert "broken failed it ended with exit code 1" in words
         one = await stage.command("/mcp test")
         for name in ("mcp__test__echo", "/mcp:test:review", "@test:memo://today"):
@@ -100,3 +100,42 @@ def test_a_prompt_of_a_server_is_sent_and_its_noise_stays_off_the_screen(tmp_pat
         tty.line("exit")
         assert tty.ends() == 0
         assert "noise" not in tty.text()
+
+
+def test_a_server_asks_the_person_in_the_terminal(tmp_path: Path) -> None:
+    server = a_server()
+    table = {"command": server.command, "args": server.args, "env": dict(server.env)}
+    settings = {"mcp.servers": {"test": table}, "agent.permission": "auto"}
+    book = {"tool": "mcp__test__books", "arguments": {"greeting": "Hello"}}
+    with chat(book, "Booked.", book, "Not booked.", settings=settings, directory=str(tmp_path), rows=40) as tty:
+        tty.sees("›")
+        tty.line("Book a trip.")
+        tty.sees("The MCP server test asks: Hello! Where to?")
+        tty.sees("y answer  n decline  Esc cancel")
+        tty.answer("y")
+        tty.sees("City")
+        tty.sees("(Enter sends it, Esc cancels)")
+        tty.send("Vallettta\x7f\x7fa\r")
+        tty.sees("Nights (a whole number; Enter: 2)")
+        tty.send("99\r")
+        tty.sees("99: valid: at most 30.")
+        tty.send("3\r")
+        tty.sees("Seaside (y or n; Enter: n)")
+        tty.send("y\r")
+        tty.sees("2 double")
+        tty.send("2\r")
+        tty.sees("Booked.")
+        tty.line("Once more.")
+        tty.sees("The MCP server test asks", times=2)
+        tty.answer("y")
+        tty.sees("City", times=2)
+        tty.send("\x1b")
+        tty.sees("Not booked.")
+        tty.line("exit")
+        assert tty.ends() == 0
+    with Store.open(tmp_path / "store.db") as store:
+        info = store.latest()
+        assert info is not None
+        entries = store.open_session(info.id, read_only=True).log.entries()
+    told = [entry.message.text for entry in entries if entry.message.role == "tool"]
+    assert told == ["Valletta, 3 nights, seaside True, double", "cancel"]

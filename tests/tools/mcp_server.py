@@ -13,10 +13,30 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from mcp.server.mcpserver import Context, Image, MCPServer
-from mcp_types import BlobResourceContents, EmbeddedResource, ImageContent, ToolAnnotations
+from mcp.server.mcpserver import (
+    AcceptedElicitation,
+    Context,
+    Elicit,
+    ElicitationResult,
+    Image,
+    ListRoots,
+    MCPServer,
+    Resolve,
+    Sample,
+)
+from mcp_types import (
+    BlobResourceContents,
+    CreateMessageResult,
+    EmbeddedResource,
+    ImageContent,
+    ListRootsResult,
+    SamplingMessage,
+    TextContent,
+    ToolAnnotations,
+)
+from pydantic import BaseModel, Field
 
 PIXEL = bytes.fromhex(
     "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c4890000000d49444154789c6360000002000001e221bc33"
@@ -142,6 +162,49 @@ def child() -> str:
 def odd() -> str:
     """Its name is refused by every provider."""
     return "odd"
+
+
+class Trip(BaseModel):
+    """What is asked of a person."""
+
+    city: str
+    nights: int = Field(default=2, ge=1, le=30)
+    seaside: bool = False
+    room: Literal["single", "double"] = "single"
+
+
+def which_trip(greeting: str) -> Elicit[Trip]:
+    return Elicit(f"{greeting}! Where to?", Trip)
+
+
+def what_the_model_says() -> Sample:
+    words = TextContent(type="text", text="What is the capital of Malta?")
+    return Sample([SamplingMessage(role="user", content=words)], max_tokens=50, system_prompt="Be short.")
+
+
+def which_roots() -> ListRoots:
+    return ListRoots()
+
+
+@server.tool()
+async def books(greeting: str, trip: Annotated[ElicitationResult[Trip], Resolve(which_trip)]) -> str:
+    """Book a trip, as the person wants it."""
+    if not isinstance(trip, AcceptedElicitation):
+        return trip.action
+    found = trip.data
+    return f"{found.city}, {found.nights} nights, seaside {found.seaside}, {found.room}"
+
+
+@server.tool()
+async def thinks(said: Annotated[CreateMessageResult, Resolve(what_the_model_says)]) -> str:
+    """Ask the client's model."""
+    return f"{said.model}, {said.stop_reason}: {said.content.text if said.content.type == 'text' else ''}"
+
+
+@server.tool()
+async def looks(roots: Annotated[ListRootsResult, Resolve(which_roots)]) -> str:
+    """Name the client's folders."""
+    return " ".join(str(root.uri) for root in roots.roots)
 
 
 @server.prompt()

@@ -12,6 +12,7 @@ tools: list[dict[str, Any]] = [
     {"name": "grow", "description": "One more tool.", "inputSchema": OBJECT},
     {"name": "deaf", "description": "Read nothing more for a long time.", "inputSchema": OBJECT},
     {"name": "echo", "description": "Say it again.", "inputSchema": OBJECT},
+    {"name": "ask", "description": "Ask the client something, and say its answer.", "inputSchema": {"type": "object"}},
     {"name": "task", "description": "A task.", "inputSchema": OBJECT, "execution": {"taskSupport": "required"}},
 ]
 
@@ -32,6 +33,14 @@ def call(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
             say({"method": "notifications/tools/list_changed"})
         case "deaf":
             time.sleep(600)
+        case "ask":
+            for message in arguments["params"].get("messages", ()):
+                message["content"]["text"] *= arguments.get("times", 1)
+            say({"id": "q1", "method": arguments["method"], "params": arguments["params"]})
+            for line in sys.stdin:
+                answered = json.loads(line)
+                if answered.get("id") == "q1":
+                    return text(json.dumps(answered.get("result") or answered.get("error")))
     return text(str(arguments.get("text", "")))
 
 

@@ -193,14 +193,14 @@ class TypeAhead:
         """While a question is on the screen, pass the keys that answer it to `press`; None at the end of the input.
 
         Every other key goes to the prompt, and so does what was typed before, also what still lies in the terminal's
-        queue.
+        queue. A question whose answer is typed from the start follows another one: what lies there is its answer.
         """
         if not self._is_collecting:
             press(None)
             yield
             return
         loop, descriptor = asyncio.get_running_loop(), self._keyboard.fileno()
-        while select.select([descriptor], [], [], 0)[0] and self._read(descriptor):
+        while not question.is_typed and select.select([descriptor], [], [], 0)[0] and self._read(descriptor):
             pass
         self._question = _Asked(question, press, PasteTimeoutParser(press), loop.time(), self._has_open_line())
         try:

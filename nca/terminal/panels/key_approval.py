@@ -13,7 +13,7 @@ from nca.agent.approvals import Answer
 from nca.events import ApprovalAsked
 from nca.terminal.input.key_questions import ENTER, KeyQuestion, Offered
 from nca.terminal.panels.approval_panel import ApprovalPanel, rule_of
-from nca.terminal.panels.key_question import ask_by_key, keys_line
+from nca.terminal.panels.key_question import ask_by_key, edited, keys_line
 from nca.terminal.render.humanize import counted
 from nca.terminal.render.sanitize import one_line
 
@@ -123,14 +123,7 @@ class ApprovalKeys(KeyQuestion[Answer]):
         return keys_line([*keys, ("n", "no"), ("Esc", self.escape)], Text(self.heading, style="notice"))
 
     def _take_reason(self, key: KeyPress) -> Answer | None:
-        reason = self._reason
-        match key.key:
-            case Keys.ControlM | Keys.ControlJ:
-                return Answer("deny", " ".join(reason.split()))
-            case Keys.ControlH:
-                self._reason = reason[:-1]
-            case Keys.BracketedPaste:
-                self._reason = (reason + key.data)[:_MOST_REASON_CHARS]
-            case str() as character if not isinstance(character, Keys):
-                self._reason = (reason + character)[:_MOST_REASON_CHARS]
+        if key.key in (Keys.ControlM, Keys.ControlJ):
+            return Answer("deny", " ".join(self._reason.split()))
+        self._reason = edited(self._reason, key, _MOST_REASON_CHARS)
         return None

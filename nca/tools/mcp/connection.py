@@ -19,6 +19,7 @@ from nca.config.servers import McpServer
 from nca.messages import clean_text
 from nca.tools.mcp.listing import ALL_KINDS, Listing, ListKind, changed_list, keep_listening, read_lists
 from nca.tools.mcp.logins import Logins
+from nca.tools.mcp.requests import Host, Requests
 from nca.tools.mcp.results import described, outcome_of, progress_line, text_of_resource
 from nca.tools.mcp.stdio import ServerProcess
 from nca.tools.mcp.variables import expanded
@@ -44,7 +45,10 @@ class Connection:
     `listing` is what it offers, as last read.
     """
 
-    def __init__(self, server: McpServer, directory: Path, can_see: Callable[[], bool]) -> None:
+    def __init__(
+        self, server: McpServer, directory: Path, can_see: Callable[[], bool], host: Host | None = None
+    ) -> None:
+        """host: who answers the server's own requests; None: it may send none."""
         self.server = server
         self.state: State = "off"
         self.reason = ""
@@ -53,6 +57,7 @@ class Connection:
         self._status = 0
         self._directory = directory
         self._can_see = can_see
+        self._requests = Requests(server.name, host, can_see) if host is not None else None
         self._task: asyncio.Task[None] | None = None
         self._client: Client | None = None
         self._process: ServerProcess | None = None
@@ -115,7 +120,10 @@ class Connection:
         async def on_progress(progress: float, total: float | None, message: str | None) -> None:
             say(progress_line(progress, total, message))
 
-        result = await self._request(lambda client: client.call_tool(tool, arguments, progress_callback=on_progress))
+        with self._requests or contextlib.nullcontext():
+            result = await self._request(
+                lambda client: client.call_tool(tool, arguments, progress_callback=on_progress)
+            )
         return await asyncio.to_thread(outcome_of, result, can_see=self._can_see())
 
     async def prompt(self, name: str, arguments: dict[str, str]) -> str:
@@ -155,7 +163,12 @@ class Connection:
         self._asking.add(task)
         task.add_done_callback(self._forget)
         try:
-            done, _ = await asyncio.wait({task}, timeout=seconds)
+            while True:
+                asked = self._requests.count if self._requests else 0
+                done, _ = await asyncio.wait({task}, timeout=seconds)
+                # While the person or the model answers the server, its time does not run.
+                if done or self._requests is None or not (self._requests.is_waiting or self._requests.count > asked):
+                    break
         finally:
             task.cancel()
         if not done:
@@ -188,7 +201,8 @@ class Connection:
         # The imports take half a second; on a thread, so that typing does not stall.
         client_class = await asyncio.to_thread(load_sdk)
         async with asyncio.timeout(self.server.timeout_seconds) as limit:
-            async with client_class(self._transport(), cache=None, message_handler=self._hear) as client:
+            answers = self._requests.callbacks if self._requests is not None else {}
+            async with client_class(self._transport(), cache=None, message_handler=self._hear, **answers) as client:
                 self.listing = await read_lists(client, ALL_KINDS, Listing())
                 limit.reschedule(None)
                 self._client = client

@@ -53,7 +53,7 @@ async def log_in(
             async def ask(address: str) -> None:
                 callback.expect(address)
                 show(address)
-                await asyncio.to_thread(_open_browser, address, env)
+                await asyncio.to_thread(open_browser, address, env)
 
             auth = new_login(server.url, logins, callback.address, ask, callback.result, client_id=server.client_id)
             transport = connect_web(server.url, dict(server.headers), server.timeout_seconds, auth=auth)
@@ -121,7 +121,7 @@ class _Callback:
         writer.close()
 
 
-def _open_browser(address: str, env: Mapping[str, str]) -> None:
+def open_browser(address: str, env: Mapping[str, str]) -> None:
     """Not a browser in text mode, which would take the terminal."""
     import webbrowser
 

@@ -24,15 +24,22 @@ def outcome_of(result: CallToolResult, *, can_see: bool) -> ToolOutcome:
     texts: list[str] = []
     images: list[MediaPart] = []
     for block in result.content:
-        encoded = _encoded_image(block)
-        why_not, image = ("", None) if encoded is None else _image(encoded, len(images), can_see=can_see)
+        line, image = line_and_image(block, len(images), can_see=can_see)
+        texts.append(line)
         images += [image] if image is not None else []
-        line = described(block)
-        texts.append(f"{line[:-1]}; not shown: {why_not}]" if why_not else line)
     if result.structured_content is not None and not any(block.type == "text" for block in result.content):
         texts.append(json.dumps(result.structured_content, ensure_ascii=False, indent=1))
     text = "\n".join(texts) or "[the server returned nothing]"
     return ToolOutcome(text, is_error=result.is_error, media=tuple(images))
+
+
+def line_and_image(block: Any, images: int, *, can_see: bool) -> tuple[str, MediaPart | None]:
+    """A content block as text, and the image that it is, behind so many others; the text says why one is not shown."""
+    line, encoded = described(block), _encoded_image(block)
+    if encoded is None:
+        return line, None
+    why_not, image = _image(encoded, images, can_see=can_see)
+    return f"{line[:-1]}; not shown: {why_not}]" if why_not else line, image
 
 
 def _encoded_image(block: Any) -> str | None:

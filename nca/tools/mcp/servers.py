@@ -13,6 +13,7 @@ from nca.errors import UsageError
 from nca.events import Listener, Notice
 from nca.file_history.recorder import Recorder
 from nca.tools.mcp.connection import Connection
+from nca.tools.mcp.requests import Host
 from nca.tools.mcp.tool import McpTool
 from nca.tools.tool import ToolError
 
@@ -27,6 +28,7 @@ class Servers:
 
     directory  the working directory of the programs, unless their settings name another
     recorder   records the files that their tools change
+    host       answers what they ask for
     """
 
     def __init__(
@@ -36,8 +38,9 @@ class Servers:
         can_see: Callable[[], bool],
         emit: Listener,
         recorder: Recorder | None = None,
+        host: Host | None = None,
     ) -> None:
-        self.connections = tuple(Connection(server, directory, can_see) for server in settings.servers)
+        self.connections = tuple(Connection(server, directory, can_see, host) for server in settings.servers)
         self._wait_seconds = settings.wait_seconds
         self._emit = emit
         self._recorder = recorder

@@ -1,0 +1,151 @@
+"""Answer what MCP servers ask for while they work: a form for the person, a page to open, the model, the folders."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from itertools import count
+from pathlib import Path
+
+from nca.agent.approvals import Approvals
+from nca.agent.fallbacks import Fallbacks
+from nca.agent.side_request import ask_beside
+from nca.agent.spending import Spending
+from nca.agent.window import Window
+from nca.errors import NcaError
+from nca.events import ApprovalAsked, Listener, Notice
+from nca.messages import MediaPart, Message, clean_text
+from nca.models.model import ModelRequest
+from nca.tools.mcp.forms import Field, Value
+from nca.tools.mcp.login import open_browser
+from nca.tools.mcp.requests import Filled, Sampled, Sampling
+from nca.tools.tool import ToolError
+from nca.visible import unambiguous
+from nca.wire import message_to_dict
+
+_MESSAGE_CHARS = 2_000
+_KEYS = (("y", "answer"), ("n", "decline"))
+
+
+class ServerRequests:
+    """The nca.tools.mcp.requests.Host of a conversation."""
+
+    def __init__(
+        self,
+        directory: Path,
+        window: Window,
+        models: Fallbacks,
+        spending: Spending,
+        approvals: Approvals,
+        emit: Listener,
+    ) -> None:
+        self._directory = directory
+        self._window = window
+        self._models = models
+        self._spending = spending
+        self._approvals = approvals
+        self._emit = emit
+        self._numbers = count(1)
+
+    @property
+    def roots(self) -> Sequence[Path]:
+        """The working directory, and the folders that the settings add."""
+        added = self._window.settings.tools.readable
+        paths = (self._directory, *(self._directory / os.path.expanduser(one) for one in added))  # noqa: PTH111
+        return tuple(dict.fromkeys(path.absolute() for path in paths))
+
+    async def fill(self, server: str, message: str, fields: Sequence[Field]) -> Filled:
+        """Field by field. A value that is not valid is asked again; Escape cancels."""
+        person = self._approvals.person
+        if not person.can_choose:
+            return self._declined(server, message)
+        async with self._approvals.one_at_a_time:
+            if refused := await self._refused(f"The MCP server {server} asks: {_shown(message)}", _KEYS):
+                return refused
+            values: dict[str, Value] = {}
+            for field in fields:
+                problem = ""
+                while True:
+                    typed = await person.type_answer(f"{problem}{field.question}")
+                    if typed is None:
+                        return Filled("cancel")
+                    try:
+                        value = field.read(typed)
+                    except ValueError as error:
+                        problem = f"{unambiguous(typed.strip(), kept='')}: {error}.\n"
+                        continue
+                    values |= {} if value is None else {field.name: value}
+                    break
+            return Filled("accept", values)
+
+    async def visit(self, server: str, message: str, url: str) -> Filled:
+        """The whole address is shown before the browser opens it."""
+        if not self._approvals.person.can_choose:
+            return self._declined(server, message)
+        async with self._approvals.one_at_a_time:
+            question = f"The MCP server {server} wants you to open {unambiguous(url, kept='')}\n{_shown(message)}"
+            if refused := await self._refused(question, (("y", "open it"), ("n", "decline"))):
+                return refused
+        open_browser(url, os.environ)
+        return Filled("accept")
+
+    async def sample(self, server: str, asked: Sampling) -> Sampled:
+        window, model = self._window, self._models.active
+        system = [Message("system", clean_text(asked.system))] if asked.system else []
+        messages = [*system, *asked.messages]
+        tokens = window.meter.scaled(sum(map(window.history.message_tokens, messages)))
+        budget = window.budget.budget_tokens
+        if tokens > budget:
+            raise ToolError(f"the messages take {tokens:,} tokens; the model has room for {budget:,}")
+        try:
+            self._spending.check()
+        except NcaError as error:
+            raise ToolError(str(error)) from error
+        question = ApprovalAsked(
+            f"sampling-{next(self._numbers)}",
+            f"the MCP server {server}",
+            "execute",
+            f"{server}: ask {model.facts.name}, {tokens:,} tokens",
+            command=f"ask {model.facts.name} ({tokens:,} tokens):\n{_as_text(messages)}",
+        )
+        if refusal := await self._approvals.refusal_of(question):
+            raise ToolError(refusal)
+        request = ModelRequest(
+            [message_to_dict(message) for message in messages],
+            [],
+            max(1, min(asked.max_tokens, window.answer_tokens() or asked.max_tokens)),
+            window.settings.model.own_temperature if asked.temperature is None else asked.temperature,
+        )
+        try:
+            reply = await ask_beside(model, request, "sampling", self._emit)
+        except NcaError as error:
+            raise ToolError(str(error)) from error
+        if reply.usage is not None:
+            window.record_beside(model.facts.name, reply.usage)
+            self._spending.warn()
+        return Sampled(clean_text(reply.message.text), model.facts.name, is_cut=reply.finish_reason == "length")
+
+    async def _refused(self, question: str, keys: Sequence[tuple[str, str]]) -> Filled | None:
+        """None if the person goes on."""
+        word = await self._approvals.person.choose(question, keys)
+        return {"y": None, "n": Filled("decline")}.get(word, Filled("cancel"))
+
+    def _declined(self, server: str, message: str) -> Filled:
+        self._emit(Notice(f"The MCP server {server} asked: {_shown(message)} Nobody can answer here: declined."))
+        return Filled("decline")
+
+
+def _shown(message: str) -> str:
+    """A server's words for the person, such that they cannot pass for nca's."""
+    text = unambiguous(message.strip())
+    return text if len(text) <= _MESSAGE_CHARS else f"{text[: _MESSAGE_CHARS - 1]}…"
+
+
+def _as_text(messages: Sequence[Message]) -> str:
+    """All that would be sent. Images are counted."""
+    lines = []
+    for one in messages:
+        parts = one.content if isinstance(one.content, tuple) else ()
+        images = sum(isinstance(part, MediaPart) for part in parts)
+        lines.append(f"{one.role}: {unambiguous(one.text)}" + (f" [images: {images}]" if images else ""))
+    return "\n".join(lines)

@@ -1,0 +1,168 @@
+"""The fields of a form that an MCP server asks the person to fill in, and what the person types as their values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any
+from urllib.parse import urlsplit
+
+from nca.visible import unambiguous
+
+Value = str | int | float | bool | list[str]
+MOST_FIELDS = 20
+_MOST_CHOICES = 40
+_NAME_CHARS = 80
+_TEXT_CHARS = 500
+_LIMITS = {
+    "string": ("minLength", "maxLength", " characters"),
+    "array": ("minItems", "maxItems", " choices"),
+    "integer": ("minimum", "maximum", ""),
+    "number": ("minimum", "maximum", ""),
+}
+_FORMATS: dict[str, Callable[[str], object]] = {
+    "email": lambda text: 0 < text.find("@") < len(text) - 1,
+    "uri": lambda text: urlsplit(text).scheme,
+    "date": date.fromisoformat,
+    "date-time": datetime.fromisoformat,
+}
+"""Each says whether a text is one, or raises ValueError."""
+_TRUE, _FALSE = ("y", "yes", "true"), ("n", "no", "false")
+_NUMBERS = {"integer": int, "number": float}
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field of a form, as its server describes it."""
+
+    name: str
+    schema: Mapping[str, Any]
+    is_required: bool
+
+    @property
+    def question(self) -> str:
+        """What it asks, in one line or, where there are choices, several."""
+        about = _line(self.schema.get("description"), _TEXT_CHARS)
+        title = _line(self.schema.get("title") or self.name, _NAME_CHARS)
+        hint = {"boolean": "y or n", "integer": "a whole number", "number": "a number", "array": "several, by commas"}
+        facts = [hint.get(self.kind, ""), _line(self.schema.get("format"), _NAME_CHARS)]
+        if self.default:
+            facts.append(f"Enter: {_line(self.default, _NAME_CHARS)}")
+        elif not self.is_required:
+            facts.append("Enter: none")
+        said = "; ".join(filter(None, facts))
+        lines = [f"{title}{f' ({said})' if said else ''}{f': {about}' if about else ''}"]
+        lines += [f"{place} {_line(shown, _NAME_CHARS)}" for place, (_, shown) in enumerate(self.choices, 1)]
+        return "\n".join(lines)
+
+    @property
+    def kind(self) -> str:
+        return str(self.schema.get("type", "string"))
+
+    @property
+    def choices(self) -> list[tuple[str, str]]:
+        """The values that may be chosen, each with what it is shown as."""
+        items = self.schema.get("items")
+        held = items if self.kind == "array" and isinstance(items, dict) else self.schema
+        titled = held.get("oneOf") or held.get("anyOf")
+        if isinstance(titled, list):
+            pairs = [(one.get("const"), one.get("title")) for one in titled if isinstance(one, dict)]
+        else:
+            values = held.get("enum")
+            values = values if isinstance(values, list) else []
+            names = self.schema.get("enumNames")
+            names = names if isinstance(names, list) and len(names) == len(values) else values
+            pairs = list(zip(values, names, strict=True))
+        return [(str(value), str(name or value)) for value, name in pairs][:_MOST_CHOICES]
+
+    @property
+    def default(self) -> str:
+        """What an empty line stands for, as it would be typed."""
+        match self.schema.get("default"):
+            case None:
+                return ""
+            case bool(value):
+                return "y" if value else "n"
+            case list(values):
+                return ", ".join(map(str, values))
+            case value:
+                return str(value)
+
+    def read(self, typed: str) -> Value | None:
+        """The value; None for an empty line where none is needed. Raises ValueError, which says what is valid."""
+        text = typed.strip() or self.default
+        if not text:
+            if self.is_required:
+                raise ValueError("a value is needed")
+            return None
+        value = self._value(text)
+        self._check_size(value)
+        if isinstance(value, str) and (is_of_format := _FORMATS.get(str(self.schema.get("format")))):
+            try:
+                is_right = is_of_format(value)
+            except ValueError:
+                is_right = False
+            if not is_right:
+                raise ValueError(f"valid: {_line(self.schema['format'], _NAME_CHARS)}")
+        return value
+
+    def _check_size(self, value: Value) -> None:
+        """Hold the value against the least and the most of its schema. Raises ValueError."""
+        kind = "string" if isinstance(value, str) else self.kind
+        if kind not in _LIMITS:
+            return
+        (least, most, what), size = _LIMITS[kind], len(value) if isinstance(value, str | list) else value
+        low, high = (one if isinstance(one := self.schema.get(key), int | float) else None for key in (least, most))
+        if low is not None and size < low:
+            raise ValueError(f"valid: at least {low:g}{what}")
+        if high is not None and size > high:
+            raise ValueError(f"valid: at most {high:g}{what}")
+
+    def _value(self, text: str) -> Value:
+        if self.kind == "array":
+            return [self._chosen(part.strip()) for part in text.split(",") if part.strip()]
+        if self.choices:
+            return self._chosen(text)
+        if self.kind == "boolean":
+            if text.lower() in (*_TRUE, *_FALSE):
+                return text.lower() in _TRUE
+            raise ValueError("valid: y or n")
+        if self.kind in _NUMBERS:
+            try:
+                number: int | float = _NUMBERS[self.kind](text)
+                if math.isfinite(number):
+                    return number
+                raise ValueError
+            except ValueError:
+                what = "a whole number" if self.kind == "integer" else "a number"
+                raise ValueError(f"valid: {what}") from None
+        return text
+
+    def _chosen(self, text: str) -> str:
+        """A choice by its number, its value or what it is shown as."""
+        choices = self.choices
+        for value, shown in choices:
+            if text in (value, shown):
+                return value
+        if text.isdecimal() and 1 <= int(text) <= len(choices):
+            return choices[int(text) - 1][0]
+        raise ValueError(f"valid: 1 to {len(choices)}" if choices else "there is nothing to choose")
+
+
+def fields_of(schema: Mapping[str, Any]) -> tuple[Field, ...]:
+    """The fields of a form's schema. Raises ValueError if there are too many."""
+    properties, required = schema.get("properties", {}), schema.get("required", ())
+    if len(properties) > MOST_FIELDS:
+        raise ValueError(f"{len(properties)} fields; at most {MOST_FIELDS} are asked")
+    return tuple(
+        Field(name, one if isinstance(one, dict) else {}, is_required=name in required)
+        for name, one in properties.items()
+    )
+
+
+def _line(value: object, most: int) -> str:
+    """A server's words in one line, such that they cannot pass for others."""
+    text = unambiguous(" ".join(str(value).split()), kept="") if value else ""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
