@@ -41,7 +41,7 @@ mutants: $(INSTALLED)
 
 soak: $(INSTALLED)
 	NCA_SOAK_KILLS=$${NCA_SOAK_KILLS:-2000} NCA_DAMAGES=$${NCA_DAMAGES:-1000} \
-	  $(BIN)/pytest tests/soak tests/sessions/test_random_damage.py
+	  $(BIN)/pytest tests/soak tests/sessions/postgres/test_killed.py tests/sessions/test_random_damage.py
 
 # Signals, keys and closed terminals at some 1,300 moments of a chat, and a chat in 800 places: an hour.
 endings: $(INSTALLED)

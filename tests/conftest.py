@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import signal
 from collections import Counter
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
+
+from tests.postgres import MISSING, Cluster, programs
 
 # No test asserts timing: how long an example takes depends on what else the machine does. A test run tries the same
 # examples each time, so that none is red by chance; `make fuzz` tries others.
@@ -27,3 +30,14 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     reasons = Counter(str(report.longrepr[-1]).removeprefix("Skipped: ") for report in reports)
     for reason, count in reasons.most_common():
         terminalreporter.write_line(f"{count} skipped: {reason}")
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Cluster]:
+    """A PostgreSQL of the tests' own. Without one, what needs it is skipped."""
+    found = programs()
+    if found is None:
+        pytest.skip(MISSING)
+    running = Cluster(found)
+    yield running
+    running.stop()

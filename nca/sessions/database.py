@@ -46,7 +46,7 @@ class _Stamp(NamedTuple):
 class Database:
     """One SQLite file; see `nca.sessions.sql.SessionDatabase`. File records and other agents' sessions use it too."""
 
-    said, todo_result = schema.SAID, schema.TODO_RESULT
+    said, todo_result, can_take_over = schema.SAID, schema.TODO_RESULT, False
 
     def __init__(
         self, connection: apsw.Connection, path: Path | None, *, is_read_only: bool = False, is_immutable: bool = False
@@ -98,7 +98,7 @@ class Database:
                     self.connection.execute("ROLLBACK")
                 raise
 
-    def hold(self, session_id: str) -> FileLock | None:
+    def hold(self, session_id: str, *, takes_over: bool = False) -> FileLock | None:
         if self.path is None:
             return None
         return lock_session(self.path.parent / "locks" / f"{session_id}.lock", session_id)

@@ -83,10 +83,12 @@ class SessionDatabase(Protocol):
 
     said         the condition for messages that a person wrote
     todo_result  the condition for messages that are probably results of the todo tool; it misses none
+    can_take_over  whether a session can be taken from a process that has it open
     """
 
     said: str
     todo_result: str
+    can_take_over: bool
 
     @property
     def path(self) -> Path | None:
@@ -109,8 +111,11 @@ class SessionDatabase(Protocol):
         """
         ...
 
-    def hold(self, session_id: str) -> Lease | None:
-        """Take the lease of a session; None in memory. Raises SessionLocked, which names the process that has it."""
+    def hold(self, session_id: str, *, takes_over: bool = False) -> Lease | None:
+        """Take the lease of a session; None in memory. Raises SessionLocked, which names the process that has it.
+
+        takes_over  from a process that has it: that one's next write raises SessionLocked
+        """
         ...
 
     def insert_messages(

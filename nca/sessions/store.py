@@ -17,7 +17,8 @@ from nca.sessions import growth, output_files, results, transfer
 from nca.sessions import store_errors as faults
 from nca.sessions.database import Database, archives_of, outputs_of
 from nca.sessions.file_records import FileRecords
-from nca.sessions.opening import Opened, open_for_reading, open_for_writing, open_in_memory
+from nca.sessions.lock import FileLock
+from nca.sessions.opening import open_for_reading, open_for_writing, open_in_memory
 from nca.sessions.past_sessions import MOST
 from nca.sessions.preview import SessionPreview, load_preview
 from nca.sessions.program_views import ProgramViews
@@ -44,27 +45,49 @@ _IS_KEPT = "name <> '' OR is_pinned <> 0 OR has_forks <> 0 OR EXISTS (SELECT 1 F
 class Store:
     """All sessions, and the views of programs. `notes` tell the person of a damaged file that was set aside."""
 
-    def __init__(self, opened: Opened, path: Path | None, *, is_read_only: bool) -> None:
-        self._database: SessionDatabase = opened.database
-        self._lock = opened.lock
+    def __init__(
+        self,
+        database: SessionDatabase,
+        path: Path | None,
+        *,
+        is_read_only: bool,
+        lock: FileLock | None = None,
+        notes: tuple[str, ...] = (),
+    ) -> None:
+        self._database = database
+        self._lock = lock
         self._open: dict[str, Lease | None] = {}
         self._file_records: FileRecords | None = None
         self._opening_files = threading.Lock()
         self.path = path
         self.is_read_only = is_read_only
-        self.notes: tuple[str, ...] = opened.notes
+        self.notes = notes
         self.program_views = ProgramViews(self._database, is_read_only=is_read_only)
 
     @classmethod
-    def open(cls, path: Path | None, *, read_only: bool = False) -> Store:
+    def open(
+        cls,
+        path: Path | None,
+        *,
+        read_only: bool = False,
+        url: str = "",
+        tell: Callable[[str], None] = lambda text: None,
+    ) -> Store:
         """Open the store at `path`, or one in memory. `read_only` neither writes nor locks; a missing file is empty.
 
+        url   of the PostgreSQL database that holds the sessions; then only what belongs to this machine is beside
+              `path`: complete tool outputs, records of files, archives
+        tell  says that a lost connection is tried again
         Raises StoreTooNew, StoreDamaged (if the file cannot be set aside), StoreError ("cannot write …").
         """
-        if path is None:
-            return cls(open_in_memory(), None, is_read_only=read_only)
-        path = path.absolute()
-        return cls(open_for_reading(path) if read_only else open_for_writing(path), path, is_read_only=read_only)
+        path = path.absolute() if path else None
+        if url:
+            from nca.sessions.postgres import connect
+
+            return cls(connect(url, path, tell), path, is_read_only=read_only)
+        opens = open_for_reading if read_only else open_for_writing
+        opened = opens(path) if path else open_in_memory()
+        return cls(opened.database, path, is_read_only=read_only, lock=opened.lock, notes=opened.notes)
 
     def create(self, *, directory: str, model: str, name: str = "", kind: Kind = "chat") -> Session:
         """Create a session and open it for writing."""
@@ -222,6 +245,17 @@ class Store:
         """Raise SessionLocked, which names the process, if the session is open for writing anywhere."""
         session_id, _ = self._find(id_or_prefix)
         self._acquire(session_id)
+        self._release(session_id)
+
+    @property
+    def can_take_over(self) -> bool:
+        """Whether a session can be taken from a process that has it open."""
+        return self._database.can_take_over
+
+    def take_over(self, id_or_prefix: str) -> None:
+        """Take a session from the process that has it open; its next write raises SessionLocked."""
+        session_id, _ = self._find(id_or_prefix)
+        self._open[session_id] = self._database.hold(session_id, takes_over=True)
         self._release(session_id)
 
     def copy_of(self, id_or_prefix: str) -> SessionCopy:

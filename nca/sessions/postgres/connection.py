@@ -1,0 +1,169 @@
+"""One connection to PostgreSQL: its settings, and statements with `?` for parameters."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import psycopg
+from psycopg import conninfo
+from psycopg.adapt import Loader
+from psycopg.types.string import StrDumper
+
+from nca.errors import ConfigError, StoreError
+
+_CONNECT_SECONDS = 10
+_BUSY_MILLISECONDS = 10_000
+"""How long a statement waits for another writer, as in SQLite."""
+_OLDEST = 130_000
+"""PostgreSQL 13: the first with pg_xact_status."""
+_INTEGERS = 2**63
+_PARAMETER = re.compile(r"\?(\d*)")
+_SET_UP = (
+    "SELECT set_config('search_path', 'nca', false), set_config('nca.machine', $1, false),"
+    " set_config('lock_timeout', $2, false), set_config('tcp_keepalives_idle', '30', false),"
+    " set_config('tcp_keepalives_interval', '10', false), set_config('tcp_keepalives_count', '3', false)"
+)
+"""The server notices within a minute that a machine is gone, and gives its sessions free."""
+
+
+class _Number(Loader):
+    """Sums of integers are of type numeric; others are not used."""
+
+    def load(self, data: Any) -> int | float:
+        text = bytes(data).decode()
+        return float(text) if "." in text else int(text)
+
+
+class Rows:
+    """What a statement gave; see `nca.sessions.sql.Result`."""
+
+    def __init__(self, rows: list[tuple[Any, ...]]) -> None:
+        self._rows = rows
+
+    @property
+    def get(self) -> Any:
+        if not self._rows:
+            return None
+        return self._rows[0][0] if len(self._rows[0]) == 1 else self._rows[0]
+
+    def fetchall(self) -> list[tuple[Any, ...]]:
+        return self._rows
+
+    def __iter__(self) -> Any:
+        return iter(self._rows)
+
+
+class Backend(NamedTuple):
+    """The server's process for a connection."""
+
+    pid: int
+    since: Any
+
+
+class Connection:
+    """Statements on one connection. Raises psycopg.Error."""
+
+    def __init__(self, url: str) -> None:
+        self._psycopg = psycopg.connect(
+            url,
+            autocommit=True,
+            cursor_factory=psycopg.RawCursor,
+            application_name="nca",
+            connect_timeout=_CONNECT_SECONDS,
+            client_encoding="UTF8",
+            keepalives_idle=30,
+            keepalives_interval=10,
+            keepalives_count=3,
+        )
+        adapters = self._psycopg.adapters
+        adapters.register_dumper(str, StrDumper)
+        adapters.register_loader("numeric", _Number)
+        try:
+            version = self._psycopg.info.server_version
+            if version < _OLDEST:
+                raise StoreError(f"PostgreSQL {version // 10_000} is too old", advice="nca needs 13 or newer.")
+            self.run(_SET_UP, (socket.gethostname(), str(_BUSY_MILLISECONDS)))
+            found = self.run("SELECT pid, backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()", ())
+            self.backend = Backend(*found[0])
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def is_lost(self) -> bool:
+        return bool(self._psycopg.closed)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a transaction is open."""
+        return self._psycopg.info.transaction_status not in (
+            psycopg.pq.TransactionStatus.IDLE,
+            psycopg.pq.TransactionStatus.UNKNOWN,
+        )
+
+    def run(self, sql: str, bindings: Sequence[Any]) -> list[tuple[Any, ...]]:
+        cursor = self._psycopg.execute(translated(sql), _bound(bindings))
+        return cursor.fetchall() if cursor.description else []
+
+    def run_many(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
+        with self._psycopg.cursor() as cursor:
+            cursor.executemany(translated(sql), [_bound(row) for row in rows])
+
+    def begin(self) -> str:
+        """Begin a transaction; returns its number, by which `pg_xact_status` knows it."""
+        cursor = self._psycopg.execute("BEGIN; SELECT pg_current_xact_id()::text")
+        cursor.nextset()
+        return str((cursor.fetchone() or ("",))[0])
+
+    def run_script(self, script: str) -> None:
+        self._psycopg.execute(script.encode())
+
+    def close(self) -> None:
+        self._psycopg.close()
+
+
+def where(url: str) -> str:
+    """The database as a person names it, without the password. Raises ConfigError for a URL that is none."""
+    try:
+        # libpq's own words would show what it could not read, and so perhaps a password.
+        parts = conninfo.conninfo_to_dict(url)
+    except psycopg.ProgrammingError:
+        raise ConfigError(
+            "session.store is no address of a PostgreSQL database",
+            advice="It is like postgresql://user@host:5432/database; write special characters as %40 and so on.",
+        ) from None
+    host = str(parts.get("host") or os.environ.get("PGHOST", "") or "this machine")
+    port = f":{parts['port']}" if parts.get("port") else ""
+    name = str(parts.get("dbname") or os.environ.get("PGDATABASE", "") or parts.get("user") or "")
+    return f"the PostgreSQL database {name} at {host}{port}" if name else f"PostgreSQL at {host}{port}"
+
+
+@lru_cache(maxsize=512)
+def translated(sql: str) -> str:
+    """With `$1` in place of `?` and `?1`."""
+    number = 0
+
+    def numbered(match: re.Match[str]) -> str:
+        nonlocal number
+        number += 1
+        return f"${match[1] or number}"
+
+    return _PARAMETER.sub(numbered, sql)
+
+
+def _bound(bindings: Sequence[Any]) -> list[Any]:
+    """What PostgreSQL can hold. Raises OverflowError for a larger integer than SQLite has.
+
+    Its texts hold no NUL. JSON has it as an escape; elsewhere it is no character that a person typed.
+    """
+    bound = []
+    for value in bindings:
+        if isinstance(value, int) and not -_INTEGERS <= value < _INTEGERS:
+            raise OverflowError(f"{value} is too large")
+        bound.append(value.replace("\0", "\N{REPLACEMENT CHARACTER}") if isinstance(value, str) else value)
+    return bound

@@ -1,0 +1,305 @@
+"""Sessions in a PostgreSQL database.
+
+A connection that is lost is made again, for a bounded time. A transaction that it cuts off is carried out again if the
+server did not commit it; the server is asked by the transaction's number, so nothing is stored twice.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
+
+import psycopg
+
+from nca.errors import SessionLocked, StoreDamaged, StoreError
+from nca.messages import Entry
+from nca.sessions import schema
+from nca.sessions.database import outputs_of
+from nca.sessions.passages import MAX_PASSAGES
+from nca.sessions.postgres import faults, lease
+from nca.sessions.postgres.connection import Connection, Rows, where
+from nca.sessions.postgres.full_text import TsvectorIndex
+from nca.sessions.postgres.lease import PostgresLease
+from nca.sessions.postgres.schema import migrate
+from nca.sessions.sql import Binding, Lease, Row, Transaction
+
+T = TypeVar("T")
+
+RETRY_SECONDS = 30.0
+"""How long a lost connection is tried again."""
+_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.05, 1.0
+_ENDING_SECONDS = 5.0
+"""How long the server may take to end the process of a lost connection."""
+
+
+class PostgresDatabase:
+    """See `nca.sessions.sql.SessionDatabase`."""
+
+    said, todo_result, can_take_over = "is_said", schema.TODO_RESULT, True
+
+    def __init__(self, url: str, path: Path | None, tell: Callable[[str], None] = lambda text: None) -> None:
+        """tell: says that a lost connection is tried again. Raises ConfigError, StoreTooNew, StoreError."""
+        self.path = path
+        self.where = where(url)
+        self._url = url
+        self._tell = tell
+        self._lock = threading.RLock()
+        self._leases: dict[str, PostgresLease] = {}
+        self._transaction: _Transaction | None = None
+        self._is_closed = False
+        self.index = TsvectorIndex(self)
+        with faults.explained(self.where):
+            self._connection = Connection(url)
+            try:
+                migrate(self._connection, self.where)
+            except BaseException:
+                self._connection.close()
+                raise
+
+    def rows(self, sql: str, bindings: Sequence[Any] = ()) -> list[Row]:
+        with self._lock, faults.explained(self.where):
+            if self._transaction is not None:
+                return self._transaction.execute(sql, bindings).fetchall()
+            return self._steadily(lambda: self._connection.run(sql, bindings))
+
+    def row(self, sql: str, bindings: Sequence[Binding] = ()) -> Row | None:
+        rows = self.rows(sql, bindings)
+        return rows[0] if rows else None
+
+    @contextmanager
+    def transaction(self, lease: Lease | None = None) -> Iterator[Transaction]:
+        assert lease is None or isinstance(lease, PostgresLease)
+        with self._lock, faults.explained(self.where):
+            transaction = _Transaction(self, lease)
+            try:
+                transaction.begin()
+                self._transaction = transaction
+                yield transaction
+                transaction.commit()
+            except BaseException:
+                transaction.roll_back()
+                raise
+            finally:
+                self._transaction = None
+
+    def hold(self, session_id: str, *, takes_over: bool = False) -> PostgresLease:
+        with self._lock, faults.explained(self.where):
+            if session_id in self._leases:
+                raise SessionLocked(f"Session {session_id} is already open")
+            token = self._steadily(lambda: self._hold(session_id, takes_over=takes_over))
+            self._leases[session_id] = PostgresLease(self, session_id, token)
+            return self._leases[session_id]
+
+    def _hold(self, session_id: str, *, takes_over: bool) -> int:
+        self._connection.begin()
+        try:
+            token = lease.take(self._connection, session_id, takes_over=takes_over)
+            self._connection.run("COMMIT", ())
+        except BaseException:
+            self.roll_back()
+            raise
+        return token
+
+    def let_go(self, held: PostgresLease, *, remove: bool) -> None:
+        with self._lock:
+            if self._leases.pop(held.session_id, None) is not None and not self._connection.is_lost:
+                held.unlock(self._connection, remove=remove)
+
+    def insert_messages(
+        self, transaction: Transaction, session: int, entries: Sequence[Entry], bodies: Sequence[str], *, is_copy: bool
+    ) -> None:
+        transaction.executemany(
+            "INSERT INTO messages (session, seq, at, role, body, tokens, is_said) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            [
+                (session, one.seq, one.at, one.message.role, body, one.tokens, _is_said(one))
+                for one, body in zip(entries, bodies, strict=True)
+            ],
+        )
+        outputs = outputs_of(self.path) if self.path else None
+        # Without the ids, which would be others if a lost connection makes all this run again.
+        transaction.executemany(
+            f"INSERT INTO passages SELECT id * {MAX_PASSAGES} + CAST(?3 AS integer), session, ?4, CAST(?5 AS tsvector)"  # noqa: S608
+            " FROM messages WHERE session = ?1 AND seq = ?2",
+            [
+                (session, one.seq, place, words, lexemes)
+                for one in entries
+                for place, words, lexemes in self.index.rows(one.message, session, outputs)
+            ],
+        )
+
+    @staticmethod
+    def number_in(field: str) -> str:
+        # In a stored text each quote is escaped, so the name with both is found nowhere else.
+        return f"""CAST(substring(body FROM '"{field}":(-{{0,1}}[0-9]+)') AS integer)"""
+
+    def part_bytes(self) -> tuple[list[tuple[str, int]], int]:
+        found = self.rows(
+            "SELECT relname, pg_total_relation_size(oid) FROM pg_class"
+            " WHERE relkind = 'r' AND relnamespace = CAST('nca' AS regnamespace)"
+        )
+        return [(str(table), int(size)) for table, size in found], 0
+
+    def report(self, how: str) -> NoReturn:
+        raise StoreDamaged(f"{self.where} is damaged ({how})", advice="Restore it from a backup.")
+
+    def back_up(self, target: Path) -> None:
+        raise StoreError(
+            f"The sessions are in {self.where}", advice=f"To back them up: pg_dump --schema=nca --file={target} URL"
+        )
+
+    def close(self) -> None:
+        with self._lock:
+            self._is_closed = True
+            self._leases.clear()
+            self._connection.close()
+
+    def _steadily(self, action: Callable[[], T]) -> T:
+        """Carry an action out, again with a new connection if the connection is lost."""
+        while True:
+            try:
+                return action()
+            except psycopg.OperationalError as error:
+                if not self._connection.is_lost:
+                    raise
+                self.reconnect(error)
+
+    def reconnect(self, lost: psycopg.Error) -> None:
+        """Connect again, with the locks of all leases. Raises the error after RETRY_SECONDS."""
+        if self._is_closed:
+            raise StoreError("The store is closed")
+        old, pause, deadline = self._connection.backend, _FIRST_PAUSE_SECONDS, time.monotonic() + RETRY_SECONDS
+        is_told = False
+        while True:
+            try:
+                connection = Connection(self._url)
+                self._end(old, connection)
+                for held in self._leases.values():
+                    held.lock(connection)
+            except psycopg.OperationalError:
+                if time.monotonic() + pause > deadline:
+                    raise lost from None
+                if not is_told:
+                    self._tell(f"The connection to {self.where} is lost. Trying again for {RETRY_SECONDS:.0f} seconds.")
+                    is_told = True
+                time.sleep(pause)
+                pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
+            else:
+                self._connection = connection
+                if is_told:
+                    self._tell(f"Connected to {self.where} again.")
+                return
+
+    @staticmethod
+    def _end(old: Any, connection: Connection) -> None:
+        """End the server's process of a lost connection: it may still have locks, or be about to commit."""
+        deadline = time.monotonic() + _ENDING_SECONDS
+        while connection.run(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = ? AND backend_start = ?",
+            (old.pid, old.since),
+        ):
+            if time.monotonic() > deadline:
+                raise psycopg.OperationalError("the server does not end the lost connection")
+            time.sleep(_FIRST_PAUSE_SECONDS)
+
+    def roll_back(self) -> None:
+        with suppress(psycopg.OperationalError):  # a lost connection has rolled back
+            if not self._connection.is_lost and self._connection.is_busy:
+                self._connection.run("ROLLBACK", ())
+
+    @property
+    def connection(self) -> Connection:
+        return self._connection
+
+
+class _Step:
+    """A statement of a transaction, and what it gave."""
+
+    def __init__(self, sql: str, bindings: Sequence[Any], *, is_many: bool) -> None:
+        self.sql, self.bindings, self.is_many = sql, bindings, is_many
+        self.rows: list[Row] = []
+
+    def run(self, connection: Connection) -> list[Row]:
+        if self.is_many:
+            connection.run_many(self.sql, self.bindings)
+            return []
+        return connection.run(self.sql, self.bindings)
+
+
+class _Transaction:
+    """A write transaction that can be carried out again. Raises psycopg.Error, SessionLocked, StoreError."""
+
+    def __init__(self, database: PostgresDatabase, held: PostgresLease | None) -> None:
+        self._database = database
+        self._held = held
+        self._number = ""
+        self._steps: list[_Step] = []
+
+    def begin(self) -> None:
+        self._resuming(self._begin, again=False)
+
+    def execute(self, sql: str, bindings: Sequence[Any] = (), /) -> Rows:
+        return Rows(self._run(_Step(sql, tuple(bindings), is_many=False)))
+
+    def executemany(self, sql: str, rows: Iterable[Sequence[Any]], /) -> None:
+        if bindings := list(rows):
+            self._run(_Step(sql, bindings, is_many=True))
+
+    def commit(self) -> None:
+        while True:
+            number = self._number
+            try:
+                self._database.connection.run("COMMIT", ())
+            except psycopg.OperationalError as error:
+                if not self._database.connection.is_lost:
+                    raise
+                self._database.reconnect(error)
+                asked = "SELECT pg_xact_status(CAST(CAST(? AS text) AS xid8))"
+                if self._database.connection.run(asked, (number,)) == [("committed",)]:
+                    return
+                self._resuming(self._again, again=False)
+            else:
+                return
+
+    def roll_back(self) -> None:
+        self._database.roll_back()
+
+    def _run(self, step: _Step) -> list[Row]:
+        step.rows = self._resuming(lambda: step.run(self._database.connection))
+        self._steps.append(step)
+        return step.rows
+
+    def _begin(self) -> None:
+        self._number = self._database.connection.begin()
+        if self._held is not None:
+            self._held.check(self._database.connection)
+
+    def _again(self) -> None:
+        """Carry out what was done before the connection was lost; each statement must give the same."""
+        self._begin()
+        for step in self._steps:
+            if step.run(self._database.connection) != step.rows:
+                raise StoreError(
+                    f"The connection to {self._database.where} was lost while something was stored",
+                    advice="Nothing of it was stored. Do it again.",
+                )
+
+    def _resuming(self, action: Callable[[], T], *, again: bool = True) -> T:
+        """`again`: after a loss, what was done before the action is to be done again first."""
+        while True:
+            try:
+                return action()
+            except psycopg.OperationalError as error:
+                if not self._database.connection.is_lost:
+                    raise
+                self._database.reconnect(error)
+                if again:
+                    self._resuming(self._again, again=False)
+
+
+def _is_said(entry: Entry) -> bool:
+    """Whether a person wrote it: SAID of nca.sessions.schema."""
+    return entry.message.role == "user" and entry.message.source != "nca"

@@ -1,0 +1,79 @@
+"""Opening a store in PostgreSQL: what is made of an empty database, and what is refused."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from nca.errors import ConfigError, StoreError, StoreTooNew
+from nca.sessions import Store
+from nca.testing.store_suite import made
+from tests.postgres import Cluster
+
+STARTS = 8
+START = """
+import sys
+from nca.sessions import Store
+import nca.sessions.postgres.database
+print("ready", flush=True)
+sys.stdin.readline()
+with Store.open(None, url=sys.argv[1]) as store, store.create(directory="/", model="m", name=sys.argv[2]) as session:
+    print(session.info.id)
+"""
+
+
+def test_many_starts_on_an_empty_database(cluster: Cluster) -> None:
+    url = cluster.new_database()
+    command = [sys.executable, "-c", START, url]
+    running = [
+        subprocess.Popen([*command, str(number)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        for number in range(STARTS)
+    ]
+    for one in running:
+        assert one.stdout
+        assert one.stdout.readline() == "ready\n"
+    ids = {one.communicate("\n")[0] for one in running}
+    assert [one.returncode for one in running] == [0] * STARTS
+    with Store.open(None, url=url) as store:
+        assert {info.id + "\n" for info in store.list()} == ids
+        assert {info.name for info in store.list()} == set(map(str, range(STARTS)))
+
+
+def test_a_newer_schema_is_left_alone(cluster: Cluster) -> None:
+    url = cluster.new_database()
+    Store.open(None, url=url).close()
+    cluster.execute("UPDATE nca.schema_version SET number = 99", url.split("/")[3].split("?")[0])
+    with pytest.raises(StoreTooNew, match="schema 99; this one knows 1"):
+        Store.open(None, url=url)
+
+
+@pytest.mark.parametrize(
+    ("url", "kind", "said"),
+    [
+        (
+            "postgresql://ada:secret@/none?host=/nowhere",
+            StoreError,
+            "Cannot reach the PostgreSQL database none at /nowhere",
+        ),
+        ("postgresql://ada:sec%ret@host/d", ConfigError, "session.store is no address"),
+        ("postgresql://ada:secret@host:port/d?bad=1", ConfigError, "session.store is no address"),
+    ],
+)
+def test_what_cannot_be_reached_is_named_without_the_password(url: str, kind: type[Exception], said: str) -> None:
+    with pytest.raises(kind) as caught:
+        Store.open(None, url=url)
+    assert said in str(caught.value)
+    assert "sec" not in str(caught.value).replace("seconds", "")
+
+
+def test_a_message_takes_one_row_beside_its_index(cluster: Cluster) -> None:
+    url = cluster.new_database()
+    with Store.open(None, url=url) as store:
+        session = made(store, *map(str, range(100)))
+        session.close()
+    tables = ("messages", "sessions", "views", "partials", "summaries", "compactions", "pins", "usage", "leases")
+    name = url.split("/")[3].split("?")[0]
+    rows = [cluster.execute(f"SELECT count(*) FROM nca.{table}", name)[0][0] for table in tables]
+    assert rows == [100, 1, 1, 0, 0, 0, 0, 0, 1]
