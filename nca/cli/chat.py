@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -62,7 +63,7 @@ def open_chat(words: LoopArguments) -> int:
 
 
 async def _chat(loaded: LoadedSettings, choice: Choice, wanted: WantedSession) -> int:
-    from nca.cli.startup import store_path
+    from nca.config.paths import data_dir
     from nca.terminal.interrupts import Interrupts
     from nca.terminal.open_terminal import has_screen
 
@@ -73,7 +74,7 @@ async def _chat(loaded: LoadedSettings, choice: Choice, wanted: WantedSession) -
 
     from nca.terminal.input.first_prompt import FirstPrompt
 
-    history_file = store_path().with_name("history") if settings.session.persist else None
+    history_file = data_dir(os.environ) / "history" if settings.session.persist else None
     first = FirstPrompt(settings.terminal, Path.cwd(), history_file, interrupts)
     try:
         if wanted.is_new and not _is_cut_off(loaded):
@@ -87,11 +88,11 @@ async def _chat(loaded: LoadedSettings, choice: Choice, wanted: WantedSession) -
 
 def _is_cut_off(loaded: LoadedSettings) -> bool:
     """Whether a rewind in this folder was cut off, or is made by another nca: it ends before there is a prompt."""
-    from nca.cli.startup import store_path
+    from nca.cli.startup import store_place
     from nca.config.paths import workspace_file
 
-    is_kept = loaded.settings.session.persist
-    return is_kept and workspace_file(store_path(), Path.cwd().resolve(), "rewind").exists()
+    session = loaded.settings.session
+    return session.persist and workspace_file(store_place(session.store).path, Path.cwd().resolve(), "rewind").exists()
 
 
 async def _load_behind(first: FirstPrompt) -> None:

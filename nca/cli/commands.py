@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_group
 
-from nca.cli import acp, bench, compact, config, doctor, hooks, loop, mcp, models, run, serve, sessions
+from nca.cli import acp, bench, compact, config, doctor, hooks, loop, mcp, models, run, serve, sessions, store
 from nca.cli.app import COMPLETE_VARIABLE, HELP_FLAGS
 
 _VALUES = {
@@ -90,6 +90,7 @@ def build() -> TyperGroup:
     app.add_typer(models.app, name="models")
     app.add_typer(mcp.app, name="mcp")
     app.add_typer(hooks.app, name="hooks")
+    app.add_typer(store.app, name="store")
     group = get_group(app)
     _name_values(group)
     return group

@@ -151,9 +151,9 @@ def _settings() -> Iterator[Finding]:
 
 def _data() -> Iterator[Finding]:
     """The directory that holds the sessions."""
-    from nca.cli.startup import store_path
+    from nca.cli.startup import store_place
 
-    folder = store_path().parent
+    folder = store_place("").path.parent
     existing = next((one for one in (folder, *folder.parents) if one.exists()), folder)
     if existing.is_dir() and os.access(existing, os.W_OK | os.X_OK):
         yield Finding("data", "ok", f"{folder}{'' if existing == folder else ' (not created yet)'}")
@@ -163,13 +163,16 @@ def _data() -> Iterator[Finding]:
 
 
 def _database() -> Iterator[Finding]:
-    from nca.cli.startup import open_session_store, store_path
+    from nca.cli.startup import open_session_store, store_place
     from nca.errors import ConfigError
     from nca.terminal.render.humanize import byte_size, counted
 
     try:
-        path = store_path()
+        path, url = store_place()
     except ConfigError:  # reported by _data
+        return
+    if url:
+        yield _postgres(url)
         return
     if not path.exists():
         yield Finding("database", "ok", "not created yet")
@@ -187,6 +190,21 @@ def _database() -> Iterator[Finding]:
         )
         yield Finding("database", "warn", f"{detail} is large.", advice)
     yield _disk(sizes)
+
+
+def _postgres(url: str) -> Finding:
+    """The store that `session.store` names: whether it answers, its versions, and how fast it is."""
+    from nca.sessions.postgres import facts
+    from nca.terminal.render.humanize import counted
+
+    found = facts(url)
+    detail = (
+        f"{found.where}: PostgreSQL {found.version}, schema {found.schema} of {found.newest_schema},"
+        f" {counted(found.sessions, 'session')}, an answer takes {found.seconds * 1000:.1f} ms"
+    )
+    if found.schema < found.newest_schema:
+        return Finding("database", "warn", f"{detail}.", "The next start prepares it, as `nca store init` does.")
+    return Finding("database", "ok", detail)
 
 
 def _disk(sizes: StoreSizes) -> Finding:

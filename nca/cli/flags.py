@@ -43,6 +43,7 @@ Profile = Annotated[
     typer.Option(help="A named set of compaction settings, such as nexora.", autocompletion=suggested_words.profiles),
 ]
 Config = Annotated[Path | None, typer.Option(help="A settings file to use instead of the project's.")]
+OfTeam = Annotated[bool, typer.Option("--team", help="Of your whole team, in a store that it shares.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 SessionId = Annotated[
     str,

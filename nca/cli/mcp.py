@@ -48,7 +48,7 @@ def serve(
     import asyncio
 
     from nca import __version__
-    from nca.cli.startup import store_path
+    from nca.cli.startup import store_place
     from nca.mcp_server.history import History, OwnStore, Place
     from nca.mcp_server.server import serve
     from nca.models.providers import known_secrets
@@ -60,7 +60,7 @@ def serve(
         typer.echo(
             f"A client here sees the sessions of {one_line(str(scope), 4_000)}. Ctrl-C ends the server.", err=True
         )
-    places: list[Place] = [OwnStore(store_path())]
+    places: list[Place] = [OwnStore(*store_place())]
     if not own:
         others = other_agents()
         others.keep_fresh()

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from nca.agent.approvals import Person
@@ -75,28 +76,67 @@ def settings_of(**parameters: Any) -> dict[str, Any]:
     return found
 
 
-def store_path() -> Path:
+class StorePlace(NamedTuple):
+    """Where the sessions are: in the file, or in PostgreSQL. Then what belongs to this machine is beside `path`."""
+
+    path: Path
+    url: str = ""
+
+
+def store_place(url: str | None = None) -> StorePlace:
+    """`url`: the setting `session.store`, if it is known. Raises ConfigError."""
     from nca.config.paths import data_dir
 
-    return data_dir(os.environ) / "sessions.db"
+    folder, url = data_dir(os.environ), _store_url() if url is None else url
+    if not url:
+        return StorePlace(folder / "sessions.db")
+    from urllib.parse import parse_qs, urlsplit
+
+    # Each database has a folder of its own: what no session of it refers to is deleted there.
+    parts = urlsplit(url)
+    host = parts.netloc.rpartition("@")[2] or parse_qs(parts.query).get("host", [""])[0]
+    name = re.sub(r"[^A-Za-z0-9.]+", "-", f"postgresql-{host}{parts.path}")
+    return StorePlace(folder / name / "sessions.db", url)
 
 
-def open_session_store(*, read_only: bool) -> Store:
-    """The store on disk. Reading takes no lock and creates no file: a missing store reads as empty.
+def _store_url() -> str:
+    from nca.config.paths import user_config_file
 
+    if "NCA_SESSION__STORE" not in os.environ and not user_config_file(os.environ).exists():
+        return ""  # the usual case, for which nothing is read
+    return load_settings({}, None).settings.session.store
+
+
+def open_session_store(*, read_only: bool, place: StorePlace | None = None, of_team: bool = False) -> Store:
+    """The store of the settings, or another. Reading a file takes no lock and creates none: a missing one is empty.
+
+    of_team  with the whole team's sessions, for reading. Raises UsageError if the store is a file.
     Prints what opening it did, such as setting a damaged file aside.
     """
+    from nca.errors import UsageError
     from nca.sessions.store import Store
+
+    path, url = place or store_place()
+    if of_team and not url:
+        raise UsageError(
+            "--team needs a store in PostgreSQL.", advice="`nca config set --user session.store URL` sets it."
+        )
+    store = Store.open(path, read_only=read_only, url=url, tell=_tell, of_team=of_team)
+    for note in store.notes:
+        _tell(note)
+    return store
+
+
+def _tell(text: str) -> None:
     from nca.terminal.render.sanitize import one_line
 
-    store = Store.open(store_path(), read_only=read_only)
-    for note in store.notes:
-        print(f"nca: {one_line(note)}", file=sys.stderr)
-    return store
+    print(f"nca: {one_line(text)}", file=sys.stderr)
 
 
 def open_store(loaded: LoadedSettings, listener: Listener) -> Store:
     """The store for a chat or a run: on disk, or in memory if it cannot be written or the settings say so.
+
+    A PostgreSQL that the settings name must be there.
 
     Deletes empty sessions, and archives those beyond the limits that a person set. Notices go to `listener`. Raises
     StoreTooNew, StoreDamaged, which a person must resolve.
@@ -108,11 +148,14 @@ def open_store(loaded: LoadedSettings, listener: Listener) -> Store:
     settings = loaded.settings.session
     if not settings.persist:
         return Store.open(None)
+    path, url = store_place(settings.store)
     try:
-        store = Store.open(store_path())
+        store = Store.open(path, url=url, tell=lambda text: listener(Notice(text)))
     except (StoreTooNew, StoreDamaged):
         raise
     except StoreError as error:
+        if url:
+            raise
         reason = error.message[:1].upper() + error.message[1:].rstrip(".")
         listener(Notice(f"{reason}. This session is kept in memory only and will be lost when you leave."))
         return Store.open(None)

@@ -57,13 +57,14 @@ def sessions(incomplete: str) -> Words:
     """Ids and names of the newest sessions."""
     from rich.markup import escape
 
-    from nca.cli.startup import store_path
+    from nca.cli.startup import store_place
     from nca.errors import NcaError
     from nca.sessions.store import Store
     from nca.terminal.render.sessions import title
 
     try:
-        with Store.open(store_path(), read_only=True) as store:
+        path, url = store_place()
+        with Store.open(path, read_only=True, url=url) as store:
             infos = store.list(_MOST_SESSIONS)
     except NcaError:
         return []

@@ -26,6 +26,7 @@ from nca.config.value_types import (
     number,
     number_or,
     one_line,
+    postgres_url,
     ratio,
     setting,
     table,
@@ -275,6 +276,12 @@ class MemorySettings:
 @dataclass(frozen=True, slots=True)
 class SessionSettings:
     persist: bool = setting(True, boolean(), "Keep sessions on disk.")
+    store: str = setting(
+        "",
+        postgres_url(),
+        "The PostgreSQL database that keeps the sessions, for several machines. Empty: a file on this one.",
+        user_only=True,
+    )
     retention_days: int = setting(
         0,
         whole(0, 36500),

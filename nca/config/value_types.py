@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import field
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any, NamedTuple
+from urllib.parse import parse_qs, urlsplit
 
 _UNUSABLE = re.compile("[\\0\ud800-\udfff]")
 """NUL and lone surrogates: they come from undecodable environment variables, and no request can carry them."""
@@ -114,6 +115,24 @@ def one_line() -> ValueType:
         return value.strip()
 
     return ValueType("one line of text", read)
+
+
+def postgres_url() -> ValueType:
+    """An address of a PostgreSQL database. It holds no password, so nothing that shows a setting shows one."""
+
+    def read(value: Any) -> str:
+        url: str = text().read(value).strip()
+        try:
+            parts = urlsplit(url)
+        except ValueError:
+            parts = urlsplit("")
+        if url and parts.scheme not in ("postgresql", "postgres"):
+            raise InvalidValue(": not an address such as postgresql://ada@db.example/nca. Empty: a file.")
+        if parts.password or "password" in parse_qs(parts.query):
+            raise InvalidValue(": write no password here. PostgreSQL reads it from ~/.pgpass or PGPASSWORD.")
+        return url
+
+    return ValueType("postgresql://USER@HOST/DATABASE", read)
 
 
 def file_path() -> ValueType:

@@ -65,8 +65,10 @@ class OwnStore(Place):
 
     agents = (OWN,)
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, url: str = "") -> None:
+        """See `nca.sessions.Store.open`."""
         self._path = path
+        self._url = url
         self._open: PastSessions | None = None
         self._lock = threading.Lock()
 
@@ -77,7 +79,7 @@ class OwnStore(Place):
                     self._open.close()
                 self._open = None
             if self._open is None:
-                self._open = PastSessions.open(self._path)
+                self._open = PastSessions.open(self._path, url=self._url)
             return self._open
 
     def imported(self, sessions: PastSessions) -> Imported:

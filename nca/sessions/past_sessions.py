@@ -89,8 +89,15 @@ class PastSessions:
         self._stamp = _stamp(database.path, is_copy=False)
 
     @classmethod
-    def open(cls, path: Path, kind: Kind = SESSIONS, columns: str = OWN_COLUMNS) -> PastSessions:
-        """Open without writing; a missing file reads as empty. Raises StoreTooNew, StoreDamaged, StoreError."""
+    def open(cls, path: Path, kind: Kind = SESSIONS, columns: str = OWN_COLUMNS, *, url: str = "") -> PastSessions:
+        """Open without writing; a missing file reads as empty. `url`: of the PostgreSQL database, as in `Store.open`.
+
+        Raises StoreTooNew, StoreDamaged, StoreError.
+        """
+        if url:
+            from nca.sessions.postgres import connect
+
+            return cls(connect(url, path), columns)
         before = _stamp(path, is_copy=True)
         past = cls(open_for_reading(path, kind).database, columns)
         past._stamp = before if past.database.path is None else _stamp(path, is_copy=False)

@@ -23,6 +23,7 @@ from nca.sessions.usage import SessionUsage
 from nca.sessions.views import SessionViews
 
 _NAME_CHARS = 200
+_SECONDS_A_DAY = 86_400
 
 Kind = Literal["chat", "run"]
 """What made a session: a chat, which a person continues, or `nca run`, which asks once."""
@@ -65,6 +66,21 @@ def as_info(row: Row) -> SessionInfo:
 def as_name(text: str) -> str:
     """A session's name as it is stored: one line."""
     return " ".join(clean_text(text).split())[:_NAME_CHARS]
+
+
+def expired(rows: Sequence[tuple[str, float, bool]], retention_days: int, max_sessions: int) -> list[str]:
+    """See `Store.expired`. rows: id, last use and whether it is kept in any case, most recently used first."""
+    found: list[str] = []
+    days: set[float] = set()
+    newer = 0
+    for session_id, updated_at, is_kept in rows:
+        days.add(updated_at // _SECONDS_A_DAY)
+        if is_kept:
+            continue
+        if 0 < retention_days < len(days) - 1 or 0 < max_sessions <= newer:
+            found.append(session_id)
+        newer += 1
+    return found[::-1]
 
 
 class Session(SessionAccess):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 import threading
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -13,7 +12,7 @@ import msgspec
 
 from nca.errors import SessionLocked, SessionNotFound, StoreDamaged, StoreError
 from nca.messages import clean_text
-from nca.sessions import growth, output_files, results, transfer
+from nca.sessions import growth, output_files, results, transfer, usage
 from nca.sessions import store_errors as faults
 from nca.sessions.database import Database, archives_of, outputs_of
 from nca.sessions.file_records import FileRecords
@@ -23,7 +22,7 @@ from nca.sessions.past_sessions import MOST
 from nca.sessions.preview import SessionPreview, load_preview
 from nca.sessions.program_views import ProgramViews
 from nca.sessions.results import SNIPPET_CHARS, Hit, SessionHit
-from nca.sessions.session import INFO, Kind, Session, SessionInfo, as_info, as_name
+from nca.sessions.session import INFO, Kind, Session, SessionInfo, as_info, as_name, expired
 from nca.sessions.sizes import StoreSizes, sizes
 from nca.sessions.sql import Lease, SessionDatabase
 from nca.sessions.transfer import SessionCopy
@@ -36,7 +35,6 @@ Hits = list[Hit]
 SessionHits = list[SessionHit]
 
 _ID_BYTES = 4
-_SECONDS_A_DAY = 86_400
 _LISTED_MATCHES = 5
 _IS_EMPTY = "NOT EXISTS (SELECT 1 FROM messages WHERE session = number)"
 _IS_KEPT = "name <> '' OR is_pinned <> 0 OR has_forks <> 0 OR EXISTS (SELECT 1 FROM pins WHERE session = number)"
@@ -72,19 +70,21 @@ class Store:
         read_only: bool = False,
         url: str = "",
         tell: Callable[[str], None] = lambda text: None,
+        of_team: bool = False,
     ) -> Store:
         """Open the store at `path`, or one in memory. `read_only` neither writes nor locks; a missing file is empty.
 
         url   of the PostgreSQL database that holds the sessions; then only what belongs to this machine is beside
               `path`: complete tool outputs, records of files, archives
         tell  says that a lost connection is tried again
+        of_team  the whole team's sessions can be read, not only one's own
         Raises StoreTooNew, StoreDamaged (if the file cannot be set aside), StoreError ("cannot write …").
         """
         path = path.absolute() if path else None
         if url:
             from nca.sessions.postgres import connect
 
-            return cls(connect(url, path, tell), path, is_read_only=read_only)
+            return cls(connect(url, path, tell, of_team=of_team), path, is_read_only=read_only)
         opens = open_for_reading if read_only else open_for_writing
         opened = opens(path) if path else open_in_memory()
         return cls(opened.database, path, is_read_only=read_only, lock=opened.lock, notes=opened.notes)
@@ -186,9 +186,9 @@ class Store:
         StoreDamaged if the copy is not the whole session, and what `keep` raises; then nothing is deleted.
         """
         with self.open_session(session_id) as session:
-            copy = transfer.read(session)
-            if not transfer.is_exact(session, copy) or keep(copy) != copy:
-                raise StoreDamaged(f"Session {session_id} is damaged and no copy can hold all of it; it stays")
+            copy = self.exact_copy_of(session_id)
+            if keep(copy) != copy:
+                raise StoreDamaged(f"Session {session_id} is damaged and no copy can hold all of it")
             with session.transaction() as connection:
                 connection.execute("DELETE FROM sessions WHERE number = ?", (session.number,))
         return copy.info
@@ -262,6 +262,14 @@ class Store:
         """A copy of everything in a session, open or not. Raises SessionNotFound, StoreDamaged."""
         return transfer.read(Session(self._database, self._find(id_or_prefix)[1]))
 
+    def exact_copy_of(self, id_or_prefix: str) -> SessionCopy:
+        """The same, to the byte. Raises StoreDamaged if no copy can hold all of the session."""
+        session = Session(self._database, self._find(id_or_prefix)[1])
+        copy = transfer.read(session)
+        if not transfer.is_exact(session, copy):
+            raise StoreDamaged(f"Session {session.info.id} is damaged and no copy can hold all of it")
+        return copy
+
     def add(self, copy: SessionCopy, *, keeps_id: bool = False, forked_from: int | None = None) -> SessionInfo:
         """Add a copy as a session, in one transaction. Raises StoreError and changes nothing.
 
@@ -326,34 +334,16 @@ class Store:
         Age is the number of days on which other sessions were used since, so a wrong clock adds one at most.
         """
         rows = self._database.rows(f"SELECT id, updated_at, {_IS_KEPT} FROM sessions ORDER BY touched DESC")  # noqa: S608
-        found: Ids = []
-        days: set[float] = set()
-        newer = 0
-        for session_id, updated_at, is_kept in rows:
-            days.add(updated_at // _SECONDS_A_DAY)
-            if is_kept:
-                continue
-            if 0 < retention_days < len(days) - 1 or 0 < max_sessions <= newer:
-                found.append(session_id)
-            newer += 1
-        return found[::-1]
+        return expired(rows, retention_days, max_sessions)
 
     def learned(self, model: str) -> Learned:
         """What reports taught about a model; 0 samples if nothing is known."""
-        row = self._database.row(
-            "SELECT ratio, window_tokens, samples, at FROM learned WHERE model = ?", (clean_text(model),)
-        )
-        return Learned(*row) if row else Learned()
+        return usage.learned(self._database, model)
 
     def save_learned(self, model: str, lesson: Learned) -> None:
         """Replace what is known about a model. Durable on return."""
         self._refuse_reader()
-        with self._database.transaction() as connection:
-            connection.execute(
-                "INSERT INTO learned VALUES (?, ?, ?, ?, ?) ON CONFLICT (model) DO UPDATE SET ratio = excluded.ratio,"
-                " window_tokens = excluded.window_tokens, samples = excluded.samples, at = excluded.at",
-                (clean_text(model), lesson.ratio, lesson.window_tokens, lesson.samples, lesson.at or time.time()),
-            )
+        usage.save_learned(self._database, model, lesson)
 
     def back_up(self, target: Path) -> None:
         """Copy the whole store into a new private file. Raises StoreError if that exists."""

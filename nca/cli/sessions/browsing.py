@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from nca.cli import suggested_words
-from nca.cli.flags import AsJson, SessionId
+from nca.cli.flags import AsJson, OfTeam, SessionId
 from nca.cli.startup import open_session_store
 from nca.terminal.render.humanize import counted, local_time
 from nca.terminal.render.sanitize import one_line, to_terminal
@@ -31,9 +31,10 @@ def list_sessions(
     as_json: AsJson = False,
     everything: Annotated[bool, typer.Option("--all", help=f"List all sessions, not only the last {_LISTED}.")] = False,
     archived: Annotated[bool, typer.Option("--archived", help="List the archived sessions instead.")] = False,
+    team: OfTeam = False,
 ) -> None:
     """List sessions, most recently used first."""
-    with open_session_store(read_only=True) as store:
+    with open_session_store(read_only=True, of_team=team) as store:
         infos = _archived(store) if archived else store.list(None if everything else _LISTED + 1)
     shown = infos if everything else infos[:_LISTED]
     if as_json:
@@ -54,9 +55,12 @@ def list_sessions(
         typer.echo("… and older ones. --all lists every session.")
 
 
-def show_session(session_id: SessionId, as_json: AsJson = False) -> None:
+def show_session(session_id: SessionId, as_json: AsJson = False, team: OfTeam = False) -> None:
     """Show a session's messages, compactions and summaries."""
-    with open_session_store(read_only=True) as store, store.open_session(session_id, read_only=True) as session:
+    with (
+        open_session_store(read_only=True, of_team=team) as store,
+        store.open_session(session_id, read_only=True) as session,
+    ):
         if as_json:
             _print_json(_session_dict(session))
         else:
@@ -74,6 +78,7 @@ def search_sessions(
     ] = False,
     limit: Annotated[int, typer.Option(min=1, max=200, help="Show at most this many results.")] = 10,
     as_json: AsJson = False,
+    team: OfTeam = False,
 ) -> None:
     """Search all messages, including those that were compacted."""
     from nca.errors import UsageError
@@ -81,7 +86,7 @@ def search_sessions(
     text = " ".join(question)
     if in_session and everything:
         raise UsageError("--session and --all exclude each other.")
-    with open_session_store(read_only=True) as store:
+    with open_session_store(read_only=True, of_team=team) as store:
         if in_session:
             with store.open_session(in_session, read_only=True) as session:
                 hits: list[Hit] | list[SessionHit] = session.search(text, limit)

@@ -81,10 +81,10 @@ def back_up_sessions(
     from nca.errors import UsageError
 
     with open_session_store(read_only=True) as store:
-        if store.path is None or not store.path.exists():
+        count = len(store.list(None))
+        if not (store.can_take_over or (store.path and store.path.exists())):
             raise UsageError("There are no sessions to back up.")
         store.back_up(file)
-        count = len(store.list(None))
     typer.echo(f"Backed up {counted(count, 'session')} to {one_line(str(file))}.")
 
 

@@ -8,7 +8,7 @@ import typer
 
 from nca.cli.disk_usage import disk_parts
 from nca.cli.flags import AsJson
-from nca.cli.startup import open_session_store, store_path
+from nca.cli.startup import open_session_store, store_place
 from nca.terminal.render.humanize import byte_size
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.sessions import title
@@ -28,7 +28,7 @@ def show_usage(as_json: AsJson = False) -> None:
         found = {"total_bytes": total, "parts": [part._asdict() for part in parts], "largest_sessions": rows}
         typer.echo(json.dumps(found, indent=2))
         return
-    typer.echo(f"{byte_size(total)} in all, in {one_line(str(store_path().parent))}")
+    typer.echo(f"{byte_size(total)} in all, in {one_line(str(store_place().path.parent))}")
     for part in parts:
         typer.echo(f"  {part.name:<13} {byte_size(part.size_bytes):>10}  {one_line(part.detail)}")
     if largest:
@@ -39,7 +39,8 @@ def show_usage(as_json: AsJson = False) -> None:
 
 def vacuum_sessions() -> None:
     """Give back the room that the databases no longer need. Everything that is kept stays as it is."""
-    if not store_path().exists():
+    path, url = store_place()
+    if not (url or path.exists()):
         typer.echo("No sessions yet.")
         return
     with open_session_store(read_only=False) as store:

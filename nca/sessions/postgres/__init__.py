@@ -2,19 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from nca.errors import StoreError
 from nca.sessions.sql import SessionDatabase
 
+if TYPE_CHECKING:
+    from nca.sessions.postgres.schema import Facts
 
-def connect(url: str, path: Path | None, tell: Callable[[str], None]) -> SessionDatabase:
+
+def connect(
+    url: str, path: Path | None, tell: Callable[[str], None] = lambda text: None, *, of_team: bool = False
+) -> SessionDatabase:
     """See `nca.sessions.store.Store.open`. Raises ConfigError, StoreTooNew, StoreError."""
-    try:
+    with _installed():
         from nca.sessions.postgres.database import PostgresDatabase
+    return PostgresDatabase(url, path, tell, of_team=of_team)
+
+
+def facts(url: str) -> Facts:
+    """What is there now; nothing is changed. Raises ConfigError, StoreTooNew, StoreError."""
+    with _installed():
+        from nca.sessions.postgres import schema
+    return schema.facts(url)
+
+
+def prepare(url: str, *, for_team: bool) -> Facts:
+    """Create or migrate the schema, with rules for a team. Raises ConfigError, StoreTooNew, StoreError."""
+    with _installed():
+        from nca.sessions.postgres import schema
+    schema.prepare(url, for_team=for_team)
+    return schema.facts(url)
+
+
+@contextmanager
+def _installed() -> Iterator[None]:
+    try:
+        yield
     except ImportError as error:
         raise StoreError(
             f"Sessions in PostgreSQL need psycopg ({error})", advice="To install it: pip install 'nca[postgres]'"
         ) from error
-    return PostgresDatabase(url, path, tell)

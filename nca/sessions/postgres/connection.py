@@ -24,9 +24,10 @@ _OLDEST = 130_000
 _INTEGERS = 2**63
 _PARAMETER = re.compile(r"\?(\d*)")
 _SET_UP = (
-    "SELECT set_config('search_path', 'nca', false), set_config('nca.machine', $1, false),"
-    " set_config('lock_timeout', $2, false), set_config('tcp_keepalives_idle', '30', false),"
-    " set_config('tcp_keepalives_interval', '10', false), set_config('tcp_keepalives_count', '3', false)"
+    "SELECT set_config('search_path', 'nca', false), set_config('nca.machine', ?, false),"
+    " set_config('lock_timeout', ?, false), set_config('nca.scope', ?, false),"
+    " set_config('tcp_keepalives_idle', '30', false), set_config('tcp_keepalives_interval', '10', false),"
+    " set_config('tcp_keepalives_count', '3', false)"
 )
 """The server notices within a minute that a machine is gone, and gives its sessions free."""
 
@@ -68,7 +69,8 @@ class Backend(NamedTuple):
 class Connection:
     """Statements on one connection. Raises psycopg.Error."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, of_team: bool = False) -> None:
+        """of_team: show the sessions of the whole team."""
         self._psycopg = psycopg.connect(
             url,
             autocommit=True,
@@ -87,7 +89,7 @@ class Connection:
             version = self._psycopg.info.server_version
             if version < _OLDEST:
                 raise StoreError(f"PostgreSQL {version // 10_000} is too old", advice="nca needs 13 or newer.")
-            self.run(_SET_UP, (socket.gethostname(), str(_BUSY_MILLISECONDS)))
+            self.run(_SET_UP, (socket.gethostname(), str(_BUSY_MILLISECONDS), "team" if of_team else "own"))
             found = self.run("SELECT pid, backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()", ())
             self.backend = Backend(*found[0])
         except BaseException:
@@ -134,7 +136,7 @@ def where(url: str) -> str:
         parts = conninfo.conninfo_to_dict(url)
     except psycopg.ProgrammingError:
         raise ConfigError(
-            "session.store is no address of a PostgreSQL database",
+            "This is no address of a PostgreSQL database",
             advice="It is like postgresql://user@host:5432/database; write special characters as %40 and so on.",
         ) from None
     host = str(parts.get("host") or os.environ.get("PGHOST", "") or "this machine")

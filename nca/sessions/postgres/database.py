@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -41,11 +42,13 @@ class PostgresDatabase:
 
     said, todo_result, can_take_over = "is_said", schema.TODO_RESULT, True
 
-    def __init__(self, url: str, path: Path | None, tell: Callable[[str], None] = lambda text: None) -> None:
+    def __init__(
+        self, url: str, path: Path | None, tell: Callable[[str], None] = lambda text: None, *, of_team: bool = False
+    ) -> None:
         """tell: says that a lost connection is tried again. Raises ConfigError, StoreTooNew, StoreError."""
         self.path = path
         self.where = where(url)
-        self._url = url
+        self._connect = partial(Connection, url, of_team=of_team)
         self._tell = tell
         self._lock = threading.RLock()
         self._leases: dict[str, PostgresLease] = {}
@@ -53,7 +56,7 @@ class PostgresDatabase:
         self._is_closed = False
         self.index = TsvectorIndex(self)
         with faults.explained(self.where):
-            self._connection = Connection(url)
+            self._connection = self._connect()
             try:
                 migrate(self._connection, self.where)
             except BaseException:
@@ -175,7 +178,7 @@ class PostgresDatabase:
         is_told = False
         while True:
             try:
-                connection = Connection(self._url)
+                connection = self._connect()
                 self._end(old, connection)
                 for held in self._leases.values():
                     held.lock(connection)

@@ -2,26 +2,87 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 from nca.errors import StoreTooNew
-from nca.sessions.postgres.connection import Connection
+from nca.sessions.postgres import faults
+from nca.sessions.postgres.connection import Connection, where
 
-_MIGRATIONS = tuple(
-    Path(__file__).with_name("migrations").joinpath(name).read_text(encoding="utf-8") for name in ("1_sessions.sql",)
-)
+
+def _script(name: str) -> str:
+    return Path(__file__).with_name("migrations").joinpath(name).read_text(encoding="utf-8")
+
+
+_MIGRATIONS = tuple(map(_script, ("1_sessions.sql",)))
 """Script n leads from schema n to n + 1. Only ever add one."""
 _LOCK = 0x6E63610A
 """The advisory lock of all who prepare the schema; `nca` and a newline."""
+
+
+class Facts(NamedTuple):
+    """A database as `nca doctor` shows it. `seconds`: of one answer."""
+
+    where: str
+    version: str
+    schema: int
+    newest_schema: int
+    sessions: int
+    seconds: float
+
+
+def facts(url: str) -> Facts:
+    with _connected(url) as (connection, place):
+        version = _version(connection, place)
+        sessions = connection.run("SELECT count(*) FROM sessions", ())[0][0] if version else 0
+        began = time.perf_counter()
+        connection.run("SELECT 1", ())
+        seconds = time.perf_counter() - began
+        [(server,)] = connection.run("SHOW server_version", ())
+        return Facts(place, str(server).split()[0], version, len(_MIGRATIONS), sessions, seconds)
+
+
+def prepare(url: str, *, for_team: bool) -> None:
+    with _connected(url) as (connection, place):
+        migrate(connection, place)
+        if for_team:
+            with _alone(connection):
+                connection.run_script(_script("team.sql"))
+
+
+@contextmanager
+def _connected(url: str) -> Iterator[tuple[Connection, str]]:
+    place = where(url)
+    with faults.explained(place):
+        connection = Connection(url)
+        try:
+            yield connection, place
+        finally:
+            connection.close()
+
+
+@contextmanager
+def _alone(connection: Connection) -> Iterator[None]:
+    """A transaction that waits for others who prepare the schema."""
+    connection.begin()
+    try:
+        connection.run("SELECT pg_advisory_xact_lock(?)", (_LOCK,))
+        yield
+        connection.run("COMMIT", ())
+    except BaseException:
+        if not connection.is_lost:
+            connection.run("ROLLBACK", ())
+        raise
 
 
 def migrate(connection: Connection, where: str) -> None:
     """Migrate the schema in one transaction, if it is not the newest. Raises StoreTooNew, psycopg.Error."""
     if _version(connection, where) == len(_MIGRATIONS):
         return
-    connection.begin()
-    try:
-        connection.run("SELECT pg_advisory_xact_lock(?)", (_LOCK,))
+    with _alone(connection):
         version = _version(connection, where)
         connection.run("CREATE SCHEMA IF NOT EXISTS nca", ())
         connection.run("CREATE TABLE IF NOT EXISTS schema_version (number INTEGER NOT NULL)", ())
@@ -29,11 +90,6 @@ def migrate(connection: Connection, where: str) -> None:
             connection.run_script(script)
         connection.run("DELETE FROM schema_version", ())
         connection.run("INSERT INTO schema_version VALUES (?)", (len(_MIGRATIONS),))
-        connection.run("COMMIT", ())
-    except BaseException:
-        if not connection.is_lost:
-            connection.run("ROLLBACK", ())
-        raise
 
 
 def _version(connection: Connection, where: str) -> int:

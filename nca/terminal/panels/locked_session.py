@@ -15,6 +15,7 @@ Ask = Callable[[str, Sequence[KeyChoice]], Awaitable[str]]
 """Asks a question; returns the chosen key, or "" if the person cancels."""
 
 _CHOICES: tuple[KeyChoice, ...] = (("r", "read it here"), ("f", "continue in a copy (fork)"))
+_TAKE_OVER: KeyChoice = ("t", "take it over, so that it can only be read there")
 
 
 class SessionToOpen(NamedTuple):
@@ -39,10 +40,14 @@ async def resolve_lock(store: Store, info: SessionInfo, ask: Ask | None) -> Sess
     except SessionLocked as error:
         if ask is None:
             raise
-        match await ask(f"{error.message}.", _CHOICES):
+        choices = (*_CHOICES, _TAKE_OVER) if store.can_take_over else _CHOICES
+        match await ask(f"{error.message}.", choices):
             case "r":
                 return SessionToOpen(info, read_only=True)
             case "f":
                 return SessionToOpen(store.fork(info.id))
+            case "t":
+                store.take_over(info.id)
+                return SessionToOpen(info)
         return None
     return SessionToOpen(info)

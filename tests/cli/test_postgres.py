@@ -1,0 +1,157 @@
+"""Sessions in PostgreSQL from the command line: two machines with one store, copies, a team."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nca.sessions import Store
+from nca.testing.provider import Provider
+from nca.testing.store_suite import made
+from tests.cli.command import keys, nca
+from tests.postgres import Cluster
+
+
+@pytest.fixture
+def url(cluster: Cluster) -> str:
+    return cluster.new_database()
+
+
+def test_a_second_machine_goes_on_where_the_first_one_was(tmp_path: Path, provider: Provider, url: str) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    env: Any = keys(provider) | {"NCA_SESSION__STORE": url}
+    first = nca("run", "hello", home=tmp_path / "one", cwd=work, **env)
+    assert first.returncode == 0, first.stderr
+    with Store.open(None, url=url) as store:
+        [info] = store.list()
+    second = nca("run", "--session", info.id, "again", home=tmp_path / "two", cwd=work, **env)
+    assert second.returncode == 0, second.stderr
+    with Store.open(None, url=url) as store:
+        entries = store.copy_of(info.id).entries
+    assert [entry.message.text for entry in entries if entry.message.role == "user"] == ["hello", "again"]
+    assert not (tmp_path / "one" / "nca" / "data" / "sessions.db").exists()
+
+
+def test_copies_go_both_ways(tmp_path: Path, url: str) -> None:
+    path = tmp_path / "nca" / "data" / "sessions.db"
+    with Store.open(path) as store:
+        ids = [made(store, "Where is the zebra?", "In the zoo.").info.id, made(store, "more").info.id]
+        outputs = store.outputs_folder(ids[0])
+        assert outputs
+        outputs.mkdir(parents=True)
+        (outputs / "1.txt").write_text("all of it")
+        copies = [store.copy_of(id) for id in ids]
+    assert nca("sessions", "copy", "--to", url, home=tmp_path).stdout == "Copied 2 sessions.\n"
+    again = nca("sessions", "copy", "--to", url, home=tmp_path)
+    assert again.stdout == "Copied 0 sessions. 2 were there already.\n"
+    env: Any = {"NCA_SESSION__STORE": url}
+    found = json.loads(nca("sessions", "search", "zebra", "--json", home=tmp_path, **env).stdout)
+    assert [hit["session"] for hit in found] == ids[:1]
+    back = tmp_path / "back" / "sessions.db"
+    done = nca("sessions", "copy", "--to", str(back), ids[0], home=tmp_path, **env)
+    assert done.stdout == "Copied 1 session.\n"
+    with Store.open(back) as store, Store.open(None, url=url) as there:
+        folder = store.outputs_folder(ids[0])
+        assert folder
+        assert (folder / "1.txt").read_text() == "all of it"
+        for name in ("entries", "views", "summaries", "compactions", "pins", "usage"):
+            assert getattr(store.copy_of(ids[0]), name) == getattr(there.copy_of(ids[0]), name)
+            assert getattr(there.copy_of(ids[0]), name) == getattr(copies[0], name)
+        assert [info.id for info in there.list()] == [info.id for info in reversed([one.info for one in copies])]
+    with Store.open(back) as store, store.open_session(ids[0]) as session:
+        session.log.append([copies[1].entries[0].message])
+    differs = nca("sessions", "copy", "--from", str(back), home=tmp_path, **env)
+    assert (differs.returncode, "has it with other messages" in differs.stderr) == (1, True)
+
+
+def test_a_session_that_another_machine_has_is_named(tmp_path: Path, provider: Provider, url: str) -> None:
+    env: Any = keys(provider) | {"NCA_SESSION__STORE": url}
+    with Store.open(None, url=url) as store:
+        session = made(store, "one")
+        done = nca("run", "--session", session.info.id, "hello", home=tmp_path, **env)
+        assert (done.returncode, "already open in process" in done.stderr) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("postgresql://ada:geheim@host/d", "write no password here"),
+        ("postgresql://host/d?password=geheim", "write no password here"),
+        ("mysql://geheim@host/d", "not an address such as"),
+        ("postgresql://[geheim/d", "not an address such as"),
+    ],
+)
+def test_a_password_is_refused_and_never_shown(value: str, said: str, tmp_path: Path) -> None:
+    for arguments in (("sessions", "list"), ("config", "show"), ("doctor",)):
+        done = nca(*arguments, home=tmp_path, NCA_SESSION__STORE=value)
+        assert said in done.stderr + done.stdout, arguments
+        assert "geheim" not in done.stderr + done.stdout
+
+
+def test_a_project_names_no_store(tmp_path: Path) -> None:
+    (tmp_path / ".nca").mkdir()
+    (tmp_path / ".nca" / "config.toml").write_text('[session]\nstore = "postgresql://elsewhere/d"\n')
+    assert nca("config", "get", "session.store", home=tmp_path).stdout == "\n"
+    done = nca("config", "set", "session.store", "postgresql://elsewhere/d", home=tmp_path)
+    assert "a project may not set it" in done.stderr
+
+
+def test_init_and_doctor(tmp_path: Path, url: str) -> None:
+    env: Any = {"NCA_SESSION__STORE": url}
+    before = nca("doctor", home=tmp_path, **env).stdout
+    assert "schema 0 of 1, 0 sessions" in before
+    assert "nca store init" in before
+    for _ in range(2):
+        assert "schema 1." in nca("store", "init", home=tmp_path, **env).stdout
+    assert "schema 1 of 1, 0 sessions" in nca("doctor", home=tmp_path, **env).stdout
+    assert "session.store is not set" in nca("store", "init", home=tmp_path).stderr
+    away = nca("doctor", home=tmp_path, NCA_SESSION__STORE="postgresql://ada@/none?host=/nowhere")
+    assert (away.returncode, "Cannot reach the PostgreSQL database none at /nowhere" in away.stdout) == (1, True)
+
+
+def test_a_file_s_commands_say_what_to_do_instead(tmp_path: Path, url: str) -> None:
+    env: Any = {"NCA_SESSION__STORE": url}
+    assert "pg_dump --schema=nca" in nca("sessions", "backup", str(tmp_path / "b"), home=tmp_path, **env).stderr
+    assert "gives back room by itself" in nca("sessions", "vacuum", home=tmp_path, **env).stderr
+    assert "search index" in nca("sessions", "usage", home=tmp_path, **env).stdout
+    assert "--team needs a store in PostgreSQL" in nca("sessions", "list", "--team", home=tmp_path).stderr
+
+
+def _listed(home: Path, url: str, *flags: str) -> subprocess.CompletedProcess[str]:
+    return nca("sessions", "search", "zebra", "--all", "--json", *flags, home=home, NCA_SESSION__STORE=url)
+
+
+def test_a_team_reads_all_and_changes_its_own(cluster: Cluster, tmp_path: Path, url: str) -> None:
+    name = url.split("/")[3].split("?")[0]
+    assert nca("store", "init", "--team", home=tmp_path, NCA_SESSION__STORE=url).returncode == 0
+    for person in ("ada", "ben"):
+        cluster.execute(
+            f"DO $$ BEGIN IF NOT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = '{person}')"
+            f" THEN CREATE ROLE {person} LOGIN; END IF; END $$; GRANT nca_team TO {person}"
+        )
+    ada, ben = (cluster.url(name, person) for person in ("ada", "ben"))
+    with closing(Store.open(None, url=ada)) as store:
+        session_id = made(store, "the zebra of Ada").info.id
+    with closing(Store.open(None, url=ben)) as store:
+        own = made(store, "the zebra of Ben").info.id
+        assert [info.id for info in store.list()] == [own]
+        assert [hit.session for hit in store.search("zebra")] == [own]
+    assert [hit["session"] for hit in json.loads(_listed(tmp_path, ben).stdout)] == [own]
+    found = {hit["session"] for hit in json.loads(_listed(tmp_path, ben, "--team").stdout)}
+    assert found == {own, session_id}
+    shown = nca("sessions", "show", session_id, "--team", home=tmp_path, NCA_SESSION__STORE=ben)
+    assert "the zebra of Ada" in shown.stdout
+    hidden = nca("sessions", "show", session_id, home=tmp_path, NCA_SESSION__STORE=ben)
+    assert "There is no session" in hidden.stderr
+    with closing(Store.open(None, url=ben, of_team=True)) as store:
+        with store._database.transaction() as connection:
+            for sql in ("UPDATE sessions SET name = 'x'", "DELETE FROM sessions", "DELETE FROM messages"):
+                connection.execute(f"{sql} WHERE {'number' if 'sessions' in sql else 'session'} = 1")
+        assert store.copy_of(session_id).entries
+        assert store.find(session_id).name == ""
