@@ -220,6 +220,21 @@ def closed_book(figures: Mapping[str, Any]) -> Iterator[str]:
         yield ""
 
 
+def in_short(figures: Mapping[str, Any]) -> Iterator[str]:
+    """For the first page."""
+    found = figures.get("closed_book")
+    if found:
+        shares = []
+        for way in WAYS:
+            of_way = {name: ways[way] for name, ways in found["sessions"].items() if way in ways}
+            shares += [f"{way} {_right(of_way, list(SPEAKERS.values()))[0]}"] if of_way else []
+        yield (
+            f"Closed book: which of {OPTIONS} values stood in a line said before? The embedded model is right in this"
+            f" share of the questions: {', '.join(shares)} ([rules](benchmarks-details.md#closed-book))."
+        )
+        yield ""
+
+
 def _whole(sessions: Mapping[str, Row]) -> list[str]:
     return [name for name, ways in sessions.items() if WAYS[-1] in ways]
 

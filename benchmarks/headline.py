@@ -291,7 +291,8 @@ def ahead(figures: Figures) -> Iterator[tuple[str, str, str]]:
 
 def _better(own: Standing, other: Standing) -> Iterator[tuple[str, str, str]]:
     but = f" with {other.over} of {other.requests} requests over the budget (nca: {own.over})" if other.over else ""
-    for what, mine, theirs in (("rules", own.rules, other.rules), ("other facts", own.others, other.others)):
+    spoken = [(f"the {who}'s facts", own.by[who], other.by[who]) for who in own.by if who in other.by]
+    for what, mine, theirs in (("rules", own.rules, other.rules), ("other facts", own.others, other.others), *spoken):
         behind = [window for window in mine if theirs[window] > mine[window] + LEVEL]
         for window in [0] if 0 in behind else behind:
             at = f" at {window // 1_000}k" if window else ""

@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmarks.bars import bars
 from benchmarks.behind import behind
-from benchmarks.closed_book import closed_book
+from benchmarks.closed_book import closed_book, in_short
 from benchmarks.effects import told_table
 from benchmarks.goals import goals
 from benchmarks.grown import grown
@@ -27,7 +27,8 @@ NO_PARTS = ("date", "renewed", "command", "machine", "peers", "settings", "probe
 
 def page(figures: Figures) -> str:
     """docs/benchmarks.md, in two screens; `details` has all else."""
-    parts = [*_opening(figures), *_first_contact(figures), *_next_steps(figures), *_behind(figures), *_repeat(figures)]
+    parts = [*_opening(figures), *_first_contact(figures), *_next_steps(figures), *in_short(figures)]
+    parts += [*_behind(figures), *_repeat(figures)]
     return "\n".join(parts).rstrip() + "\n"
 
 

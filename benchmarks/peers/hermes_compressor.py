@@ -15,6 +15,7 @@ from side import Adapter, Replayed, Row, plain_row, serve
 
 ROUNDS = 6
 """The size of an index shows only when it is made: the largest tail that fits is looked for in so many halvings."""
+PROMPT = "You are hermes."
 SOFT = 1.5
 """hermes lets a tail be so much larger than asked for."""
 
@@ -36,10 +37,13 @@ class Hermes(Adapter):
     counter = "estimate_messages_tokens_rough"
 
     def native(self, rows: list[Row]) -> Any:
-        return [plain_row(row) for row in rows]
+        """With a system prompt, as an agent always has one there: behind it the summary is the person's message."""
+        has_prompt = any(row["role"] == "system" for row in rows[:1])
+        return [*([] if has_prompt else [{"role": "system", "content": PROMPT}]), *map(plain_row, rows)]
 
     def plain(self, native: Any) -> list[Row]:
-        return [plain_row(row) for row in native]
+        is_added = native[0]["content"].startswith(PROMPT)
+        return [plain_row(row) for row in native[is_added:]]
 
     def count(self, native: Any) -> int:
         return int(estimate_messages_tokens_rough(native))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.closed_book import BLANK, OF_EACH, OPTIONS, closed_book, clozes, drawn, examined
+from benchmarks.closed_book import BLANK, OF_EACH, OPTIONS, closed_book, clozes, drawn, examined, in_short
 from benchmarks.stated import OWN, sessions_in, shown
 
 Row = dict[str, Any]
@@ -70,6 +70,8 @@ def test_a_model_that_reads_finds_more_in_the_whole_log_than_from_the_question()
 
 def test_the_section_gives_the_mean_of_the_draws_with_its_interval() -> None:
     ways = {"view": {"person": [[2, 2, 2], [1, 2, 2]], "tool": [[0, 2, 0], [1, 2, 1]]}}
-    text = "\n".join(closed_book({"closed_book": {"model": "m", "date": "today", "draws": 2, "sessions": {"a": ways}}}))
+    found = {"model": "m", "date": "today", "draws": 2, "sessions": {"a": ways}}
+    text = "\n".join(closed_book({"closed_book": found}))
     assert "| view | 1 | 50 ± 0% | 62% | 75% | – | 25% |" in text
-    assert list(closed_book({})) == []
+    assert "view 50 ± 0% ([rules]" in "\n".join(in_short({"closed_book": found}))
+    assert list(closed_book({})) == list(in_short({})) == []
