@@ -38,7 +38,7 @@ from benchmarks.in_the_loop import in_the_loop
 from benchmarks.material import coding_session
 from benchmarks.page import details, page, pictures
 from benchmarks.policy import simulated
-from benchmarks.public import conversations_in
+from benchmarks.public import BOTH, RECALL, conversations_in
 from benchmarks.public import measured as measured_public
 from benchmarks.readme import FIGURES, renewed
 from benchmarks.recall import recall
@@ -131,7 +131,7 @@ def measured(options: argparse.Namespace) -> Figures:
     asked = set(QUICK_PEERS) if options.quick else asked
     talks = conversations_in(options.data) if options.data is not None else {}
     with ThreadPoolExecutor(INSTALLED_AT_ONCE) as pool:
-        peers = [one if one.name in asked else replace(one, why_not=NOT_ASKED, rule="") for one in (NCA, *PEERS)]
+        peers = [one if one.name in asked else replace(one, why_not=NOT_ASKED) for one in (NCA, *PEERS)]
         environments = {one.peer.name: one for one in pool.map(_ready, peers)}
     real = options.transcripts
     session = beside.rows_of(real / beside.SESSION) if real is not None and (real / beside.SESSION).is_file() else []
@@ -180,7 +180,11 @@ def measured(options: argparse.Namespace) -> Figures:
         if unknown := sorted(set(options.only) - set(parts)):
             raise SystemExit(f"--only: there is no part {unknown[0]}; valid: {', '.join(parts)}.")
         if options.only:
-            renewed_on = {"settings": head["settings"], "renewed": dict.fromkeys(options.only, options.date)}
+            # How many sessions were compacted is that part's own.
+            of_compactions = "sessions" if "compactions" not in options.only else ""
+            settings = {name: one for name, one in head["settings"].items() if name != of_compactions}
+            settings = {**on_page().get("settings", {}), **settings}
+            renewed_on = {"settings": settings, "renewed": dict.fromkeys(options.only, options.date)}
             found_now = {part: _timed(part, parts[part]) for part in options.only}
             return renewed_on | renewed_among(on_page(), found_now | {"peers": head["peers"]}, options.label)
         if options.quick:
@@ -238,7 +242,13 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--only", action="append", default=[], help="measure this part alone, the rest stays as it is")
     parser.add_argument("--label", action="append", default=[], help="with --only: this program, as the page names it")
     parser.add_argument("--model", action="append", default=[], help="in the loop too, beside the embedded one")
-    return parser.parse_args()
+    options = parser.parse_args()
+    labels = sorted({one.label for one in beside.VARIANTS} | {RECALL, BOTH})
+    if unknown := sorted(set(options.label) - set(labels)):
+        parser.error(f"--label: no program is named {unknown[0]!r}; valid: {'; '.join(labels)}")
+    if options.label and not options.only:
+        parser.error("--label needs --only, which says what to measure again")
+    return options
 
 
 def _corpora(folder: Path | None) -> list[Path]:

@@ -49,7 +49,7 @@ MENTIONS, OF_EACH = 2, 2
 NEAREST = 8
 """Decoys are drawn from so many values whose length is most like the right one's."""
 RECALL_TOKENS = 780
-"""What a recall's answer may take in this window: 15% of its budget, as in a chat."""
+"""What a recall's answer may take: 15% of this window's budget; a chat gives it 20%."""
 MODEL_WINDOW_TOKENS = 30_000
 ANSWER_TOKENS, MOST_SECONDS = 80, 3_600
 """For one answer: a whole log takes minutes to read."""
@@ -101,7 +101,7 @@ def clozes(rows: Sequence[Row]) -> list[Cloze]:
 
 
 def _blanked(line: str, value: str) -> str:
-    """ "" where the value is not there once, as a word of its own: a number may go on behind a blank."""
+    """Nothing where the value is not there once, as a word of its own: a number may go on behind a space."""
     places = list(re.finditer(rf"(?<![\w./:-])(?<!\d ){re.escape(value)}(?![\w/:-])(?![.,]\w)(?! \d)", line))
     if len(places) != 1 or line.count(value) != 1:
         return ""

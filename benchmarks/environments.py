@@ -118,14 +118,14 @@ class Environment:
 
 def prepared(peer: Peer) -> Environment:
     """The peer's environment, made where it is not there yet."""
+    if peer.why_not:
+        return Environment(peer, reason=peer.why_not)
     if peer.rule:
         return Environment(peer, peer.rule)
     if not peer.requirements:
         import nca
 
         return Environment(peer, nca.__version__)
-    if peer.why_not:
-        return Environment(peer, reason=peer.why_not)
     mark = peer.folder / ".installed"
     wanted = "\n".join(peer.requirements)
     if not (mark.is_file() and mark.read_text(encoding="utf-8") == wanted):

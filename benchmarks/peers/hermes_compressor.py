@@ -13,7 +13,7 @@ from agent.context_compressor import ContextCompressor
 from agent.model_metadata import estimate_messages_tokens_rough
 from side import Adapter, Replayed, Row, plain_row, serve
 
-ROUNDS = 6
+ROUNDS = 5
 """The size of an index shows only when it is made: the largest tail that fits is looked for in so many halvings."""
 PROMPT = "You are hermes."
 SOFT = 1.5
@@ -56,7 +56,9 @@ class Hermes(Adapter):
         compressor = task.get("compressor") or _compressor(task)
         low, high = 0, task["target_tokens"]
         found = self._tried(compressor, native, low)
-        for _ in range(ROUNDS):
+        # Where the smallest tail is too large, every other is.
+        rounds = ROUNDS if self.count(found[1]) < task["target_tokens"] else 0
+        for _ in range(rounds):
             middle = (low + high) // 2
             tried = self._tried(compressor, native, middle)
             if self.count(tried[1]) > task["target_tokens"]:
@@ -69,7 +71,7 @@ class Hermes(Adapter):
     def _tried(self, compressor: Scripted, native: Any, tail_tokens: int) -> tuple[Scripted, Any]:
         tried = copy.copy(compressor)
         tried.tail_token_budget = max(1, int(tail_tokens / SOFT))
-        return tried, tried.compress(copy.deepcopy(native), force=True)
+        return tried, tried.compress(list(map(dict, native)), force=True)
 
 
 def _compressor(task: Row) -> Scripted:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from benchmarks.comparison import CLASSIFIERS, TIMED, VARIANTS, WITH_ALL_WORDS
-from benchmarks.environments import HERE, NCA, PEERS, _said, plain_environment
+from benchmarks.environments import HERE, NCA, PEERS, Environment, _said, plain_environment, prepared
 from benchmarks.tokens import tokenizers
 
 
@@ -26,3 +28,10 @@ def test_a_peer_s_process_sees_no_keys() -> None:
     assert {"HOME", "NCA_HOME", "TIKTOKEN_CACHE_DIR"} <= set(seen)
     assert not [name for name in seen if name.endswith(("_KEY", "_TOKEN")) or "PROXY" in name.upper()]
     assert any(tokenizers().iterdir())
+
+
+def test_who_is_not_asked_is_not_there_and_a_rule_is_its_own_version() -> None:
+    codex = next(one for one in PEERS if one.name == "codex")
+    assert prepared(codex) == Environment(codex, codex.rule)
+    for peer in (NCA, codex):
+        assert not prepared(replace(peer, why_not="not in this run")).is_ready

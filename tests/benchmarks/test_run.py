@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from benchmarks.__main__ import NOT_ASKED, _with_others, on_page, one_by_one, renewed_among
+from benchmarks.readme import FIGURES
 
 
 def test_a_run_that_broke_off_goes_on_where_it_was(tmp_path: Path) -> None:
@@ -51,3 +54,20 @@ def test_what_another_command_has_measured_leaves_the_dates_of_the_parts() -> No
     assert found["renewed"] == on_page()["renewed"]
     assert found["headline"] == on_page()["headline"]
     assert _with_others({"renewed": {}})["renewed"] == {}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--label", "nca"], "--label needs --only, which says what to measure again"),
+        (
+            ["--only", "effects", "--label", "nobody"],
+            "--label: no program is named 'nobody'; valid: Codex's local rule",
+        ),
+    ],
+)
+def test_a_program_that_is_not_there_is_one_clear_line(arguments: list[str], said: str) -> None:
+    command = [sys.executable, "-m", "benchmarks", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=FIGURES.parents[1])
+    assert done.returncode == 2
+    assert said in done.stderr.splitlines()[-1]
