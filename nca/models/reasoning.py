@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from nca.models import price_map
-
 AUTO, OFF = "auto", "off"
 LEVELS = (AUTO, OFF, "low", "medium", "high")
 LEAST_ANSWER_TOKENS = 8_192
@@ -42,6 +40,8 @@ def arguments(
         is_on = level != OFF
         return {"extra_body": {key: is_on if key != "thinking" else {"type": "enabled" if is_on else "disabled"}}}
     if provider in _BY_MODEL and not is_own_endpoint:
+        from nca.models import price_map
+
         match = price_map.find(f"{provider}/{bare}")
         if match is None or not match.entry.can_reason:
             return {}

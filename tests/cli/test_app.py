@@ -91,11 +91,12 @@ def test_the_version_needs_nothing_at_all() -> None:
 
 def test_the_first_prompt_comes_before_everything_else() -> None:
     what = "import nca.cli.loop_arguments, nca.cli.chat, nca.cli.trust_question, nca.config.layers, nca.models.choose"
-    imported = imported_by(f"{what}; import nca.terminal.input.first_prompt")
+    settings = "import nca.cli.startup as startup; startup.settings_of()"
+    imported = imported_by(f"{what}; {settings}; import nca.terminal.input.first_prompt")
     heavy = {"typer", "click", "pydantic", "msgspec", "apsw", "litellm", "http.client", "tomllib", "platformdirs"}
     own = {"nca.agent", "nca.sessions", "nca.context", "nca.tools", "nca.events", "nca.messages", "nca.models.client"}
     commands = {f"nca.terminal.commands.{name}" for name in NAMES}
-    assert not (heavy | own | commands | {"rich.console", "nca.terminal.render.draw"}) & imported
+    assert not (heavy | own | commands | {"rich.text", "rich.console", "nca.terminal.render.draw"}) & imported
 
 
 BUSY = """

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Generic, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, TypeVar
 
 from prompt_toolkit.key_binding import KeyPress
-from rich.text import Text
+
+if TYPE_CHECKING:
+    from rich.text import Text
 
 T = TypeVar("T")
 
