@@ -134,11 +134,11 @@ def _pick_by_number(store: Store, others: OtherSessions, agent: str) -> SessionI
 
 
 async def _ask(question: str, keys: Sequence[KeyChoice]) -> str:
-    from nca.cli.typed_answer import typed_answer
+    from nca.cli.typed_answer import typed_answer, wrapped
     from nca.terminal.panels.locked_session import choices_line
     from nca.terminal.render.sanitize import one_line
 
-    print(one_line(question))
+    print(wrapped(one_line(question)))
     answer = typed_answer(f"{choices_line(keys)}, q to leave: ", (*(key for key, _ in keys), "q"))
     return "" if answer == "q" else answer
 

@@ -16,6 +16,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from nca.config.trust import TrustCheck, TrustRequest, TrustStore
 
+_ADVICE = (
+    "Trust them only if you know who wrote them. Hooks run as you, and may allow calls, as permissions.allow does."
+    " Such settings never set endpoints or keys."
+)
 _QUESTION = "Trust these settings until they change?"
 _LEAST_ROWS = 5
 """Of a page, however small the terminal says it is."""
@@ -40,11 +44,11 @@ def trusts(*, by_flag: bool, asks: bool) -> TrustCheck:
 
 
 def _ask(what: TrustRequest) -> bool:
-    from nca.cli.typed_answer import YES_OR_NO, agrees, typed_answer
+    from nca.cli.typed_answer import YES_OR_NO, agrees, typed_answer, wrapped
     from nca.terminal.render.humanize import counted
     from nca.terminal.render.sanitize import one_line
 
-    print(f"This project's settings ({one_line(str(what.directory), 4_000)}) can act on your behalf:")
+    print(wrapped(f"This project's settings ({one_line(str(what.directory), 4_000)}) can act on your behalf:"))
     size = shutil.get_terminal_size()
     rows = [row for line in setting_lines(what) for row in _folded(line, size.columns)]
     page = max(size.lines - 2, _LEAST_ROWS)
@@ -54,10 +58,7 @@ def _ask(what: TrustRequest) -> bool:
         more = f"{counted(left, 'more line')}. Enter shows the next ones, n trusts none: "
         if left > 0 and typed_answer(more, ("", *YES_OR_NO)).startswith("n"):
             return False
-    print(
-        "Trust them only if you know who wrote them. Hooks run as you, and may allow calls, as permissions.allow does."
-    )
-    print("Such settings never set endpoints or keys.")
+    print(wrapped(_ADVICE))
     return agrees(_QUESTION)
 
 

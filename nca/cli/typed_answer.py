@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
+import textwrap
 from collections.abc import Collection
 
 YES_OR_NO = ("y", "yes", "n", "no")
@@ -22,11 +24,17 @@ def typed_answer(question: str, valid: Collection[str]) -> str:
         forget_typed()
     while True:
         try:
-            word = input(question).strip().lower()
+            word = input(f"{wrapped(question)} ").strip().lower()
         except EOFError:
             return ""
         if word in valid:
             return word
+
+
+def wrapped(text: str) -> str:
+    """The text in rows of the terminal's width, broken between words."""
+    columns = shutil.get_terminal_size().columns
+    return textwrap.fill(text, columns, break_long_words=False, break_on_hyphens=False)
 
 
 def agrees(question: str) -> bool:

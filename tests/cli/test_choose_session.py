@@ -24,10 +24,10 @@ CTRL_D = "\x04"
 def start(provider: Provider, tmp_path: Path) -> Iterator[Callable[..., Tty]]:
     with ExitStack() as opened:
 
-        def begin(*arguments: str) -> Tty:
+        def begin(*arguments: str, columns: int = 100) -> Tty:
             env = {**environment(tmp_path, **keys(provider)), "PYTHONPATH": str(ROOT)}
             loop = ["nca", "loop", "-m", "openai/test-model", *arguments]
-            return opened.enter_context(ForkedTty(loop, environment=env))
+            return opened.enter_context(ForkedTty(loop, columns=columns, environment=env))
 
         yield begin
 
@@ -80,6 +80,17 @@ def test_reading_shows_everything_and_sends_nothing(start: Callable[..., Tty], t
         assert tty.ends() == 0
         with Store.open(tmp_path / "nca" / "data" / "sessions.db", read_only=True) as store:
             assert [(info.id, info.messages) for info in store.list()] == [(name, 2)]
+
+
+def test_no_word_of_the_question_is_parted_in_a_narrow_window(start: Callable[..., Tty], tmp_path: Path) -> None:
+    with held(tmp_path) as (name, pid):
+        tty = start("--resume", name, columns=len(f"Session {name} is already op"))
+        tty.sees("to leave:")
+        rows = [row.strip() for row in tty.shown() if row.strip()]
+        words = f"Session {name} is already open in process {pid}, since".split()
+        assert " ".join(rows).split()[: len(words)] == words
+        tty.line("q")
+        assert tty.ends() == 0
 
 
 def test_a_copy_goes_on(start: Callable[..., Tty], tmp_path: Path) -> None:
