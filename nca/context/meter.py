@@ -16,6 +16,7 @@ from nca.context.calibration import (
     Anchor,
     Calibration,
     Lessons,
+    own_per_raw,
     tokens_used,
 )
 from nca.context.history import History
@@ -23,7 +24,6 @@ from nca.context.repair_cost import RepairCost, repair_cost_of
 from nca.context.request import resolve
 from nca.context.rules.arguments import is_valid
 from nca.context.rules.empty import is_full
-from nca.context.samples import own_per_raw
 from nca.context.tokens import CONVERSATION_TOKENS, attachment_tokens, message_tokens
 from nca.context.tool_definitions import tools_text, tools_tokens
 from nca.context.view import View

@@ -13,7 +13,7 @@ from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 from nca.testing.script import Answer
-from nca.testing.tokens import count_request_tokens, split_text
+from nca.testing.scripted import count_request_tokens, split_text
 from nca.vocabulary import count
 
 _CREATED = 1_700_000_000

@@ -23,7 +23,7 @@ from nca.testing.faults import FAULTS, Fault
 from nca.testing.http_exchange import Exchange
 from nca.testing.loopback import LoopbackHandler, LoopbackProvider
 from nca.testing.script import Answer, Script, prose
-from nca.testing.tokens import count_request_tokens
+from nca.testing.scripted import count_request_tokens
 from nca.vocabulary import count, fitting_start
 
 Check = Callable[[dict[str, Any]], list[str]]

@@ -16,8 +16,7 @@ from nca.errors import UsageError
 from nca.messages import Message, ToolCall, Usage
 from nca.models.catalog import ModelFacts
 from nca.models.client import ModelRequest, Reply
-from nca.testing.scripted import ScriptedReply
-from nca.testing.tokens import count_request_tokens
+from nca.testing.scripted import ScriptedReply, count_request_tokens
 from tests.agent.test_conversation import Room
 
 ROOMY = ModelFacts(name="scripted/roomy", provider="scripted", window_tokens=60_000)

@@ -20,8 +20,7 @@ from nca.models.catalog import ModelFacts
 from nca.models.client import Model, ModelRequest, OnDelta, Reply
 from nca.sessions.store import Store
 from nca.testing.provider import Provider
-from nca.testing.scripted import ScriptedModel, ScriptedReply
-from nca.testing.tokens import count_request_tokens
+from nca.testing.scripted import ScriptedModel, ScriptedReply, count_request_tokens
 from tests.agent.parts import compactor_of, window_of
 from tests.context.samples import talk
 

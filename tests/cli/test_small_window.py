@@ -16,7 +16,7 @@ from nca.events import ContextCompaction, ErrorRaised, Event, RequestStarted, Tu
 from nca.sessions.store import Store
 from nca.testing.provider import Provider
 from nca.testing.script import Answer, is_summary_request, prose
-from nca.testing.tokens import count_request_tokens
+from nca.testing.scripted import count_request_tokens
 
 DATA = Path(__file__).parents[1] / "data"
 WINDOW_TOKENS = 4_000

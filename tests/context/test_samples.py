@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nca.context.samples import own_per_raw
+from nca.context.calibration import own_per_raw
 from nca.messages import Message
 from nca.vocabulary import Name, count, count_in
 from tests.context.logs import history_of

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from nca.context.rules.ids import with_unique_ids
-from nca.context.rules.parallel_batch import with_results_in_order
-from nca.context.rules.tool_pairs import with_whole_pairs
+from nca.context.rules.tool_pairs import with_results_in_order, with_whole_pairs
 from nca.context.rules.turn_order import with_user_first
 from nca.wire import message_to_dict, messages_from_list
 

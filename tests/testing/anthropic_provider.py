@@ -14,7 +14,7 @@ from typing import Any
 
 from nca.testing.loopback import LoopbackHandler, LoopbackProvider
 from nca.testing.script import Answer, Script, prose
-from nca.testing.tokens import split_text
+from nca.testing.scripted import split_text
 from nca.vocabulary import count
 from tests.testing.anthropic_rules import body_problems
 

@@ -10,7 +10,7 @@ import pytest
 from nca.testing.loopback import InvalidRequests
 from nca.testing.provider import Provider
 from nca.testing.script import SECTIONS, Answer, in_order, prose
-from nca.testing.tokens import count_request_tokens, split_text
+from nca.testing.scripted import count_request_tokens, split_text
 
 
 def _post(provider: Provider, **body: Any) -> tuple[int, Any]:

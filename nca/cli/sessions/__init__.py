@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import typer
 
-from nca.cli.sessions import browsing, changes, changing, copying, exporting, room
+from nca.cli.sessions import browsing, changing, copying, exporting, room
 
 app = typer.Typer(help="List, search, export, change, archive and delete stored sessions.", no_args_is_help=True)
 app.command("list")(browsing.list_sessions)
 app.command("show")(browsing.show_session)
 app.command("search")(browsing.search_sessions)
-app.command("changes")(changes.show_changes)
+app.command("changes")(browsing.show_changes)
 app.command("copy")(copying.copy_sessions)
 app.command("export")(exporting.export_session)
 app.command("import")(exporting.import_session)

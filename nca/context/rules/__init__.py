@@ -9,11 +9,9 @@ from nca.context.rules.empty import without_empty
 from nca.context.rules.ids import with_unique_ids
 from nca.context.rules.media import with_media_beside_results
 from nca.context.rules.open_step import open_step_spans
-from nca.context.rules.parallel_batch import with_results_in_order
 from nca.context.rules.rule import Repair, Spans
-from nca.context.rules.system_first import with_system_first
-from nca.context.rules.tool_pairs import pair_spans, with_whole_pairs
-from nca.context.rules.turn_order import with_one_assistant, with_user_first
+from nca.context.rules.tool_pairs import pair_spans, with_results_in_order, with_whole_pairs
+from nca.context.rules.turn_order import with_one_assistant, with_system_first, with_user_first
 
 CUTS: tuple[Spans, ...] = (pair_spans, open_step_spans)
 REPAIRS: tuple[Repair, ...] = (

@@ -1,4 +1,4 @@
-"""Every tool call has exactly one result, and every result has its call."""
+"""Every tool call has exactly one result, and every result its call. Results follow their calls, in their order."""
 
 from __future__ import annotations
 
@@ -54,3 +54,20 @@ def _with_call(result: Message) -> list[Message]:
 
 def _missing_result(call: ToolCall) -> Message:
     return Message("tool", RESULT_UNAVAILABLE, tool_call_id=call.id, name=call.name, source="nca")
+
+
+def with_results_in_order(messages: list[Message]) -> list[Message]:
+    """Results move up to their call; what stood between comes after them."""
+    order: list[int] = []
+    moved: set[int] = set()
+    batches = {step.position: [step.results[place] for place in sorted(step.results)] for step in steps(messages)}
+    if all(found == list(range(position + 1, position + 1 + len(found))) for position, found in batches.items()):
+        return messages
+    for position in range(len(messages)):
+        if position in moved:
+            continue
+        order.append(position)
+        for result in batches.get(position, ()):
+            order.append(result)
+            moved.add(result)
+    return [messages[position] for position in order]

@@ -1,4 +1,4 @@
-"""The conversation begins with the user, and for some providers the assistant speaks between tool and user."""
+"""System messages come first, then the user. For some providers the assistant speaks between tool and user."""
 
 from __future__ import annotations
 
@@ -10,6 +10,14 @@ from nca.messages import Message
 
 BEGINNING = "[The conversation begins here]"
 INTERRUPTED = "[interrupted]"
+
+
+def with_system_first(messages: list[Message]) -> list[Message]:
+    """System messages move to the beginning."""
+    system = [message for message in messages if message.role == "system"]
+    if messages[: len(system)] == system:
+        return messages
+    return system + [message for message in messages if message.role != "system"]
 
 
 def with_user_first(messages: list[Message]) -> list[Message]:

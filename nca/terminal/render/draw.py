@@ -33,8 +33,8 @@ from nca.events import (
 from nca.terminal.render import event_lines
 from nca.terminal.render.diffs import diff_lines
 from nca.terminal.render.notify import Notifier, codes
+from nca.terminal.render.output import RecentCalls
 from nca.terminal.render.reasoning import ReasoningCounter, ReasoningLines
-from nca.terminal.render.recent_calls import RecentCalls
 from nca.terminal.render.running_calls import RunningCalls, is_nested
 from nca.terminal.render.sanitize import one_line, to_terminal
 from nca.terminal.render.screen import Screen

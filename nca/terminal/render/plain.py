@@ -29,7 +29,7 @@ from nca.events import (
 from nca.terminal.render import event_lines
 from nca.terminal.render.humanize import duration
 from nca.terminal.render.notify import BELL, Notifier
-from nca.terminal.render.recent_calls import RecentCalls
+from nca.terminal.render.output import RecentCalls
 from nca.terminal.render.running_calls import RunningCalls, is_nested
 from nca.terminal.render.sanitize import StreamSanitizer, one_line, to_terminal
 from nca.terminal.render.stream_writer import StreamWriter, is_broken_pipe, write_error_line

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shlex
 import signal
+import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,9 +18,8 @@ from nca.models.providers import known_secrets
 from nca.redact import Redactor
 from nca.tools.editor import EditorTerminal
 from nca.tools.files.workspace import shown
-from nca.tools.programs import find_shell, path_outside
+from nca.tools.programs import find_program, find_shell, path_outside
 from nca.tools.shell.environment import command_environment
-from nca.tools.shell.in_terminal import run_in_terminal
 from nca.tools.shell.output_capture import Output, OutputCapture
 from nca.tools.shell.process import Ended, OnOutput, Start, run_process
 from nca.tools.shell.sandbox import sandboxed
@@ -227,3 +228,51 @@ class CommandRunner:
             return argv
         own = (data_dir(self._env), user_config_file(self._env).parent)
         return sandboxed(argv, root=self.root, directory=directory, environment=self.environment(), private=own)
+
+
+MOST_OUTPUT_BYTES = 1_048_576
+"""What the editor is asked to keep of an output. It comes in one message, at the end."""
+_CUT = b"[the editor did not keep the beginning]\n"
+
+
+async def run_in_terminal(
+    terminal: EditorTerminal,
+    command: str,
+    start: Start,
+    *,
+    root: Path,
+    seconds: float,
+    captured: OutputCapture,
+) -> Ended:
+    """Run the command as `run_process` would, with the shell, the directory and the environment of `start`.
+
+    root  the project, whose programs start nothing here
+    Raises ToolError, OSError. If cancelled, the command is stopped.
+    """
+    clear = find_program("env", start.environment["PATH"], outside=root)
+    if clear is None:
+        raise ToolError("there is no program env here, which the editor's terminal needs")
+    with tempfile.TemporaryDirectory(prefix="nca-command-") as folder:
+        script, note = Path(folder) / "command.sh", Path(folder) / "directory"
+        text = _script(command, start.environment, note)
+        await asyncio.to_thread(script.write_bytes, os.fsencode(text))
+        run = await terminal.run(
+            (str(clear), "-i", start.argv[0], str(script)),
+            start.directory,
+            seconds=seconds,
+            most_bytes=MOST_OUTPUT_BYTES,
+        )
+        said = await asyncio.to_thread(_read, note)
+    captured.feed((_CUT if run.is_cut else b"") + run.output.encode("utf-8", "replace"))
+    return Ended(run.exit_code, run.is_timeout, False, False, said)
+
+
+def _script(command: str, environment: Mapping[str, str], note: Path) -> str:
+    """Works in POSIX sh. As anywhere else, the command has no input and cannot write where it should not report."""
+    variables = [f"export {name}={shlex.quote(value)}" for name, value in environment.items() if name.isidentifier()]
+    report = shlex.quote(f"command pwd -P >{shlex.quote(str(note))}")
+    return "\n".join([*variables, f"trap {report} EXIT", f"eval {shlex.quote(command)} </dev/null", ""])
+
+
+def _read(note: Path) -> bytes:
+    return note.read_bytes() if note.exists() else b""

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from hypothesis import given
 
-from nca.context.rules.parallel_batch import with_results_in_order
-from nca.context.rules.tool_pairs import CALL_UNAVAILABLE, RESULT_UNAVAILABLE, pair_spans, with_whole_pairs
+from nca.context.rules.tool_pairs import (
+    CALL_UNAVAILABLE,
+    RESULT_UNAVAILABLE,
+    pair_spans,
+    with_results_in_order,
+    with_whole_pairs,
+)
 from nca.context.validate.openai import pairs
 from nca.messages import Message
 from nca.wire import message_to_dict

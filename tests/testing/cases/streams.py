@@ -6,7 +6,7 @@ import json
 
 from nca.testing.faults import BEGUN, FAULTS, Fault, event, once
 from nca.testing.http_exchange import Exchange
-from nca.testing.tokens import split_text
+from nca.testing.scripted import split_text
 from tests.testing.cases.case import Case, breaks, breaks_once
 
 _LONG = "A line of an answer that goes on for some time, and then a little further. " * 2_000
