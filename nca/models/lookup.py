@@ -14,6 +14,7 @@ from nca.config.schema import ModelSettings
 from nca.errors import ModelNotFound
 from nca.models import price_map
 from nca.models.local_servers import LOCAL_SERVERS, list_models
+from nca.models.price_map import PriceEntry
 from nca.models.providers import EMBEDDED, PROVIDERS, SPEAKS_OPENAI, ProviderFacts, key_of, provider_of
 
 _LIST_SECONDS = 2.0
@@ -81,11 +82,11 @@ def _models_of(name: str) -> list[str]:
     provider, slash, _ = name.lower().partition("/")
     if not slash:
         return [known for known in price_map.load() if "/" not in known]
-    return [
-        f"{provider}/{known.removeprefix(f'{provider}/')}"
-        for known, entry in price_map.load().items()
-        if entry.provider == provider
-    ]
+    return [_full_name(entry) for entry in price_map.load().values() if entry.provider == provider]
+
+
+def _full_name(entry: PriceEntry) -> str:
+    return f"{entry.provider}/{entry.name.removeprefix(f'{entry.provider}/')}"
 
 
 def _is(listed: str, wanted: str) -> bool:
@@ -130,7 +131,7 @@ def known(env: Mapping[str, str]) -> list[Offer]:
     """Every chat model that litellm knows of the providers whose keys are set, plain names before their variants."""
     titles = {facts.name: facts.title for facts in _keyed(env)}
     found = [
-        Offer(f"{entry.provider}/{entry.name.removeprefix(f'{entry.provider}/')}", titles[entry.provider])
+        Offer(_full_name(entry), titles[entry.provider])
         for entry in price_map.load().values()
         if entry.provider in titles
     ]
