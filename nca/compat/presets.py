@@ -1,9 +1,8 @@
 """Count tokens as other programs do, to the token, and as nca does.
 
-The preset "" is what the engine measures with. The others are there to compare with, and for whoever moves from one of
-those programs and wants its numbers: they repeat its formula, also where that counts what a provider counts as nothing.
-A length is what it is in the program's language: UTF-16 units in JavaScript, bytes of UTF-8 in Rust, code points in
-Python. nca's own are code points.
+The engine measures with the preset "". The others repeat the formulas of other programs, mistakes included, for people
+who compare or move. A length is what the program's language takes for one: UTF-16 units in JavaScript, bytes of UTF-8
+in Rust, code points in Python and here.
 
 | preset    | text                                                     | a message              | image / document |
 | --------- | -------------------------------------------------------- | ---------------------- | ---------------- |

@@ -1,8 +1,8 @@
 """What a project's own file may set before the person trusts the project: the keys of this table, and no others.
 
-Somebody else may have written that file. So a key is here only if no text in it could send data anywhere, write a file,
-run something, lose or hide the session, change what the model is told, switch off a tool or a notice, cost money or
-loosen anything. Every other key waits for trust (nca.config.trust), and so does one that nobody has thought about.
+Somebody else may have written that file. So a key is here only if no value of it could send data anywhere, write a
+file, run something, lose or hide the session, change the prompt, switch off a tool or a notice, cost money or loosen
+anything. Every other key waits for trust (nca.config.trust), including those that nobody has thought about.
 
 These wait although they look harmless:
 

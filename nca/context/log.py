@@ -1,7 +1,7 @@
 """The log of a stored session, read a page at a time when it is asked for, and counted as it is read.
 
 A view shows a few hundred messages, however long its log is. So opening a session, checking it and asking with it cost
-what is shown; what is hidden is read only where somebody looks for it: undo, expand, a summary's originals.
+what is shown. Hidden messages are read only for undo, expand and a summary's originals.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How many tokens an image, a document or an audio clip takes.
 
-Providers count an image by its size, each in another way, and the unit here is one for all. So it is counted as the
-dearest of them would, and a request is never taken for smaller than it is.
+Each provider counts an image in its own way. nca counts as the dearest of them does, so it never takes a request for
+smaller than it is.
 """
 
 from __future__ import annotations

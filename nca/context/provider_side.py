@@ -1,8 +1,8 @@
 """Apply a summary that the provider made: it replaces what our own rules let it cover.
 
-The provider's summary covers the whole request. Here it stands for what may go: what is locked (pins, the person's
-newest message, an open step) and the newest steps of the turn in progress stay as they are, behind it. The
-record of code stands in its text for every other model; its own provider gets the block back instead of the text.
+The provider's summary covers the whole request. Here it replaces only what may go: locked messages (pins, the person's
+newest message, an open step) and the newest steps of the turn in progress stay as they are, behind it. Its text
+includes the record of code for other models; its own provider gets the block instead of the text.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Count what the repair of a broken log adds to a request, kept up to date as the log grows.
 
-Repairs look at neighbours. None reaches over the beginning of a turn behind a plain answer, nor over the end of a step
-that is whole and has another behind it; so what stands before is counted once, however long a turn becomes.
+Repairs look at neighbours. No repair reaches beyond the beginning of a turn that follows a plain answer, or beyond the
+end of a whole step that another follows. So what stands before is counted once, however long a turn becomes.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Find messages so old that they are certain to be hidden, so that no stage has to look at them.
 
-Stages need not look into them, so a compaction costs what is kept, however long the log is. What comes out is the
-view that looking into all of them gives, but for three cases: an old read that only a read in here makes superfluous
-stays as it is; of a broken log a turn more may go, since what is near is looked for before it is repaired; and of a
-short log a turn more or less may go, since the stages count a stretch as a whole. It never lands higher than that view.
+So a compaction costs what is kept, however long the log is. The view is the one that a look at every message gives,
+except in three cases: an old read stays if only a read in here makes it superfluous; a broken log may lose one turn
+more, because it is repaired later; a short log may lose one turn more or less, because stages count a stretch as a
+whole. The view is never larger than that one.
 """
 
 from __future__ import annotations

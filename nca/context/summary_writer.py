@@ -1,9 +1,9 @@
-"""Asking a model for the prose of a record, in chunks where its window asks for that.
+"""Ask a model for the prose of a record, in chunks if its window is small.
 
-The engine calls no model. `write` is a generator that yields what to ask and takes what came back; whoever drives it
-(the library, the agent) may ask synchronously or not, and decides how long to wait. Every chunk is asked about once,
-with the summary of those before it as the existing summary, so what comes last speaks of all. Where no model gives a
-usable answer there is no prose: what holds is in the record that code keeps.
+The engine calls no model: `write` is a generator that yields questions and takes the answers. The library or the agent
+drives it, synchronously or not, and decides how long to wait. Each chunk is one question, with the summary of the
+chunks before it, so the last answer covers all. Without a usable answer there is no prose, and the record of code
+stands alone.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Whose tokenizer a model has, and how its tokens follow from those that nca counts.
 
-Everything is counted in o200k (`nca.vocabulary`). For a model with another vocabulary that litellm ships, samples of
-the text tell how the two differ; for all others a factor stands in until the model has reported.
+Everything is counted in o200k (`nca.vocabulary`). Samples of the text show how another vocabulary differs, if litellm
+ships it; for all other models a factor is used until the model has reported.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Tokens of messages: what a request holds, counted in o200k.
 
-One unit for everything: planner, meter, record, library and filter. What another model's tokenizer makes of it, and
-what reports teach, comes on top once, in `nca.context.calibration`; until then counts are called raw.
+Planner, meter, record, library and filter use this one unit. These counts are raw: `nca.context.calibration` turns them
+into a model's tokens.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Keep what a session shows near what its window holds, before anything is counted.
 
-A log that another program wrote, or one that was never compacted, may be a hundred windows long. No request can hold
-it, and the first one has to compact it: a record is made of the whole log, whatever the view shows of it. So the view
-begins with the newest messages, and opening, `/context` and the first request cost what the window holds.
+A log that another program wrote, or one that was never compacted, may be a hundred windows long. The first request must
+compact it, and the record is made of the whole log, whatever the view shows. So the view begins with the newest
+messages, and opening, `/context` and the first request cost what the window holds.
 """
 
 from __future__ import annotations

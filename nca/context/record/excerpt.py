@@ -1,8 +1,8 @@
 """Cut a text: its beginning, its end, and what is least like the rest of it.
 
-A text is divided into parts: lines, and of longer lines sentences. The parts have one order, which does not depend on
-the room: from the beginning, from the end, and by how few words a part shares with the others, in turn. A cut is a
-prefix of this order, whose last part may be cut itself. So a longer cut has all that a shorter one has.
+A text is divided into lines, and long lines into sentences. The order of these parts does not depend on the room: by
+turns one from the beginning, one from the end, and the one that shares fewest words with the others. A cut is a prefix
+of this order; its last part may be cut. So a longer cut has all that a shorter one has.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Give out the room: one walk over all pieces, of which a prefix is taken.
 
 Each kind of piece has a lane, in which its pieces come in order, and a weight. The lane that has had least for its
-weight is next. Nothing in this order depends on the room, and a longer form has all that a shorter one has, so a larger
-room has all that a smaller one has.
+weight is next. This order does not depend on the room, so a larger room has all that a smaller one has.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """Stages from other packages: hand them OpenAI-shaped messages and turn their answer into changes of the view.
 
-A stage gets copies of the messages that the view shows. Messages missing from its answer are hidden, whole blocks at a
-time, behind the text that it put in their place. Changed contents become stubs. Changes to locked messages, to half a
-tool pair, or that save nothing are ignored, and an answer that cannot be matched with the messages is dropped. So no
-stage can break a request.
+A stage gets copies of the messages that the view shows. Messages missing from its answer are hidden in whole blocks,
+behind the text that it put in their place. Changed contents become stubs. nca ignores changes to locked messages, to
+half a tool pair, and those that save nothing, and drops an answer that does not match the messages. So no stage can
+break a request.
 
-The engine runs no foreign code: `act` is a generator that yields the question, and `consult`, which may run on any
-thread, asks the stage. Whatever the stage does, an answer or a reason comes back.
+The engine runs no foreign code: `act` yields the question, and `consult`, on any thread, asks the stage. An answer or a
+reason comes back, whatever the stage does.
 """
 
 from __future__ import annotations
