@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -42,21 +41,26 @@ def raw_values(key: str) -> st.SearchStrategy[Any]:
     return st.one_of(_RAW, st.sampled_from(known)) if known else _RAW
 
 
-def untrusted(text: str) -> dict[str, Any]:
-    """The effective values with this file in a project that nobody trusts."""
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "project" / ".nca" / "config.toml"
-        file.parent.mkdir(parents=True)
-        file.write_text(text)
-        env = {"NCA_HOME": f"{folder}/home", "HOME": f"{folder}/home"}
-        loaded = load(project=file.parents[1], env=env, trusts=lambda what: False)
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The settings of one project: a folder for each of a thousand examples would take most of the time."""
+    file = tmp_path_factory.mktemp("harmless") / "project" / ".nca" / "config.toml"
+    file.parent.mkdir(parents=True)
+    return file
+
+
+def untrusted(file: Path, text: str) -> dict[str, Any]:
+    """The effective values with this text in the file of a project that nobody trusts."""
+    file.write_text(text)
+    env = dict.fromkeys(("NCA_HOME", "HOME"), str(file.parents[2] / "home"))
+    loaded = load(project=file.parents[1], env=env, trusts=lambda what: False)
     effective = loaded.for_model("openai/x")
     return {key: effective.value(key) for key in KEYS}
 
 
 @hypothesis_settings(max_examples=400, deadline=None)
 @given(data=st.data(), in_pattern=st.booleans())
-def test_only_the_keys_of_the_table_take_effect(data: st.DataObject, in_pattern: bool) -> None:
+def test_only_the_keys_of_the_table_take_effect(file: Path, data: st.DataObject, in_pattern: bool) -> None:
     names = [*KEYS, *(name for foreign in FOREIGN_NAMES for name in foreign.names)]
     name = data.draw(st.sampled_from(names))
     found = canonical(name)
@@ -65,7 +69,7 @@ def test_only_the_keys_of_the_table_take_effect(data: st.DataObject, in_pattern:
     dotted = ".".join(toml_key(part) for part in name.split("."))
     table = 'for."*".' if in_pattern else ""
     try:
-        values = untrusted(f"{table}{dotted} = {toml_value(raw)}\n")
+        values = untrusted(file, f"{table}{dotted} = {toml_value(raw)}\n")
     except ConfigError:
         return
     before = defaults()
@@ -76,7 +80,7 @@ def test_only_the_keys_of_the_table_take_effect(data: st.DataObject, in_pattern:
 
 
 @pytest.mark.parametrize("key", KEYS)
-def test_each_key_of_the_schema_waits_or_is_in_the_table(key: str) -> None:
+def test_each_key_of_the_schema_waits_or_is_in_the_table(file: Path, key: str) -> None:
     row, described = _ROWS.get(key), KEYS[key]
     choices = [choice for choice in described.value_type.choices if choice != described.default]
     tried = [row] if row else [*choices, *([not described.default] if isinstance(described.default, bool) else [])]
@@ -84,7 +88,7 @@ def test_each_key_of_the_schema_waits_or_is_in_the_table(key: str) -> None:
         tried += [0, 0.01, 0.3, 1, 2, 50, 999, 30_000, 900_000]
     for raw in tried or ["evil", ["evil"]]:
         try:
-            value = untrusted(f"{key} = {toml_value(raw)}\n")[key]
+            value = untrusted(file, f"{key} = {toml_value(raw)}\n")[key]
         except ConfigError:
             continue
         may = key in HARMLESS and HARMLESS[key].covers(value)
