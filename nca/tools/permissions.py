@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 BELOW = "/**"
 """Ends the subject of a rule that covers everything below a directory. A subject has no other patterns."""
 _WILD = re.compile(r"[*?\[\\]")
-DENIED_READING = "a rule of the person's denies reading it ({rule})"
 
 Decision = Literal["allow", "ask", "deny"]
 

@@ -36,6 +36,7 @@ def test_without_a_store_there_are_no_sessions_and_none_is_made(home: Path) -> N
     listed = run(home, "list")
     assert (listed.exit_code, listed.output) == (0, "No sessions yet.\n")
     assert json.loads(run(home, "list", "--json").output) == []
+    assert run(home, "search", "walrus").output == "Nothing found.\n"
     assert not home.exists()
 
 

@@ -43,6 +43,8 @@ def test_messages_of_all_sessions_or_one(home: Path, ids: list[str]) -> None:
     one = json.loads(run(home, "search", "walrus", "--session", ids[0][:6], "--json", "--limit", "1").output)
     assert [hit["id"] for hit in one] == [f"{ids[0]}:1"]
     assert run(home, "search", "walrus", "--session", ids[0]).output.startswith(f"{ids[0]}:1  user: Where is")
+    with store_in(home) as store, store.open_session(ids[0]):
+        assert run(home, "search", "walrus", "--session", ids[0]).exit_code == 0, "a chat that is open can be searched"
 
 
 def test_nothing_found_and_nothing_written(home: Path, ids: list[str]) -> None:

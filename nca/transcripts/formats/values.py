@@ -8,8 +8,6 @@ from typing import Any
 
 from nca.messages import clean_text
 
-LATEST_SECONDS = 253_402_300_799.0
-"""The end of the year 9999: what is later is no time in seconds, but one in milliseconds or finer."""
 MOST_TOKENS = 2**53
 _NUMBER = (int, float)
 """For `isinstance`, which takes far longer with a union that is made for each call."""
