@@ -28,8 +28,9 @@ from benchmarks.stated import OWN, Recorded
 from benchmarks.stated import sessions_in as recorded_in
 from benchmarks.summed import table
 from benchmarks.tokens import tokens
+from nca.config.extensions import STAGES
 from nca.config.loaded import defaults
-from nca.config.schema import STAGES, TARGET_RATIO, ContextSettings
+from nca.config.schema import TARGET_RATIO, ContextSettings
 from nca.context.budget import Budget
 from nca.library.replay import replay
 from nca.messages import Message

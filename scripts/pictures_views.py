@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from pictures_svg import EDGE, INK, QUIET, card
 from pictures_talk import INVOICE, TESTS
 
-from nca.config.schema import STAGES, ContextSettings
+from nca.config.extensions import STAGES
+from nca.config.schema import ContextSettings
 from nca.context.budget import Budget
 from nca.context.driver import run
 from nca.context.history import History

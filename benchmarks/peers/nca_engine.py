@@ -8,7 +8,8 @@ from typing import Any
 from side import Adapter, Replayed, Row, serve
 
 import nca
-from nca.config.schema import STAGES, ContextSettings, PruneSettings
+from nca.config.extensions import STAGES
+from nca.config.schema import ContextSettings, PruneSettings
 from nca.context.budget import Budget
 from nca.context.driver import run
 from nca.context.history import History

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from nca.compat.names import FOREIGN_NAMES, ForeignName
-from nca.config.schema import KEYS, STAGES
+from nca.config.extensions import STAGES
+from nca.config.schema import KEYS
 from nca.config.value_types import boolean
 from nca.errors import ConfigError
 

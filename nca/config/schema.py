@@ -10,10 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
-from nca.compat import names as compat
+from nca.config.extensions import STAGES, stage_names
 from nca.config.harmless import HARMLESS, Harmless
 from nca.config.hooks import Hook, hook_tables
-from nca.config.stage_names import stage_names
 from nca.config.status_format import status_format
 from nca.config.tables import Injection, Section, tables
 from nca.config.tool_settings import McpSettings, PermissionSettings, RewindSettings, ToolSettings
@@ -36,8 +35,6 @@ from nca.config.value_types import (
     whole,
 )
 
-STAGES = ("prune", "deduplicate", "summarize", "truncate")
-"""The default stages in their default order."""
 INFO_THRESHOLD, TARGET_RATIO = 0.60, 0.40
 PROFILES = ("nca", "neurolink", "cowagent", "neuron", "nexora")
 """Other programs whose settings can be used; nca.compat.profiles has their values."""
@@ -181,7 +178,7 @@ class ContextSettings:
     )
     stages: tuple[str, ...] = setting(
         STAGES,
-        stage_names((*STAGES, *compat.STAGES), compat.STAGE_ALIASES),
+        stage_names(),
         "Compaction stages to run, in this order.",
     )
     info_threshold: float = setting(

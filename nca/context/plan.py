@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from nca.config.schema import STAGES, ContextSettings
+from nca.config.extensions import STAGES
+from nca.config.schema import ContextSettings
 from nca.context import policy
 from nca.context.budget import Budget
 from nca.context.draft import Block, Draft

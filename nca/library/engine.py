@@ -8,7 +8,7 @@ from inspect import isawaitable, iscoroutine, iscoroutinefunction
 from typing import Any, TypeVar
 
 from nca.compat.stages import MORE_STAGES
-from nca.config.extensions import is_built_in, load_stage
+from nca.config.extensions import BUILT_IN, load_stage
 from nca.config.loaded import LoadedSettings
 from nca.context.calibration import Calibration
 from nca.context.driver import run
@@ -58,7 +58,7 @@ class Engine:
         self._ask, self._ask_async = asking(summarizer), asking_async(summarizer)
         self._summarizer_window = _window_of_summarizer(loaded)
         # Loaded before anything else is done, so that a stage which cannot be is an error here and not a silence later.
-        self._stages = {name: load_stage(name) for name in self.settings.stages if not is_built_in(name)}
+        self._stages = {name: load_stage(name) for name in self.settings.stages if name not in BUILT_IN}
 
     def obey(self, provider: str) -> None:
         """Measure requests by the rules of this provider from now on; "": the model's."""

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 from hypothesis import strategies as st
 
+from nca.config.extensions import STAGES
 from nca.config.loaded import LoadedSettings, defaults
-from nca.config.schema import STAGES
 from nca.messages import Message, ToolCall, clean_text
 from nca.models.catalog import ModelFacts, describe
 from tests.context.moods import MOODS

@@ -9,7 +9,8 @@ from typing import Any
 from hypothesis import HealthCheck, settings
 
 from nca.compat.stages import MORE_STAGES
-from nca.config.schema import STAGES, ContextSettings
+from nca.config.extensions import STAGES
+from nca.config.schema import ContextSettings
 from nca.context.budget import Budget
 from nca.context.draft import Draft
 from nca.context.driver import run

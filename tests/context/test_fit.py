@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nca.config.schema import STAGES
+from nca.config.extensions import STAGES
 from nca.context.calibration import Anchor
 from nca.context.meter import Meter
 from nca.context.view import Stub, Summary

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from nca.config.schema import STAGES
+from nca.config.extensions import STAGES
 from nca.context.budget import Budget
 from nca.context.history import History
 from nca.context.meter import Meter

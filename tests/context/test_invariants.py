@@ -8,7 +8,8 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nca.config.schema import STAGES, ContextSettings
+from nca.config.extensions import STAGES
+from nca.config.schema import ContextSettings
 from nca.context.budget import Budget
 from nca.context.driver import run
 from nca.context.history import History

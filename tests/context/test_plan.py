@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nca.config.schema import STAGES, ContextSettings
+from nca.config.extensions import STAGES
+from nca.config.schema import ContextSettings
 from nca.context.budget import Budget
 from nca.context.calibration import Calibration
 from nca.context.draft import Draft

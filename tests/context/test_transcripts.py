@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from nca.config.schema import STAGES
+from nca.config.extensions import STAGES
 from nca.context.budget import Budget
 from nca.context.history import History
 from nca.context.meter import Meter

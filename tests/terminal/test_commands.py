@@ -12,8 +12,7 @@ from nca.config.schema import KEYS
 from nca.context.retention import WHOLE
 from nca.errors import ConfigError, ModelUnavailable, UsageError
 from nca.events import Event
-from nca.terminal.commands.foreign_names import FOREIGN_NAMES
-from nca.terminal.commands.registry import advice_for, all_commands, find_command
+from nca.terminal.commands.registry import FOREIGN_NAMES, advice_for, all_commands, find_command
 from nca.terminal.interrupts import Leave
 from nca.terminal.render.humanize import percent
 from tests.terminal.stage import Stage, a_stage

@@ -11,9 +11,8 @@ from nca.terminal.commands.command import App, Command, Suggestion, beginning_wi
 from nca.terminal.commands.compact import chosen, compact
 from nca.terminal.commands.context_diff import show_diff
 from nca.terminal.commands.context_edit import collapse, expand, pin, unpin, usage_line
-from nca.terminal.commands.context_history import show_history, show_item
+from nca.terminal.commands.context_history import search, show_history, show_item
 from nca.terminal.commands.context_preview import accept, drop, edit, preview
-from nca.terminal.commands.context_search import search
 from nca.terminal.panels.context import context_head, context_panel, height, list_rows
 from nca.terminal.render.sanitize import one_line
 

@@ -1,7 +1,8 @@
-"""/context history and /context show: list compactions; print summaries, markers and messages."""
+"""/context history, show and search: list compactions; print summaries, markers and messages; search everything."""
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -21,6 +22,7 @@ from nca.terminal.render.tables import fitting_table
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from nca.sessions.results import Hit
     from nca.sessions.views import CompactionRecord
 
 _TABLE_FROM = 76
@@ -125,3 +127,30 @@ def as_text(ranges: Iterable[Range]) -> str:
     """`1–4, 7, 9–12`."""
     spans = merge_ranges(ranges)
     return ", ".join(str(first) if first == last else f"{first}–{last}" for first, last in spans)
+
+
+ALL = "--all"
+
+
+async def search(app: App, argument: str) -> None:
+    """Show what answers best, each under the number that /context show takes; `--all` looks into every session."""
+    question = argument.removeprefix(ALL).strip() if argument.split(" ")[0] == ALL else argument
+    if not question:
+        raise UsageError(
+            "/context search needs a text.", advice=f"/context search TEXT, or /context search {ALL} TEXT."
+        )
+    is_everywhere = question != argument
+    conversation = app.conversation
+    hits = await asyncio.to_thread(conversation.context.search, question, scope="all" if is_everywhere else "session")
+    if not hits:
+        other = "" if is_everywhere else f" /context search {ALL} TEXT searches every session."
+        app.output.show(f"Nothing was found.{other}")
+        return
+    lines = [_line(hit, conversation.session.info.id) for hit in hits]
+    app.output.show(Text("\n").join(lines))
+
+
+def _line(hit: Hit, session: str) -> Text:
+    """A hit in this session is shown by its number, which the other commands take."""
+    shown = str(hit.seq) if hit.session == session else hit.id
+    return Text.assemble((one_line(shown, 40), "accent"), f"  {one_line(hit.role, 20)}: {one_line(hit.snippet)}")
