@@ -17,10 +17,15 @@ _ENDINGS = (("", ""), ("s", ""), ("es", ""), ("ies", "y"), ("d", ""), ("ed", "")
 
 def stop_words(words: Collection[str]) -> frozenset[str]:
     """The stop words of the language that a question is in, judged by its `words` in lower case."""
-    lists = {language: frozenset(text.split()) for language, text in _tables()["stop_words"].items()}
+    lists = _stop_words()
     counts = {language: len(listed.intersection(words)) for language, listed in lists.items()}
     likeliest = max(counts, key=lambda language: (counts[language], language == _DEFAULT))
     return lists[likeliest if counts[likeliest] >= _FEWEST_STOP_WORDS else _DEFAULT]
+
+
+@cache
+def _stop_words() -> dict[str, frozenset[str]]:
+    return {language: frozenset(text.split()) for language, text in _tables()["stop_words"].items()}
 
 
 @cache
