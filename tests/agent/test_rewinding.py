@@ -211,10 +211,10 @@ def test_what_was_left_leaves_no_trace(
             assert one.window.request_messages() == never.window.request_messages()
         recalled = one.context.archive.recall("always keep", "session", 8, 200).hits
         assert not any(is_in(hit.seq, one.window.history.view.aside) for hit in recalled)
-        for scope in ("messages", "answers", "errors", "files"):
-            assert [h.snippet for h in one.context.archive.recall("", scope, 50, 200).hits] == [
-                h.snippet for h in other.context.archive.recall("", scope, 50, 200).hits
-            ]
+    for scope in ("messages", "answers", "errors", "files"):
+        assert [h.snippet for h in one.context.archive.recall("", scope, 50, 200).hits] == [
+            h.snippet for h in other.context.archive.recall("", scope, 50, 200).hits
+        ]
 
 
 async def test_a_turn_is_taken_back_and_forth(room: Room) -> None:
