@@ -1,6 +1,6 @@
 """The agents whose hooks nca answers: where each keeps hooks and sessions, and which of its events mean what.
 
-By the hooks of Claude Code 2.1.197 and Codex 0.171.
+By the hooks of Claude Code 2.1.197, Codex 0.171 and Gemini CLI 0.61.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from typing import Literal
 
 from nca.config.paths import user_home
 from nca.errors import UsageError
+from nca.mcp_server.clients import client_named
 
 Kind = Literal["begins", "compacting", "summarized", "compacted", "prompt", "call", "ends"]
 """What an event says: a session begins or goes on; a compaction is about to begin; its summary is written; the model
-goes on with it; the person has written; a tool is about to be called; the session ends."""
+goes on with it; the person has written, or a tool has answered; a tool is about to be called; the session ends."""
 TELLING: tuple[Kind, ...] = ("begins", "prompt", "call")
 """Events whose answer the model reads."""
 
@@ -34,6 +35,7 @@ class Agent:
     matchers  for which of an event's kinds the agent calls, where not for all
     compacts  what a hook's `source` is after a compaction
     timeout   how long the agent waits at most, in its own unit
+    summary   what a summary in its transcript holds, where no event says that a compaction has been made
     limit     how many tokens of an answer count, where its hooks have to say so; 0: they have not
     note      what the person has to do besides, or ""
     """
@@ -48,6 +50,7 @@ class Agent:
     matchers: Mapping[str, str] = field(default_factory=dict)
     compacts: str = "compact"
     timeout: int = 5
+    summary: str = ""
     limit: int = 0
     note: str = ""
 
@@ -104,6 +107,22 @@ AGENTS = {
             timeout=3,
             limit=10_000,
             note="Codex asks you once whether it may run these hooks: type /hooks there.",
+        ),
+        Agent(
+            "gemini",
+            "Gemini CLI",
+            lambda env: client_named("gemini").file(env).parent,
+            "tmp",
+            "settings.json",
+            ".gemini/settings.json",
+            {
+                "SessionStart": "begins",
+                "BeforeAgent": "prompt",
+                "AfterTool": "prompt",
+                "SessionEnd": "ends",
+            },
+            timeout=5_000,
+            summary="<state_snapshot>",
         ),
     )
 }

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+import msgspec
+
 from nca.agent_hooks.open_work import keeps_lists, open_work
 from nca.context.history import History
 from nca.context.record.compose import plain_record
@@ -14,7 +16,7 @@ from nca.context.record.past import is_answer
 from nca.context.record.text import HEADINGS, Section
 from nca.context.record.words import said_in
 from nca.context.view import Range, without_ranges
-from nca.messages import Message
+from nca.messages import Entry, Message
 from nca.sessions.transfer import SessionCopy
 
 MOST_CHARS = 10_000
@@ -46,7 +48,7 @@ class Handover:
     def __init__(self, copy: SessionCopy, clean: Callable[[str], str], standing: str = "") -> None:
         self._clean = clean
         self._aside = copy.view(copy.head_view).aside
-        self._history = History(copy.entries)
+        self._history = History(map(_without_record, copy.entries))
         self._words = [entry.seq for entry in copy.entries if said_in(entry.message) is not None]
         self.text = self.beside(standing)
 
@@ -91,6 +93,15 @@ class Handover:
         live = without_ranges([(1, self._history.head)], self._aside)
         messages = (self._history.message(seq) for first, last in live for seq in range(first, last + 1))
         return [self._clean(line) for line in open_work(messages)]
+
+
+def _without_record(entry: Entry) -> Entry:
+    """The message without what was handed over before, which some agents put behind a result or a prompt."""
+    before, record, _ = entry.message.text.partition(START)
+    if not record:
+        return entry
+    kept = before.rstrip().removesuffix("<hook_context>").rstrip()
+    return Entry(entry.seq, msgspec.structs.replace(entry.message, content=kept), entry.at)
 
 
 def _words(message: Message) -> str:

@@ -157,6 +157,11 @@ class Server:
                 session.note_compacted(now())
                 return session.lost() or self._in_background(asked, session, self._prepare)
             case "prompt":
+                if asked.agent.summary and session.finds_compaction(asked.agent.summary):
+                    session.note_compacting()
+                    session.note_compacted(now())
+                    self._index()
+                    return self._in_background(asked, session, self._prepare)
                 return session.lost() if session.owes else ""
             case "call":
                 failure = session.failed_before(_call(event))
@@ -164,13 +169,11 @@ class Server:
                 return "\n\n".join(filter(None, parts))
             case "ends":
                 self._index()
-                with self._lock:
-                    self._sessions.pop((asked.agent.name, event.session_id), None)
         return ""
 
     def _session(self, asked: _Asked, path: str) -> WatchedSession:
         """Raises OSError, ValueError if the path is none of the agent's."""
-        key = asked.agent.name, asked.event.session_id
+        key = asked.agent.name, path  # Gemini CLI goes on with a session in another file than it names at first
         with self._lock:
             session = self._sessions.pop(key, None)
             if session is None:
@@ -213,7 +216,7 @@ class Server:
             self._log.add(_line(asked, problem=problem))
             return
         with self._lock:
-            session = self._sessions.get((asked.agent.name, asked.event.session_id))
+            session = self._sessions.get((asked.agent.name, asked.event.transcript_path or ""))
         if session is not None:
             session.note_taken()
         self._log.add(_line(asked, text=told, ms=int(taken) if taken.isdigit() else None))

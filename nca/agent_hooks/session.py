@@ -70,6 +70,8 @@ class WatchedSession:
         self._ready: tuple[Handover | None, int] = None, 0
         """What the compaction loses, and how far the transcript was read for it."""
         self._owed_since = 0.0
+        self._looked_to = -1
+        """How far compactions were looked for; -1: what the transcript has at first is old."""
         self._told_beside = ""
         self._looking: Thread | None = None
 
@@ -89,7 +91,14 @@ class WatchedSession:
 
     def note_taken(self) -> None:
         """What was lost has been handed over."""
-        self._owed_since = 0.0
+        self._ready, self._owed_since = (None, 0), 0.0
+
+    def finds_compaction(self, mark: str) -> bool:
+        """Whether the transcript has got a summary that holds `mark` since somebody last asked. Raises OSError."""
+        raw, end = self._transcript.read(self._looked_to)
+        is_first, self._looked_to = self._looked_to < 0, end
+        found = (record.summary for record in self._records(raw) if isinstance(record, Compacted))
+        return not is_first and any(mark in summary for summary in found)
 
     def failed_before(self, call: ToolCall) -> Failure | None:
         """How this call failed before, if nothing was done since that can have changed it. Raises OSError.
@@ -110,8 +119,7 @@ class WatchedSession:
         """
         with self._lost_lock:
             _, read = self._ready
-            added, _ = self._transcript.read(read)
-            if not added or (read and any(isinstance(one, Compacted) for one in self._records(added))):
+            if read and (not (added := self._added(read)) or any(isinstance(one, Compacted) for one in added)):
                 return
             raw, end = self._transcript.read()
             copy = assemble(self._reader.read(self._source(raw)), self._transcript.place).copy
@@ -130,7 +138,7 @@ class WatchedSession:
         handover, read = self._ready
         if handover is None or self._told_beside:
             return self._told_beside
-        said = [one for one in self._records(self._transcript.read(read)[0]) if isinstance(one, Said | Compacted)]
+        said = self._added(read)
         place = next((place for place, one in enumerate(said) if isinstance(one, Compacted)), None)
         if place is None:
             return handover.text
@@ -145,6 +153,10 @@ class WatchedSession:
         self._told_beside = handover.beside(standing)
         if not self._told_beside:
             self.note_taken()
+
+    def _added(self, read: int) -> list[Said | Compacted]:
+        """What the transcript has got since."""
+        return [one for one in self._records(self._transcript.read(read)[0]) if isinstance(one, Said | Compacted)]
 
     def _records(self, raw: bytes) -> Iterable[Record]:
         """The records of some lines."""

@@ -25,7 +25,7 @@ app = typer.Typer(
 _PATH_CHARS = 4_000
 _FIRST_WORDS = 100
 
-AgentName = Annotated[str, typer.Argument(help="claude, codex, gemini or opencode.")]
+AgentName = Annotated[str, typer.Argument(help="claude, codex or gemini.")]
 Project = Annotated[bool, typer.Option("--project", help="In this project's settings, not in your own.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Change the file without asking.")]
 

@@ -95,6 +95,7 @@ def test_settings_are_the_persons_or_the_projects(tmp_path: Path) -> None:
     assert settings_file(AGENTS["claude"], env, None) == Path("/home/ada/.claude/settings.json")
     assert settings_file(AGENTS["claude"], env | {"CLAUDE_CONFIG_DIR": "/c"}, None) == Path("/c/settings.json")
     assert settings_file(AGENTS["codex"], env, None) == Path("/home/ada/.codex/hooks.json")
+    assert settings_file(AGENTS["gemini"], env, None) == Path("/home/ada/.gemini/settings.json")
     assert settings_file(AGENTS["claude"], env, tmp_path) == tmp_path / ".claude" / "settings.local.json"
 
 
@@ -106,5 +107,5 @@ def test_a_program_that_is_gone_is_named() -> None:
 
 
 def test_an_unknown_agent_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"'emacs' has no hooks that nca knows; valid: claude, codex"):
+    with pytest.raises(UsageError, match=r"'emacs' has no hooks that nca knows; valid: claude, codex, gemini"):
         agent_named("emacs")

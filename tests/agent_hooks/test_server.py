@@ -8,6 +8,7 @@ import socket
 import sys
 import uuid
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -167,6 +168,49 @@ def test_codex_names_a_call_otherwise_in_its_transcript(person: Running) -> None
             output = "Wall time: 0.0 seconds\nProcess exited with code 2\nOutput:\nno such harbour"
             session.add("function_call_output", call_id=call_id, output=output)
     assert "no such harbour" in codex.ask(session.call())
+
+
+class GeminiSession(Session):
+    """A session of Gemini CLI."""
+
+    def __init__(self, person: Running, *texts: str) -> None:
+        self.person, self.id = person, str(uuid.uuid4())
+        self.path = person.agent_home / "tmp" / "harbour" / "chats" / f"session-{self.id}.jsonl"
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.path.write_text(json.dumps({"sessionId": self.id, "projectHash": "h", "kind": "main"}) + "\n")
+        self.append(*(self.row(("user", "gemini")[place % 2], text) for place, text in enumerate(texts)))
+
+    def row(self, kind: str, text: str) -> dict[str, Any]:
+        at = datetime.now(UTC).isoformat()
+        return {"id": str(uuid.uuid4()), "timestamp": at, "type": kind, "content": [{"text": text}]}
+
+    def append(self, *rows: dict[str, Any]) -> None:
+        with self.path.open("a") as file:
+            file.writelines(json.dumps(row) + "\n" for row in rows)
+
+
+def test_gemini_is_told_behind_a_result_once_its_transcript_has_the_summary(person: Running) -> None:
+    gemini = Running(person.home, "gemini")
+    session = GeminiSession(gemini, WORDS, "It stays as it is.", "Greet Olu.", "Greeted.")
+    answered = session.event("AfterTool", tool_name="run_shell_command", tool_input={}, tool_response={})
+    assert gemini.ask(session.event("BeforeAgent", prompt="go on")) == ""
+    session.append({"$set": {"messages": [session.row("user", "the same, read again")]}})
+    assert gemini.ask(answered) == ""
+    summary = session.row("user", f"<state_snapshot>The user said: {WORDS}</state_snapshot>")
+    asked = session.row("user", "Go on.")
+    session.append(asked, {"$set": {"messages": [summary, session.row("gemini", "Got it."), asked]}})
+    told = until(lambda: gemini.ask(answered, takes=False))
+    assert "Greet Olu." in told
+    assert WORDS not in told
+    assert gemini.ask(answered) == told
+    until(lambda: session.log[-1].text)
+    session.append(session.row("user", f"a result\n\n<hook_context>{told}</hook_context>"))
+    assert gemini.ask(answered) == ""
+    asked = session.row("user", "Go on, please.")
+    summary = session.row("user", "<state_snapshot>We greet.</state_snapshot>")
+    session.append(asked, {"$set": {"messages": [summary, session.row("gemini", "Got it."), asked]}})
+    told = until(lambda: gemini.ask(answered))
+    assert told.count(told.partition("\n")[0]) == 1
 
 
 @pytest.mark.parametrize("kind", ["outside", "link", "missing", "folder", "relative"])
