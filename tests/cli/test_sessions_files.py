@@ -61,6 +61,10 @@ def test_a_session_goes_to_another_agent(tmp_path: Path, talk: str) -> None:
         assert len(store.copy_of(again.stdout.strip()).entries) == len(store.copy_of(talk).entries)
     beside = nca("sessions", "export", talk, "talk.jsonl", "--as", "claude", home=tmp_path)
     assert "Claude Code finds it once it is at " in beside.stderr
+    assert (
+        "talk.jsonl already exists" in nca("sessions", "export", talk, "talk.jsonl", "--as", "pi", home=tmp_path).stderr
+    )
+    assert "--as writes a file" in nca("sessions", "export", talk, "-", "--as", "pi", home=tmp_path).stderr
     both = nca("sessions", "export", talk, "talk.jsonl", "--as", "claude", "--json", home=tmp_path)
     assert (both.returncode, both.stdout) == (2, "")
     assert "--as excludes --format, --html, --json and --force." in both.stderr

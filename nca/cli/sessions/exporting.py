@@ -49,6 +49,8 @@ def export_session(
     if agent is not None:
         if html or as_json or format_name or force:
             raise UsageError("--as excludes --format, --html, --json and --force.")
+        if _STDOUT in (file, out):
+            raise UsageError("--as writes a file; valid: a FILE's name, or none for where the agent looks.")
         _export_as(agent, session_id, file or out or "", is_redacted=not no_redact)
         return
     file = file or out or _STDOUT

@@ -19,6 +19,9 @@ from nca.transcripts.outgoing.conversation import Held, Outgoing, Sent, iso, pie
 _VERSION = "2.1.197"
 _LONGEST_NAME = 200
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+_NOT_ITS_OWN = "<synthetic>"
+"""The model of answers that no model of Claude Code's gave. It does not try to go on with that model, and counts these
+answers itself instead of by their usage."""
 _CONTINUED = "This session is being continued from a previous conversation that ran out of context."
 
 
@@ -110,7 +113,7 @@ def _answer(out: Outgoing, sent: Sent, number: int) -> dict[str, Any]:
         "id": f"msg_{out.new_id(f'answer {number}').replace('-', '')[:24]}",
         "type": "message",
         "role": "assistant",
-        "model": sent.model.rpartition("/")[2] or "unknown",
+        "model": _model(sent) if _is_claude(_model(sent)) else _NOT_ITS_OWN,
         "content": [*_signed(sent), *_blocks(message), *calls],
         "stop_reason": "tool_use" if calls else "end_turn",
         "stop_sequence": None,
@@ -121,8 +124,15 @@ def _answer(out: Outgoing, sent: Sent, number: int) -> dict[str, Any]:
 def _signed(sent: Sent) -> list[dict[str, Any]]:
     """Thoughts that Anthropic takes back from the model that signed them."""
     message = sent.message
-    is_own = message.made_by.rpartition("/")[2].startswith("claude")
-    return list(message.extra.get(SIGNED_THOUGHTS, ())) if is_own else []
+    return list(message.extra.get(SIGNED_THOUGHTS, ())) if _is_claude(message.made_by.rpartition("/")[2]) else []
+
+
+def _model(sent: Sent) -> str:
+    return sent.model.rpartition("/")[2]
+
+
+def _is_claude(model: str) -> bool:
+    return model.startswith("claude")
 
 
 def _content(message: Message) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -72,6 +73,8 @@ def write_for(agent: Agent, copy: SessionCopy, env: Mapping[str, str], home: Pat
     out = outgoing(copy)
     place = agent.place(out, env, home)
     target = Path(file) if file else place
+    if os.path.lexists(target):
+        raise UsageError(f"{target} already exists; nothing was written", advice="Name another FILE.")
     lines = (json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in agent.rows(out))
     data = "".join(f"{line}\n" for line in lines).encode("utf-8", "replace")
     if not file:

@@ -170,7 +170,7 @@ def test_times_grow_and_ids_are_new() -> None:
 def test_an_existing_file_stays(tmp_path: Path) -> None:
     file = tmp_path / "talk.jsonl"
     file.write_text("mine")
-    with pytest.raises(UsageError, match=r"talk\.jsonl already exists"):
+    with pytest.raises(UsageError, match=r"talk\.jsonl already exists; nothing was written"):
         write_for(agent_named("claude"), session(), {}, tmp_path, str(file))
     assert file.read_text() == "mine"
 
