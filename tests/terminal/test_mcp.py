@@ -107,7 +107,8 @@ def test_a_server_asks_the_person_in_the_terminal(tmp_path: Path) -> None:
     table = {"command": server.command, "args": server.args, "env": dict(server.env)}
     settings = {"mcp.servers": {"test": table}, "agent.permission": "auto"}
     book = {"tool": "mcp__test__books", "arguments": {"greeting": "Hello"}}
-    with chat(book, "Booked.", book, "Not booked.", settings=settings, directory=str(tmp_path), rows=40) as tty:
+    home = str(tmp_path)
+    with chat(book, "Booked.", book, "Not booked.", settings=settings, directory=home, home=home, rows=40) as tty:
         tty.sees("›")
         tty.line("Book a trip.")
         tty.sees("The MCP server test asks: Hello! Where to?")
@@ -125,6 +126,7 @@ def test_a_server_asks_the_person_in_the_terminal(tmp_path: Path) -> None:
         tty.sees("2 double")
         tty.send("2\r")
         tty.sees("Booked.")
+        tty.settle()  # typed at the prompt, it is no key that comes shortly before the question
         tty.line("Once more.")
         tty.sees("The MCP server test asks", times=2)
         tty.answer("y")
