@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -170,6 +171,17 @@ async def test_what_subagents_did_is_found_with_its_session_and_not_listed(machi
     assert "of 1, " in await asked(machine.history, "sessions")
     assert "zebra" in await asked(machine.history, "expand", messages="main-1:1")
     assert [one.path for one in stored_sessions({}, machine.home).sessions] == [main], "there is nothing to go on with"
+
+
+async def test_subagents_of_codex_are_found_with_their_session(machine: Machine) -> None:
+    codex_session(machine.home, "x1", "/work", ["Paint the zebra", "Painted"])
+    spawned = codex_session(machine.home, "x2", "/work", ["Mix the colour ochre", "Mixed"])
+    source = {"subagent": {"thread_spawn": {"parent_thread_id": "x1", "depth": 1}}}
+    spawned.write_text(spawned.read_text().replace('"id": "x2"', f'"id": "x2", "source": {json.dumps(source)}', 1))
+    machine.index()
+    assert all(", codex (subagent of x1), /work: " in line for line in await machine.found("ochre"))
+    assert await machine.found("ochre")
+    assert "of 1, " in await asked(machine.history, "sessions")
 
 
 class Torn:

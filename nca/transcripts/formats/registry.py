@@ -63,7 +63,7 @@ def recognise(source: Source) -> Format | None:
 def stored_sessions(
     env: Mapping[str, str], home: Path, directory: str | None = None, *, agents: Iterable[str] = ()
 ) -> Stored:
-    """The sessions in the agents' stores.
+    """The sessions in the agents' stores, but those of subagents: each belongs to another session.
 
     directory  only those that worked there; of agents that are named, also those whose directory is not known
     agents     only those of these formats, by name; empty: of all
@@ -77,7 +77,7 @@ def stored_sessions(
             continue
         for path in agent.files(env, home):
             try:
-                sessions = agent.sessions(Source.of_file(path))
+                sessions = (one for one in agent.sessions(Source.of_file(path)) if not one.parent)
                 found += [one for one in sessions if directory is None or one.directory in directories]
             except NcaError as error:
                 notes.append(f"{agent.title}: {error.message}")

@@ -17,8 +17,8 @@ from nca.errors import InvalidMessages
 from nca.messages import MediaPart, Usage
 from nca.sessions.transfer import SessionCopy
 from nca.transcripts.formats.assemble import Assembled, assemble
-from nca.transcripts.formats.codex import FORMAT
-from nca.transcripts.formats.registry import recognise
+from nca.transcripts.formats.codex import FORMAT, UNKNOWN_PARENT
+from nca.transcripts.formats.registry import recognise, stored_sessions
 from nca.transcripts.formats.source import Source
 from nca.wire import message_to_dict
 
@@ -190,7 +190,7 @@ def test_pictures_and_a_fork() -> None:
     assert (found.about.session, found.about.parent, found.about.directory) == ("c-1", "c-0", "/work")
 
 
-def test_the_store_has_archived_sessions_but_none_of_subagents(tmp_path: Path) -> None:
+def test_the_store_has_archived_sessions_and_names_those_of_subagents(tmp_path: Path) -> None:
     day = tmp_path / ".codex" / "sessions" / "2026" / "07" / "01"
     day.mkdir(parents=True)
     (tmp_path / ".codex" / "archived_sessions").mkdir()
@@ -198,9 +198,19 @@ def test_the_store_has_archived_sessions_but_none_of_subagents(tmp_path: Path) -
     (day / "rollout-1.jsonl").write_bytes(raw(meta(), context, message("Fix  it")))
     (day / "rollout-2.jsonl").write_bytes(raw(meta(source={"subagent": "review"}), message("x")))
     (day / "rollout-4.jsonl").write_bytes(raw(meta(source="vscode", thread_source="subagent"), message("x")))
+    spawned = {"subagent": {"thread_spawn": {"parent_thread_id": "c-1", "depth": 1, "agent_role": "worker"}}}
+    (day / "rollout-5.jsonl").write_bytes(raw(meta(id="c-5", source=spawned), message("Look")))
     (tmp_path / ".codex" / "archived_sessions" / "rollout-3.jsonl").write_bytes(raw(meta(), message("Old")))
     found = [one for path in FORMAT.files({}, tmp_path) for one in FORMAT.sessions(Source.of_file(path))]
-    assert sorted((one.title, one.directory) for one in found) == [("Fix it", "/work"), ("Old", "/work")]
+    assert sorted((one.title, one.directory, one.parent) for one in found) == [
+        ("Fix it", "/work", ""),
+        ("Look", "/work", "c-1"),
+        ("Old", "/work", ""),
+        ("x", "/work", UNKNOWN_PARENT),
+        ("x", "/work", UNKNOWN_PARENT),
+    ]
+    own = stored_sessions({}, tmp_path, agents=["codex"]).sessions
+    assert sorted(one.title for one in own) == ["Fix it", "Old"], "there is nothing to go on with of a subagent"
 
 
 @pytest.mark.skipif(find_spec("zstandard") is None, reason="zstandard is optional")
