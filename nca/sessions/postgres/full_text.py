@@ -9,18 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 import apsw
 
 from nca.messages import Message
 from nca.sessions.passages import COUNTED, MAX_PASSAGES, passages_of
 from nca.sessions.query import Only, Phrase, WeightedTerm
-from nca.sessions.sql import Matched
+from nca.sessions.sql import Matched, Row
 from nca.sessions.sql_functions import TOKENIZER
-
-if TYPE_CHECKING:
-    from nca.sessions.postgres.database import PostgresDatabase
 
 _LONGEST_WORD_CHARS = 500
 """A lexeme has at most 2,046 bytes."""
@@ -30,10 +27,16 @@ _K1, _B = 1.2, 0.75
 """Of BM25, as FTS5 ranks candidates."""
 
 
+class _Postgres(Protocol):
+    """What the index needs of `nca.sessions.postgres.database.PostgresDatabase`."""
+
+    def rows(self, sql: str, bindings: Sequence[Any] = ()) -> list[Row]: ...
+
+
 class TsvectorIndex:
     """The index of one database; see `nca.sessions.sql.TextIndex`."""
 
-    def __init__(self, database: PostgresDatabase) -> None:
+    def __init__(self, database: _Postgres) -> None:
         self._database = database
         self._tokenizer = apsw.Connection(":memory:").fts5_tokenizer(*TOKENIZER)
 

@@ -11,21 +11,24 @@ import os
 import socket
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import psycopg
 
 from nca.errors import SessionLocked
 from nca.sessions.postgres.connection import Connection
 
-if TYPE_CHECKING:
-    from nca.sessions.postgres.database import PostgresDatabase
+
+class _Holder(Protocol):
+    """What keeps the leases of a process: `nca.sessions.postgres.database.PostgresDatabase`."""
+
+    def let_go(self, held: PostgresLease, *, remove: bool) -> None: ...
 
 
 class PostgresLease:
     """The lease of a session in one process."""
 
-    def __init__(self, database: PostgresDatabase, session_id: str, token: int) -> None:
+    def __init__(self, database: _Holder, session_id: str, token: int) -> None:
         self._database = database
         self.session_id = session_id
         self.token = token
