@@ -341,6 +341,7 @@ def test_code_without_a_prompt_runs(page: Path, tmp_path: Path, monkeypatch: pyt
     monkeypatch.chdir(tmp_path)
     for name, value in (("CHAT_FOLDER", str(tmp_path)), ("CHAT_USERS", "{}"), ("OPENAI_API_KEY", "x")):
         monkeypatch.setenv(name, value)  # what the example for FastAPI is told
+    monkeypatch.setenv("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # else litellm begins a download when it is imported
     for kind, body in _FENCE.findall(page.read_text(encoding="utf-8")):
         if kind == "python" and ">>>" not in body:
             exec(compile(body, page.name, "exec"), {})
