@@ -21,6 +21,7 @@ import msgspec
 
 from nca.agent_hooks.agents import AGENTS, Agent, Kind
 from nca.agent_hooks.client import HANDED_ON_BYTES, MOST_BYTES, SOCKET, STARTING
+from nca.agent_hooks.handover import START
 from nca.agent_hooks.log import Line, Log, now
 from nca.agent_hooks.session import Transcript, WatchedSession
 from nca.errors import NcaError
@@ -136,7 +137,7 @@ class Server:
             return None, ""
         try:
             return asked, self._told(asked)
-        except (OSError, ValueError, NcaError) as error:
+        except Exception as error:  # noqa: BLE001  whatever a transcript holds, the agent goes on and the log says why
             self._note_problem(asked, error)
             return asked, ""
 
@@ -196,10 +197,10 @@ class Server:
         end = time.monotonic() + SETTLING_SECONDS
         try:
             session.prepare()
-            while not session.owes and time.monotonic() < end:
+            while session.is_compacting and time.monotonic() < end:
                 time.sleep(LOOK_SECONDS)
                 session.prepare()
-        except (OSError, NcaError) as error:
+        except Exception as error:  # noqa: BLE001  as above
             self._note_problem(asked, error)
 
     def _index(self) -> None:
@@ -217,12 +218,14 @@ class Server:
             return
         with self._lock:
             session = self._sessions.get((asked.agent.name, asked.event.transcript_path or ""))
-        if session is not None:
+        if session is not None and told.startswith(START):
             session.note_taken()
         self._log.add(_line(asked, text=told, ms=int(taken) if taken.isdigit() else None))
 
     def _note_problem(self, asked: _Asked, error: Exception) -> None:
+        is_told = isinstance(error, NcaError | OSError | ValueError)
         said = error.message if isinstance(error, NcaError) else str(error)
+        said = said if is_told else f"{type(error).__name__}: {said}"
         self._log.add(_line(asked, problem=said))
 
 

@@ -69,6 +69,7 @@ class WatchedSession:
         self._calls_read = -FAR_BYTES
         self._ready: tuple[Handover | None, int] = None, 0
         """What the compaction loses, and how far the transcript was read for it."""
+        self.is_compacting = False
         self._owed_since = 0.0
         self._looked_to = -1
         """How far compactions were looked for; -1: what the transcript has at first is old."""
@@ -85,9 +86,10 @@ class WatchedSession:
         with self._lost_lock:
             self._ready, self._owed_since = (None, 0), 0.0
             self._told_beside, self._looking = "", None
+            self.is_compacting = True
 
     def note_compacted(self, at: float) -> None:
-        self._owed_since = at
+        self._owed_since, self.is_compacting = at, False
 
     def note_taken(self) -> None:
         """What was lost has been handed over."""

@@ -39,6 +39,7 @@ class Session:
     def __init__(self, person: Running, texts: tuple[str, ...] = (WORDS, "It stays as it is.")) -> None:
         self.person, self.id = person, str(uuid.uuid4())
         self.path = claude_session(person.home, self.id, DIRECTORY, texts)
+        self.newest = f"{self.id}-{len(texts) - 1}"
 
     @property
     def log(self) -> list[Line]:
@@ -53,8 +54,9 @@ class Session:
 
     def append(self, *rows: dict[str, Any]) -> None:
         with self.path.open("a") as file:
-            for number, row in enumerate(rows):
-                common = {"uuid": f"more-{self.path.stat().st_size}-{number}", "parentUuid": None, "sessionId": self.id}
+            for row in rows:
+                common = {"uuid": str(uuid.uuid4()), "parentUuid": self.newest, "sessionId": self.id}
+                self.newest = common["uuid"]
                 file.write(json.dumps(common | row) + "\n")
 
     def say(self, role: str, *blocks: dict[str, Any]) -> None:
@@ -62,7 +64,7 @@ class Session:
 
     def compact(self, summary: str) -> None:
         self.append(
-            {"type": "system", "subtype": "compact_boundary", "compactMetadata": {"trigger": "auto"}},
+            {"type": "system", "subtype": "compact_boundary", "parentUuid": None, "logicalParentUuid": self.newest},
             {"type": "user", "isCompactSummary": True, "message": {"role": "user", "content": summary}},
         )
 
@@ -211,6 +213,15 @@ def test_gemini_is_told_behind_a_result_once_its_transcript_has_the_summary(pers
     session.append(asked, {"$set": {"messages": [summary, session.row("gemini", "Got it."), asked]}})
     told = until(lambda: gemini.ask(answered))
     assert told.count(told.partition("\n")[0]) == 1
+
+
+def test_a_line_about_a_call_takes_nothing_off_what_is_owed(person: Running) -> None:
+    session = Session(person)
+    session.say("assistant", CALL)
+    session.say("user", FAILED)
+    person.ask(session.event("PreCompact", trigger="auto"))
+    assert "failed before" in person.ask(session.call())
+    assert WORDS in person.ask_until(session.event("SessionStart", source="compact"))
 
 
 @pytest.mark.parametrize("kind", ["outside", "link", "missing", "folder", "relative"])
