@@ -28,6 +28,7 @@ from nca.sessions.foreign_index import (
     About,
     File,
     ForeignIndex,
+    Mark,
     copies,
     origin,
     progress,
@@ -37,7 +38,7 @@ from nca.sessions.log import title_of
 from nca.sessions.passages import RECALL, plain_text
 from nca.sessions.past_sessions import PastSession, PastSessions
 from nca.transcripts.formats import records
-from nca.transcripts.formats.records import Format, KeepsSubagents, Record, Said, StoredSession
+from nca.transcripts.formats.records import Format, Grows, KeepsSubagents, Record, Said, StoredSession
 from nca.transcripts.formats.source import Source
 
 FRESH_SECONDS = 3.0
@@ -195,50 +196,66 @@ class _Indexing:
             self._said_at = time.monotonic()
 
     def _file(self, file: File) -> None:
-        reader, keys, problem = self._formats[file.agent], list[str](), ""
+        reader, keys, problem, mark = self._formats[file.agent], list[str](), "", Mark()
         try:
             for stored in reader.sessions(Source.of_file(file.path)):
                 keys.append(stored.key)
-                self._session(file, reader, stored)
+                mark = self._session(file, reader, stored)
         except StoreError:
             raise
         except NcaError as error:
             problem = error.message
         except Exception as error:  # noqa: BLE001  a fault of one reader, or in one file, must not hide all others
             problem = f"{type(error).__name__}: {error}"
-        self._index.finish(file, keys, problem)
+        self._index.finish(file, keys, problem, mark)
 
-    def _session(self, file: File, reader: Format, stored: StoredSession) -> None:
+    def _session(self, file: File, reader: Format, stored: StoredSession) -> Mark:
+        """Where to go on when the file has grown."""
         about = About(
             key=stored.key, title=stored.title, directory=stored.directory, parent=stored.parent, at=stored.at
         )
         if stored.key and self._index.is_current(file, about):
-            return
+            return Mark()
+        mark = self._index.mark(file.path) if isinstance(reader, Grows) else Mark()
+        if mark.digest != Source.of_file(file.path).digest(mark.offset):
+            mark = Mark()
+        source = Source.of_file(file.path, mark.offset)
+        reading = _Reading(self._index.about(file, about) if mark.offset else about, source, mark)
         session = self._index.begin(file, about)
-        reading = _Reading(about)
-        count = self._index.put(session, reading.messages(reader.read(Source.of_file(file.path), stored.key)))
+        count = self._index.put(session, reading.messages(reader.read(source, stored.key)), mark.messages)
         self._index.end(session, reading.about(), count)
+        if not isinstance(reader, Grows):
+            return Mark()
+        return reading.mark._replace(digest=source.digest(reading.mark.offset))
 
 
 class _Reading:
     """The messages of a session, and what its records say about it."""
 
-    def __init__(self, about: About) -> None:
+    def __init__(self, about: About, source: Source, mark: Mark) -> None:
+        """mark: where the reading of the source begins; then the last line before which all was handed out."""
+        self.mark = mark
+        self._source = source
         self._about = about
+        self._directory = about.directory if mark.offset else ""
         self._title = ""
 
     def messages(self, found: Iterable[Record]) -> Iterator[tuple[float, Message]]:
+        count = self.mark.messages
         for record in found:
             if isinstance(record, records.About):
                 self._about = msgspec.structs.replace(
                     self._about,
                     own_id=record.session or self._about.own_id,
                     title=record.title or self._about.title,
-                    directory=record.directory or self._about.directory,
+                    directory=self._directory or record.directory or self._about.directory,
                 )
             elif isinstance(record, Said):
                 message = _without_own_tools(record.message)
                 self._title = self._title or title_of([message])
+                count += 1
+                if self._source.line_at is not None:
+                    self.mark = Mark(self._source.line_at, count)
                 yield record.at or self._about.at, message
 
     def about(self) -> About:

@@ -31,7 +31,10 @@ _KEPT_AT_THE_END = 4_000
 _AT_ONCE = 400
 """Messages of one transaction."""
 _ENDINGS = ("", "-wal", "-shm")
-_MIGRATIONS = (Path(__file__).with_name("migrations").joinpath("foreign_1.sql").read_text(encoding="utf-8"),)
+_MIGRATIONS = tuple(
+    Path(__file__).with_name("migrations").joinpath(f"foreign_{number}.sql").read_text(encoding="utf-8")
+    for number in (1, 2)
+)
 
 
 def _recover_nothing(damaged: Path, fresh: Database) -> str:
@@ -55,6 +58,17 @@ class File(NamedTuple):
     agent: str
     size_bytes: int
     modified_ns: int
+
+
+class Mark(NamedTuple):
+    """Where to go on reading a file that only grows: all before `offset` is in the first `messages` messages.
+
+    digest  of what stands before `offset`, as the reader takes it
+    """
+
+    offset: int = 0
+    messages: int = 0
+    digest: bytes = b""
 
 
 class About(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,6 +123,22 @@ class ForeignIndex:
         rows = self._rows("SELECT path, agent, size_bytes, modified_ns FROM files")
         return {Path(os.fsdecode(path)): File(Path(os.fsdecode(path)), *facts) for path, *facts in rows}
 
+    def mark(self, path: Path) -> Mark:
+        row = self.database.row(
+            "SELECT resume_bytes, resume_messages, resume_digest FROM files WHERE path = ?", (os.fsencode(path),)
+        )
+        return Mark(*row) if row is not None else Mark()
+
+    def about(self, file: File, about: About) -> About:
+        """What is known of a session from its last reading; `about` otherwise."""
+        row = self.database.row(
+            "SELECT own_id, title, directory FROM sessions WHERE file = ? AND key = ?",
+            (os.fsencode(file.path), about.key),
+        )
+        if row is None:
+            return about
+        return msgspec.structs.replace(about, own_id=row[0], title=row[1], directory=row[2])
+
     def say(self, files: int, indexed: int) -> None:
         """Record how far the indexing is, for every process that answers."""
         self._set({"files": str(files), "indexed": str(indexed)})
@@ -120,7 +150,7 @@ class ForeignIndex:
                 connection.execute("DELETE FROM sessions WHERE file = ?", (os.fsencode(file.path),))
                 connection.execute("DELETE FROM files WHERE path = ?", (os.fsencode(file.path),))
 
-    def finish(self, file: File, keys: Sequence[str], problem: str = "") -> None:
+    def finish(self, file: File, keys: Sequence[str], problem: str = "", mark: Mark = Mark()) -> None:  # noqa: B008
         """Record that a file was read as it was found; its sessions with other keys are removed."""
         path = os.fsencode(file.path)
         kept = set(keys)
@@ -131,10 +161,10 @@ class ForeignIndex:
                 if key not in kept:
                     connection.execute("DELETE FROM sessions WHERE number = ?", (number,))
             connection.execute(
-                "INSERT INTO files (path, agent, size_bytes, modified_ns, problem) VALUES (?, ?, ?, ?, ?)"
-                " ON CONFLICT (path) DO UPDATE SET agent = excluded.agent, size_bytes = excluded.size_bytes,"
-                " modified_ns = excluded.modified_ns, problem = excluded.problem",
-                (path, file.agent, file.size_bytes, file.modified_ns, problem),
+                "INSERT OR REPLACE INTO files"
+                " (path, agent, size_bytes, modified_ns, problem, resume_bytes, resume_messages, resume_digest)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                (path, file.agent, file.size_bytes, file.modified_ns, problem, *mark),
             )
 
     def is_current(self, file: File, about: About) -> bool:
@@ -163,12 +193,15 @@ class ForeignIndex:
             row = connection.execute("SELECT number FROM sessions WHERE file = ? AND key = ?", (path, about.key)).get
         return int(row)
 
-    def put(self, session: int, messages: Iterable[tuple[float, Message]]) -> int:
-        """Make these the messages of a session, and return how many they are. Those that are there already stay."""
+    def put(self, session: int, messages: Iterable[tuple[float, Message]], before: int = 0) -> int:
+        """Make these the messages of a session, and return how many it has. Those that are there already stay.
+
+        before  the first so many messages stay as they are; `messages` are those behind them
+        """
         known = [
             digest for (digest,) in self._rows("SELECT digest FROM messages WHERE session = ? ORDER BY seq", session)
         ]
-        same, seq = True, 0
+        same, seq = True, before
         for part in _parts(messages):
             rows, texts = list[_Row](), list[Message]()
             for at, message in part:

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from nca.mcp_server.history import History, OwnStore
 from nca.mcp_server.other_agents import OtherAgents
@@ -108,6 +110,51 @@ async def test_files_that_change_and_go(machine: Machine) -> None:
     path.unlink()
     machine.index()
     assert machine.rows("SELECT count(*) FROM sessions") == machine.rows("SELECT count(*) FROM files") == [(0,)]
+
+
+async def test_a_grown_file_is_read_from_where_it_ended(machine: Machine) -> None:
+    path = claude_session(machine.home, "c1", "/work", [f"step {n} tiger" for n in range(901)])
+    machine.index()
+    [(offset, messages)] = machine.rows("SELECT resume_bytes, resume_messages FROM files")
+    assert messages == 900
+    assert path.read_bytes()[offset:].count(b"\n") == 1, "the line of the newest words of the person"
+    # What was read is not read again: a message there that is different now, at the same length, stays as it was.
+    middle = path.read_text().replace("step 450 tiger", "step 450 hyena")
+    path.write_text(middle)
+    append_to_claude(path, "/work/below", ["and a leopard", "seen", "and an otter", "heard"])
+    machine.index()
+    assert machine.rows("SELECT count(*) FROM messages") == [(905,)]
+    assert not await machine.found("hyena")
+    assert "otter" in (await machine.found("otter"))[0]
+    assert machine.rows("SELECT title, directory, own_id FROM sessions") == [("step 0 tiger", "/work", "c1")]
+    # Another file in its place is read whole, and so is one whose last line is another one now.
+    path.write_text(middle.replace("step 0 tiger", "step 0 camel"))
+    append_to_claude(path, "/work", ["and a heron"])
+    machine.index()
+    assert machine.rows("SELECT count(*) FROM messages") == [(902,)]
+    assert await machine.found("camel")
+    assert await machine.found("hyena")
+
+
+@settings(max_examples=20, deadline=None)
+@given(cuts=st.lists(st.integers(0, 10_000), max_size=5), seed=st.integers(0, 3))
+def test_a_file_read_bit_by_bit_gives_what_it_gives_at_once(
+    tmp_path_factory: pytest.TempPathFactory, cuts: list[int], seed: int
+) -> None:
+    machine, whole = Machine(tmp_path_factory.mktemp("home")), Machine(tmp_path_factory.mktemp("other"))
+    texts = [f"{'short ' * (seed * n % 40)}{n} text" for n in range(40)]
+    source = claude_session(whole.home, "c1", "/work", texts, tool="mcp__zoo__lookup")
+    append_to_claude(source, "/work", ["go on", "done", "thanks"])
+    body, path = source.read_bytes(), machine.home / ".claude" / "projects" / "-work" / "c1.jsonl"
+    path.parent.mkdir(parents=True)
+    for end in (*sorted(cut * len(body) // 10_000 for cut in cuts), len(body)):
+        path.write_bytes(body[:end])
+        machine.index()
+    whole.index()
+    rows = "SELECT seq, at, role, body, is_cut FROM messages ORDER BY seq"
+    assert machine.rows(rows) == whole.rows(rows)
+    about = "SELECT own_id, title, directory, updated_at - updated_at, messages FROM sessions"
+    assert machine.rows(about) == whole.rows(about)
 
 
 async def test_long_messages_are_cut_in_the_index_and_shown_whole(machine: Machine) -> None:

@@ -30,6 +30,8 @@ _LONG_FIRST_LINE = re.compile(rb'\A\s*\{(?=.*"sessionId")(?=.*"parentUuid")(?=.*
 class ClaudeCode:
     name = "claude"
     title = "Claude Code"
+    hands_out_all = True
+    """When the person goes on."""
 
     def knows(self, source: Source) -> bool:
         rows = source.first_rows

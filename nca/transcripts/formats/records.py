@@ -132,6 +132,16 @@ class Format(Protocol):
 
 
 @runtime_checkable
+class Grows(Protocol):
+    """A format of JSON lines whose file only grows, and whose reader hands out all messages so far at some lines.
+
+    Reading may begin at such a line: the same messages come from there on.
+    """
+
+    hands_out_all: bool
+
+
+@runtime_checkable
 class KeepsSubagents(Protocol):
     """A format that keeps what subagents did in files of their own."""
 

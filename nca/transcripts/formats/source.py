@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cached_property
+from hashlib import blake2b
 from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -17,6 +19,7 @@ from nca.ordinary_files import open_ordinary
 
 HEAD_BYTES = 64 * 1024
 """How much a format may look at to recognise its file. Claude Code's first lines may hold a long first message."""
+_DIGESTED_BYTES = 4_096
 MAX_LINE_BYTES = 256 * 1024 * 1024
 """A longer line is not read: memory has to hold it several times."""
 _ZSTANDARD = b"\x28\xb5\x2f\xfd"
@@ -31,19 +34,33 @@ class BadLine(msgspec.Struct, frozen=True):
 
 
 class Source:
-    """A file or bytes. `place` names it in messages.
+    """A file or bytes. `place` names it in messages; `start` is the byte where `rows` begins.
 
     Every method that reads raises InvalidMessages, which names the place, if the file cannot be read.
     """
 
-    def __init__(self, place: str, *, path: Path | None = None, raw: bytes = b"") -> None:
+    def __init__(self, place: str, *, path: Path | None = None, raw: bytes = b"", start: int = 0) -> None:
         self.place = place
         self.path = path
+        self.start = start
+        self.line_at: int | None = None
+        """Where the line begins that `rows` came to; None before and behind all lines."""
         self._raw = raw
 
     @classmethod
-    def of_file(cls, path: Path) -> Source:
-        return cls(str(path), path=path)
+    def of_file(cls, path: Path, start: int = 0) -> Source:
+        return cls(str(path), path=path, start=start)
+
+    def digest(self, end: int) -> bytes:
+        """Of the first 4 KiB and the 4 KiB before `end`: it tells a file that has grown from another one. b"" if it
+        has not so many bytes, or cannot be read."""
+        with suppress(OSError, InvalidMessages), self.open() as file:
+            head = file.read(min(end, _DIGESTED_BYTES))
+            file.seek(max(0, end - _DIGESTED_BYTES))
+            tail = file.read(min(end, _DIGESTED_BYTES))
+            if len(tail) == min(end, _DIGESTED_BYTES):
+                return blake2b(head + tail, digest_size=16).digest()
+        return b""
 
     @property
     def is_folder(self) -> bool:
@@ -91,13 +108,16 @@ class Source:
     def rows(self) -> Iterator[tuple[int, dict[str, Any]] | BadLine]:
         """The objects of a file of JSON lines with their line numbers. Values that are no objects are BadLines."""
         with self.open() as file:
-            number = 0
+            number, line_at = 0, self.start
+            if self.start:
+                file.seek(self.start)
             while line := self._line(file):
-                number += 1
+                number, self.line_at = number + 1, line_at
+                line_at += len(line)
                 if len(line) > MAX_LINE_BYTES:
                     yield BadLine(number, f"is longer than {MAX_LINE_BYTES >> 20} MB")
                     while not line.endswith(b"\n") and (line := self._line(file)):
-                        pass
+                        line_at += len(line)
                     continue
                 if line.isspace():
                     continue
@@ -108,6 +128,7 @@ class Source:
                     continue
                 for row in rows:
                     yield (number, row) if isinstance(row, dict) else BadLine(number, "is no object")
+            self.line_at = None
 
     def _line(self, file: BinaryIO) -> bytes:
         try:
