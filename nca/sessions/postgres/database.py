@@ -22,7 +22,7 @@ from nca.sessions import schema
 from nca.sessions.database import outputs_of
 from nca.sessions.passages import MAX_PASSAGES
 from nca.sessions.postgres import faults, lease
-from nca.sessions.postgres.connection import Connection, Rows, where
+from nca.sessions.postgres.connection import Backend, Connection, Rows, where
 from nca.sessions.postgres.full_text import TsvectorIndex
 from nca.sessions.postgres.lease import PostgresLease
 from nca.sessions.postgres.schema import migrate
@@ -43,17 +43,24 @@ class PostgresDatabase:
     said, todo_result, can_take_over = "is_said", schema.TODO_RESULT, True
 
     def __init__(
-        self, url: str, path: Path | None, tell: Callable[[str], None] = lambda text: None, *, of_team: bool = False
+        self,
+        url: str,
+        path: Path | None,
+        tell: Callable[[str], None] = lambda text: None,
+        *,
+        of_team: bool = False,
+        retry_seconds: float = RETRY_SECONDS,
     ) -> None:
         """tell: says that a lost connection is tried again. Raises ConfigError, StoreTooNew, StoreError."""
         self.path = path
         self.where = where(url)
         self._connect = partial(Connection, url, of_team=of_team)
         self._tell = tell
+        self._retry_seconds = retry_seconds
         self._lock = threading.RLock()
         self._leases: dict[str, PostgresLease] = {}
         self._transaction: _Transaction | None = None
-        self._is_closed = False
+        self._is_closed = self._has_given_up = False
         self.index = TsvectorIndex(self)
         with faults.explained(self.where):
             self._connection = self._connect()
@@ -171,33 +178,43 @@ class PostgresDatabase:
                 self.reconnect(error)
 
     def reconnect(self, lost: psycopg.Error) -> None:
-        """Connect again, with the locks of all leases. Raises the error after RETRY_SECONDS."""
+        """Connect again, with the locks of all leases. Raises the error after RETRY_SECONDS; next time, at once."""
         if self._is_closed:
             raise StoreError("The store is closed")
-        old, pause, deadline = self._connection.backend, _FIRST_PAUSE_SECONDS, time.monotonic() + RETRY_SECONDS
-        is_told = False
+        pause, is_told = _FIRST_PAUSE_SECONDS, False
+        deadline = time.monotonic() + (0 if self._has_given_up else self._retry_seconds)
         while True:
             try:
-                connection = self._connect()
-                self._end(old, connection)
-                for held in self._leases.values():
-                    held.lock(connection)
+                self._connection = self._connected_again()
             except psycopg.OperationalError:
                 if time.monotonic() + pause > deadline:
+                    self._has_given_up = True
                     raise lost from None
                 if not is_told:
-                    self._tell(f"The connection to {self.where} is lost. Trying again for {RETRY_SECONDS:.0f} seconds.")
+                    seconds = f"{self._retry_seconds:.0f} seconds"
+                    self._tell(f"The connection to {self.where} is lost. Trying again for {seconds}.")
                     is_told = True
                 time.sleep(pause)
                 pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
             else:
-                self._connection = connection
-                if is_told:
+                if is_told or self._has_given_up:
                     self._tell(f"Connected to {self.where} again.")
+                self._has_given_up = False
                 return
 
+    def _connected_again(self) -> Connection:
+        connection = self._connect()
+        try:
+            self._end(self._connection.backend, connection)
+            for held in self._leases.values():
+                held.lock(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
     @staticmethod
-    def _end(old: Any, connection: Connection) -> None:
+    def _end(old: Backend, connection: Connection) -> None:
         """End the server's process of a lost connection: it may still have locks, or be about to commit."""
         deadline = time.monotonic() + _ENDING_SECONDS
         while connection.run(

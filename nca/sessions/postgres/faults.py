@@ -45,5 +45,5 @@ def _translated(error: psycopg.Error, where: str) -> StoreError:
 
 def _line(error: psycopg.Error) -> str:
     """What the server or the connection says, on one line that is not too long."""
-    said = error.diag.message_primary or str(error)
+    said = error.diag.message_primary or str(error).partition("\n")[0]
     return " ".join(said.split())[:_MOST_CHARS]

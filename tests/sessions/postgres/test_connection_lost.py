@@ -6,7 +6,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from urllib.parse import quote
 
@@ -14,6 +14,7 @@ import pytest
 
 from nca.errors import SessionLocked, StoreError
 from nca.sessions import Session, Store
+from nca.sessions.postgres.database import PostgresDatabase
 from nca.testing.store_suite import made, said
 from tests.postgres import Cluster
 
@@ -135,6 +136,19 @@ def test_the_server_crashes_and_comes_back(cluster: Cluster, url: str) -> None:
         assert texts(session) == ["one", "two"]
     assert len(told) == 2
     assert "Trying again for 30 seconds" in told[0]
+
+
+def test_after_the_time_is_over_the_next_call_does_not_wait(cluster: Cluster, url: str) -> None:
+    told: list[str] = []
+    with closing(PostgresDatabase(url, None, told.append, retry_seconds=0.2)) as database:
+        cluster.halt()
+        for _ in range(2):
+            with pytest.raises(StoreError, match="Cannot reach the PostgreSQL database"):
+                database.rows("SELECT 1")
+        assert len(told) == 1
+        cluster.start()
+        assert database.rows("SELECT 1") == [(1,)]
+        assert told[1:] == [f"Connected to {database.where} again."]
 
 
 def test_the_lease_comes_back_with_the_connection(cluster: Cluster, store: Store, url: str) -> None:
