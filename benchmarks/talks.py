@@ -19,7 +19,7 @@ _TEXTS = Path(__file__).with_name("talks.txt")
 
 NAME is in a question who answered, in what is said who listens.
 """
-_LANGUAGES = Path(__file__).with_name("talks_languages.toml")
+LANGUAGES = Path(__file__).with_name("talks_languages.toml")
 _NAME_LIST = """
 Anna Ben Carla David Elena Felix Grace Hugo Irene Jonas Karin Liam Maya Noah Olga Paul Rosa Simon Tara Victor
 """
@@ -66,7 +66,7 @@ def talks_in_languages(messages: int = 160, seed: int = 7) -> tuple[list[list[Me
     chance = random.Random(seed)
     sessions: list[list[Message]] = []
     questions: list[Question] = []
-    for language, part in tomllib.loads(_LANGUAGES.read_text(encoding="utf-8")).items():
+    for language, part in tomllib.loads(LANGUAGES.read_text(encoding="utf-8")).items():
         filler = part["filler"].strip().splitlines()
         facts = [*part["facts"], *part["crossed"]]
         chance.shuffle(facts)
