@@ -186,12 +186,8 @@ def _with_typer(arguments: list[str]) -> int:
     except usage_error as error:
         place = getattr(error, "ctx", None)
         command = place.command_path if place else "nca"
-        # Typer names the kind of error that its own check raised.
-        said = one_line(error.format_message()).replace("Value error, ", "")
-        # A list or a sum may be what was meant to be sent.
-        is_text = command == "nca run" and type(error).__name__ == "NoSuchOption"
-        dash = " A text that begins with - stands behind --." if is_text else ""
-        print(f"nca: {said}{dash} Try '{command} --help'.", file=sys.stderr)
+        said = _in_english(one_line(error.format_message()), command, type(error).__name__)
+        print(f"nca: {said} Try '{command} --help'.", file=sys.stderr)
         return EXIT_USAGE
     except typer.Abort:
         print("nca: interrupted.", file=sys.stderr)
@@ -199,6 +195,21 @@ def _with_typer(arguments: list[str]) -> int:
     except typer.Exit as leave:
         return leave.exit_code
     return result if isinstance(result, int) else 0
+
+
+def _in_english(said: str, command: str, kind: str) -> str:
+    """Typer's words for a wrong option or word of a command, in whole sentences; for a message, how it is written."""
+    said = said.replace("Value error, ", "")  # how Typer names the kind of error that its own check raised
+    _, is_extra, words = said.partition("Got unexpected extra argument")
+    if is_extra:
+        said = f"{command} takes no {words.partition(' (')[2][:-1]!r}."
+    elif said[-1:] not in ".?!":
+        said += "."
+    if command != "nca run":
+        return said
+    if is_extra:
+        return f"{said} A message of several words stands in quotes."
+    return f"{said} A text that begins with - stands behind --." if kind == "NoSuchOption" else said
 
 
 def _with_command(arguments: list[str]) -> list[str]:

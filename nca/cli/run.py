@@ -64,8 +64,9 @@ def _words(prompt: str | None) -> Words:
     piped = ""
     if not sys.stdin.isatty():
         piped = sys.stdin.buffer.read().decode("utf-8", "replace")
-    typed = words(prompt) if prompt and prompt.strip() else ()
-    said = (*typed, *(words(piped, "piped") if piped.strip() else ()))
+    beside = words(piped, "piped") if piped.strip() else ()
+    typed = words(f"{prompt}\n" if beside else prompt) if prompt and prompt.strip() else ()
+    said = (*typed, *beside)
     if not said:
         raise UsageError("The message is empty. Pass a prompt or pipe one in.")
     return said

@@ -40,6 +40,15 @@ def test_help_names_every_command(tmp_path: Path) -> None:
     ("arguments", "said"),
     [
         (("completion", "foo"), "nca: Invalid value for 'shell': 'foo' is not one of 'bash', 'zsh', 'fish'."),
+        (
+            ("run", "two", "words", "more"),
+            "nca: nca run takes no 'words more'. A message of several words stands in quotes.",
+        ),
+        (("config", "show", "model"), "nca: nca config show takes no 'model'. Try"),
+        (
+            ("run", "--modle", "x"),
+            "nca: No such option: --modle (Possible options: --model, --profile). A text",
+        ),
         (("mcp", "remove", "x"), "nca: There is no MCP server 'x'. None is set up; `nca mcp add` adds one."),
     ],
 )
