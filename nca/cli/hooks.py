@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import sys
 from pathlib import Path
@@ -132,6 +131,8 @@ def index() -> None:
 
 
 def _ask_and_write(change: Change, what: str, *, yes: bool) -> None:
+    import difflib
+
     from nca.mcp_server.install import replace
 
     typer.echo(f"{what}: {_shown(change.file)}\n")
