@@ -108,7 +108,7 @@ def assemble(
     )
     window = Window(state, tools, prompts)
     models = Fallbacks(model, ModelOpener(state, emit), window, emit)
-    hooks = Hooks(window, directory, emit, redactor, files.recorder)
+    hooks = Hooks(window, directory, emit, redactor, models, files.recorder)
     compactor = Background(window, models, emit, memory, is_on=prepares, hooks=hooks, files=files, wish=wish)
     approvals = Approvals(state, directory, SavedRules(window), emit, person)
     spending = Spending(window, emit)

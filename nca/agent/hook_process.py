@@ -27,7 +27,7 @@ BLOCKS = 2
 TEXT_CHARS = 10_000
 """Longer texts are cut: they enter the context (the limit is Claude Code's)."""
 _OUTPUT = Limits(max_bytes=262_144, max_lines=100_000)
-_NO_REASON = "no reason given"
+NO_REASON = "no reason given"
 _TEXT_IS_CONTEXT = ("UserPromptSubmit", "SessionStart")
 
 
@@ -95,17 +95,17 @@ def stopped_after(seconds: float) -> str:
 
 def exited(code: int, complaint: str) -> str:
     first = complaint.partition("\n")[0]
-    return f"it ended with exit code {code}" + (f": {_cut(first)}" if first else "")
+    return f"it ended with exit code {code}" + (f": {cut(first)}" if first else "")
 
 
 def read_answer(event: str, exit_code: int, printed: str, complaint: str) -> Answer:
     """The answer of a program that ended with this code and these outputs."""
     if exit_code == BLOCKS:
-        return Answer("deny", _cut(complaint) or _NO_REASON)
+        return Answer("deny", cut(complaint) or NO_REASON)
     if exit_code:
         return Answer(problem=exited(exit_code, complaint))
     if not printed.startswith("{"):
-        return Answer(context=_cut(printed) if event in _TEXT_IS_CONTEXT else "")
+        return Answer(context=cut(printed) if event in _TEXT_IS_CONTEXT else "")
     try:
         data = json.loads(printed)
     except (ValueError, RecursionError):
@@ -132,7 +132,7 @@ def _read(event: str, data: Mapping[str, Any]) -> Answer:
     updated = specific.get("updatedInput")
     return Answer(
         decision,
-        reason or (message or _NO_REASON if decision == "deny" else ""),
+        reason or (message or NO_REASON if decision == "deny" else ""),
         _text(specific.get("additionalContext")),
         updated if event == "PreToolUse" and isinstance(updated, dict) else None,
         message,
@@ -141,10 +141,11 @@ def _read(event: str, data: Mapping[str, Any]) -> Answer:
 
 
 def _text(value: Any) -> str:
-    return _cut(value.strip()) if isinstance(value, str) else ""
+    return cut(value.strip()) if isinstance(value, str) else ""
 
 
-def _cut(text: str) -> str:
+def cut(text: str) -> str:
+    """The text within what may enter the context."""
     text = clean_text(text)
     return text if len(text) <= TEXT_CHARS else f"{text[:TEXT_CHARS]}\n[cut: {len(text):,} characters]"
 

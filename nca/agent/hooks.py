@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from nca.agent.compaction_diff import compaction_diff
+from nca.agent.fallbacks import Fallbacks
 from nca.agent.window import Window
 from nca.context.view import Summary
 from nca.errors import StoreError, UsageError
@@ -53,10 +54,19 @@ class Hooks:
     """The hooks of one conversation and its subtasks."""
 
     def __init__(
-        self, window: Window, directory: Path, emit: Listener, redactor: Redactor, recorder: Recorder | None = None
+        self,
+        window: Window,
+        directory: Path,
+        emit: Listener,
+        redactor: Redactor,
+        models: Fallbacks,
+        recorder: Recorder | None = None,
     ) -> None:
-        """recorder: of the files that a hook changes after an edit, such as one that formats them."""
-        self._recorder = recorder or Recorder()
+        """recorder: of the files that a hook changes after an edit, such as one that formats them.
+
+        models: who answers the hooks that are questions
+        """
+        self._recorder, self._models = recorder or Recorder(), models
         self._window, self._directory = window, directory
         self._emit, self._redactor = emit, redactor
         self._begins_as = "resume" if window.history.head else "startup"
@@ -264,9 +274,15 @@ class Hooks:
 
     async def _run(self, hook: Hook, sent: Mapping[str, Any], environment: Mapping[str, str]) -> Answer:
         """The hook's answer, of which the person has been told what is for them."""
-        from nca.agent.hook_process import run_hook
+        if hook.prompt:
+            from nca.agent.hook_prompt import ask_hook
 
-        answer = await run_hook(hook, sent, self._directory, environment, self._redactor.text)
+            shown = self._redactor.value(sent)
+            answer = await ask_hook(hook, shown, self._models, self._window, self._emit)
+        else:
+            from nca.agent.hook_process import run_hook
+
+            answer = await run_hook(hook, sent, self._directory, environment, self._redactor.text)
         if answer.problem and hook not in self._told:
             self._told.add(hook)
             self._emit(Notice(f"The hook {hook} did not work: {answer.problem}."))
@@ -279,7 +295,11 @@ class Hooks:
     def _of(self, event: str, names: Sequence[str] | None) -> list[Hook]:
         """The hooks to run; a command that stands there under several matchers only once."""
         found = (hook for hook in self._window.settings.hooks if hook.event == event)
-        return list({(hook.command, hook.args): hook for hook in found if not names or hook.matches(names)}.values())
+        return list(
+            {
+                (hook.command, hook.args, hook.prompt): hook for hook in found if not names or hook.matches(names)
+            }.values()
+        )
 
     def _start(self, run: Awaitable[Any]) -> None:
         task = asyncio.ensure_future(run)

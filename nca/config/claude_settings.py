@@ -150,15 +150,17 @@ def _tables(events: dict[str, Any], path: Path, notes: list[str]) -> Iterator[di
 
 def _table(event: str, matcher: Any, entry: Any) -> dict[str, Any]:
     """Raises ValueError, with the reason, for a hook that nca cannot run."""
-    if not isinstance(entry, dict) or entry.get("type", "command") != "command":
-        raise ValueError("only hooks of type command do")
+    kind = entry.get("type", "command") if isinstance(entry, dict) else ""
+    if kind not in ("command", "prompt"):
+        raise ValueError("only hooks of type command or prompt do")
     if entry.get("if"):
         raise ValueError("nca does not read its condition (`if`)")
     table = {
         "event": event,
         "matcher": matcher,
-        "command": entry.get("command", ""),
-        "args": entry.get("args") or [],
+        "command": entry.get("command", "") if kind == "command" else "",
+        "args": entry.get("args") or [] if kind == "command" else [],
+        "prompt": entry.get("prompt", "") if kind == "prompt" else "",
         "timeout_seconds": entry.get("timeout") or 0,
         "background": entry.get("async") is True,
     }

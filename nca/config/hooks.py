@@ -28,7 +28,9 @@ EVENTS = (
     "SubagentStop",
     "SessionEnd",
 )
-_TIMEOUT_SECONDS = 600.0
+PROMPT_EVENTS = ("UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolUseFailure", "Stop", "SubagentStop")
+"""Where a question to the model can decide something."""
+_TIMEOUT_SECONDS, _PROMPT_SECONDS = 600.0, 30.0
 _TIMEOUTS = {"UserPromptSubmit": 30.0, "SessionEnd": 5.0}
 """Where a person waits for the prompt."""
 _NAMES = re.compile(r"[\w ,|-]+")
@@ -60,27 +62,39 @@ class Hook(Row):
     )
     command: str = setting("", types.text(), "What runs, as it would be typed into a shell.")
     args: tuple[str, ...] = setting((), types.texts(), "With these, the command is a program and no shell is used.")
+    prompt: str = setting(
+        "",
+        types.text(),
+        "Instead of a command: a question to the model, which answers whether to go on. $ARGUMENTS is the input.",
+    )
     timeout_seconds: float = setting(
-        0.0, types.number(0, 86400), "Timeout. 0: 600; 30 for UserPromptSubmit, 5 for SessionEnd.", unit="seconds"
+        0.0,
+        types.number(0, 86400),
+        "Timeout. 0: 600; 30 for UserPromptSubmit and questions, 5 for SessionEnd.",
+        unit="seconds",
     )
     background: bool = setting(False, types.boolean(), "Do not wait for it. What it answers is ignored.")
 
     def __post_init__(self) -> None:
         if not self.event:
             raise ValueError("event is missing")
-        if not self.command.strip():
-            raise ValueError("command is missing")
+        if bool(self.command.strip()) == bool(self.prompt.strip()):
+            raise ValueError("either command or prompt must be given" if self.prompt.strip() else "command is missing")
+        if self.prompt and self.event not in PROMPT_EVENTS:
+            raise ValueError(f"prompt is for {', '.join(PROMPT_EVENTS)}")
         try:
             re.compile(self.matcher if self.matcher != "*" else "")
         except re.error as error:
             raise ValueError(f"matcher is not a valid pattern ({error})") from None
 
     def __str__(self) -> str:
-        return f"{' '.join(filter(None, (self.event, self.matcher)))}: {' '.join((self.command, *self.args))}"
+        what = f'asks "{" ".join(self.prompt.split())}"' if self.prompt else " ".join((self.command, *self.args))
+        return f"{' '.join(filter(None, (self.event, self.matcher)))}: {what}"
 
     @property
     def limit_seconds(self) -> float:
-        return self.timeout_seconds or _TIMEOUTS.get(self.event, _TIMEOUT_SECONDS)
+        usual = _PROMPT_SECONDS if self.prompt else _TIMEOUTS.get(self.event, _TIMEOUT_SECONDS)
+        return self.timeout_seconds or usual
 
     def matches(self, names: Collection[str]) -> bool:
         """Whether it runs for what has these names. Anything but names and separators is a pattern, found anywhere."""

@@ -14,7 +14,7 @@ from nca.agent.approvals import Answer as PersonsAnswer
 from nca.agent.approvals import Nobody
 from nca.agent.conversation import Conversation
 from nca.config.loaded import defaults
-from nca.events import ApprovalAsked, ErrorRaised, Event, Notice, TurnFinished
+from nca.events import ApprovalAsked, ErrorRaised, Event, Notice, SideRequestFinished, TurnFinished
 from nca.messages import Message, ToolCall
 from nca.models.catalog import ModelFacts
 from nca.sessions.store import Store
@@ -252,6 +252,43 @@ def test_a_hook_has_the_model_go_on_but_not_for_ever(room: Room) -> None:
     assert finished.steps == 9
     assert [one["stop_hook_active"] for one in room.logged] == [False] + [True] * 7
     assert "Run the tests." in str(room.model.requests[-1].messages[-1])
+
+
+def ok(is_ok: bool, reason: str = "") -> Message:
+    return Message("assistant", f"```json\n{json.dumps({'ok': is_ok, 'reason': reason})}\n```")
+
+
+def test_a_question_to_the_model_refuses_a_call(room: Room) -> None:
+    hooks = [{"event": "PreToolUse", "matcher": "Bash", "prompt": "Is this harmless?\n$ARGUMENTS"}]
+    room.person.choice = "refuse"
+    asked = call("shell", command="echo sk-" + "a1B2" * 6)
+    room.run(hooks, asked, ok(False, "It shows a key."), call("shell", "c2", command="touch b"), ok(True), "Done.")
+    about = str(room.model.requests[1].messages)
+    assert "Is this harmless?" in about
+    assert '"tool_name": "Bash"' in about.replace("\\", "")
+    assert "a1B2a1B2" not in about
+    assert room.model.requests[1].tools == []
+    assert "It shows a key." in room.results[0]
+    assert [one.command for one in room.person.asked] == ["touch b"]
+    assert [one.purpose for one in room.of(SideRequestFinished)] == ["question", "question"]
+
+
+def test_a_question_to_the_model_has_it_go_on(room: Room) -> None:
+    hooks = [{"event": "Stop", "prompt": "Were the tests run?"}]
+    finished = room.run(hooks, "Done.", ok(False, "Run the tests."), "I ran them.", ok(True))
+    assert (finished.reason, finished.steps) == ("answered", 2)
+    assert "Run the tests." in str(room.model.requests[2].messages[-1])
+    assert '"last_assistant_message": "I ran them."' in room.model.requests[3].messages[-1]["content"]
+
+
+def test_an_answer_that_is_none_decides_nothing_and_is_said_once(room: Room) -> None:
+    hooks = [{"event": "Stop", "prompt": "Were the tests run?"}]
+    finished = room.run(hooks, "Done.", "Yes, I think so.")
+    assert finished.reason == "answered"
+    assert [one.message for one in room.of(Notice) if "Stop" in one.message] == [
+        'The hook Stop: asks "Were the tests run?" did not work: '
+        'the model did not answer with {"ok": true} or {"ok": false}.'
+    ]
 
 
 def test_a_hook_ends_the_turn(room: Room) -> None:

@@ -65,7 +65,7 @@ class Talk:
         self.context = context_of(self.window, self.compactor)
         unused: Any = None
         self.files = self.files_of(Path("/nowhere"))
-        hooks = Hooks(self.window, Path("/nowhere"), print, Redactor())
+        hooks = Hooks(self.window, Path("/nowhere"), print, Redactor(), unused)
         user_input = UserInput(self.window, unused, Redactor(), print, FilesRead(), unused, Nobody(), hooks)
         self.rewinds = Rewinds(self.window, self.compactor, user_input, self.files, Jobs())
 

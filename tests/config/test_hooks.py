@@ -136,12 +136,17 @@ def test_a_projects_status_command_waits_for_trust(place: Place) -> None:
 
 
 def test_what_cannot_run_is_a_note(place: Place) -> None:
-    entries = (GUARD, {"type": "prompt", "prompt": "ok?"}, {**GUARD, "if": "Bash(rm *)"}, {"type": "command"}, 7)
-    place.claude(place.project, {**on("Stop", *entries), **on("TeammateIdle", GUARD), "PreToolUse": 5})
+    asks = {"type": "prompt", "prompt": "ok?"}
+    entries = (GUARD, asks, {"type": "http", "url": "x"}, {**GUARD, "if": "Bash(rm *)"}, {"type": "command"}, 7)
+    others = {**on("TeammateIdle", GUARD), **on("SessionEnd", asks), "PreToolUse": 5}
+    place.claude(place.project, {**on("Stop", *entries), **others})
     loaded = place.load()
-    assert loaded.settings.hooks == (Hook("Stop", command="python3 guard.py", timeout_seconds=5),)
+    guard = Hook("Stop", command="python3 guard.py", timeout_seconds=5)
+    assert loaded.settings.hooks == (guard, Hook("Stop", prompt="ok?"))
+    assert loaded.settings.hooks[1].limit_seconds == 30
     said = "\n".join(loaded.notes)
     assert said.count("a hook for Stop does not run") == 3
+    assert "a hook for SessionEnd does not run: prompt is for UserPromptSubmit, PreToolUse" in said
     assert "hooks for TeammateIdle do not run" in said
 
 
