@@ -139,7 +139,16 @@ def test_the_files_that_they_name_are_instructions(project: Path) -> None:
     assert "CONTEXT.md" not in text
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "5", '{"mcp": [1], "instructions": {"a": 1}, "context": 3}'])
+ODD = {"command": [5], "environment": 7, "headers": [1], "url": {}, "enabled": "x", "type": []}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "{", "[]", "5", '{"mcp": [1], "instructions": {"a": 1}, "context": 3}'),
+        json.dumps({"mcp": {"a": ODD, "b": 5, "": {}}, "mcpServers": {"a": ODD, "b": None}, "instructions": [7, {}]}),
+    ],
+)
 def test_a_strange_file_says_at_most_one_line(project: Path, text: str) -> None:
     for file in FILES:
         (project / file.path).write_text(text)

@@ -61,7 +61,6 @@ class Outgoing(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     directory: str
     name: str
-    model: str
     earlier: tuple[Sent, ...]
     summary: str
     later: tuple[Sent, ...]
@@ -120,7 +119,6 @@ def outgoing(copy: SessionCopy) -> Outgoing:
         id=str(uuid.uuid4()),
         directory=copy.info.directory,
         name=copy.info.name,
-        model=copy.info.model,
         earlier=sent[:begin],
         summary=_summary(copy, said, last) if is_compacted else "",
         later=sent[begin:],
