@@ -37,11 +37,11 @@ async def test_an_older_protocol_tells_without_being_asked() -> None:
         # A tool that can only be run as a task would be offered in vain.
         assert [offer.name for offer in server.listing.offers] == ["grow", "deaf", "echo", "ask"]
         await server.call("grow", {})
-        while len(server.listing.offers) == 3:
+        while len(server.listing.offers) == 4:
             await asyncio.sleep(0.01)
         assert server.listing.offers[-1].name == "grown5"
         await server.call("grow", {})
-        while len(server.listing.offers) == 4:
+        while len(server.listing.offers) == 5:
             await asyncio.sleep(0.01)
 
 
