@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Sequence
 from itertools import count
@@ -86,7 +87,7 @@ class ServerRequests:
             question = f"The MCP server {server} wants you to open {unambiguous(url, kept='')}\n{_shown(message)}"
             if refused := await self._refused(question, (("y", "open it"), ("n", "decline"))):
                 return refused
-        open_browser(url, os.environ)
+        await asyncio.to_thread(open_browser, url, os.environ)
         return Filled("accept")
 
     async def sample(self, server: str, asked: Sampling) -> Sampled:
