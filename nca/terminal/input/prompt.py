@@ -161,7 +161,8 @@ class Prompt:
         self._show(buffer, ())
 
     def _note_key(self, _: object) -> None:
-        if self._returned.gives_way:
+        # Ctrl-L, which is not about the text, leaves nothing on the screen.
+        if self._returned.gives_way and self._session.app.renderer.last_rendered_screen is not None:
             self._returned.gives_way = False
             self._hint.show("")
 
