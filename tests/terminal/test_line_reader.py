@@ -7,7 +7,7 @@ import io
 import pytest
 
 from nca.terminal.input.lines import InputLines
-from nca.terminal.line_reader import choose_by_line
+from nca.terminal.line_reader import choose_by_line, type_by_line
 from nca.terminal.render.plain import PlainDraw
 
 KEYS = (("r", "read it here"), ("f", "fork it"))
@@ -31,3 +31,13 @@ async def test_a_line(typed: str, chosen: str, times: int) -> None:
     assert await choose_by_line("It is held.", KEYS, draw, InputLines(io.StringIO(typed))) == chosen
     said = " ".join(asides.getvalue().split())
     assert said.count("r to read it here, f to fork it, q to cancel:") == times
+
+
+@pytest.mark.parametrize(("typed", "answer"), [("Valletta \n", "Valletta "), ("\n", ""), ("", None)])
+async def test_a_line_of_text(typed: str, answer: str | None) -> None:
+    asides = io.StringIO()
+    draw = PlainDraw(io.StringIO(), asides, {})
+    assert (
+        await type_by_line("Room (Enter: single)\n1 single\n2 double", draw, InputLines(io.StringIO(typed))) == answer
+    )
+    assert [line.strip() for line in asides.getvalue().splitlines()] == ["Room (Enter: single)", "1 single", "2 double"]
