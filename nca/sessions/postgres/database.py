@@ -89,6 +89,7 @@ class PostgresDatabase:
                 transaction.begin()
                 self._transaction = transaction
                 yield transaction
+                self._transaction = None
                 transaction.commit()
             except BaseException:
                 transaction.roll_back()
@@ -276,13 +277,24 @@ class _Transaction:
             except psycopg.OperationalError as error:
                 if not self._database.connection.is_lost:
                     raise
-                self._database.reconnect(error)
-                asked = "SELECT pg_xact_status(CAST(CAST(? AS text) AS xid8))"
-                if self._database.connection.run(asked, (number,)) == [("committed",)]:
+                if self._is_committed(number, error):
                     return
                 self._resuming(self._again, again=False)
             else:
                 return
+
+    def _is_committed(self, number: str, lost: psycopg.Error) -> bool:
+        """What the server says of a transaction whose COMMIT it did not answer."""
+        try:
+            self._database.reconnect(lost)
+            return self._database.rows("SELECT pg_xact_status(CAST(CAST(? AS text) AS xid8))", (number,)) == [
+                ("committed",)
+            ]
+        except (psycopg.OperationalError, StoreError) as error:
+            raise StoreError(
+                f"The connection to {self._database.where} was lost at the end of a change: it may be stored or not",
+                advice="Look at the session when the database is there again.",
+            ) from error
 
     def roll_back(self) -> None:
         self._database.roll_back()

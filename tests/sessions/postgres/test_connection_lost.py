@@ -14,7 +14,6 @@ import pytest
 
 from nca.errors import SessionLocked, StoreError
 from nca.sessions import Session, Store
-from nca.sessions.postgres.database import PostgresDatabase
 from nca.testing.store_suite import made, said
 from tests.postgres import Cluster
 
@@ -139,6 +138,8 @@ def test_the_server_crashes_and_comes_back(cluster: Cluster, url: str) -> None:
 
 
 def test_after_the_time_is_over_the_next_call_does_not_wait(cluster: Cluster, url: str) -> None:
+    from nca.sessions.postgres.database import PostgresDatabase  # needs psycopg
+
     told: list[str] = []
     with closing(PostgresDatabase(url, None, told.append, retry_seconds=0.2)) as database:
         cluster.halt()

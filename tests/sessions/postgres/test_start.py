@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 
 from nca.errors import ConfigError, StoreError, StoreTooNew
 from nca.sessions import Store
+from nca.sessions.past_sessions import PastSessions, Wanted
 from nca.testing.store_suite import made
 from tests.postgres import Cluster
 
@@ -77,3 +80,23 @@ def test_a_message_takes_one_row_beside_its_index(cluster: Cluster) -> None:
     name = url.split("/")[3].split("?")[0]
     rows = [cluster.execute(f"SELECT count(*) FROM nca.{table}", name)[0][0] for table in tables]
     assert rows == [100, 1, 1, 0, 0, 0, 0, 0, 1]
+
+
+def test_other_agents_search_it_by_folder_and_time(cluster: Cluster) -> None:
+    url = cluster.new_database()
+    with Store.open(None, url=url) as store:
+        ids = [
+            made(store, "the zebra", "in the zoo", directory=folder).info.id
+            for folder in ("/work", "/work/a", "/other")
+        ]
+    with closing(PastSessions.open(Path("none.db"), url=url)) as past:
+        assert [one.id for one in past.listed(Wanted())] == ids[::-1]
+        assert past.count(Wanted(directory="/work")) == 2
+        for since in (0.0, 1.0):
+            found = past.search("zebra", Wanted(directory="/work", since=since), 10, 200)
+            assert {hit.session for hit in found if hit.seq == 1} == set(ids[:2])
+        assert past.search("zebra", Wanted(since=9e9), 10, 200) == []
+        one = past.find(ids[2][:6])
+        assert one
+        assert [entry.message.text for entry in past.messages(one, 1, 2)] == ["the zebra", "in the zoo"]
+        assert past.is_current(Path("none.db"))
