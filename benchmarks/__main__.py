@@ -181,10 +181,9 @@ def measured(options: argparse.Namespace) -> Figures:
         if unknown := sorted(set(options.only) - set(parts)):
             raise SystemExit(f"--only: there is no part {unknown[0]}; valid: {', '.join(parts)}.")
         if options.only:
-            # How many sessions were compacted is that part's own.
-            of_compactions = "sessions" if "compactions" not in options.only else ""
-            settings = {name: one for name, one in head["settings"].items() if name != of_compactions}
-            settings = {**on_page().get("settings", {}), **settings}
+            settings = head["settings"]
+            if "compactions" not in options.only:
+                settings["sessions"] = on_page()["settings"]["sessions"]
             renewed_on = {"settings": settings, "renewed": dict.fromkeys(options.only, options.date)}
             found_now = {part: _timed(part, parts[part]) for part in options.only}
             return renewed_on | renewed_among(on_page(), found_now | {"peers": head["peers"]}, options.label)

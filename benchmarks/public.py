@@ -252,7 +252,7 @@ def public(figures: Figures) -> Iterator[str]:
         " question counts where all messages that answer it can be read word for word; its answer may be the user's or"
         " the assistant's, and in LoCoMo, where two people talk, the first one is the user. No program that keeps to"
         " its target can keep most of them: a conversation is several times larger. *Of the target*: the size of what"
-        f" is left. *Recall* searches the whole log once, for the question: all these messages must be among its first"
+        " is left. *Recall* searches the whole log once, for the question: all these messages must be among its first"
         f" {HITS} hits; for *view or recall*, each in the view or among these hits. The newest messages of"
         " lost-in-compaction are filling and answer nothing, so who keeps only the newest has no answer."
     )
