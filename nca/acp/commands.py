@@ -65,7 +65,7 @@ class EditorCommands:
     async def run(self, command: Command, argument: str) -> str:
         """What a command says, as Markdown. Raises NcaError."""
         try:
-            await command.run(self, argument)
+            await command.call(self, argument)
         finally:
             said = self._said.getvalue().rstrip("\n")
             self._said.seek(0)

@@ -276,11 +276,11 @@ class ChatApp:
         if name.startswith("mcp:"):
             await self._send_server_prompt(name.removeprefix("mcp:"), argument.strip(), line)
         elif command is not None and name.lower() in (command.name, *command.aliases):
-            await self._do("", command.run(self, argument.strip()))
+            await self._do("", command.call(self, argument.strip()))
         elif (prompt := await self._prompt(name)) is not None:
             await self._call(prompt, self.argument, line)
         elif command is not None:
-            await self._do("", command.run(self, argument.strip()))
+            await self._do("", command.call(self, argument.strip()))
         else:
             await self._do("", _refused(name))
 

@@ -77,7 +77,7 @@ class Stage:
         command = find_command(name)
         assert command is not None
         self.take()
-        await command.run(self.app, argument.strip())
+        await command.call(self.app, argument.strip())
         return self.take()
 
     def take(self) -> str:

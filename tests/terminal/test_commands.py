@@ -270,3 +270,12 @@ async def test_a_note_of_a_clock_that_was_far_off_is_shown(tmp_path: Path) -> No
     file.write_text('{"notes": [{"text": "written by hand", "at": 1e300}]}')
     with a_stage(tmp_path) as stage:
         assert "unknown time  written by hand" in await stage.command("/memory")
+
+
+async def test_a_command_without_an_argument_refuses_one(tmp_path: Path) -> None:
+    alone = [command.name for command in all_commands() if command.usage == f"/{command.name}"]
+    assert {"cost", "clear", "exit", "undo", "redo"} <= set(alone)
+    with a_stage(tmp_path) as stage:
+        for name in alone:
+            with pytest.raises(UsageError, match=f"/{name} takes no now"):
+                await stage.command(f"/{name} now")

@@ -69,7 +69,7 @@ class Stage:
     async def run(self, name: str, argument: str) -> None:
         command = next(command for command in all_commands() if command.name == name)
         try:
-            await command.run(self.app, argument)
+            await command.call(self.app, argument)
         except NcaError as error:
             self.app.output.error(*error_line(error))
 

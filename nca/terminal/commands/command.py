@@ -7,6 +7,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from nca.errors import UsageError
+from nca.terminal.render.sanitize import one_line
+
 if TYPE_CHECKING:
     from nca.agent.conversation import Conversation
     from nca.agent.preview import Preview
@@ -73,12 +76,22 @@ def nearest(typed: str, known: Iterable[str]) -> str:
 
 
 class Command(ABC):
-    """One slash command. `usage` shows how it is written, `about` is one line of help."""
+    """One slash command. `usage` shows how it is written, `about` is one line of help.
+
+    further  for a command without an argument: what to do in place of giving one
+    """
 
     name: str
     aliases: tuple[str, ...] = ()
     usage: str
     about: str
+    further = ""
+
+    async def call(self, app: App, argument: str) -> None:
+        """Run it, unless it takes no argument and got one."""
+        if argument and self.usage == f"/{self.name}":
+            raise UsageError(f"/{self.name} takes no {one_line(argument, 40)}.", advice=self.further)
+        await self.run(app, argument)
 
     @abstractmethod
     async def run(self, app: App, argument: str) -> None:

@@ -6,17 +6,15 @@ from nca.errors import UsageError
 from nca.terminal.commands.command import App, Command
 from nca.terminal.commands.going_back import asked, restoring, tell
 from nca.terminal.commands.rewind import NOTHING, say_done
-from nca.terminal.render.sanitize import one_line
 
 
 class RedoCommand(Command):
     name = "redo"
     usage = "/redo"
     about = "Take the last /undo or /rewind back; again for the one before"
+    further = "/rewind goes to any message."
 
     async def run(self, app: App, argument: str) -> None:
-        if argument:
-            raise UsageError(f"/redo takes no {one_line(argument, 40)}.", advice="/rewind goes to any message.")
         rewinds = app.conversation.rewinds
         plan = await rewinds.plan_forward()
         if plan is None:

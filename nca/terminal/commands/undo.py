@@ -10,17 +10,15 @@ from nca.terminal.input.line_kind import line_of
 from nca.terminal.panels.context import in_effect
 from nca.terminal.render.humanize import counted
 from nca.terminal.render.rewinds import excerpt
-from nca.terminal.render.sanitize import one_line
 
 
 class UndoCommand(Command):
     name = "undo"
     usage = "/undo"
     about = "Take back your last message with its answer and file changes; again for the one before"
+    further = "/rewind goes back further."
 
     async def run(self, app: App, argument: str) -> None:
-        if argument:
-            raise UsageError(f"/undo takes no {one_line(argument, 40)}.", advice="/rewind goes back further.")
         rewinds = app.conversation.rewinds
         turn = rewinds.last_turn()
         if turn is None:
