@@ -44,6 +44,8 @@ class Unset:
 
 
 UNSET = Unset()
+_SIMILAR = 4
+"""So many names are offered that contain what was written; more would be a list."""
 
 
 class Override(NamedTuple):
@@ -137,7 +139,9 @@ def resolve(written: str, place: str) -> Name:
             raise ConfigError(f"{prefix(place)}{rows.name} is set in a file, as [{rows.name}.NAME].")
         raise ConfigError(f"{prefix(place)}{rows.name} is a list of tables; write [[{rows.name}]] above {shown}.")
     near = nearest(written)
-    hint = f"Did you mean {near}?" if near else "`nca config show` lists them all."
+    similar = [near] if near else [name for name in KEYS if shown.lower() in name]
+    is_few = 0 < len(similar) <= _SIMILAR
+    hint = f"Did you mean {' or '.join(similar)}?" if is_few else "`nca config show` lists them all."
     there = f"{place}: there" if place else "There"
     raise ConfigError(f"{there} is no setting {shown}.", advice=hint)
 

@@ -36,6 +36,10 @@ async def test_a_word_finds_settings_and_a_group_lists_them(tmp_path: Path) -> N
         with pytest.raises(ConfigError, match="no setting") as refused:
             await stage.command("/config context.compct_threshold")
         assert refused.value.advice == "Did you mean context.compact_threshold?"
+        with pytest.raises(ConfigError, match="no setting threshold") as refused:
+            await stage.command("/config threshold 0.5")
+        names = [f"context.{name}_threshold" for name in ("info", "idle", "compact")]
+        assert all(name in (refused.value.advice or "") for name in names)
 
 
 async def test_the_end_of_a_name_is_enough_if_only_one_setting_has_it(tmp_path: Path) -> None:
