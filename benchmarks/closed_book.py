@@ -191,10 +191,11 @@ def closed_book(figures: Mapping[str, Any]) -> Iterator[str]:
     yield "### Closed book"
     yield ""
     yield (
-        f"Questions drawn by code (`benchmarks/closed_book.py` has the rules) from {len(sessions)} sessions"
+        f"Questions drawn by code (`benchmarks/closed_book.py` has the rules) from {len(sessions)}"
+        f" session{'s' if len(sessions) > 1 else ''}"
         f" ({', '.join(sessions)}): a line said before the person's last words has lost one of its values, and"
         f" {found['model']}, the embedded model, says which of {OPTIONS} stood there; the others"
-        " are values of the same kind and session. {found['draws']} draws of up to {OF_EACH} lines each of the person,"
+        f" are values of the same kind and session. {found['draws']} draws of up to {OF_EACH} lines each of the person,"
         " the model and the tools; the interval is that of 95% about their mean. *Blind*: from the question alone."
         f" *View*: behind what nca sends in a window of {WINDOW_TOKENS:,} tokens. *With a recall*: where the view does"
         " not have the line, nca's recall is asked for its words once. *Whole log*: behind all messages, of"
@@ -229,8 +230,9 @@ def in_short(figures: Mapping[str, Any]) -> Iterator[str]:
             of_way = {name: ways[way] for name, ways in found["sessions"].items() if way in ways}
             shares += [f"{way} {_right(of_way, list(SPEAKERS.values()))[0]}"] if of_way else []
         yield (
-            f"Closed book: which of {OPTIONS} values stood in a line said before? The embedded model is right in this"
-            f" share of the questions: {', '.join(shares)} ([rules](benchmarks-details.md#closed-book))."
+            f"Closed book ({len(found['sessions'])} of the sessions): which of {OPTIONS} values stood in a line said"
+            f" before? The embedded model is right in this share of the questions: {', '.join(shares)}"
+            " ([rules](benchmarks-details.md#closed-book))."
         )
         yield ""
 

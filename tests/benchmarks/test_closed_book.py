@@ -72,6 +72,7 @@ def test_the_section_gives_the_mean_of_the_draws_with_its_interval() -> None:
     ways = {"view": {"person": [[2, 2, 2], [1, 2, 2]], "tool": [[0, 2, 0], [1, 2, 1]]}}
     found = {"model": "m", "date": "today", "draws": 2, "sessions": {"a": ways}}
     text = "\n".join(closed_book({"closed_book": found}))
+    assert "2 draws of up to 2 lines" in text
     assert "| view | 1 | 50 ± 0% | 62% | 75% | – | 25% |" in text
     assert "view 50 ± 0% ([rules]" in "\n".join(in_short({"closed_book": found}))
     assert list(closed_book({})) == list(in_short({})) == []
