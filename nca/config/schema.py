@@ -1,7 +1,6 @@
-"""Every setting: its type, default, unit and description.
+"""Every setting: its type, default, unit and description; `nca.config.value_types` parses the values.
 
-The single source for the TOML files, the environment, `/config` and its completion, `.nca/config.toml.example` and
-docs/configuration.md. `nca.config.value_types` parses the values.
+The one source for the TOML files, the environment, `/config`, its completion, the example and docs/configuration.md.
 """
 
 from __future__ import annotations
@@ -250,10 +249,7 @@ class AgentSettings:
         "Models of the task tool's agents, such as `reviewer=openai/gpt-4.1`.",
     )
     use_claude_home: bool = setting(
-        False,
-        boolean(),
-        "Let your ~/.claude act here: hooks, permissions, env, model, status line, output style, CLAUDE.md, rules.",
-        user_only=True,
+        False, boolean(), "Let your ~/.claude act here: hooks, rules, env, model, CLAUDE.md and so on.", user_only=True
     )
 
 
@@ -274,10 +270,7 @@ class MemorySettings:
 class SessionSettings:
     persist: bool = setting(True, boolean(), "Keep sessions on disk.")
     store: str = setting(
-        "",
-        postgres_url(),
-        "The PostgreSQL database that keeps the sessions, for several machines. Empty: a file on this one.",
-        user_only=True,
+        "", postgres_url(), "A PostgreSQL database for the sessions of several machines. Empty: a file.", user_only=True
     )
     retention_days: int = setting(
         0,

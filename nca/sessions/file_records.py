@@ -9,9 +9,10 @@ import os
 from pathlib import Path
 
 from nca.config.paths import workspace_file
-from nca.sessions.database import Database, log_of, size_of
+from nca.sessions.database import Database
 from nca.sessions.file_record import FileRecord
 from nca.sessions.opening import Kind, open_for_reading, open_for_writing, open_in_memory
+from nca.sessions.paths import log_of, size_of
 from nca.sessions.vacuum import rebuild
 
 _MIGRATIONS = tuple(

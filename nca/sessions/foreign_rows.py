@@ -18,8 +18,9 @@ import apsw
 
 from nca.errors import InvalidMessages
 from nca.ordinary_files import open_ordinary
-from nca.sessions.database import connect_for_reading, connect_immutable, log_of, size_of
+from nca.sessions.database import connect_for_reading, connect_immutable
 from nca.sessions.file_header import MAGIC as MAGIC
+from nca.sessions.paths import log_of, size_of
 from nca.sessions.sql import Binding
 
 _COPY_TRIES = 5

@@ -27,20 +27,11 @@ from nca.errors import StoreDamaged, StoreError, StoreTooNew
 from nca.sessions import closed, schema
 from nca.sessions import store_errors as faults
 from nca.sessions.corruption import recover_readable
-from nca.sessions.database import (
-    Database,
-    connect,
-    connect_for_reading,
-    log_of,
-    migrate,
-    prepare,
-    size_of,
-    suspicion_of,
-    unused,
-)
+from nca.sessions.database import Database, connect, connect_for_reading, migrate, prepare
 from nca.sessions.file_header import HEADER_BYTES, MAGIC, bytes_expected, is_of, is_sound
 from nca.sessions.frames import read_frames
 from nca.sessions.lock import FileLock
+from nca.sessions.paths import log_of, size_of, suspicion_of, unused
 from nca.sessions.sql import Row
 
 _OPENING_SECONDS = 30.0

@@ -9,7 +9,7 @@ import shutil
 from contextlib import suppress
 from pathlib import Path
 
-from nca.sessions.database import outputs_of, size_of
+from nca.sessions.paths import outputs_of, size_of
 from nca.sessions.sql import SessionDatabase
 
 

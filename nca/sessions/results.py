@@ -13,9 +13,9 @@ import msgspec
 from nca.context.view import Range, is_in
 from nca.errors import StoreDamaged
 from nca.sessions import search
-from nca.sessions.database import outputs_of
 from nca.sessions.encoding import decode_message
 from nca.sessions.passages import cuts, plain_text
+from nca.sessions.paths import outputs_of
 from nca.sessions.query import Only, WeightedTerm
 from nca.sessions.ranking import Ranked, RankingWeights, rank_sessions
 from nca.sessions.snippets import SnippetFinder

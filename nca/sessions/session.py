@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import secrets
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Literal
 
 import msgspec
 
 from nca.context.view import Range
-from nca.errors import StoreError
+from nca.errors import SessionNotFound, StoreError
 from nca.messages import Entry, clean_text
 from nca.sessions import results
 from nca.sessions.access import SessionAccess
@@ -22,8 +24,11 @@ from nca.sessions.sql import Lease, Row, SessionDatabase
 from nca.sessions.usage import SessionUsage
 from nca.sessions.views import SessionViews
 
+_ID_BYTES = 4
 _NAME_CHARS = 200
+_LISTED_MATCHES = 5
 _SECONDS_A_DAY = 86_400
+IS_EMPTY = "NOT EXISTS (SELECT 1 FROM messages WHERE session = number)"
 
 Kind = Literal["chat", "run"]
 """What made a session: a chat, which a person continues, or `nca run`, which asks once."""
@@ -175,3 +180,44 @@ class Session(SessionAccess):
                 f"UPDATE sessions SET {column} = ?, updated_at = ? WHERE number = ?",  # noqa: S608
                 (value, time.time(), self.number),
             )
+
+
+def new_id(database: SessionDatabase, archive_of: Callable[[str], Path | None]) -> str:
+    """An id that neither a session nor an archive has."""
+    while True:
+        session_id = secrets.token_hex(_ID_BYTES)
+        archive = archive_of(session_id)
+        is_archived = archive is not None and archive.exists()
+        if not is_archived and not database.row("SELECT 1 FROM sessions WHERE id = ?", (session_id,)):
+            return session_id
+
+
+def latest_session(database: SessionDatabase, directory: str | None) -> SessionInfo | None:
+    """The most recently used session with messages, in a directory or anywhere; chats before `nca run`."""
+    somewhere = "" if directory is None else " AND directory = ?"
+    row = database.row(
+        f"{INFO} WHERE NOT {IS_EMPTY}{somewhere} ORDER BY kind <> 'chat', touched DESC LIMIT 1",
+        () if directory is None else (clean_text(directory),),
+    )
+    return as_info(row) if row else None
+
+
+def find_session(database: SessionDatabase, named: str, archive_of: Callable[[str], Path | None]) -> tuple[str, int]:
+    """The id and the number of the session of this id, beginning of an id, or name. Raises SessionNotFound."""
+    wanted = clean_text(named).strip()
+    rows = database.rows(
+        "SELECT id, number FROM sessions WHERE id = ?1 OR (?1 <> '' AND substr(id, 1, length(?1)) = ?1)"
+        " OR (?1 <> '' AND name = ?1) ORDER BY id <> ?1, touched DESC",
+        (wanted,),
+    )
+    if not rows:
+        archive = archive_of(wanted) if wanted.isalnum() else None
+        if archive is not None and archive.exists():
+            raise SessionNotFound(
+                f"Session {wanted} is archived", advice=f"`nca sessions restore {wanted}` brings it back."
+            )
+        raise SessionNotFound(f"There is no session {wanted!r}", advice="`nca sessions list` shows them.")
+    if rows[0][0] != wanted and len(rows) > 1:
+        some = ", ".join(row[0] for row in rows[:_LISTED_MATCHES]) + (" …" if len(rows) > _LISTED_MATCHES else "")
+        raise SessionNotFound(f"{wanted!r} could be any of {some}", advice="Give more of the id.")
+    return rows[0][0], rows[0][1]

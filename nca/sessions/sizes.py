@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from nca.sessions import output_files
-from nca.sessions.database import archives_of, log_of, size_of
 from nca.sessions.file_records import FileRecords
+from nca.sessions.paths import archives_of, log_of, size_of
 from nca.sessions.sql import SessionDatabase
 
 _PARTS = {

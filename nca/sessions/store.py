@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-import secrets
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import msgspec
 
 from nca.errors import SessionLocked, SessionNotFound, StoreDamaged, StoreError
-from nca.messages import clean_text
 from nca.sessions import growth, output_files, results, transfer, usage
+from nca.sessions import session as rows_of
 from nca.sessions import store_errors as faults
-from nca.sessions.database import Database, archives_of, outputs_of
+from nca.sessions.database import Database
 from nca.sessions.file_records import FileRecords
 from nca.sessions.lock import FileLock
 from nca.sessions.opening import open_for_reading, open_for_writing, open_in_memory
 from nca.sessions.past_sessions import MOST
+from nca.sessions.paths import archives_of, outputs_of
 from nca.sessions.preview import SessionPreview, load_preview
 from nca.sessions.program_views import ProgramViews
 from nca.sessions.results import SNIPPET_CHARS, Hit, SessionHit
-from nca.sessions.session import INFO, Kind, Session, SessionInfo, as_info, as_name, expired
+from nca.sessions.session import INFO, IS_EMPTY, Kind, Session, SessionInfo, as_info, as_name
 from nca.sessions.sizes import StoreSizes, sizes
 from nca.sessions.sql import Lease, SessionDatabase
 from nca.sessions.transfer import SessionCopy
@@ -34,9 +35,6 @@ Infos = list[SessionInfo]
 Hits = list[Hit]
 SessionHits = list[SessionHit]
 
-_ID_BYTES = 4
-_LISTED_MATCHES = 5
-_IS_EMPTY = "NOT EXISTS (SELECT 1 FROM messages WHERE session = number)"
 _IS_KEPT = "name <> '' OR is_pinned <> 0 OR has_forks <> 0 OR EXISTS (SELECT 1 FROM pins WHERE session = number)"
 
 
@@ -92,7 +90,7 @@ class Store:
     def create(self, *, directory: str, model: str, name: str = "", kind: Kind = "chat") -> Session:
         """Create a session and open it for writing."""
         self._refuse_reader()
-        session_id = self._new_id()
+        session_id = rows_of.new_id(self._database, self.archive_of)
         self._acquire(session_id)
         try:
             with self._database.transaction(self._open[session_id]) as connection:
@@ -131,12 +129,7 @@ class Store:
 
     def latest(self, directory: str | None = None) -> SessionInfo | None:
         """The most recently used session with messages, in a directory or anywhere; chats before `nca run`."""
-        somewhere = "" if directory is None else " AND directory = ?"
-        row = self._database.row(
-            f"{INFO} WHERE NOT {_IS_EMPTY}{somewhere} ORDER BY kind <> 'chat', touched DESC LIMIT 1",
-            () if directory is None else (clean_text(directory),),
-        )
-        return as_info(row) if row else None
+        return rows_of.latest_session(self._database, directory)
 
     def find(self, prefix: str) -> SessionInfo:
         """Find a session by id, beginning of an id, or whole name. Raises SessionNotFound."""
@@ -172,12 +165,12 @@ class Store:
         self._refuse_reader()
         which = "name = '' AND is_pinned = 0" if session_id is None else "id = ?"
         rows = self._database.rows(
-            f"SELECT id FROM sessions WHERE {which} AND {_IS_EMPTY}",  # noqa: S608
+            f"SELECT id FROM sessions WHERE {which} AND {IS_EMPTY}",  # noqa: S608
             () if session_id is None else (session_id,),
         )
         for (found,) in rows:
             with suppress(SessionLocked):
-                self._delete(found, _IS_EMPTY)
+                self._delete(found, IS_EMPTY)
 
     def delete_kept(self, session_id: str, keep: Callable[[SessionCopy], SessionCopy]) -> SessionInfo:
         """Delete a session after `keep` has stored its copy and given back what can be read of that.
@@ -281,7 +274,7 @@ class Store:
             # It may be somebody else's session: what they chose says nothing about this person's models.
             copy = msgspec.structs.replace(copy, info=msgspec.structs.replace(copy.info, chosen_model=""))
         transfer.check(copy)
-        session_id = copy.info.id if keeps_id else self._new_id()
+        session_id = copy.info.id if keeps_id else rows_of.new_id(self._database, self.archive_of)
         try:
             with self._database.transaction() as connection:
                 if connection.execute("SELECT 1 FROM sessions WHERE id = ?", (session_id,)).get:
@@ -334,7 +327,7 @@ class Store:
         Age is the number of days on which other sessions were used since, so a wrong clock adds one at most.
         """
         rows = self._database.rows(f"SELECT id, updated_at, {_IS_KEPT} FROM sessions ORDER BY touched DESC")  # noqa: S608
-        return expired(rows, retention_days, max_sessions)
+        return rows_of.expired(rows, retention_days, max_sessions)
 
     def learned(self, model: str) -> Learned:
         """What reports taught about a model; 0 samples if nothing is known."""
@@ -368,41 +361,12 @@ class Store:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def _new_id(self) -> str:
-        while True:
-            session_id = secrets.token_hex(_ID_BYTES)
-            archive = self.archive_of(session_id)
-            is_archived = archive is not None and archive.exists()
-            if not is_archived and not self._database.row("SELECT 1 FROM sessions WHERE id = ?", (session_id,)):
-                return session_id
-
     def _find(self, prefix: str) -> tuple[str, int]:
-        wanted = clean_text(prefix).strip()
-        rows = self._database.rows(
-            "SELECT id, number FROM sessions WHERE id = ?1 OR (?1 <> '' AND substr(id, 1, length(?1)) = ?1)"
-            " OR (?1 <> '' AND name = ?1) ORDER BY id <> ?1, touched DESC",
-            (wanted,),
-        )
-        if not rows:
-            archive = self.archive_of(wanted) if wanted.isalnum() else None
-            if archive is not None and archive.exists():
-                raise SessionNotFound(
-                    f"Session {wanted} is archived", advice=f"`nca sessions restore {wanted}` brings it back."
-                )
-            raise SessionNotFound(f"There is no session {wanted!r}", advice="`nca sessions list` shows them.")
-        if rows[0][0] != wanted and len(rows) > 1:
-            some = ", ".join(row[0] for row in rows[:_LISTED_MATCHES]) + (" …" if len(rows) > _LISTED_MATCHES else "")
-            raise SessionNotFound(f"{wanted!r} could be any of {some}", advice="Give more of the id.")
-        return rows[0][0], rows[0][1]
+        return rows_of.find_session(self._database, prefix, self.archive_of)
 
     def _session(self, session_id: str, number: int) -> Session:
-        return Session(
-            self._database,
-            number,
-            is_read_only=False,
-            lease=self._open[session_id],
-            on_close=lambda: self._release(session_id),
-        )
+        lease, release = self._open[session_id], partial(self._release, session_id)
+        return Session(self._database, number, is_read_only=False, lease=lease, on_close=release)
 
     def _acquire(self, session_id: str) -> None:
         lease = self._database.hold(session_id)

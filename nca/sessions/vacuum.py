@@ -12,9 +12,10 @@ from pathlib import Path
 from nca.errors import StoreError
 from nca.sessions import output_files
 from nca.sessions import store_errors as faults
-from nca.sessions.database import Database, log_of, size_of
+from nca.sessions.database import Database
 from nca.sessions.lock import FileLock
 from nca.sessions.opening import opening_lock
+from nca.sessions.paths import log_of, size_of
 
 _COPIES = 2
 """A rebuilt database is written to the log, and then to the file."""

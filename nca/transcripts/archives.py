@@ -31,7 +31,7 @@ from nca.atomic_write import PRIVATE, atomic_file
 from nca.errors import InvalidMessages, NcaError, SessionLocked, SessionNotFound, StoreDamaged, StoreError
 from nca.safe_open import open_folder
 from nca.sessions import SessionInfo, Store
-from nca.sessions.database import archives_of
+from nca.sessions.paths import archives_of
 from nca.sessions.store_errors import explained
 from nca.sessions.transfer import SessionCopy
 from nca.transcripts.archive_limits import INFO, SESSION, check_output_bytes, check_outputs, open_archive, read_json

@@ -11,7 +11,8 @@ import pytest
 
 from nca.errors import StoreError
 from nca.sessions import Store, schema
-from nca.sessions.database import Database, connect, fetch, mended_rows, migrate, prepare, unused
+from nca.sessions.database import Database, connect, fetch, mended_rows, migrate, prepare
+from nca.sessions.paths import unused
 from tests.sessions.samples import filled, said, sqlite_of
 
 PRAGMAS = {

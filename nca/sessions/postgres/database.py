@@ -19,8 +19,8 @@ import psycopg
 from nca.errors import SessionLocked, StoreDamaged, StoreError
 from nca.messages import Entry
 from nca.sessions import schema
-from nca.sessions.database import outputs_of
 from nca.sessions.passages import MAX_PASSAGES
+from nca.sessions.paths import outputs_of
 from nca.sessions.postgres import faults, lease
 from nca.sessions.postgres.connection import Backend, Connection, Rows, where
 from nca.sessions.postgres.full_text import TsvectorIndex

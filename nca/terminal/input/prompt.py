@@ -161,8 +161,7 @@ class Prompt:
         self._show(buffer, ())
 
     def _note_key(self, _: object) -> None:
-        # Ctrl-L, which is not about the text, leaves nothing on the screen.
-        if self._returned.gives_way and self._session.app.renderer.last_rendered_screen is not None:
+        if self._returned.gives_way and self._session.app.renderer.last_rendered_screen:  # none after Ctrl-L
             self._returned.gives_way = False
             self._hint.show("")
 
