@@ -172,7 +172,7 @@ def test_ctrl_c_empties_the_line_then_says_what_a_second_does(start: Callable[..
     tty.send(UP)
     tty.sees("› something")
     tty.send(CTRL_C + CTRL_C)
-    tty.sees("Ctrl-C again leaves")
+    tty.sees("Ctrl-C again or Ctrl-D leaves")
     tty.send(CTRL_C)
     assert tty.ends() == 130
 
