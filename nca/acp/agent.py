@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from acp import PROTOCOL_VERSION, Client
+from acp import PROTOCOL_VERSION, Client, RequestError
+from acp.meta import AGENT_METHODS
 from acp.schema import (
     AcpMcpServer,
     AgentCapabilities,
     AuthenticateResponse,
     ClientCapabilities,
     CloseSessionResponse,
+    DeleteSessionRequest,
+    DeleteSessionResponse,
     ForkSessionResponse,
     HttpMcpServer,
     Implementation,
@@ -31,6 +35,7 @@ from acp.schema import (
     ResumeSessionResponse,
     SessionCapabilities,
     SessionCloseCapabilities,
+    SessionDeleteCapabilities,
     SessionForkCapabilities,
     SessionInfo,
     SessionListCapabilities,
@@ -136,6 +141,7 @@ class NcaAgent:
                     list=SessionListCapabilities(),
                     resume=SessionResumeCapabilities(),
                     close=SessionCloseCapabilities(),
+                    delete=SessionDeleteCapabilities(),
                     fork=SessionForkCapabilities(),
                 ),
             ),
@@ -183,6 +189,22 @@ class NcaAgent:
         del self._sessions[session_id]
         await session.close()
         return CloseSessionResponse()
+
+    @answered
+    async def delete_session(self, session_id: str, **_: Any) -> DeleteSessionResponse:
+        """Delete a session for good, also one that is open here. One that does not exist is deleted already."""
+        async with self._opening:
+            if (session := self._sessions.pop(session_id, None)) is not None:
+                await session.close()
+            with suppress(SessionNotFound):
+                self._opener.store.delete(self._stored(session_id))
+        return DeleteSessionResponse()
+
+    async def ext_method(self, method: str, params: dict[str, Any]) -> DeleteSessionResponse:
+        """A method for which the SDK has no route of its own; `Stdio` marks it as an extension."""
+        if method != AGENT_METHODS["session_delete"]:
+            raise RequestError.method_not_found(f"_{method}")
+        return await self.delete_session(DeleteSessionRequest.model_validate(params).session_id)
 
     @answered
     async def list_sessions(self, cwd: str | None = None, cursor: str | None = None, **_: Any) -> ListSessionsResponse:

@@ -12,11 +12,15 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+from acp.meta import AGENT_METHODS
+
 from nca.acp.errors import INVALID_REQUEST, PARSE_ERROR, error_reply, tidied
 
 MOST_LINE_BYTES = 64 * 1_048_576
 """A longer line is not read: an image in a prompt is far smaller."""
 _PIECE_BYTES = 65_536
+_UNROUTED = (AGENT_METHODS["session_delete"],)
+"""Methods of the protocol for which the SDK has no route; as extensions (`_`), they reach the agent's `ext_method`."""
 _CLOSE_SECONDS = 2.0
 """How long the end waits for what is being done, and for a client that does not read what is left."""
 
@@ -163,4 +167,4 @@ def read_message(line: bytes) -> Message:
         return {"refused": error_reply(known, INVALID_REQUEST, "A message has no method, and is no answer.")}
     if params is not None and not isinstance(params, dict):
         return {"refused": error_reply(known, INVALID_REQUEST, f"{method}: params is not an object.")}
-    return {**message, "params": params or {}}
+    return {**message, "method": f"_{method}" if method in _UNROUTED else method, "params": params or {}}

@@ -161,6 +161,11 @@ class Editor:
         return
 
 
+async def delete(agent: Any, **params: str) -> Any:
+    """Call session/delete, for which the SDK's client has no method."""
+    return await agent._conn.send_request(acp.AGENT_METHODS["session_delete"], params)
+
+
 def program(url: str, home: Path, *arguments: str) -> tuple[list[str], dict[str, str]]:
     """The command line and the environment of `nca acp` against a provider."""
     words = [sys.executable, "-m", "nca", "acp", "-m", "openai/test-model", *arguments]

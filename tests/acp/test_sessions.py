@@ -10,9 +10,11 @@ import acp
 import pytest
 
 from nca.config.paths import data_dir
+from nca.errors import SessionNotFound
 from nca.sessions.store import Store
 from nca.testing.script import Answer, in_order, prose
-from tests.acp.conftest import Desk
+from tests.acp.client import delete
+from tests.acp.conftest import Desk, initialize
 from tests.cli.command import environment
 from tests.tools.test_mcp import ROOT
 
@@ -117,6 +119,46 @@ async def test_a_session_that_another_program_writes_is_refused(desk: Desk) -> N
     with store, store.open_session(session), pytest.raises(acp.RequestError, match="already open in process"):
         await desk.agent.load_session(cwd=str(desk.work), session_id=session, mcp_servers=[])
     await desk.agent.load_session(cwd=str(desk.work), session_id=session, mcp_servers=[])
+
+
+async def test_a_session_is_deleted_for_good_but_not_one_that_another_program_has_open(desk: Desk) -> None:
+    assert (await initialize(desk)).agent_capabilities.session_capabilities.delete is not None
+    session, other = await worked(desk), await worked(desk)
+    await desk.agent.close_session(session_id=session)
+    store = Store.open(data_dir(environment(desk.home)) / "sessions.db")
+    with store:
+        with store.open_session(session), pytest.raises(acp.RequestError, match="already open in process") as refused:
+            await delete(desk.agent, sessionId=session)
+        assert "\n" not in str(refused.value)
+        listed = (await desk.agent.list_sessions(cwd=str(desk.work))).sessions
+        assert {one.session_id for one in listed} == {session, other}
+        # One that is closed, one that is open here, and what is gone already.
+        for each in (session, other, session, "no-such"):
+            assert await delete(desk.agent, sessionId=each) == {}
+        assert (await desk.agent.list_sessions(cwd=str(desk.work))).sessions == []
+        for gone in (session, other):
+            with pytest.raises(SessionNotFound):
+                store.find(gone)
+    with pytest.raises(acp.RequestError, match="is not open"):
+        await desk.ask(other, "Are you there?")
+    with pytest.raises(acp.RequestError, match="There is no session"):
+        await desk.agent.load_session(cwd=str(desk.work), session_id=session, mcp_servers=[])
+    with pytest.raises(acp.RequestError, match="sessionId"):
+        await delete(desk.agent)
+
+
+async def test_a_beginning_of_an_id_deletes_nothing(desk: Desk) -> None:
+    session = await worked(desk)
+    await delete(desk.agent, sessionId=session[:-1])
+    assert [one.session_id for one in (await desk.agent.list_sessions(cwd=str(desk.work))).sessions] == [session]
+
+
+async def test_what_nca_does_not_do_is_neither_advertised_nor_taken(desk: Desk) -> None:
+    offered = (await initialize(desk)).agent_capabilities
+    assert (offered.auth.logout, offered.session_capabilities.additional_directories) == (None, None)
+    for method in ("logout", "session/set_model", "_session/other"):
+        with pytest.raises(acp.RequestError, match="Method not found"):
+            await desk.agent._conn.send_request(method, {"sessionId": "s", "modelId": "m"})
 
 
 async def test_a_folder_that_is_none_opens_nothing(desk: Desk) -> None:
