@@ -19,6 +19,7 @@ from acp.schema import (
     CloseSessionResponse,
     DeleteSessionRequest,
     DeleteSessionResponse,
+    ElicitationCapabilities,
     ForkSessionResponse,
     HttpMcpServer,
     Implementation,
@@ -50,6 +51,7 @@ from nca import __version__
 from nca.acp.commands import EditorCommands
 from nca.acp.errors import answered
 from nca.acp.files import ClientFiles
+from nca.acp.forms import ClientForms
 from nca.acp.mcp_servers import servers_of
 from nca.acp.options import MODE, check_mode, mode_state
 from nca.acp.outlet import Outlet
@@ -284,7 +286,9 @@ class NcaAgent:
             outlet = Outlet(self._stdio.put)
             updates = Updates(outlet, directory)
             editor = self._editor(outlet, updates)
-            person = EditorPerson(self._asking(outlet), updates.ids)
+            offers = self._offers.elicitation or ElicitationCapabilities()
+            forms = ClientForms(self._connected(), lambda: outlet.session_id, offers)
+            person = EditorPerson(self._asking(outlet), updates.ids, forms)
             conversation = await self._opener.open(directory, stored, servers, updates.on_event, person, editor)
             outlet.session_id = conversation.session.info.id
             commands = EditorCommands(conversation, person, self._opener.models)

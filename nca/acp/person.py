@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from acp import RequestError
 from acp.schema import (
@@ -15,12 +15,15 @@ from acp.schema import (
 )
 from pydantic import ValidationError
 
+from nca.acp.forms import ClientForms
 from nca.acp.tool_calls import CallIds, asked_content, kind_of
 from nca.agent.approvals import Answer
 from nca.events import ApprovalAsked
 from nca.terminal.panels.approval_panel import ApprovalPanel
 from nca.terminal.reader import Reader
 from nca.terminal.render.sanitize import one_line
+from nca.tools.mcp.forms import Field
+from nca.tools.mcp.requests import Filled
 from nca.tools.mcp.tool import rule_in_words
 from nca.words import Words
 
@@ -31,18 +34,20 @@ _RULE_CHARS = 160
 
 
 class EditorPerson(Reader):
-    """Asks for approvals; nothing else can be asked of the person.
+    """Asks for approvals, and what MCP servers ask; nothing else can be asked of the person.
 
     request  sends a permission request to the client
     ids      of the calls, for the client
+    forms    None: the client offers none
     """
 
     is_interactive = False
     can_choose = False
 
-    def __init__(self, request: Request, ids: CallIds) -> None:
+    def __init__(self, request: Request, ids: CallIds, forms: ClientForms | None = None) -> None:
         self._request = request
         self._ids = ids
+        self._forms = forms
 
     async def ask(self, asked: ApprovalAsked) -> Answer:
         """Once, for this session, or no. A request that is cancelled, or whose client is gone, interrupts the turn.
@@ -71,6 +76,12 @@ class EditorPerson(Reader):
         if outcome.option_id == _ONCE:
             return Answer("once")
         return Answer("session" if outcome.option_id == _SESSION and _SESSION in offered else "deny")
+
+    async def fill_form(self, question: str, fields: Sequence[Field]) -> Filled | None:
+        return await self._forms.fill(question, fields) if self._forms else None
+
+    async def open_page(self, question: str, url: str) -> Filled | None:
+        return await self._forms.open_page(question, url) if self._forms else None
 
     async def read(self, conversation: object, default: Words = ()) -> Words:
         """Prompts come by the protocol."""

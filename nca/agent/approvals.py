@@ -26,6 +26,8 @@ from nca.events import ApprovalAsked, ApprovalGiven, Listener, Notice
 from nca.messages import ToolCall
 from nca.tools.files.acting_files import why_asked
 from nca.tools.files.reading_rules import Reading
+from nca.tools.mcp.forms import Field
+from nca.tools.mcp.requests import Filled
 from nca.tools.permissions import about, decide, matching, refusal
 from nca.tools.tool import Approval, Permission, ToolError, ToolOutcome
 from nca.tools.toolbox import Toolbox
@@ -78,6 +80,14 @@ class Person(Protocol):
         """Ask for a line of text. None where the person gives none."""
         ...
 
+    async def fill_form(self, question: str, fields: Sequence[Field]) -> Filled | None:
+        """Ask with a form for all fields at once. None where no form can be shown."""
+        ...
+
+    async def open_page(self, question: str, url: str) -> Filled | None:
+        """Ask whether to open a page, and open it. None where the person's program does not do both."""
+        ...
+
 
 class Nobody:
     """No person is there: nothing is approved and nothing typed."""
@@ -94,6 +104,12 @@ class Nobody:
         return ""
 
     async def type_answer(self, question: str) -> str | None:
+        return None
+
+    async def fill_form(self, question: str, fields: Sequence[Field]) -> Filled | None:
+        return None
+
+    async def open_page(self, question: str, url: str) -> Filled | None:
         return None
 
 

@@ -56,12 +56,15 @@ class ServerRequests:
         return tuple(dict.fromkeys(path.absolute() for path in paths))
 
     async def fill(self, server: str, message: str, fields: Sequence[Field]) -> Filled:
-        """Field by field. A value that is not valid is asked again; Escape cancels."""
+        """In a form, or field by field. A value that is not valid is asked again; Escape cancels."""
         person = self._approvals.person
-        if not person.can_choose:
-            return self._declined(server, message)
+        question = f"The MCP server {server} asks: {_shown(message)}"
         async with self._approvals.one_at_a_time:
-            if refused := await self._refused(f"The MCP server {server} asks: {_shown(message)}", _KEYS):
+            if filled := await person.fill_form(question, fields):
+                return filled
+            if not person.can_choose:
+                return self._declined(server, message)
+            if refused := await self._refused(question, _KEYS):
                 return refused
             values: dict[str, Value] = {}
             for field in fields:
@@ -81,10 +84,13 @@ class ServerRequests:
 
     async def visit(self, server: str, message: str, url: str) -> Filled:
         """The whole address is shown before the browser opens it."""
-        if not self._approvals.person.can_choose:
-            return self._declined(server, message)
+        person = self._approvals.person
+        question = f"The MCP server {server} wants you to open {unambiguous(url, kept='')}\n{_shown(message)}"
         async with self._approvals.one_at_a_time:
-            question = f"The MCP server {server} wants you to open {unambiguous(url, kept='')}\n{_shown(message)}"
+            if visited := await person.open_page(question, url):
+                return visited
+            if not person.can_choose:
+                return self._declined(server, message)
             if refused := await self._refused(question, (("y", "open it"), ("n", "decline"))):
                 return refused
         await asyncio.to_thread(open_browser, url, os.environ)

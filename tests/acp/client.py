@@ -15,8 +15,11 @@ from typing import IO, Any
 
 import acp
 from acp.schema import (
+    AcceptElicitationResponse,
     AllowedOutcome,
+    CancelElicitationResponse,
     CreateTerminalResponse,
+    DeclineElicitationResponse,
     DeniedOutcome,
     KillTerminalResponse,
     PermissionOption,
@@ -33,6 +36,8 @@ from acp.schema import (
 from tests.cli.command import environment
 from tests.terminal.tty import ROOT
 
+Form = AcceptElicitationResponse | DeclineElicitationResponse | CancelElicitationResponse | None
+"""None: an error of the protocol."""
 WAIT_SECONDS = 60.0
 """Only a test that fails waits this long."""
 Decide = Callable[[str, ToolCallUpdate, list[PermissionOption]], Awaitable[str | None]]
@@ -44,6 +49,7 @@ async def allow_once(session: str, call: ToolCallUpdate, options: list[Permissio
 
 class Editor:
     """decide   answers permission requests with an option's id; None: cancelled
+    forms    answers to forms and pages, each used once; afterwards none is answered
     buffers  what is open and not saved, by path
     """
 
@@ -62,6 +68,8 @@ class Editor:
         self.updates: dict[str, list[Any]] = defaultdict(list)
         self.asked: list[tuple[ToolCallUpdate, list[PermissionOption]]] = []
         self.decide: Decide = allow_once
+        self.forms: list[Form] = []
+        self.elicited: list[tuple[str, Any]] = []
         self.buffers: dict[str, str] = {}
         self.written: list[tuple[str, str]] = []
         self.saves = True
@@ -97,6 +105,16 @@ class Editor:
         if chosen is None:
             return RequestPermissionResponse(outcome=DeniedOutcome(outcome="cancelled"))
         return RequestPermissionResponse(outcome=AllowedOutcome(outcome="selected", option_id=chosen))
+
+    async def create_elicitation(self, message: str, mode: Any, **_: Any) -> Form:
+        self.elicited.append((message, mode))
+        self._changed.set()
+        if not self.forms:
+            await asyncio.Event().wait()
+        answer = self.forms.pop(0)
+        if answer is None:
+            raise acp.RequestError.internal_error()
+        return answer
 
     async def read_text_file(self, session_id: str, path: str, **_: Any) -> ReadTextFileResponse:
         if path not in self.buffers:

@@ -61,7 +61,10 @@ async def desk(serving: Desk, tmp_path: Path) -> Desk:
     return serving
 
 
-async def initialize(desk: Desk, *, files: bool = False, terminal: bool = False) -> Any:
+async def initialize(desk: Desk, *, files: bool = False, terminal: bool = False, forms: bool = False) -> Any:
+    both = acp.schema.ElicitationCapabilities(
+        form=acp.schema.ElicitationFormCapabilities(), url=acp.schema.ElicitationUrlCapabilities()
+    )
     fs = acp.schema.FileSystemCapabilities(read_text_file=files, write_text_file=files)
-    offers = acp.schema.ClientCapabilities(fs=fs, terminal=terminal)
+    offers = acp.schema.ClientCapabilities(fs=fs, terminal=terminal, elicitation=both if forms else None)
     return await desk.agent.initialize(protocol_version=acp.PROTOCOL_VERSION, client_capabilities=offers)

@@ -31,6 +31,7 @@ _FORMATS: dict[str, Callable[[str], object]] = {
 """Each says whether a text is one, or raises ValueError."""
 _TRUE, _FALSE = ("y", "yes", "true"), ("n", "no", "false")
 _NUMBERS = {"integer": int, "number": float}
+_HINTS = {"boolean": "y or n", "integer": "a whole number", "number": "a number", "array": "several, by commas"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,22 +45,29 @@ class Field:
     @property
     def question(self) -> str:
         """What it asks, in one line or, where there are choices, several."""
-        about = _line(self.schema.get("description"), _TEXT_CHARS)
-        title = _line(self.schema.get("title") or self.name, _NAME_CHARS)
-        hint = {"boolean": "y or n", "integer": "a whole number", "number": "a number", "array": "several, by commas"}
-        facts = [hint.get(self.kind, ""), _line(self.schema.get("format"), _NAME_CHARS)]
+        facts = [_HINTS.get(self.kind, ""), _line(self.schema.get("format"), _NAME_CHARS)]
         if self.default:
             facts.append(f"Enter: {_line(self.default, _NAME_CHARS)}")
         elif not self.is_required:
             facts.append("Enter: none")
         said = "; ".join(filter(None, facts))
-        lines = [f"{title}{f' ({said})' if said else ''}{f': {about}' if about else ''}"]
-        lines += [f"{place} {_line(shown, _NAME_CHARS)}" for place, (_, shown) in enumerate(self.choices, 1)]
+        lines = [f"{self.title}{f' ({said})' if said else ''}{f': {self.about}' if self.about else ''}"]
+        lines += [f"{place} {shown}" for place, (_, shown) in enumerate(self.choices, 1)]
         return "\n".join(lines)
 
     @property
+    def title(self) -> str:
+        return _line(self.schema.get("title") or self.name, _NAME_CHARS)
+
+    @property
+    def about(self) -> str:
+        return _line(self.schema.get("description"), _TEXT_CHARS)
+
+    @property
     def kind(self) -> str:
-        return str(self.schema.get("type", "string"))
+        """A text where it is none of the others."""
+        kind = self.schema.get("type")
+        return kind if kind in tuple(_HINTS) else "string"
 
     @property
     def choices(self) -> list[tuple[str, str]]:
@@ -68,14 +76,14 @@ class Field:
         held = items if self.kind == "array" and isinstance(items, dict) else self.schema
         titled = held.get("oneOf") or held.get("anyOf")
         if isinstance(titled, list):
-            pairs = [(one.get("const"), one.get("title")) for one in titled if isinstance(one, dict)]
+            pairs = [(one.get("const"), one.get("title")) for one in titled if isinstance(one, dict) and "const" in one]
         else:
             values = held.get("enum")
             values = values if isinstance(values, list) else []
             names = self.schema.get("enumNames")
             names = names if isinstance(names, list) and len(names) == len(values) else values
             pairs = list(zip(values, names, strict=True))
-        return [(str(value), str(name or value)) for value, name in pairs][:_MOST_CHOICES]
+        return [(str(value), _line(str(name or value), _NAME_CHARS)) for value, name in pairs[:_MOST_CHOICES]]
 
     @property
     def default(self) -> str:
@@ -98,6 +106,37 @@ class Field:
                 raise ValueError("a value is needed")
             return None
         value = self._value(text)
+        self._check(value)
+        return value
+
+    def take(self, value: object) -> Value:
+        """The value that a form of another program gave. Raises ValueError, which says what is valid."""
+        found: Value
+        match value:
+            case bool() if self.kind == "boolean":
+                found = value
+            case int() | float() if self.kind in _NUMBERS and self._is_number(value):
+                found = _NUMBERS[self.kind](value)
+            case list() if self.kind == "array" and self._are_choices(value):
+                found = value
+            case str() if self.kind == "string" and self._are_choices([value]):
+                found = value
+            case _:
+                hint = "one of the choices" if self.choices else _HINTS.get(self.kind, "a text")
+                raise ValueError(f"valid: {hint}")
+        self._check(found)
+        return found
+
+    def _is_number(self, value: float) -> bool:
+        is_number = not isinstance(value, bool) and math.isfinite(value)
+        return is_number and (self.kind == "number" or value == math.floor(value))
+
+    def _are_choices(self, values: list[Any]) -> bool:
+        choices = [value for value, _ in self.choices]
+        return all(isinstance(one, str) and (not choices or one in choices) for one in values)
+
+    def _check(self, value: Value) -> None:
+        """Hold the value against the limits and the format of its schema. Raises ValueError."""
         self._check_size(value)
         if isinstance(value, str) and (is_of_format := _FORMATS.get(str(self.schema.get("format")))):
             try:
@@ -106,7 +145,6 @@ class Field:
                 is_right = False
             if not is_right:
                 raise ValueError(f"valid: {_line(self.schema['format'], _NAME_CHARS)}")
-        return value
 
     def _check_size(self, value: Value) -> None:
         """Hold the value against the least and the most of its schema. Raises ValueError."""
