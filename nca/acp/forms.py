@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
-from urllib.parse import urlsplit
 from uuid import uuid4
 
 from acp import Client, RequestError
@@ -18,7 +17,7 @@ from acp.schema import (
     ElicitationSchema,
     ElicitationUrlSessionMode,
 )
-from pydantic import AnyUrl, ValidationError
+from pydantic import AnyHttpUrl, ValidationError
 
 from nca.tools.mcp.forms import Field, Value
 from nca.tools.mcp.requests import Filled
@@ -59,15 +58,14 @@ class ClientForms:
         return Filled("cancel")
 
     async def open_page(self, question: str, url: str) -> Filled | None:
-        """None if the client cannot open it."""
-        if self._offers.url is None or urlsplit(url).scheme not in ("http", "https"):
+        """None if the client cannot open it, or it is no page of the web."""
+        if self._offers.url is None:
             return None
         try:
-            mode = ElicitationUrlSessionMode(
-                session_id=self._session_id(), elicitation_id=str(uuid4()), url=AnyUrl(url)
-            )
+            page = AnyHttpUrl(url)
         except ValidationError:
             return None
+        mode = ElicitationUrlSessionMode(session_id=self._session_id(), elicitation_id=str(uuid4()), url=page)
         answer = await self._ask(question, mode)
         return Filled("accept") if isinstance(answer, AcceptElicitationResponse) else answer
 

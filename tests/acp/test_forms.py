@@ -155,5 +155,6 @@ async def test_a_page_is_opened_by_the_editor(desk: Desk) -> None:
     assert (str(mode.url), bool(mode.elicitation_id)) == ("https://pay.test/1?x=2", True)
     assert await answer_of(desk, page, DeclineElicitationResponse(action="decline")) == {"action": "decline"}
     # An address that is no page of the web does not reach the editor.
-    assert await answer_of(desk, {**PAGE, "url": "file:///etc/passwd"}) == {"action": "decline"}
+    for wrong in ("file:///etc/passwd", "https://[pay.test/1"):
+        assert await answer_of(desk, {**PAGE, "url": wrong}) == {"action": "decline"}
     assert len(desk.editor.elicited) == 2
