@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
@@ -83,6 +84,13 @@ class McpServer(Row):
     def has_own_token(self) -> bool:
         """Whether the settings say how it knows the person, so that there is nothing to log in to."""
         return bool(self.token_variable) or any(name.lower() == "authorization" for name, _ in self.headers)
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """The folders that its arguments name, but for values of options: there the person lets it work."""
+        before = ("", *self.args)
+        named = (Path(one) for option, one in zip(before, self.args, strict=False) if not option.startswith("--"))
+        return tuple(path for path in named if path.is_absolute() and path.is_dir())
 
     @property
     def digest(self) -> str:

@@ -102,7 +102,7 @@ class SlowToSummarize(ScriptedModel):
 
 async def test_one_that_saves_little_is_not_put_in_force(tmp_path: Path) -> None:
     events: list[Event] = []
-    settings = {"context.idle_threshold": 0.53, "context.target_ratio": 0.05}
+    settings = {"context.idle_threshold": 0.5, "context.target_ratio": 0.05}
     conversation = opened(tmp_path, events, summary_or(LONG_ANSWER[:200]), settings)
     await conversation.send(LONG_ANSWER * 9)
     # Half of the budget is pinned, so that little can be saved of the other messages.

@@ -192,6 +192,18 @@ async def test_the_folders_of_work_are_the_roots(room: Room, tmp_path: Path, kin
     await conversation.close()
 
 
+async def test_the_folders_that_its_arguments_name_are_a_server_s_roots(room: Room, tmp_path: Path) -> None:
+    shelf, source = tmp_path / "shelf", tmp_path / "source"
+    for folder in (shelf, source):
+        folder.mkdir()
+    plain = server_of("stdio", "")
+    server = replace(plain, args=(*plain.args, str(shelf), "--source", str(source)))
+    conversation = room.open(call("looks"), "Done.", servers=(server,))
+    await conversation.send("Look.")
+    assert results(conversation) == [shelf.as_uri()]
+    await conversation.close()
+
+
 @pytest.mark.parametrize("kind", ["stdio", "http"])
 async def test_the_model_answers_a_server_once_the_person_allows_it_and_it_counts(
     room: Room, kind: str, address: str

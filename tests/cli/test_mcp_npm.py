@@ -109,15 +109,18 @@ def test_tools_prompts_and_resources_of_each_in_the_chat(start: Callable[..., Ch
     chat.says("hello", "Heard: 'hello'")
     shown = " ".join(chat.says("/mcp", "server-memory").split())
     for name, what in (
-        ("everything", "12 tools, 4 prompts, 7 resources"),
+        # With a client that can be asked, it offers some more.
+        ("everything", r"1\d tools, 4 prompts, 7 resources"),
         ("filesystem", "14 tools"),
         ("memory", "9 tools, 1 resource"),
     ):
-        assert f"{name} ready {what}" in shown
+        assert re.search(rf"{name} ready {what}", shown)
 
     assert chat.call("everything__echo", message="hello there") == "Echo: hello there"
     assert "completed" in chat.call("everything__trigger-long-running-operation", duration=1, steps=2)
-    assert "[image, image/png, 4,035 bytes]" in chat.call("everything__get-tiny-image")
+    assert "[image, image/png, 4,035 bytes; not shown: this model takes no images]" in chat.call(
+        "everything__get-tiny-image"
+    )
     assert "demo://resource/dynamic/text/1" in chat.call("everything__get-resource-reference", resourceId=1)
     assert '"temperature"' in chat.call("everything__get-structured-content", location="New York")
     assert "validation error" in chat.call("everything__echo")

@@ -126,4 +126,4 @@ def test_under_make_ctrl_c_is_the_chat_s_alone(tmp_path: Path) -> None:
         tty.settle()
         tty.send("\x04")
         assert tty.ends() == 0
-        assert "make" not in tty.text()
+        assert "make: " not in tty.text()

@@ -57,7 +57,7 @@ class Connection:
         self._status = 0
         self._directory = directory
         self._can_see = can_see
-        self._requests = Requests(server.name, host, can_see) if host is not None else None
+        self._requests = Requests(server.name, host, can_see, server.folders) if host is not None else None
         self._task: asyncio.Task[None] | None = None
         self._client: Client | None = None
         self._process: ServerProcess | None = None

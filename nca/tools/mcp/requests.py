@@ -80,10 +80,12 @@ class Host(Protocol):
 class Requests:
     """The requests of one server. They are answered while a call of it runs, and end with the last one.
 
-    count  those that have begun: while one waits for the person, a call's time does not run
+    folders  where the person lets it work; none: in the folders of work
+    count    those that have begun: while one waits for the person, a call's time does not run
     """
 
-    def __init__(self, server: str, host: Host, can_see: Callable[[], bool]) -> None:
+    def __init__(self, server: str, host: Host, can_see: Callable[[], bool], folders: Sequence[Path] = ()) -> None:
+        self._folders = folders
         self.count = 0
         self.calls = 0
         self._server = server
@@ -133,7 +135,8 @@ class Requests:
         from mcp_types import ListRootsResult, Root
         from pydantic import FileUrl
 
-        return ListRootsResult(roots=[Root(uri=FileUrl(one.as_uri()), name=one.name) for one in self._host.roots])
+        roots = self._folders or self._host.roots
+        return ListRootsResult(roots=[Root(uri=FileUrl(one.as_uri()), name=one.name) for one in roots])
 
     async def sample(self, context: Any, asked: CreateMessageRequestParams) -> CreateMessageResult | ErrorData:
         from mcp_types import CreateMessageResult, ErrorData, TextContent
