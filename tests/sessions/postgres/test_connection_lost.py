@@ -29,16 +29,26 @@ class Cut:
         self._listening.bind(str(folder / ".s.PGSQL.5432"))
         self._listening.listen()
         self.is_armed = False
-        threading.Thread(target=self._accept, daemon=True).start()
+        self._cut: socket.socket | None = None
+        self._threads = [threading.Thread(target=self._accept, daemon=True)]
+        self._threads[0].start()
 
     def _accept(self) -> None:
         with suppress(OSError):
             while True:
                 client, _ = self._listening.accept()
-                server = socket.socket(socket.AF_UNIX)
-                server.connect(self._server)
-                threading.Thread(target=self._pass_on, args=(client, server), daemon=True).start()
-                threading.Thread(target=self._pass_back, args=(server, client), daemon=True).start()
+                thread = threading.Thread(target=self._serve, args=(client,), daemon=True)
+                self._threads.append(thread)
+                thread.start()
+
+    def _serve(self, client: socket.socket) -> None:
+        with suppress(OSError), client, socket.socket(socket.AF_UNIX) as server:
+            server.connect(self._server)
+            back = threading.Thread(target=self._pass_back, args=(server, client), daemon=True)
+            back.start()
+            self._pass_on(client, server)
+            _end(server)
+            back.join()
 
     def _pass_on(self, client: socket.socket, server: socket.socket) -> None:
         with suppress(OSError):
@@ -48,20 +58,27 @@ class Cut:
                     # The answer says that it is committed, and no answer reaches the client.
                     self._cut = client
                 server.sendall(content)
-        server.close()
 
     def _pass_back(self, server: socket.socket, client: socket.socket) -> None:
         with suppress(OSError):
             while content := server.recv(65_536):
-                if getattr(self, "_cut", None) is client:
+                if self._cut is client:
                     break
                 client.sendall(content)
-        for one in (client, server):
-            with suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
+        _end(client)
 
     def close(self) -> None:
+        """Once every connection is closed at its other end."""
+        _end(self._listening)
+        for thread in self._threads:
+            thread.join()
         self._listening.close()
+
+
+def _end(one: socket.socket) -> None:
+    """Wake whoever waits for it."""
+    with suppress(OSError):
+        one.shutdown(socket.SHUT_RDWR)
 
 
 def end_all(cluster: Cluster) -> None:
