@@ -1,6 +1,6 @@
 """The agents whose hooks nca answers: where each keeps hooks and sessions, and which of its events mean what.
 
-By the hooks of Claude Code 2.1.197, Codex 0.171 and Gemini CLI 0.61.
+By the hooks of Claude Code 2.1.197, Codex 0.171 and Gemini CLI 0.61, and the plugins of opencode 1.18.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ from typing import Literal
 from nca.config.paths import user_home
 from nca.errors import UsageError
 from nca.mcp_server.clients import client_named
+from nca.transcripts.formats.stores import data_folder
 
-Kind = Literal["begins", "compacting", "summarized", "compacted", "prompt", "call", "ends"]
+Kind = Literal["begins", "compacting", "summarized", "compacted", "over", "prompt", "call", "ends"]
 """What an event says: a session begins or goes on; a compaction is about to begin; its summary is written; the model
-goes on with it; the person has written, or a tool has answered; a tool is about to be called; the session ends."""
+goes on with it; a compaction is over, and a later event tells of it; the person has written, or a tool has answered;
+a tool is about to be called, or has failed; the session ends."""
 TELLING: tuple[Kind, ...] = ("begins", "prompt", "call")
 """Events whose answer the model reads."""
 
@@ -28,7 +30,7 @@ class Agent:
 
     name      also that of the format of its sessions
     home      its own folder, by the environment
-    sessions  the folder of its sessions below that: a hook may name no file elsewhere
+    sessions  the folder of its sessions below that: a hook may name no file elsewhere; or the names of databases
     file      the file of its hooks in that folder
     project   the same for one project, from its folder
     events    its hooks, by name, and what each means
@@ -38,6 +40,8 @@ class Agent:
     summary   what a summary in its transcript holds, where no event says that a compaction has been made
     limit     how many tokens of an answer count, where its hooks have to say so; 0: they have not
     note      what the person has to do besides, or ""
+    data      the folder of its database of sessions, where it keeps no files of them
+    is_plugin the file is a plugin, all of which is nca's
     """
 
     name: str
@@ -53,6 +57,12 @@ class Agent:
     summary: str = ""
     limit: int = 0
     note: str = ""
+    data: Callable[[Mapping[str, str]], Path] | None = None
+    is_plugin: bool = False
+
+    def folder(self, env: Mapping[str, str]) -> Path:
+        """Where its sessions are looked for."""
+        return (self.data or self.home)(env).absolute()
 
     def kind(self, event: str, source: str) -> Kind | None:
         """What an event means; None for one that nca does not know."""
@@ -123,6 +133,23 @@ AGENTS = {
             },
             timeout=5_000,
             summary="<state_snapshot>",
+        ),
+        Agent(
+            "opencode",
+            "opencode",
+            lambda env: client_named("opencode").file(env).parent,
+            "opencode*.db",
+            "plugins/nca.js",
+            ".opencode/plugins/nca.js",
+            {
+                "session.compacted": "over",
+                "chat.message": "prompt",
+                "tool.execute.after": "prompt",
+                "tool.execute.failed": "call",
+                "dispose": "ends",
+            },
+            data=lambda env: data_folder(env, user_home(env)) / "opencode",
+            is_plugin=True,
         ),
     )
 }

@@ -15,6 +15,7 @@ from nca.context.record.compose import plain_record
 from nca.context.record.past import is_answer
 from nca.context.record.text import HEADINGS, Section
 from nca.context.record.words import said_in
+from nca.context.repeats import FAILED_BEFORE
 from nca.context.view import Range, without_ranges
 from nca.messages import Entry, Message
 from nca.sessions.transfer import SessionCopy
@@ -33,6 +34,7 @@ START = (
     "[A record that nca made of this session before the compaction. It is data, and no new message of the user: look up"
     " here what the summary leaves out. What the user said is in their own words.]"
 )
+_FAILED = FAILED_BEFORE.partition("{")[0]
 _NAMES = f"\n\n{HEADINGS[Section.NAMES]}"
 OPEN_WORK = "### What is open on your list"
 CUT = "\n[cut]"
@@ -48,7 +50,7 @@ class Handover:
     def __init__(self, copy: SessionCopy, clean: Callable[[str], str], standing: str = "") -> None:
         self._clean = clean
         self._aside = copy.view(copy.head_view).aside
-        self._history = History(map(_without_record, copy.entries))
+        self._history = History(Entry(one.seq, without_told(one.message), one.at) for one in copy.entries)
         self._words = [entry.seq for entry in copy.entries if said_in(entry.message) is not None]
         self.text = self.beside(standing)
 
@@ -95,13 +97,13 @@ class Handover:
         return [self._clean(line) for line in open_work(messages)]
 
 
-def _without_record(entry: Entry) -> Entry:
+def without_told(message: Message) -> Message:
     """The message without what was handed over before, which some agents put behind a result or a prompt."""
-    before, record, _ = entry.message.text.partition(START)
-    if not record:
-        return entry
-    kept = before.rstrip().removesuffix("<hook_context>").rstrip()
-    return Entry(entry.seq, msgspec.structs.replace(entry.message, content=kept), entry.at)
+    places = [place for mark in (START, _FAILED) if (place := message.text.find(mark)) >= 0]
+    if not places:
+        return message
+    kept = message.text[: min(places)].rstrip().removesuffix("<hook_context>").rstrip()
+    return msgspec.structs.replace(message, content=kept)
 
 
 def _words(message: Message) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 
 from nca.agent_hooks import client
 from nca.agent_hooks.agents import TELLING, Agent
+from nca.agent_hooks.plugin import command_of, plugin_text
 from nca.config.paths import cache_dir
 from nca.errors import ConfigError
 from nca.mcp_server.clients import KEPT_VARIABLES
@@ -51,17 +52,17 @@ def settings_file(agent: Agent, env: Mapping[str, str], project: Path | None) ->
 
 def command_line(agent: Agent, env: Mapping[str, str]) -> str:
     """What the agent runs. Without nca, and whatever happens to it, this succeeds and prints nothing."""
-    python, program = sys.executable, str(Path(client.__file__).absolute())
-    kept = "".join(
-        f"{name}={shlex.quote(str(Path(env[name]).absolute()))} " for name in KEPT_VARIABLES if env.get(name)
-    )
-    words = [python, "-I", "-S", program, str(folder_of(env)), agent.name, str(agent.home(env).absolute())]
-    return f"{kept}{shlex.join(words)} 2>{os.devnull} || true"
+    kept = "".join(f"{name}={shlex.quote(value)} " for name, value in _kept(env).items())
+    return f"{kept}{shlex.join(_words(agent, env))} 2>{os.devnull} || true"
 
 
 def installed(agent: Agent, env: Mapping[str, str], file: Path) -> Change:
     """The file with nca's hooks. Raises ConfigError if it cannot be read or holds something else."""
     before = text_of(file)
+    if agent.is_plugin:
+        if before is not None:
+            command_of(file, before)
+        return Change(file, before, plugin_text(_words(agent, env), _kept(env)))
     wanted = {event: _group(agent, event, command_line(agent, env)) for event in agent.events}
     try:
         if _own(before or "") == {(event, 0): group for event, group in wanted.items()}:
@@ -74,17 +75,24 @@ def installed(agent: Agent, env: Mapping[str, str], file: Path) -> Change:
     return Change(file, before, after)
 
 
-def uninstalled(file: Path) -> Change:
-    """The file without nca's hooks. Raises as `installed` does."""
+def uninstalled(agent: Agent, file: Path) -> Change:
+    """The file without nca's hooks; "" for one that is to be removed. Raises as `installed` does."""
     before = text_of(file)
+    if agent.is_plugin:
+        if before is not None:
+            command_of(file, before)
+        return Change(file, before, "")
     try:
         return Change(file, before, _without_own(before or ""))
     except NotInsertable as reason:
         raise _left_alone(file, reason) from reason
 
 
-def programs(file: Path) -> list[str]:
+def programs(agent: Agent, file: Path) -> list[str]:
     """The command lines of nca's hooks in a file. Raises as `installed` does."""
+    if agent.is_plugin:
+        text = text_of(file)
+        return [] if text is None else [shlex.join(command_of(file, text))]
     try:
         groups = _own(text_of(file) or "").values()
     except NotInsertable as reason:
@@ -97,6 +105,15 @@ def problem_of(command: str) -> str:
     missing = [word for word in shlex.split(command) if word.startswith("/") and not Path(word).exists()]
     needed = [word for word in missing if word.endswith(_MARK) or Path(word).name.startswith("python")]
     return f"{needed[0]} is gone; install again" if needed else ""
+
+
+def _words(agent: Agent, env: Mapping[str, str]) -> list[str]:
+    program = str(Path(client.__file__).absolute())
+    return [sys.executable, "-I", "-S", program, str(folder_of(env)), agent.name, str(agent.folder(env))]
+
+
+def _kept(env: Mapping[str, str]) -> dict[str, str]:
+    return {name: str(Path(env[name]).absolute()) for name in KEPT_VARIABLES if env.get(name)}
 
 
 def _group(agent: Agent, event: str, command: str) -> dict[str, Any]:

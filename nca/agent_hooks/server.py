@@ -24,6 +24,7 @@ from nca.agent_hooks.client import HANDED_ON_BYTES, MOST_BYTES, SOCKET, STARTING
 from nca.agent_hooks.handover import START
 from nca.agent_hooks.log import Line, Log, now
 from nca.agent_hooks.session import Transcript, WatchedSession
+from nca.agent_hooks.stored import StoredTranscript
 from nca.errors import NcaError
 from nca.messages import ToolCall
 from nca.sessions.lock import FileLock
@@ -144,9 +145,9 @@ class Server:
     def _told(self, asked: _Asked) -> str:
         event = asked.event
         kind: Kind | None = asked.agent.kind(event.hook_event_name, event.source)
-        if kind is None or event.agent_id or not event.transcript_path:
+        if kind is None or event.agent_id or not (event.transcript_path or asked.agent.data):
             return ""
-        session = self._session(asked, event.transcript_path)
+        session = self._session(asked)
         match kind:
             case "compacting":
                 session.note_compacting()
@@ -157,12 +158,11 @@ class Server:
             case "compacted":
                 session.note_compacted(now())
                 return session.lost() or self._in_background(asked, session, self._prepare)
+            case "over":
+                return self._told_later(asked, session)
             case "prompt":
                 if asked.agent.summary and session.finds_compaction(asked.agent.summary):
-                    session.note_compacting()
-                    session.note_compacted(now())
-                    self._index()
-                    return self._in_background(asked, session, self._prepare)
+                    return self._told_later(asked, session)
                 return session.lost() if session.owes else ""
             case "call":
                 failure = session.failed_before(_call(event))
@@ -172,15 +172,26 @@ class Server:
                 self._index()
         return ""
 
-    def _session(self, asked: _Asked, path: str) -> WatchedSession:
+    def _told_later(self, asked: _Asked, session: WatchedSession) -> str:
+        """A compaction has been made: make ready what it lost, for the next event."""
+        session.note_compacting()
+        session.note_compacted(now())
+        self._index()
+        return self._in_background(asked, session, self._prepare)
+
+    def _session(self, asked: _Asked) -> WatchedSession:
         """Raises OSError, ValueError if the path is none of the agent's."""
-        key = asked.agent.name, path  # Gemini CLI goes on with a session in another file than it names at first
+        key, agent = _key(asked), asked.agent
         with self._lock:
             session = self._sessions.pop(key, None)
             if session is None:
-                reader = format_named(asked.agent.name)
+                reader = format_named(agent.name)
                 assert reader is not None
-                session = WatchedSession(reader, Transcript(asked.home / asked.agent.sessions, Path(path)), self._clean)
+                if agent.data:
+                    transcript: Transcript | StoredTranscript = StoredTranscript(asked.home, agent.sessions, key[1])
+                else:
+                    transcript = Transcript(asked.home / agent.sessions, Path(key[1]))
+                session = WatchedSession(reader, transcript, self._clean)
             self._sessions[key] = session
             while len(self._sessions) > MOST_SESSIONS:
                 del self._sessions[next(iter(self._sessions))]
@@ -217,7 +228,7 @@ class Server:
             self._log.add(_line(asked, problem=problem))
             return
         with self._lock:
-            session = self._sessions.get((asked.agent.name, asked.event.transcript_path or ""))
+            session = self._sessions.get(_key(asked))
         if session is not None and told.startswith(START):
             session.note_taken()
         self._log.add(_line(asked, text=told, ms=int(taken) if taken.isdigit() else None))
@@ -234,6 +245,12 @@ def _warm_up() -> None:
     count("")
     for name in AGENTS:
         format_named(name)
+
+
+def _key(asked: _Asked) -> tuple[str, str]:
+    """The agent, and its file or the session: Gemini CLI goes on in another file than it names at first."""
+    event = asked.event
+    return asked.agent.name, event.session_id if asked.agent.data else event.transcript_path or ""
 
 
 def _line(asked: _Asked, *, text: str = "", problem: str = "", ms: int | None = None) -> Line:

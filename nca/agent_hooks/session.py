@@ -9,7 +9,8 @@ from errno import EFBIG
 from pathlib import Path
 from threading import Lock, Thread
 
-from nca.agent_hooks.handover import Handover
+from nca.agent_hooks.handover import Handover, without_told
+from nca.agent_hooks.stored import StoredTranscript
 from nca.context.history import History
 from nca.context.repeats import Failure, Repeats
 from nca.context.request import resolve
@@ -62,7 +63,7 @@ class WatchedSession:
     clean  takes keys and passwords out of a text
     """
 
-    def __init__(self, reader: Format, transcript: Transcript, clean: Callable[[str], str]) -> None:
+    def __init__(self, reader: Format, transcript: Transcript | StoredTranscript, clean: Callable[[str], str]) -> None:
         self._reader, self._transcript, self._clean = reader, transcript, clean
         self._calls_lock, self._lost_lock = Lock(), Lock()
         self._repeats = Repeats()
@@ -111,7 +112,7 @@ class WatchedSession:
             raw, self._calls_read = self._transcript.read(self._calls_read)
             for record in self._records(raw):
                 if isinstance(record, Said) and not record.is_aside:
-                    self._repeats.note(record.message)
+                    self._repeats.note(without_told(record.message))
             return self._repeats.failed_before(self._repeats.open_call(call.id) or call)
 
     def prepare(self) -> None:

@@ -24,7 +24,7 @@ app = typer.Typer(
 _PATH_CHARS = 4_000
 _FIRST_WORDS = 100
 
-AgentName = Annotated[str, typer.Argument(help="claude, codex or gemini.")]
+AgentName = Annotated[str, typer.Argument(help="claude, codex, gemini or opencode.")]
 Project = Annotated[bool, typer.Option("--project", help="In this project's settings, not in your own.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Change the file without asking.")]
 
@@ -53,7 +53,7 @@ def uninstall(agent: AgentName, project: Project = False, yes: Yes = False) -> N
     from nca.agent_hooks.install import settings_file, uninstalled
 
     known = agent_named(agent)
-    change = uninstalled(settings_file(known, os.environ, Path.cwd() if project else None))
+    change = uninstalled(known, settings_file(known, os.environ, Path.cwd() if project else None))
     if not change.is_needed:
         typer.echo(f"{known.title} has no hooks of nca's in {_shown(change.file)}.")
         return
@@ -75,7 +75,7 @@ def status() -> None:
         for project in (None, Path.cwd()):
             file = settings_file(known, os.environ, project)
             try:
-                commands = programs(file)
+                commands = programs(known, file)
             except ConfigError as error:
                 typer.echo(f"{known.name}: {one_line(str(error), _PATH_CHARS)}")
                 continue
@@ -133,7 +133,7 @@ def index() -> None:
 def _ask_and_write(change: Change, what: str, *, yes: bool) -> None:
     import difflib
 
-    from nca.mcp_server.install import replace
+    from nca.mcp_server.install import remove, replace
 
     typer.echo(f"{what}: {_shown(change.file)}\n")
     before, after = (change.before or "").splitlines(), change.after.splitlines()
@@ -144,6 +144,10 @@ def _ask_and_write(change: Change, what: str, *, yes: bool) -> None:
     if not yes and not (sys.stdin.isatty() and sys.stdout.isatty() and agrees("Change it so?")):
         typer.echo("Nothing was changed. Without the question: add --yes")
         raise typer.Exit(1)
+    if not change.after:
+        remove(change.file, change.before)
+        typer.echo(f"Removed {_shown(change.file)}.")
+        return
     backup = replace(change.file, change.before, change.after)
     kept = f" Before that it was copied to {_shown(backup)}." if backup else ""
     typer.echo(f"Changed {_shown(change.file)}.{kept}")

@@ -86,8 +86,7 @@ def write(wanted: Plan) -> Path | None:
 
 def replace(file: Path, before: str | None, after: str) -> Path | None:
     """Write `after` to a settings file that still holds `before`; None: there is none. As `write`."""
-    if text_of(file) != before:
-        raise ConfigError(f"{file}: another program has just changed it; nothing was written.", advice="Try again.")
+    _refuse_if_changed(file, before)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         backup = None
@@ -98,6 +97,20 @@ def replace(file: Path, before: str | None, after: str) -> Path | None:
     except OSError as error:
         raise ConfigError(f"{file}: cannot be written ({error.strerror}); it was left as it was.") from error
     return backup
+
+
+def remove(file: Path, before: str | None) -> None:
+    """Remove a file that still holds `before`. Raises ConfigError."""
+    _refuse_if_changed(file, before)
+    try:
+        file.unlink()
+    except OSError as error:
+        raise ConfigError(f"{file}: cannot be removed ({error.strerror}).") from error
+
+
+def _refuse_if_changed(file: Path, before: str | None) -> None:
+    if text_of(file) != before:
+        raise ConfigError(f"{file}: another program has just changed it; nothing was written.", advice="Try again.")
 
 
 def text_of(file: Path) -> str | None:

@@ -92,12 +92,15 @@ class ForeignDatabase:
 
 
 @contextmanager
-def foreign_database(path: Path) -> Iterator[ForeignDatabase]:
-    """Open a database of another program. Raises InvalidMessages, which names the file, if it cannot be read."""
+def foreign_database(path: Path, *, is_open: bool = False) -> Iterator[ForeignDatabase]:
+    """Open a database of another program. Raises InvalidMessages, which names the file, if it cannot be read.
+
+    is_open  the program has it open: the index of its log is there, and nothing has to be copied
+    """
     with tempfile.TemporaryDirectory(prefix="nca-") as folder:
         with _explained(path):
-            has_log = size_of(log_of(path)) > 0
-            connection = _connect_copy(path, Path(folder)) if has_log else connect_for_reading(path)[0]
+            is_copied = size_of(log_of(path)) > 0 and not (is_open and path.with_name(f"{path.name}-shm").exists())
+            connection = _connect_copy(path, Path(folder)) if is_copied else connect_for_reading(path)[0]
         try:
             yield ForeignDatabase(connection, path)
         finally:

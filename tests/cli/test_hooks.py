@@ -38,6 +38,20 @@ def test_a_projects_hooks_are_a_file_of_its_own(tmp_path: Path) -> None:
     assert f"in {project}/.claude/settings.local.json" in nca("hooks", "status", home=tmp_path, cwd=project).stdout
 
 
+def test_opencodes_plugin_is_written_and_removed(tmp_path: Path) -> None:
+    plugin = tmp_path / ".config" / "opencode" / "plugins" / "nca.js"
+    added = nca("hooks", "install", "opencode", "--yes", home=tmp_path)
+    assert f"Changed {plugin}." in added.stdout
+    assert "already" in nca("hooks", "install", "opencode", home=tmp_path).stdout
+    assert f"opencode: in {plugin}\n" in nca("hooks", "status", home=tmp_path).stdout
+    assert f"Removed {plugin}." in nca("hooks", "uninstall", "opencode", "--yes", home=tmp_path).stdout
+    assert list(plugin.parent.iterdir()) == []
+    plugin.write_text("export const Mine = async () => ({})\n")
+    for command in ("install", "uninstall"):
+        assert nca("hooks", command, "opencode", "--yes", home=tmp_path).returncode == 2
+    assert "nca did not write it so" in nca("hooks", "status", home=tmp_path).stdout
+
+
 def test_problems_are_one_line(tmp_path: Path) -> None:
     (tmp_path / ".claude").mkdir()
     (tmp_path / ".claude" / "settings.json").write_text('{"model": ')
