@@ -46,7 +46,7 @@ class Window:
         self._prompts = prompts
         self.store, self.session, self.history = state.store, state.session, state.history
         self._policy = FRESH
-        self._seen = (0, 0)
+        self._looked_at: tuple[View | None, int] = None, 0
         self.meter = Meter()
         self._take_model(prompts.of(state.settings, state.facts))
 
@@ -125,14 +125,21 @@ class Window:
         return self._decided("before request").action
 
     def is_larger_than_view(self) -> bool:
-        """Whether nca compacted for a smaller window than this: asked for a view and a budget, it says so once."""
-        seen = self.session.views.current_id, self.budget.budget_tokens
+        """Whether nca itself compacted for a smaller window than this one. At most once for each view and budget.
+
+        A view to which a person went back is theirs.
+        """
+        view, budget_tokens = self.history.view, self.budget.budget_tokens
         is_of_log = "summarize" in self.context.stages and not self.context.max_turns
-        if seen == self._seen or self.context.auto != "on" or not is_of_log or not seen[0]:
+        if not view.items or self.context.auto != "on" or not is_of_log:
             return False
-        self._seen = seen
-        record = self.session.views.record(seen[0])
-        return record.trigger in FOR_ITS_SIZE and is_made_for_less(record.tokens_after, self.measure(), self.context)
+        if self._looked_at[0] is view and self._looked_at[1] == budget_tokens:
+            return False
+        self._looked_at = view, budget_tokens
+        views = self.session.views
+        record = views.record(views.current_id)
+        is_for_size = record.trigger in FOR_ITS_SIZE and views.redo_id is None
+        return is_for_size and is_made_for_less(record.tokens_after, self.measure(), self.context)
 
     def rearm(self) -> None:
         """Wait until usage has grown before the next automatic compaction."""

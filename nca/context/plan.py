@@ -261,7 +261,8 @@ class Planning:
     def proposal(self) -> Proposal:
         after, budget, history = self.draft.tokens, self.budget.budget_tokens, self.history
         smallest = min(self.before, self.draft.meter.total(self.before_raw))
-        if after <= self.before if self.grows else not self.saved or after >= smallest:
+        is_better = after > self.before if self.grows else bool(self.saved) and after < smallest
+        if not is_better:
             numbers = (self.before, self.before, budget, self.target)
             return Proposal(history.view, False, history.head, (), *numbers, stage_failures=tuple(self.stage_failures))
         view = self.draft.view()

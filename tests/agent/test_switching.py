@@ -154,7 +154,7 @@ async def test_a_larger_window_shows_again_what_a_smaller_one_left_out(tmp_path:
     assert grown[1].message.startswith("The window is larger, so more of the conversation is shown again")
     used, budget = conversation.context.stats().used_tokens, conversation.context.stats().budget_tokens
     assert 0.5 * budget < used < 0.8 * budget
-    large = ScriptedModel(["Yes.", "Yes."], facts=ModelFacts("scripted/large", "scripted"))
+    large = ScriptedModel(["Yes."] * 3, facts=ModelFacts("scripted/large", "scripted"))
     await conversation.use_model(large)
     await conversation.send("And there?")
     shown = [message["content"] for message in large.requests[-1].messages if message["role"] == "user"]
@@ -164,7 +164,20 @@ async def test_a_larger_window_shows_again_what_a_smaller_one_left_out(tmp_path:
     assert room.of(ContextCompaction) == []
     conversation.context.undo()
     assert conversation.context.stats().used_tokens < 6_000
+    await conversation.send("And after an undo.")
+    assert room.of(ContextCompaction) == []
     await conversation.close()
+    again = Conversation.open(
+        conversation.loaded,
+        store=room.store,
+        model=ScriptedModel(["Yes."], facts=large.facts),
+        directory=tmp_path,
+        session=conversation.session.info.id,
+        listener=room.events.append,
+    )
+    await again.send("And another day.")
+    assert room.of(ContextCompaction) == [], "the person went back to this view"
+    await again.close()
 
 
 async def test_what_a_person_compacted_stays_so_in_a_larger_window(tmp_path: Path) -> None:
