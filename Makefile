@@ -14,7 +14,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: loop test lint format fuzz mutants soak endings bench bench-quick install release lock clean
 
 loop: $(RUNNABLE)
-	@[ "$(DIR)" != . ] || echo "This chat is in nca's own folder. In yours: make loop DIR=PATH"
+	@[ "$(DIR)" != . ] || echo "This chat works in nca's own folder. To work in yours: make loop DIR=PATH"
 	@NCA_EMBEDDED="$${NCA_EMBEDDED:-recommended}" $(BIN)/python -IS scripts/foreground.py "$(DIR)" $(BIN)/nca loop
 
 test: lint

@@ -25,7 +25,6 @@ from nca.visible import unambiguous
 from nca.wire import message_to_dict
 
 _MESSAGE_CHARS = 2_000
-_KEYS = (("y", "answer"), ("n", "decline"))
 
 
 class ServerRequests:
@@ -62,9 +61,7 @@ class ServerRequests:
         async with self._approvals.one_at_a_time:
             if filled := await person.fill_form(question, fields):
                 return filled
-            if not person.can_choose:
-                return self._declined(server, message)
-            if refused := await self._refused(question, _KEYS):
+            if refused := await self._refused(server, message, question, "answer"):
                 return refused
             values: dict[str, Value] = {}
             for field in fields:
@@ -89,9 +86,7 @@ class ServerRequests:
         async with self._approvals.one_at_a_time:
             if visited := await person.open_page(question, url):
                 return visited
-            if not person.can_choose:
-                return self._declined(server, message)
-            if refused := await self._refused(question, (("y", "open it"), ("n", "decline"))):
+            if refused := await self._refused(server, message, question, "open it"):
                 return refused
         await asyncio.to_thread(open_browser, url, os.environ)
         return Filled("accept")
@@ -132,14 +127,14 @@ class ServerRequests:
             self._spending.warn()
         return Sampled(clean_text(reply.message.text), model.facts.name, is_cut=reply.finish_reason == "length")
 
-    async def _refused(self, question: str, keys: Sequence[tuple[str, str]]) -> Filled | None:
-        """None if the person goes on."""
-        word = await self._approvals.person.choose(question, keys)
+    async def _refused(self, server: str, message: str, question: str, yes: str) -> Filled | None:
+        """None if the person goes on. Where nobody can be asked, it is declined, and a line says so."""
+        person = self._approvals.person
+        if not person.can_choose:
+            self._emit(Notice(f"The MCP server {server} asked: {_shown(message)} Nobody can answer here: declined."))
+            return Filled("decline")
+        word = await person.choose(question, (("y", yes), ("n", "decline")))
         return {"y": None, "n": Filled("decline")}.get(word, Filled("cancel"))
-
-    def _declined(self, server: str, message: str) -> Filled:
-        self._emit(Notice(f"The MCP server {server} asked: {_shown(message)} Nobody can answer here: declined."))
-        return Filled("decline")
 
 
 def _shown(message: str) -> str:

@@ -111,10 +111,6 @@ class Answer(_Data, frozen=True, kw_only=True):
     about: str = _FRAME
 
     @property
-    def text(self) -> str:
-        raise NotImplementedError
-
-    @property
     def data(self) -> dict[str, Any]:
         found: dict[str, Any] = msgspec.to_builtins(self)
         return found | {"about": self.about}
@@ -186,6 +182,10 @@ class Messages(Answer, frozen=True, kw_only=True):
         more = f"; continue with {next_page}" if self.next_messages else ""
         head = f"[{one.id} “{one.title}”, {about}: {which} of {one.messages}{more}. {self.about}]"
         return "\n\n".join([head, *(f"{shown.line}\n{shown.text}" for shown in self.messages)])
+
+
+AnyAnswer = Results | SessionList | Messages
+"""Each has a `text` of its own."""
 
 
 def of_recall(found: Recalled, offset: int, most: int) -> Results:

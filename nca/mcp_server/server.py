@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from nca.errors import NcaError
 from nca.mcp_server import prompts, resources
-from nca.mcp_server.answers import Answer
+from nca.mcp_server.answers import AnyAnswer
 from nca.mcp_server.history import History
 from nca.mcp_server.tools import tools_of
 from nca.messages import clean_text
@@ -75,7 +75,7 @@ def server_of(history: History, version: str) -> Server[Any]:
             return CallToolResult(content=[TextContent(type="text", text=_reason(error))], is_error=True)
         return CallToolResult(content=[TextContent(type="text", text=answer.text)], structured_content=answer.data)
 
-    async def _answered(name: str, arguments: dict[str, Any]) -> Answer:
+    async def _answered(name: str, arguments: dict[str, Any]) -> AnyAnswer:
         if name not in tools:
             raise ToolError(f"There is no tool {plain(name)[:60]!r}; the tools are: {', '.join(tools)}")
         return await tools[name].answer(arguments)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 from nca.mcp_server import answers
-from nca.mcp_server.answers import Answer, Messages, Results, SessionList
+from nca.mcp_server.answers import AnyAnswer, Messages, Results, SessionList
 from nca.mcp_server.history import History
 from nca.sessions.past_sessions import Wanted
 from nca.tools.schema import Signature
@@ -32,8 +32,8 @@ class HistoryTool:
     """A tool whose input schema is the signature of its `call`, and whose output schema is that of its answers."""
 
     name: ClassVar[str]
-    answers: ClassVar[type[Answer]]
-    call: Callable[..., Awaitable[Answer]]
+    answers: ClassVar[type[AnyAnswer]]
+    call: Callable[..., Awaitable[AnyAnswer]]
 
     def __init__(self, history: History) -> None:
         self._history = history
@@ -41,7 +41,7 @@ class HistoryTool:
         self.parameters = self._signature.schema()
         self.description = " ".join((self.call.__doc__ or "").split())
 
-    async def answer(self, arguments: dict[str, Any]) -> Answer:
+    async def answer(self, arguments: dict[str, Any]) -> AnyAnswer:
         """Raises ValueError, whose text says to the model what is valid."""
         return await self.call(**self._signature.read(arguments))
 
@@ -53,7 +53,7 @@ class HistoryTool:
 
 class Recall(HistoryTool):
     name: ClassVar[str] = "recall"
-    answers: ClassVar[type[Answer]] = Results
+    answers: ClassVar[type[AnyAnswer]] = Results
 
     async def call(
         self,
@@ -88,7 +88,7 @@ class Recall(HistoryTool):
 
 class Expand(HistoryTool):
     name: ClassVar[str] = "expand"
-    answers: ClassVar[type[Answer]] = Messages
+    answers: ClassVar[type[AnyAnswer]] = Messages
 
     async def call(
         self,
@@ -105,7 +105,7 @@ class Expand(HistoryTool):
 
 class Sessions(HistoryTool):
     name: ClassVar[str] = "sessions"
-    answers: ClassVar[type[Answer]] = SessionList
+    answers: ClassVar[type[AnyAnswer]] = SessionList
 
     async def call(
         self,

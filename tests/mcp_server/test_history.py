@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nca.mcp_server.answers import MAX_EXPANDED_TOKENS, MAX_TOKENS, Answer
+from nca.mcp_server.answers import MAX_EXPANDED_TOKENS, MAX_TOKENS, AnyAnswer
 from nca.mcp_server.history import History, OwnStore
 from nca.mcp_server.tools import folder_of, messages_of, since_of, tools_of
 from nca.messages import Message
@@ -35,7 +35,7 @@ def history(path: Path) -> History:
     return History([OwnStore(path)])
 
 
-async def answered(history: History, tool: str, **arguments: Any) -> Answer:
+async def answered(history: History, tool: str, **arguments: Any) -> AnyAnswer:
     return await {one.name: one for one in tools_of(history)}[tool].answer(arguments)
 
 

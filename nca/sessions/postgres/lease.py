@@ -43,7 +43,7 @@ class PostgresLease:
         [(token, holder, since)] = connection.run(sql, (self.session_id,)) or [(0, "", 0.0)]
         if token != self.token:
             raise SessionLocked(
-                f"Session {self.session_id} was taken over{_by(holder, since)}; nothing was stored here since",
+                f"Session {self.session_id} was taken over{_by(holder, since)}; nothing more is stored here",
                 advice=f"Go on there, or in a copy: `nca sessions fork {self.session_id}`.",
             )
 
