@@ -40,7 +40,9 @@ PASTE = Style(160, (1, 2, 0))
 """What nobody wrote: what is unlike the rest of it says most."""
 WEIGHTS = (0.5, 0.2, 0.3)
 """How the characters that stay are shared out to beginning, end and unusual parts."""
-FEWEST_ITEMS, ITEM_CHARS = 3, 60
+FEWEST_ITEMS, ITEM_CHARS = 3, 80
+ROW = "|"
+"""A line that begins so is a row of a table. It stays whole: without its last cells it would say something else."""
 SCANNED_CHARS = 200_000
 """The middle of a longer text is left out before it is read."""
 GAP, GAP_CHARS = "[…]", 4
@@ -49,9 +51,11 @@ SHORTEST_PART_CHARS, LONGEST_WORD_CHARS = 12, 40
 TEXTS_REMEMBERED = 2_048
 _IN_NUMBERS = " .,:\u00a0\u202f"
 _DIGITS = str.maketrans("123456789", "0" * 9)
-_WORD = re.compile(r"[^\W_]{2,}")
-_SENTENCE_END = re.compile(r"[.!?;:。！？]\s+(?=(\S))")
-_ITEM = re.compile(r"(?m)^\s*(?:[-*•|]|\d{1,2}[.)])\s*\S")
+_UNSPACED = r"\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
+"""Scripts that put no blanks between words: Thai, Lao, Japanese, Chinese."""
+_WORD = re.compile(rf"(?:(?![{_UNSPACED}])[^\W_])+|(?=([{_UNSPACED}]{{2}}))[{_UNSPACED}]")
+_SENTENCE_END = re.compile(r"(?:[.!?;:]\s+|[。！？]\s*)(?=(\S))")
+_ITEM = re.compile(r"(?m)^\s*(?:[-*•・|①-⑳]|\d{1,2}[.)．、])\s*\S")
 
 Span = tuple[int, int]
 
@@ -71,7 +75,8 @@ def excerpt(text: str, tokens: int, style: Style = RESULT) -> str:
         left -= GAP_CHARS * (place - 1 not in kept and place + 1 not in kept)
         if end - begin > left:
             end = _word_end(scanned, begin, begin + max(0, left))
-            if end - begin >= SHORTEST_PART_CHARS or not kept:
+            is_said = end - begin >= SHORTEST_PART_CHARS and not scanned.startswith(ROW, begin)
+            if is_said or not kept:
                 kept[place] = begin, end
             break
         kept[place] = begin, end
@@ -81,6 +86,12 @@ def excerpt(text: str, tokens: int, style: Style = RESULT) -> str:
 
 def is_list(text: str) -> bool:
     return len(_ITEM.findall(text)) >= FEWEST_ITEMS
+
+
+def words_in(text: str, letters: int = 1) -> Iterator[str]:
+    """The words of so many letters and more; in a script without blanks each pair of characters counts as one."""
+    found = (one[1] or one[0] for one in _WORD.finditer(text))
+    return (word for word in found if len(word) >= letters)
 
 
 def on_one_line(text: str) -> str:
@@ -151,7 +162,7 @@ def _parts(text: str, most: int, first: int) -> Iterator[Span]:
     begin = 0
     while begin < len(text):
         end = text.find("\n", begin) + 1 or len(text)
-        size = first
+        size = most if text.startswith(ROW, begin) else first
         while end - begin > size:
             cut = _cut_before(text, begin, begin + size)
             yield begin, cut
@@ -175,7 +186,7 @@ def _goes_on(first: str) -> bool:
 
 def _unusual(text: str, spans: list[Span], places: Sequence[int]) -> list[int]:
     """The places of the parts, those first that share the fewest words with the others; repeated ones only once."""
-    words = {place: frozenset(_WORD.findall(text[slice(*spans[place])].lower().translate(_DIGITS))) for place in places}
+    words = {place: frozenset(words_in(text[slice(*spans[place])].lower().translate(_DIGITS), 2)) for place in places}
     shared = Counter(word for one in words.values() for word in one)
     first = {one: place for place, one in reversed(words.items()) if one}
     scores = {

@@ -29,7 +29,7 @@ class Kind(NamedTuple):
 CLOSING, NEWEST, STEPS = "the answer that ends the log", "what the newest step brought in", "the newest steps"
 KINDS = (
     Kind("the person's words, short", Section.WORDS, (0.7, 0, 0), words.short, leads=0),
-    Kind("the person's words, as long as most are", Section.WORDS, (0, 0.7, 0), words.medium, leads=1),
+    Kind("the person's words, what was typed whole", Section.WORDS, (0, 0.7, 0), words.medium, leads=1),
     Kind(CLOSING, None, (1.0, 1.0, 1.0), None),
     Kind(NEWEST, None, (0.2, 0.15, 0.3), None),
     Kind("calls of this turn", Section.TURN, (0.015, 0.03, 0.08), calls.turn),
@@ -37,7 +37,7 @@ KINDS = (
     Kind("effects", Section.EFFECTS, (0, 0, 0.1), calls.longer_effects),
     Kind("changed files", Section.EFFECTS, (0.015, 0.04, 0.1), calls.files),
     Kind("what failed", Section.FAILED, (0.007, 0.01, 0.03), calls.failed),
-    Kind("the answer that the newest message answers", Section.ANSWERS, (0.2, 0.1, 0.15), answers.latest),
+    Kind("the answer that the newest message answers", Section.ANSWERS, (0.2, 0.3, 0.6), answers.latest),
     Kind("answers with a list", Section.ANSWERS, (0, 0, 0.3), answers.lists),
     Kind("longer words", Section.WORDS, (0, 0, 0.15), words.longer),
     Kind("answers", Section.ANSWERS, (0, 0, 0.7), answers.answers),

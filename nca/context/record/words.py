@@ -7,19 +7,22 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, zip_longest
 from typing import NamedTuple
 
-from nca.context.record.excerpt import PASTE, WORDS, excerpt
+from nca.context.record.excerpt import PASTE, WORDS, excerpt, words_in
 from nca.context.record.past import Past
 from nca.context.record.piece import Key, Piece, Subject, by_age
 from nca.context.record.text import Section
 from nca.context.tokens import text_tokens
 from nca.messages import Entry, Message
 
-SHORT_TOKENS, MEDIUM_TOKENS = 80, 160
-"""The short form of a message, before which nothing else has room; and a form that is as long as most messages are."""
-LEVELS = (480,)
+SHORT_TOKENS, MEDIUM_TOKENS = 80, 1_280
+"""The short form of a message, before which nothing else has room; and the form that comes before anything else has a
+longer one. Rules stand in the middle of a brief as often as at its ends, so it holds two typed pages."""
+LEVELS = (1_600,)
 """The first longer form, in tokens."""
 BESIDE_SHARE = 0.6
-"""What was pasted, piped or attached has so much of what the typed text has."""
+BESIDE_TOKENS = 160
+"""What was pasted, piped or attached has so much of what the typed text has, and no more than in a form of so many
+tokens before the longer ones."""
 BULK_CHARS, BULK_LINES = 1_200, 8
 """A foreign text of at least this size may be pasted."""
 SENTENCE_WORDS, FEWEST_WORDS = 6, 3
@@ -35,15 +38,17 @@ class Said(NamedTuple):
 
     def form(self, tokens: int) -> str:
         parts = [excerpt(self.typed.strip(), tokens, WORDS)]
+        room = int(BESIDE_SHARE * (min(tokens, BESIDE_TOKENS) + max(0, tokens - MEDIUM_TOKENS)))
         for source, text in self.beside:
-            cut = excerpt(text.strip(), int(BESIDE_SHARE * tokens), PASTE)
-            parts.append(f"[{source}, {text.count(chr(10)) + 1:,} lines] {cut}")
+            parts.append(f"[{source}, {text.count(chr(10)) + 1:,} lines] {excerpt(text.strip(), room, PASTE)}")
         return "\n".join(part for part in parts if part)
 
     @property
     def size(self) -> int:
         """Tokens of its longest form."""
-        return max(text_tokens(self.typed), *(int(text_tokens(text) / BESIDE_SHARE) + 1 for _, text in self.beside), 1)
+        beside = (int(text_tokens(text) / BESIDE_SHARE) + 1 for _, text in self.beside)
+        longer = (one if one <= BESIDE_TOKENS else MEDIUM_TOKENS + one - BESIDE_TOKENS for one in beside)
+        return max(text_tokens(self.typed), *longer, 1)
 
     def subject(self, seq: int) -> Subject:
         return Subject(("said", seq), seq, self.form, self.size, own=(seq,))
@@ -91,7 +96,7 @@ def told_apart(text: str) -> tuple[str, str]:
 
 def _is_sentence(line: str, words: int = SENTENCE_WORDS) -> bool:
     line = line.strip()
-    return len(line.split()) >= words and _SENTENCE.match(line) is not None
+    return sum(1 for _ in words_in(line)) >= words and _SENTENCE.match(line) is not None
 
 
 def short(past: Past) -> Iterator[Piece]:

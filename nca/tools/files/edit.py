@@ -190,7 +190,11 @@ class _ChangingTool(TypedTool):
         """Why the file counts as not read, with what to do; "" if it was read."""
         if self._files_read.is_forgotten(path):
             return f"{shown(name)} was read before the conversation went back; read it again"
-        return "" if self._files_read.is_known(path) else f"{shown(name)} was not read in this session; read it first"
+        return (
+            ""
+            if self._files_read.is_known(path)
+            else f"{shown(name)} was not read since the session was opened; read it first"
+        )
 
 
 def _given(arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,9 +6,10 @@ import re
 from collections import Counter
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from nca.context.named import names_of
 from nca.context.record.excerpt import (
     GAP,
     LONGEST_WORD_CHARS,
@@ -19,7 +20,9 @@ from nca.context.record.excerpt import (
     Style,
     both_ends,
     excerpt,
+    is_list,
     on_one_line,
+    words_in,
 )
 from nca.context.tokens import text_tokens
 
@@ -86,3 +89,29 @@ def test_no_number_is_cut(text: str) -> None:
     numbers = set(re.findall(r"\d[\d .,:]*\d", text))
     found = {cut for tokens in range(1, 20) for cut in re.findall(r"\d[\d .,:]*\d|\d", excerpt(text, tokens))}
     assert found <= numbers
+
+
+@given(
+    st.lists(
+        st.lists(st.text("abc 12", min_size=1, max_size=18).filter(str.strip), min_size=3, max_size=5),
+        min_size=4,
+        max_size=30,
+    ),
+    st.integers(8, 200),
+    STYLES,
+)
+def test_a_row_of_a_table_stays_whole(cells: list[list[str]], tokens: int, style: Style) -> None:
+    rows = [f"| {' | '.join(map(str.strip, row))} |" for row in cells]
+    assume(max(map(len, rows)) <= style.part_chars)
+    shown = excerpt("\n".join(["The table:", *rows]), tokens, style).replace(f" {GAP}", "").splitlines()
+    assert {line for line in shown if line.startswith("|")} <= set(rows)
+
+
+def test_japanese_is_cut_behind_its_sentences_and_by_its_items() -> None:
+    text = "".join(f"第{n}章は蔵の歴史を短く書きます。" for n in range(40))
+    kept = excerpt(text, 60, TALK).replace(f" {GAP}", "")
+    assert kept.endswith("。")
+    assert list(words_in("酒蔵 a b2", 2)) == ["酒蔵", "b2"]
+    assert list(words_in("直した行だけ")) == ["直し", "した", "た行", "行だ", "だけ"]
+    assert is_list("・一つ目\n・二つ目\n・三つ目")
+    assert names_of("300mlの小瓶を別に作る、Übung/42") == {"300ml", "Übung/42"}

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from nca.config.schema import SummarizeSettings
 from nca.context.history import History
+from nca.context.record.compose import Composer, Prose
 from nca.context.record.past import Past
-from nca.context.record.words import SHORT_TOKENS, longer, medium, said_in, short, told_apart
+from nca.context.record.words import MEDIUM_TOKENS, SHORT_TOKENS, longer, medium, said_in, short, told_apart
 from nca.context.tokens import text_tokens
 from nca.messages import Entry, Message, user_message
 from nca.words import Span
@@ -50,6 +52,23 @@ def test_the_newest_and_the_oldest_come_in_turn() -> None:
     assert [piece.subject.seq for piece in short(past)] == [5, 1, 4, 2, 3]
 
 
+def test_a_brief_is_whole_before_older_answers_have_a_line() -> None:
+    rules = [f"- Rule {n}: never touch the part of the house that has the number {n}." for n in range(60)]
+    assert SHORT_TOKENS < text_tokens("\n".join(rules)) < MEDIUM_TOKENS
+    turns = [
+        (Message("user", f"Go on {n}.", source="typed"), Message("assistant", f"Done {n}. " * 40)) for n in range(9)
+    ]
+    brief = Message("user", "\n".join(rules), source="typed")
+    history = _past(brief, *(message for turn in turns for message in turn), brief).history
+    is_whole = []
+    for room in range(200, 3_000, 100):
+        text = Composer(history, SummarizeSettings()).record([(1, history.head - 1)], room, Prose())
+        is_whole.append(all(rule in text for rule in rules))
+        assert is_whole[-1] or "Done 3." not in text, room
+    assert not is_whole[0]
+    assert is_whole[-1]
+
+
 def test_what_a_model_named_comes_first() -> None:
     past = _past(*(Message("user", f"word {n}", source="typed") for n in range(1, 6)), important=frozenset({3}))
     assert [piece.subject.seq for piece in short(past)] == [3, 5, 1, 4, 2]
@@ -61,3 +80,10 @@ def test_a_message_has_longer_and_longer_forms() -> None:
     assert sizes == sorted(sizes)
     assert sizes[0] <= SHORT_TOKENS
     assert len(sizes) > 3
+
+
+def test_japanese_sentences_are_no_paste() -> None:
+    text = "\n".join(
+        ["最初に決めるのは次の三つのことだと思います。", "社員には来週の金曜日までに連絡してください。"] * 40
+    )
+    assert told_apart(text) == (text, "")

@@ -136,7 +136,10 @@ def test_behind_a_result_a_question_is_no_order_to_change_the_file(asked: str, i
 
 def test_what_was_written_for_a_file_that_was_not_read_is_not_shown_again() -> None:
     edit = calling(("1", "edit_file", '{"path": "a.py", "new_text": "def f():\\n    return 77"}'))
-    for error, is_shown in (("a.py was not read in this session; read it first", False), ("a.py is read-only", True)):
+    for error, is_shown in (
+        ("a.py was not read since the session was opened; read it first", False),
+        ("a.py is read-only", True),
+    ):
         text = render([SYSTEM, said("user", "Fix a.py."), edit, said("tool", f"Error: {error}")], TOOLS)
         assert ("return 77" in text) is is_shown
         assert ('"arguments": {"path": "a.py"}}</call>' in text) is not is_shown

@@ -174,7 +174,7 @@ async def test_a_file_that_was_not_read_is_changed_where_the_old_text_is_there_e
     outcome = await tools.editor.call("f", "one", "1", more_edits=[Edit("three ", "3")])
     assert outcome.text == "[edited f: line 1; line 4]"
     assert path.read_text() == "1\ntwo  \ntwo\n3\n"
-    why = "f was not read in this session; read it first"
+    why = "f was not read since the session was opened; read it first"
     for old in ("two", "two\ntwo", "missing"):
         with pytest.raises(ToolError, match=f"^{why}: old_text is not there exactly, once$") as raised:
             await tools.edit("f", old, "x")
@@ -397,7 +397,7 @@ async def test_a_small_model_gives_only_the_new_code(small: SmallModelsTools, en
     with pytest.raises(ToolError, match=r"there is no file b\.py; write_file creates one"):
         await small.put("b.py", "x = 1")
     (small.root / "c.py").write_text("x = 1\n")
-    with pytest.raises(ToolError, match="was not read in this session; read it first"):
+    with pytest.raises(ToolError, match="was not read since the session was opened; read it first"):
         await small.put("c.py", "x = 2")
 
 
