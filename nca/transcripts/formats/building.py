@@ -108,6 +108,12 @@ def printed(content: Content) -> Message | None:
     return person(tuple(text_by("tool", part.text) if isinstance(part, TextPart) else part for part in parts if part))
 
 
+def command_ran(command: Any, output: Any, code: int) -> str:
+    """A command that the person ran, its output, and how it ended."""
+    lines = (f"$ {text_of(command)}", text_of(output).rstrip("\n"), f"exit code {code}" if code else "")
+    return "\n".join(filter(None, lines))
+
+
 def answer(
     parts: Sequence[Part | None], calls: Iterable[ToolCall | None] = (), reasoning: str = "", *, was_cut: bool = False
 ) -> Message | None:

@@ -16,6 +16,7 @@ from nca.transcripts.formats.authors import text_by
 from nca.transcripts.formats.building import (
     Content,
     answer,
+    command_ran,
     joined,
     media,
     parsed,
@@ -146,7 +147,5 @@ def _shown(kind: Any, data: Mapping[str, Any]) -> Part | None:
     if kind == "binary":
         return media(data.get("Data"), data.get("MIMEType"), data.get("Path"))
     if kind == "shell_command":
-        code = count_of(data.get("exit_code"))
-        lines = (f"$ {text_of(data.get('command'))}", text_of(data.get("output")), f"exit code {code}" if code else "")
-        return text_by("tool", "\n".join(filter(None, lines)))
+        return text_by("tool", command_ran(data.get("command"), data.get("output"), count_of(data.get("exit_code"))))
     return None

@@ -17,6 +17,7 @@ from nca.transcripts.formats.building import (
     Content,
     answer,
     bad_line,
+    command_ran,
     joined,
     name_of,
     person,
@@ -210,13 +211,9 @@ def _part(block: Mapping[str, Any]) -> Part | None:
 
 
 def _command(row: Mapping[str, Any]) -> str:
-    """A command that the person ran: it, its output and how it ended."""
-    lines = [f"$ {text_of(row.get('command'))}", text_of(row.get("output")).rstrip("\n")]
-    if row.get("cancelled") is True:
-        lines.append("(stopped by the person)")
-    elif code := count_of(row.get("exitCode")):
-        lines.append(f"exit code {code}")
-    return "\n".join(filter(None, lines))
+    is_stopped = row.get("cancelled") is True
+    ran = command_ran(row.get("command"), row.get("output"), 0 if is_stopped else count_of(row.get("exitCode")))
+    return f"{ran}\n(stopped by the person)" if is_stopped else ran
 
 
 def _usage(given: Any) -> Usage | None:

@@ -16,6 +16,7 @@ from nca.transcripts.formats.source import Source
 MODULES: tuple[str, ...] = (
     "openhands",
     "pi",
+    "copilot",
     "gemini",
     "qwen",
     "opencode",

@@ -65,6 +65,7 @@ SAMPLES: dict[str, Write] = {
     "claude": _claude,
     "codex": _codex,
     "pi": samples.pi,
+    "copilot": samples.copilot,
     "gemini": samples.gemini,
     "qwen": samples.qwen,
     "opencode": samples.opencode,

@@ -76,6 +76,61 @@ def pi(folder: Path) -> Path:
     )
 
 
+def copilot(folder: Path) -> Path:
+    usage = {"inputTokens": 100, "outputTokens": 5, "cacheReadTokens": 90, "cacheWriteTokens": 3}
+
+    def event(number: int, kind: str, *, agent: str = "", **data: Any) -> dict[str, Any]:
+        row = {"type": kind, "data": data, "id": f"e{number}", "timestamp": "2026-01-05T10:00:00.000Z"}
+        return row | ({"agentId": agent} if agent else {})
+
+    def answer(number: int, call: str = "", *, agent: str = "", **data: Any) -> dict[str, Any]:
+        requests = [{"toolCallId": call, "name": "bash", "arguments": {"command": "pytest"}}] if call else []
+        shown = {"content": "", "toolRequests": requests, "model": "opus", "apiCallId": f"a{number}", **data}
+        return event(number, "assistant.message", agent=agent, **shown)
+
+    (folder / "s1").mkdir(parents=True)
+    (folder / "s1" / "workspace.yaml").write_text("id: s1\ncwd: /repo\nname: Parser\nuser_named: true\n")
+    done: dict[str, Any] = {
+        "toolCallId": "t1",
+        "success": True,
+        "result": {"content": "1 failed"},
+        "shellExecution": {"exitCode": 1},
+    }
+    ran: dict[str, Any] = {"toolCallId": "u1", "isUserRequested": True, "success": False, "error": {"message": "+x"}}
+    asset = {"assetId": "sha256:1", "type": "image", "mimeType": "image/png", "data": PIXEL}
+    shown = {"type": "file", "path": "/repo/p.png", "assetId": "sha256:1", "mimeType": "image/png"}
+    file = {"type": "file", "path": "/repo/a.py", "displayName": "@a.py"}
+    return write_lines(
+        folder / "s1" / "events.jsonl",
+        event(1, "session.start", sessionId="s1", selectedModel="opus", context={"cwd": "/repo"}),
+        event(2, "session.binary_asset", **asset),
+        event(
+            3, "user.message", content=ASKED, transformedContent=f"<now>10</now>\n\n{ASKED}", attachments=[shown, file]
+        ),
+        event(4, "system.message", content="You are Copilot."),
+        event(5, "session.usage_record", usage={**usage, "apiCallId": "a6"}),
+        answer(6, "t1", reasoningText="Look first."),
+        event(7, "tool.execution_start", toolCallId="t1", toolName="bash", arguments={"command": "pytest"}),
+        event(8, "user.message", agent="g1", content="Run the tests.", source="agent-s1"),
+        event(9, "system.message", agent="g1", content="You are a helper."),
+        event(10, "tool.execution_complete", **done),
+        event(11, "session.compaction_start", trigger="threshold"),
+        event(12, "model.message", message={"role": "assistant", "content": "They look for a fault."}),
+        event(13, "tool.user_requested", toolCallId="u1", toolName="local_shell", arguments={"command": "git diff"}),
+        event(14, "tool.execution_complete", **ran, shellExecution={"exitCode": 3}),
+        event(
+            15,
+            "session.compaction_complete",
+            success=True,
+            summaryContent="They look for a fault.",
+            preCompactionTokens=1234,
+        ),
+        event(16, "of_a_later_version", anything=[1]),
+        answer(17, content=LAST),
+        event(18, "session.shutdown", shutdownType="routine"),
+    )
+
+
 def gemini(folder: Path) -> Path:
     def message(number: int, kind: str, content: Any, **more: Any) -> dict[str, Any]:
         return {"id": f"m{number}", "timestamp": "2026-01-05T10:00:00.000Z", "type": kind, "content": content, **more}
@@ -591,6 +646,7 @@ def vibe(folder: Path) -> Path:
 
 SAMPLES: dict[str, tuple[str, Callable[[Path], Path]]] = {
     "pi": ("pi", pi),
+    "copilot": ("copilot", copilot),
     "gemini": ("gemini", gemini),
     "qwen": ("qwen", qwen),
     "opencode": ("opencode", opencode),

@@ -53,6 +53,7 @@ def about(found: list[Record], field: str) -> str:
     ("name", "kept", "before"),
     [
         ("pi", ("e5",), 1234),
+        ("copilot", ("e3", "e14"), 1234),
         ("gemini", ("m3", "m4"), 0),
         ("qwen", ("u2", "u3"), 1234),
         ("opencode", ("msg_3",), 103),
@@ -81,6 +82,7 @@ def test_what_was_left_is_not_live(name: str, tmp_path: Path) -> None:
     ("name", "usage", "model"),
     [
         ("pi", Usage(103, 5, 90, 3, 0, 0.02), "opus"),
+        ("copilot", Usage(100, 5, 90, 3), "opus"),
         ("gemini", Usage(100, 12, 90, 0, 7), "gemini-3-pro"),
         ("qwen", Usage(100, 12, 90, 0, 7), "qwen3-coder"),
         ("opencode", Usage(103, 12, 90, 3, 7, 0.02), "opus"),
@@ -103,7 +105,7 @@ def test_usage_and_model_stand_at_the_answer(name: str, usage: Usage | None, mod
     "name",
     [
         *("pi", "gemini", "qwen", "opencode", "llm", "llm-threads", "openhands", "mini-swe-agent", "chatgpt"),
-        *("crush", "goose", "cline", "kimi", "vibe"),
+        *("copilot", "crush", "goose", "cline", "kimi", "vibe"),
     ],
 )
 def test_thoughts_are_reasoning(name: str, tmp_path: Path) -> None:
@@ -111,7 +113,9 @@ def test_thoughts_are_reasoning(name: str, tmp_path: Path) -> None:
     assert any("first." in one or "So." in one for one in thoughts)
 
 
-@pytest.mark.parametrize("name", ["pi", "gemini", "qwen", "opencode", "llm", "llm-threads", "crush", "goose", "kimi"])
+@pytest.mark.parametrize(
+    "name", ["pi", "copilot", "gemini", "qwen", "opencode", "llm", "llm-threads", "crush", "goose", "kimi"]
+)
 def test_pictures_are_pictures(name: str, tmp_path: Path) -> None:
     asked = next(one.message for one in said(sample(name, tmp_path)) if ASKED in one.message.text)
     [picture] = [part for part in asked.content or () if isinstance(part, MediaPart)]
@@ -123,6 +127,7 @@ def test_pictures_are_pictures(name: str, tmp_path: Path) -> None:
     ("name", "directory", "title"),
     [
         ("pi", "/repo", "Parser"),
+        ("copilot", "/repo", "Parser"),
         ("gemini", "", "Parser"),
         ("qwen", "/repo", "Parser"),
         ("opencode", "/repo", "Parser"),
@@ -152,8 +157,9 @@ def test_the_session_is_known_without_reading_it(name: str, directory: str, titl
     assert (about(whole, "directory"), about(whole, "title")) == (directory, title)
 
 
-def test_a_command_of_the_person_in_pi_says_how_it_ended(tmp_path: Path) -> None:
-    texts = [one.message.text for one in said(sample("pi", tmp_path))]
+@pytest.mark.parametrize("name", ["pi", "copilot"])
+def test_a_command_of_the_person_says_how_it_ended(name: str, tmp_path: Path) -> None:
+    texts = [one.message.text for one in said(sample(name, tmp_path))]
     assert "$ git diff\n+x\nexit code 3" in texts
 
 

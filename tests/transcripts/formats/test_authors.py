@@ -223,6 +223,21 @@ def mini_swe_agent(folder: Path) -> Path:
     return write_json(folder / "b.traj.json", {"messages": messages, "trajectory_format": "mini-swe-agent-1.1"})
 
 
+def copilot(folder: Path) -> Path:
+    done = {"toolCallId": "t1", "success": True, "result": {"content": PRINTED}}
+    call = {"toolCallId": "t1", "name": "bash", "arguments": {}}
+    rows: list[tuple[str, dict[str, Any]]] = [
+        ("session.start", {"sessionId": "s1"}),
+        ("user.message", {"content": TYPED}),
+        ("user.message", {"content": ADDED, "source": "skill-pdf"}),
+        ("system.notification", {"content": ADDED}),
+        ("assistant.message", {"content": "", "toolRequests": [call]}),
+        ("tool.execution_complete", done),
+        ("assistant.message", {"content": "Done."}),
+    ]
+    return write_lines(folder / "events.jsonl", *({"type": kind, "data": data} for kind, data in rows))
+
+
 def kimi(folder: Path) -> Path:
     return write_lines(
         folder / "context.jsonl",
@@ -272,6 +287,7 @@ SAMPLES: dict[str, Sample] = {
     "cline": Sample(cline_task),
     "claude": Sample(claude_session),
     "codex": Sample(codex_session),
+    "copilot": Sample(copilot),
     "gemini": Sample(gemini),
     "qwen": Sample(qwen, is_marked=False),
     "pi": Sample(pi, is_marked=False),

@@ -12,6 +12,7 @@ from tests.transcripts.formats.samples import SAMPLES
 PLACES = {
     "pi": ".pi/agent/sessions/--repo--",
     "gemini": ".gemini/tmp/p/chats",
+    "copilot": ".copilot/session-state",
     "qwen": ".qwen/projects/-repo/chats",
     "opencode": ".local/share/opencode",
     "opencode-files": ".local/share/opencode",
@@ -27,6 +28,7 @@ PLACES = {
 CHOSEN = {
     "pi": ("PI_CODING_AGENT_DIR", "sessions/--repo--"),
     "gemini": ("GEMINI_CLI_HOME", ".gemini/tmp/p/chats"),
+    "copilot": ("COPILOT_HOME", "session-state"),
     "qwen": ("QWEN_HOME", "projects/-repo/chats"),
     "opencode": ("XDG_DATA_HOME", "opencode"),
     "llm": ("LLM_USER_PATH", ""),
