@@ -47,11 +47,29 @@ async def test_export_writes_what_is_asked_for_without_keys_and_replaces_nothing
         assert json.loads((tmp_path / f"nca-{name}.json").read_text())["session"]["kind"] == "chat"
         await stage.command("/export a talk.html")
         assert (tmp_path / "a talk.html").read_text().lower().startswith("<!doctype html>")
-        for wrong, about in (("--pdf", "has no flag --pdf"), ("x --html --json", "exclude each other")):
+        said = await stage.command("/export --as pi for pi.jsonl")
+        assert "Wrote 2 messages as a session of pi: " in said
+        assert "Resume it with: cd " in said
+        assert "What is the key?" in (exported := (tmp_path / "for pi.jsonl").read_text())
+        assert KEY not in exported
+        export = find_command("export")
+        assert export is not None
+        outside = "writes a file outside of the project"
+        given = ["", "x.md", "--as pi x", "--as pi", "../x"]
+        assert [export.needs_person(stage.app, one) for one in given] == ["", "", "", outside, outside]
+        wrongs = {
+            "--pdf": "has no flag --pdf",
+            "x --html --json": "exclude each other",
+            "--as": "--as: '' is not valid; valid: claude, codex",
+            "--as pi --json": "--as excludes --html",
+            "for pi.jsonl --as pi": "already exists",
+        }
+        for wrong, about in wrongs.items():
             with pytest.raises(UsageError, match=about):
                 await stage.command(f"/export {wrong}")
         assert suggested(stage, "/export talk --h") == ["--html"]
-        assert suggested(stage, "/export --force -") == ["--html", "--md", "--json", "--jsonl", "--force"]
+        assert suggested(stage, "/export --force -") == ["--html", "--md", "--json", "--jsonl", "--force", "--as"]
+        assert suggested(stage, "/export --as c") == ["claude", "codex"]
 
 
 async def test_sessions_are_listed_searched_and_suggested(tmp_path: Path) -> None:

@@ -82,15 +82,8 @@ def _export_as(name: str, session_id: str, file: str, *, is_redacted: bool) -> N
     if is_redacted:
         copy = redacted(copy, Redactor(known_secrets(os.environ)))
     written = write_for(agent, copy, os.environ, Path.home(), file)
-    count = counted(written.messages, "message")
-    typer.echo(f"Wrote {count} as a session of {written.agent}: {one_line(str(written.file))}", err=True)
-    if written.left_out:
-        named = ", ".join(counted(number, what) for what, number in written.left_out.items())
-        typer.echo(f"Not written, {written.agent} has no place for it: {named}.", err=True)
-    if written.cut:
-        typer.echo(f"Written as short as the model saw them here: {counted(written.cut, 'message')}.", err=True)
-    if written.file != written.place and written.file.name not in written.command:
-        typer.echo(f"{written.agent} finds it once it is at {one_line(str(written.place))}", err=True)
+    for line in written.report():
+        typer.echo(one_line(line), err=True)
     typer.echo(one_line(written.command))
 
 
