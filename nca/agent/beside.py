@@ -50,13 +50,11 @@ class Beside:
                 self._emit(TextDelta(delta.text))
 
         try:
-            reply = await ask_beside(self._models.active, request, "question", self._emit, hear)
+            reply = await ask_beside(window, self._models.active, request, "question", self._emit, hear)
         except BaseException:
             if text := clean_text("".join(said)).strip():
                 window.append_beside(Message("assistant", text, name=BESIDE, is_interrupted=True))
             raise
-        if reply.usage is not None:
-            window.record_beside(self._models.active.facts.name, reply.usage)
         text = clean_text(reply.message.text).strip()
         if not text:
             raise UsageError("The model gave no answer; no tool was run.", advice="Ask it as a message instead.")

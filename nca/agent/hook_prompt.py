@@ -40,16 +40,13 @@ async def ask_hook(hook: Hook, sent: Mapping[str, Any], models: Fallbacks, windo
         max_output_tokens=_MAX_TOKENS,
         reasoning=window.settings.model.reasoning,
     )
-    model = models.active
     try:
         async with asyncio.timeout(hook.limit_seconds):
-            reply = await ask_beside(model, request, "question", emit)
+            reply = await ask_beside(window, models.active, request, "question", emit)
     except TimeoutError:
         return Answer(problem=stopped_after(hook.limit_seconds))
     except NcaError as error:
         return Answer(problem=f"the model gave no answer ({error.message})")
-    if reply.usage is not None:
-        window.record_beside(model.facts.name, reply.usage)
     return read_verdict(reply.message.text)
 
 

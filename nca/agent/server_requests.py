@@ -119,12 +119,10 @@ class ServerRequests:
             window.settings.model.own_temperature if asked.temperature is None else asked.temperature,
         )
         try:
-            reply = await ask_beside(model, request, "sampling", self._emit)
+            reply = await ask_beside(window, model, request, "sampling", self._emit)
         except NcaError as error:
             raise ToolError(str(error)) from error
-        if reply.usage is not None:
-            window.record_beside(model.facts.name, reply.usage)
-            self._spending.warn()
+        self._spending.warn()
         return Sampled(clean_text(reply.message.text), model.facts.name, is_cut=reply.finish_reason == "length")
 
     async def _refused(self, server: str, message: str, question: str, yes: str) -> Filled | None:

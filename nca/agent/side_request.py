@@ -1,10 +1,12 @@
-"""Ask a model beside the conversation, and tell the listeners how it ended."""
+"""Ask a model beside the conversation, within the session's cost limit, and count what the answer costs."""
 
 from __future__ import annotations
 
 import time
 from typing import Literal
 
+from nca.agent.spending import refuse_above_limit
+from nca.agent.window import Window
 from nca.events import Listener, SideRequestFinished
 from nca.models.model import Delta, Model, ModelRequest, OnDelta, Reply, server_of
 
@@ -14,13 +16,15 @@ def _ignore(_: Delta) -> None:
 
 
 async def ask_beside(
+    window: Window,
     model: Model,
     request: ModelRequest,
     purpose: Literal["summary", "question", "sampling"],
     emit: Listener,
     hear: OnDelta = _ignore,
 ) -> Reply:
-    """The reply. Raises what the model raises; listeners hear of it either way."""
+    """The reply. Raises CostLimitReached, and what the model raises; listeners hear of what was asked either way."""
+    refuse_above_limit(window)
     name, server, started = model.facts.name, server_of(model), time.monotonic()
     try:
         reply = await model.ask(request, hear)
@@ -30,4 +34,6 @@ async def ask_beside(
         raise
     seconds = time.monotonic() - started
     emit(SideRequestFinished(purpose, name, seconds, reply.usage, server=server, response=reply.response))
+    if reply.usage is not None:
+        window.record_beside(name, reply.usage)
     return reply

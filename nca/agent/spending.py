@@ -64,12 +64,7 @@ class Spending:
         """Raise CostLimitReached if the session has reached its limit. Call it before each request."""
         if not self.limit:
             return
-        spent = self._window.spent
-        if spent >= self.limit:
-            raise CostLimitReached(
-                f"This session has cost {money(spent)}, and session.max_cost is {money(self.limit)}. Nothing was sent.",
-                advice=f"/config session.max_cost {2 * self.limit:g} allows more; the same message then goes on.",
-            )
+        refuse_above_limit(self._window)
         facts = self._window.facts
         if facts.input_cost is None and self._unpriced != facts.name:
             self._unpriced = facts.name
@@ -83,6 +78,16 @@ class Spending:
         if spent >= WARNING_RATIO * self.limit:
             self._warned_of = self.limit
             self._emit(Notice(f"This session has cost {money(spent)} of {money(self.limit)} (session.max_cost)."))
+
+
+def refuse_above_limit(window: Window) -> None:
+    """Raise CostLimitReached if the session has reached its limit."""
+    limit, spent = window.settings.session.max_cost, window.spent
+    if 0 < limit <= spent:
+        raise CostLimitReached(
+            f"This session has cost {money(spent)}, and session.max_cost is {money(limit)}. Nothing was sent.",
+            advice=f"/config session.max_cost {2 * limit:g} allows more; the same message then goes on.",
+        )
 
 
 def _grouped(rows: Iterable[tuple[str, Usage]]) -> list[Spent]:

@@ -11,9 +11,8 @@ from nca.config.extensions import load_stage
 from nca.context.request import meant_for
 from nca.context.stages.custom import StageReply, StageRequest, consult
 from nca.context.summary import SummaryFailure, SummaryReply, SummaryRequest
-from nca.errors import ProviderError
+from nca.errors import CostLimitReached, ProviderError
 from nca.events import Listener
-from nca.messages import Usage
 from nca.models.catalog import describe
 from nca.models.client import Model, ModelRequest
 from nca.wire import message_to_dict
@@ -54,20 +53,22 @@ class Summarizer:
             return SummaryFailure("no summarizer is set", is_final=True)
         if seconds <= 0:
             return SummaryFailure("the deadline is over", is_final=True)
-        if 0 < self._window.settings.session.max_cost <= self._window.spent:
-            return SummaryFailure("the session has cost what it may (session.max_cost)", is_final=True)
         try:
             async with asyncio.timeout(seconds):
                 model = await self._chosen()
                 if not model.facts.can_summarize:
                     return SummaryFailure(f"{model.facts.name} is too small to summarize", is_final=True)
                 is_live = model is self._models.active and model.facts.reuses_prefix and bool(request.live)
-                reply = await ask_beside(model, self._question(request, model, is_live=is_live), "summary", self._emit)
+                question = self._question(request, model, is_live=is_live)
+                reply = await ask_beside(self._window, model, question, "summary", self._emit)
         except TimeoutError:
             return SummaryFailure("the deadline is over", is_final=True)
+        except CostLimitReached:
+            return SummaryFailure("the session has cost what it may (session.max_cost)", is_final=True)
         except ProviderError as error:
             return SummaryFailure(error.message)
-        self._count(reply.usage, model.facts.name)
+        if reply.usage is not None and reply.usage.cost is not None:
+            self.cost = (self.cost or 0.0) + reply.usage.cost
         has_calls, is_cut = bool(reply.message.tool_calls), reply.finish_reason == "length"
         return SummaryReply(reply.message.text, model.facts.name, has_calls, is_live, is_cut)
 
@@ -105,8 +106,3 @@ class Summarizer:
             ask = {"role": "user", "content": request.instruction}
             return ModelRequest([*system, *live, ask], self._window.tools, request.max_tokens)
         return ModelRequest([message_to_dict(message) for message in request.messages], [], request.max_tokens)
-
-    def _count(self, usage: Usage | None, model: str) -> None:
-        if usage is not None:
-            self._window.record_beside(model, usage)
-            self.cost = self.cost if usage.cost is None else (self.cost or 0.0) + usage.cost

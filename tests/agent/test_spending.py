@@ -87,6 +87,19 @@ async def test_where_no_price_is_known_the_limit_cannot_hold_and_says_so_once(tm
     await room.conversation.close()
 
 
+async def test_a_hook_does_not_ask_the_model_above_the_limit(tmp_path: Path) -> None:
+    verdict = Reply(Message("assistant", '{"ok": true}'), Usage(1_000, 10, cost=0.3))
+    hooks = [{"event": "Stop", "prompt": "Were the tests run?"}]
+    room = Room(tmp_path, costing(0.5), verdict, costing(0.3), verdict, limit=1.0, hooks=hooks)
+    for text in ("One", "Two"):
+        assert (await room.conversation.send(text)).reason == "answered"
+    assert len(room.model.requests) == 3, "the second hook asks nothing"
+    assert room.conversation.session.usage.totals().cost == 1.1
+    (said,) = (notice for notice in room.notices() if "hook" in notice)
+    assert 'asks "Were the tests run?" did not work: the model gave no answer (This session has cost $1.10' in said
+    await room.conversation.close()
+
+
 async def test_the_limit_is_looked_at_before_every_step(tmp_path: Path) -> None:
     call = Message("assistant", None, (ToolCall("c1", "list_directory", "{}"),))
     room = Room(tmp_path, Reply(call, Usage(1_000, 10, cost=2.0), "tool_calls"), limit=1.0)
