@@ -2,6 +2,7 @@
 
 When goose compacts, earlier messages stay and are marked as not for the model; the summary, and a message that tells
 the model of it, are marked as not for the person (block/goose, crates/goose/src/context_mgmt, conversation/message.rs).
+What is marked so and was not compacted was never sent: `/compact` and the line that answers it.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from nca.messages import Message, Part, Source, TextPart, ToolCall
+from nca.messages import Message, Part, Source, TextPart, ToolCall, Usage
 from nca.sessions.foreign_rows import foreign_database
 from nca.transcripts.formats.building import (
     answer,
@@ -24,10 +25,10 @@ from nca.transcripts.formats.building import (
     tool_call,
     tool_result,
 )
-from nca.transcripts.formats.records import About, Compacted, Record, Said, StoredSession, Unreadable
+from nca.transcripts.formats.records import About, Compacted, Live, Record, Said, StoredSession, Unreadable
 from nca.transcripts.formats.source import Source as Given
 from nca.transcripts.formats.stores import chosen_folder, data_folder, is_database_with, newest_key
-from nca.transcripts.formats.values import list_of, object_of, objects_of, seconds_of, text_of
+from nca.transcripts.formats.values import cost_of, count_of, list_of, object_of, objects_of, seconds_of, text_of
 
 _NOT_THE_PERSONS = ("sub_agent", "hidden")
 _TOLD = "Your context was compacted"
@@ -96,7 +97,9 @@ def _title(row: Mapping[str, Any]) -> str:
 class _Reading:
     def __init__(self) -> None:
         self._seen: list[str] = []
-        """The messages that the model still sees."""
+        """The messages that the model still sees; `_unseen`: those since the last compaction that it does not."""
+        self._unseen: list[str] = []
+        self._ids: list[str] = []
         self._names: dict[str, str] = {}
 
     def records(self, rows: Iterator[dict[str, Any]]) -> Iterator[Record]:
@@ -105,6 +108,8 @@ class _Reading:
             following = next(rows, None)
             yield from self._record(row, following or {})
             row = following
+        if self._unseen:
+            yield Live(frozenset(self._ids).difference(self._unseen))
 
     def _record(self, row: dict[str, Any], following: Mapping[str, Any]) -> Iterator[Record]:
         record_id = text_of(row.get("message_id")) or name_of(row.get("id"))
@@ -116,6 +121,7 @@ class _Reading:
         blocks = objects_of(given)
         beside = object_of(parsed(row.get("metadata_json")))
         is_hidden = beside.get("userVisible") is False
+        self._ids.append(record_id)
         if is_hidden and row.get("role") == "user" and _tells_of_a_summary(following):
             yield Compacted(
                 summary=_text(blocks),
@@ -125,12 +131,21 @@ class _Reading:
                 at=at,
                 place=place,
             )
-            self._seen = [*self._seen, record_id]
+            self._seen, self._unseen = [*self._seen, record_id], []
             return
-        if beside.get("agentVisible") is not False:
-            self._seen.append(record_id)
+        (self._unseen if beside.get("agentVisible") is False else self._seen).append(record_id)
+        usage, model = _usage(object_of(beside.get("usage"))), object_of(beside.get("inference")).get("requestedModel")
         for message in self._messages(row.get("role"), blocks, "nca" if is_hidden else ""):
-            yield Said(message=message, id=record_id, at=at, is_aside=is_hidden and _is_told(blocks), place=place)
+            is_aside, is_answer = is_hidden and _is_told(blocks), message.role == "assistant"
+            yield Said(
+                message=message,
+                id=record_id,
+                at=at,
+                usage=usage if is_answer else None,
+                model=text_of(model) if is_answer else "",
+                is_aside=is_aside,
+                place=place,
+            )
 
     def _messages(self, role: Any, blocks: list[dict[str, Any]], source: Source | Literal[""]) -> Iterator[Message]:
         parts: list[Part | None] = []
@@ -178,6 +193,12 @@ def _shown(block: Mapping[str, Any]) -> Part | None:
         return picture(block.get("data"), block.get("mimeType"))
     resource = object_of(block.get("resource"))
     return TextPart(text_of(block.get("text")) or text_of(resource.get("text")))
+
+
+def _usage(row: Mapping[str, Any]) -> Usage | None:
+    read, written = count_of(row.get("cacheReadTokens")), count_of(row.get("cacheWriteTokens"))
+    prompt, completion = count_of(row.get("inputTokens")), count_of(row.get("outputTokens"))
+    return Usage(prompt, completion, read, written, cost=cost_of(row.get("cost"))) if prompt or completion else None
 
 
 def _text(blocks: Iterable[Mapping[str, Any]]) -> str:

@@ -536,8 +536,11 @@ def crush(folder: Path) -> Path:
 
 def goose(folder: Path) -> Path:
     def message(number: int, role: str, *blocks: dict[str, Any], sees: str = "both") -> dict[str, Any]:
-        seen = {"userVisible": sees in ("both", "user"), "agentVisible": sees in ("both", "agent")}
+        seen: dict[str, Any] = {"userVisible": sees in ("both", "user"), "agentVisible": sees in ("both", "agent")}
         row = {"message_id": f"m{number}", "session_id": "20260105_1", "role": role, "content_json": list(blocks)}
+        used = {"inputTokens": 103, "outputTokens": 5, "cacheReadTokens": 90, "cacheWriteTokens": 3, "cost": 0.02}
+        made = {"usage": used, "inference": {"provider": "anthropic", "requestedModel": "opus"}}
+        seen |= made if role == "assistant" else {}
         return row | {"metadata_json": seen, "created_timestamp": 1_767_607_200}
 
     call = {"status": "success", "value": {"name": "shell", "arguments": {"command": "pytest"}}}
@@ -563,8 +566,9 @@ def goose(folder: Path) -> Path:
             message(3, "user", {"type": "toolResponse", "id": "t1", "toolResult": result}, sees="user"),
             message(4, "user", {"type": "text", "text": "They look for a fault."}, sees="agent"),
             message(5, "assistant", {"type": "text", "text": told}, sees="agent"),
-            message(6, "user", {"type": "text", "text": "Go on."}),
-            message(7, "assistant", {"type": "text", "text": LAST}, {"type": "ofALaterVersion"}),
+            message(6, "user", {"type": "text", "text": "/compact"}, sees="user"),
+            message(7, "user", {"type": "text", "text": "Go on."}),
+            message(8, "assistant", {"type": "text", "text": LAST}, {"type": "ofALaterVersion"}),
         ],
     )
 

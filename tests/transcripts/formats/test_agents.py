@@ -91,6 +91,7 @@ def test_what_was_left_is_not_live(name: str, tmp_path: Path) -> None:
         ("openhands", Usage(100, 5, 2, cost=0.01), "opus"),
         ("mini-swe-agent", Usage(100, 5, 90, cost=0.02), "opus"),
         ("gptme", Usage(103, 5, 90, 3, 0, 0.02), "opus"),
+        ("goose", Usage(103, 5, 90, 3, cost=0.02), "opus"),
         ("crush", None, "opus"),
         ("cline", None, "opus"),
     ],
@@ -330,6 +331,11 @@ def test_a_summary_of_roo_code_stands_for_what_it_marks(tmp_path: Path) -> None:
     ]
     [found] = compactions(records(write_json(tmp_path / "tasks" / "1" / "api_conversation_history.json", rows)))
     assert (found.summary, found.kept) == ("They talk.", ("message 1",))
+
+
+def test_what_goose_never_sent_is_not_live(tmp_path: Path) -> None:
+    found = sample("goose", tmp_path)
+    assert [one.message.text for one in said(found) if one.id not in live(found)] == ["/compact"]
 
 
 def test_what_tells_the_model_of_goose_of_a_summary_is_aside(tmp_path: Path) -> None:
