@@ -13,8 +13,8 @@ from typing import Any
 
 import msgspec
 
-from nca.messages import Message
-from nca.transcripts.formats.building import answer, bad_line, joined, some_messages
+from nca.messages import Message, Part, TextPart
+from nca.transcripts.formats.building import answer, bad_line, joined, person, some_messages
 from nca.transcripts.formats.google_parts import Parts, read_parts, read_usage, said_by, sent
 from nca.transcripts.formats.parent_chain import Branches
 from nca.transcripts.formats.records import About, Compacted, Live, Record, Said, StoredSession, Unreadable
@@ -122,7 +122,7 @@ class _Reading:
                 yield msgspec.structs.replace(said, message=message, usage=usage, model=text_of(row.get("model")))
             return
         yield from self._results(row, parts, said)
-        asked = sent(parts.content)
+        asked = _asked(parts.content, row.get("provenance"))
         if asked is not None:
             yield msgspec.structs.replace(said, message=asked)
 
@@ -161,3 +161,11 @@ class _Reading:
             at=seconds_of(row.get("timestamp")),
             place=place,
         )
+
+
+def _asked(content: tuple[Part, ...], provenance: Any) -> Message | None:
+    """What stands in the user's role. Newer versions say whose it is: the person's, or Qwen Code's own notice."""
+    if provenance == "system":
+        return person(joined(content), "nca")
+    first = content[0] if content and provenance == "real_user" else None
+    return sent(content, first.text if isinstance(first, TextPart) else "")

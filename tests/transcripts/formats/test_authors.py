@@ -146,6 +146,19 @@ def gemini(folder: Path) -> Path:
     )
 
 
+def qwen_with_provenance(folder: Path) -> Path:
+    """As version 0.24 writes it."""
+    rows = [("user", TYPED, "real_user"), ("user", ADDED, "system"), ("assistant", "Done.", "assistant_output")]
+    return write_lines(
+        folder / "q.jsonl",
+        *(
+            {"uuid": f"u{number}", "parentUuid": f"u{number - 1}" if number else None, "sessionId": "s", "type": kind}
+            | {"provenance": provenance, "message": {"role": kind, "parts": [{"text": text}]}}
+            for number, (kind, text, provenance) in enumerate(rows)
+        ),
+    )
+
+
 def qwen(folder: Path) -> Path:
     files = ["\n--- Content from referenced files ---", "\nContent from @a.py:\n", HELD, "\n--- End of content ---"]
     rows = [("user", [TYPED, *files]), ("assistant", ["Done."])]
@@ -290,6 +303,7 @@ SAMPLES: dict[str, Sample] = {
     "copilot": Sample(copilot),
     "gemini": Sample(gemini),
     "qwen": Sample(qwen, is_marked=False),
+    "qwen-0.24": Sample(qwen_with_provenance),
     "pi": Sample(pi, is_marked=False),
     "aider": Sample(aider),
     "openhands": Sample(openhands),
