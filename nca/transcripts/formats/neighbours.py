@@ -79,8 +79,8 @@ _NEIGHBOURS = (
     ),
     _neighbour(
         rb'\{ "type" : "metadata" , "protocol_version" :',
-        "what Kimi CLI's user interface was sent",
-        "context.jsonl beside it",
+        "what Kimi CLI's user interface was sent, or a session of Kimi Code without messages",
+        "Kimi CLI's context.jsonl beside it",
     ),
     _neighbour(
         rb'\{ "session_id" : "[^"]*" ,(?: "parent_session_id" : [^,]*,)? "start_time" :',

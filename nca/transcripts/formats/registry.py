@@ -28,6 +28,7 @@ MODULES: tuple[str, ...] = (
     "crush",
     "goose",
     "cline",
+    "kimi_code",
     "kimi",
     "vibe",
     "claude_code",

@@ -80,5 +80,6 @@ SAMPLES: dict[str, Write] = {
     "cline": samples.cline,
     "gptme": samples.gptme,
     "kimi": samples.kimi,
+    "kimi-code": samples.kimi_code,
     "vibe": samples.vibe,
 }

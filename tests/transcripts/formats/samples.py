@@ -609,6 +609,56 @@ def gptme(folder: Path) -> Path:
     )
 
 
+def kimi_code(folder: Path) -> Path:
+    def message(text: str, kind: str, *more: Any) -> dict[str, Any]:
+        content = [{"type": "text", "text": text}, *more]
+        return {
+            "type": "context.append_message",
+            "message": {"role": "user", "content": content, "origin": {"kind": kind}},
+        }
+
+    def event(kind: str, **more: Any) -> dict[str, Any]:
+        return {"type": "context.append_loop_event", "event": {"type": kind, **more}}
+
+    def said(text: str) -> dict[str, Any]:
+        return event("content.part", part={"type": "text", "text": text})
+
+    used = {"inputOther": 10, "output": 5, "inputCacheRead": 90, "inputCacheCreation": 3}
+    rows = (
+        {"type": "metadata", "protocol_version": "1.5", "created_at": 1_767_607_200_000},
+        {"type": "profile.bind", "systemPrompt": "You are Kimi Code CLI."},
+        message(ASKED, "user", {"type": "image_url", "imageUrl": {"url": f"data:image/png;base64,{PIXEL}"}}),
+        message("<system-reminder>It is Monday.</system-reminder>", "injection"),
+        event("step.begin", step=1),
+        {"type": "llm.request", "kind": "loop", "model": "kimi-k2"},
+        {"type": "usage.record", "model": "m", "usage": used},
+        event("content.part", part={"type": "think", "think": "Look first."}),
+        event("tool.call", toolCallId="t1", name="Bash", args={"command": "pytest"}),
+        event("tool.result", toolCallId="t1", result={"output": "1 failed", "isError": True}),
+        event("step.end", finishReason="tool_use", usage=used),
+        {"type": "full_compaction.begin", "source": "manual"},
+        {
+            "type": "context.apply_compaction",
+            "summary": "They look for a fault.",
+            "tokensBefore": 1234,
+            "tokensAfter": 99,
+        },
+        message("Go another way.", "user"),
+        event("step.begin", step=1),
+        said("A way that was left."),
+        event("step.end", finishReason="end_turn"),
+        {"type": "context.undo", "count": 1},
+        message("<bash-input>\ngit diff\n</bash-input>", "shell_command"),
+        event("step.begin", step=1),
+        said(LAST),
+        event("step.end", finishReason="end_turn"),
+        {"type": "of_a_later_version", "anything": [1]},
+    )
+    write_json(folder / "s1" / "state.json", {"id": "s1", "cwd": "/repo", "title": "Parser"})
+    path = folder / "s1" / "agents" / "main" / "wire.jsonl"
+    return write_lines(path, *({**row, "time": 1_767_607_200_000} for row in rows))
+
+
 def kimi(folder: Path) -> Path:
     picture = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PIXEL}"}}
     call = {"type": "function", "id": "t1", "function": {"name": "Shell", "arguments": '{"command": "pytest"}'}}
@@ -670,6 +720,7 @@ SAMPLES: dict[str, tuple[str, Callable[[Path], Path]]] = {
     "cline": ("cline", cline),
     "gptme": ("gptme", gptme),
     "kimi": ("kimi", kimi),
+    "kimi-code": ("kimi-code", kimi_code),
     "vibe": ("vibe", vibe),
 }
 """The format's name and what writes the sample into a folder."""

@@ -61,6 +61,7 @@ def about(found: list[Record], field: str) -> str:
         ("opencode-export", ("msg_3",), 103),
         ("openhands", ("id000000",), 0),
         ("crush", (), 0),
+        ("kimi-code", ("line 3",), 1234),
         ("goose", (), 0),
     ],
 )
@@ -70,7 +71,9 @@ def test_a_compaction_says_what_it_kept(name: str, kept: tuple[str, ...], before
     assert (found.kept, found.tokens_before) == (kept, before)
 
 
-@pytest.mark.parametrize("name", ["pi", "gemini", "qwen", "opencode", "opencode-files", "llm-threads", "chatgpt"])
+@pytest.mark.parametrize(
+    "name", ["pi", "gemini", "qwen", "opencode", "opencode-files", "llm-threads", "chatgpt", "kimi-code"]
+)
 def test_what_was_left_is_not_live(name: str, tmp_path: Path) -> None:
     found = sample(name, tmp_path)
     [left] = [one for one in said(found) if one.message.text == "A way that was left."]
@@ -92,6 +95,7 @@ def test_what_was_left_is_not_live(name: str, tmp_path: Path) -> None:
         ("mini-swe-agent", Usage(100, 5, 90, cost=0.02), "opus"),
         ("gptme", Usage(103, 5, 90, 3, 0, 0.02), "opus"),
         ("goose", Usage(103, 5, 90, 3, cost=0.02), "opus"),
+        ("kimi-code", Usage(103, 5, 90, 3), "kimi-k2"),
         ("crush", None, "opus"),
         ("cline", None, "opus"),
     ],
@@ -106,7 +110,7 @@ def test_usage_and_model_stand_at_the_answer(name: str, usage: Usage | None, mod
     "name",
     [
         *("pi", "gemini", "qwen", "opencode", "llm", "llm-threads", "openhands", "mini-swe-agent", "chatgpt"),
-        *("copilot", "crush", "goose", "cline", "kimi", "vibe"),
+        *("copilot", "crush", "goose", "cline", "kimi", "kimi-code", "vibe"),
     ],
 )
 def test_thoughts_are_reasoning(name: str, tmp_path: Path) -> None:
@@ -115,7 +119,7 @@ def test_thoughts_are_reasoning(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["pi", "copilot", "gemini", "qwen", "opencode", "llm", "llm-threads", "crush", "goose", "kimi"]
+    "name", ["pi", "copilot", "gemini", "qwen", "opencode", "llm", "llm-threads", "crush", "goose", "kimi", "kimi-code"]
 )
 def test_pictures_are_pictures(name: str, tmp_path: Path) -> None:
     asked = next(one.message for one in said(sample(name, tmp_path)) if ASKED in one.message.text)
@@ -142,6 +146,7 @@ def test_pictures_are_pictures(name: str, tmp_path: Path) -> None:
         ("cline", "/repo", "Parser"),
         ("gptme", "", "2026-01-05-parser"),
         ("kimi", "/repo", ""),
+        ("kimi-code", "/repo", "Parser"),
         ("vibe", "/repo", "Parser"),
     ],
 )

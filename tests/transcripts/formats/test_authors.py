@@ -262,6 +262,21 @@ def kimi(folder: Path) -> Path:
     )
 
 
+def kimi_code(folder: Path) -> Path:
+    def message(text: str, kind: str) -> dict[str, Any]:
+        row = {"role": "user", "content": [{"type": "text", "text": text}], "origin": {"kind": kind}}
+        return {"type": "context.append_message", "message": row}
+
+    return write_lines(
+        folder / "wire.jsonl",
+        {"type": "metadata", "protocol_version": "1.5"},
+        message(TYPED, "user"),
+        message(f"<system-reminder>{ADDED}</system-reminder>", "injection"),
+        message(f"<bash-stdout>{PRINTED}</bash-stdout>", "shell_command"),
+        {"type": "context.append_loop_event", "event": {"type": "content.part", "part": {"text": "Done."}}},
+    )
+
+
 def vibe(folder: Path) -> Path:
     return write_lines(
         folder / "messages.jsonl",
@@ -310,6 +325,7 @@ SAMPLES: dict[str, Sample] = {
     "swe-agent": Sample(swe_agent, is_marked=False),
     "mini-swe-agent": Sample(mini_swe_agent, is_marked=False),
     "kimi": Sample(kimi, is_marked=False),
+    "kimi-code": Sample(kimi_code),
     "vibe": Sample(vibe, is_marked=False),
     "gptme": Sample(gptme, is_marked=False),
     "sharegpt": Sample(sharegpt, is_marked=False),

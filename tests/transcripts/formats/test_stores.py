@@ -22,6 +22,7 @@ PLACES = {
     "goose": ".local/share/goose/sessions",
     "cline": ".cline/data",
     "gptme": ".local/share/gptme/logs",
+    "kimi-code": ".kimi-code/sessions/wd_repo",
     "vibe": ".vibe/logs/session",
 }
 """Where each agent keeps its sessions below the home."""
@@ -34,6 +35,7 @@ CHOSEN = {
     "llm": ("LLM_USER_PATH", ""),
     "goose": ("GOOSE_PATH_ROOT", "data/sessions"),
     "gptme": ("GPTME_LOGS_HOME", ""),
+    "kimi-code": ("KIMI_CODE_HOME", "sessions/wd_repo"),
     "vibe": ("VIBE_HOME", "logs/session"),
 }
 """The variable that chooses another place, and the folder in it."""
