@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import takewhile
+from posixpath import basename
 from typing import NamedTuple
 
 import msgspec
@@ -44,6 +45,7 @@ _REMARKS = ("description",)
 """Arguments that say what a call is for, and not what it does."""
 _RUNS_ON = re.compile(r"(?<![&>|\\])&(?![&>])|\b(?:nohup|setsid|disown)\b")
 """A command that leaves something running. It may change things at any time."""
+_ASKS_TO_READ = re.compile(r"(?i)\bread\b")
 _TOOK = re.compile(r"\b\d+(?:\.\d+)? ?(?:m?s|sec(?:onds?)?)\b")
 """How long something took is no news."""
 
@@ -107,6 +109,8 @@ class Repeats:
     def _forget(self) -> None:
         self._open: dict[str, ToolCall] = {}
         self._failed: dict[Asked, Failure] = {}
+        self._unread: dict[Asked, str] = {}
+        """Names of files by the calls that may change them only once they were read."""
         self._runs_on = False
         self._seen: set[tuple[Asked, int]] = set()
         self._step: dict[Asked, int] = {}
@@ -151,10 +155,20 @@ class Repeats:
         if not (self._reads(call) or (result.is_error and changes_file(call))):
             self._failed.clear()
             self._runs_on = self._runs_on or runs_on(call)
+        if not result.is_error:
+            self._note_read(call)
         if result.is_error and not result.is_synthetic:
+            if (path := changes_file(call)) and _ASKS_TO_READ.search(result.text):
+                self._unread[asked(call)] = basename(path)
             self._failed[asked(call)] = Failure(excerpt(result.text.strip(), RESULT_TOKENS), seq)
         else:
             self._failed.pop(asked(call), None)
+
+    def _note_read(self, call: ToolCall) -> None:
+        """A file that may be changed only after it was read has been read now."""
+        for one in [one for one, name in self._unread.items() if name in call.arguments]:
+            self._failed.pop(one, None)
+            del self._unread[one]
 
     def _note_step(self, view_id: int) -> None:
         news = set(self._step.items()) - self._seen

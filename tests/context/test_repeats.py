@@ -50,6 +50,16 @@ def test_a_failure_is_said_until_something_may_have_changed() -> None:
     assert not is_said(TEST, of=step("Bash", {"command": "make tests"}))
 
 
+def test_an_edit_that_waits_for_a_look_at_the_file_may_work_after_it() -> None:
+    unread = step("Edit", {"file_path": "/w/a.py", "old_string": "x"}, "a.py was not read; read it first", fails=True)
+    wrong = step("Edit", {"file_path": "/w/a.py", "old_string": "x"}, "no such text", fails=True)
+    assert is_said(unread, step("Read", {"file_path": "/w/b.py"}), of=unread)
+    assert is_said(unread, step("Read", {"file_path": "/w/a.py"}, "no such file", fails=True), of=unread)
+    assert not is_said(unread, READ, of=unread)
+    assert is_said(wrong, READ, of=wrong)
+    assert is_said(unread, READ, wrong, READ, of=wrong)
+
+
 def test_what_runs_on_may_change_anything_later() -> None:
     for arguments in ({"command": "npm run dev &"}, {"command": "serve", "run_in_background": True}):
         assert not is_said(step("Bash", dict(arguments)), TEST, READ, of=TEST)
@@ -106,7 +116,8 @@ def test_repeated_failures_of_recorded_sessions_are_said() -> None:
     for path in sorted(SESSIONS.glob("*.jsonl")):
         messages = [message_from_dict(json.loads(line)) for line in path.read_text("utf-8").splitlines()]
         due_here, said_here, false_here = _as_recorded(messages)
-        due, said, false = due + due_here, said + said_here, false + false_here
+        assert false_here == 0, path.name
+        due, said = due + due_here, said + said_here
         for end, failing in _failures(messages):
             before = messages[:end]
             # A service that the session left running, with nohup, may change what the next call finds.
