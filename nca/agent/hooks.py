@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -25,6 +25,8 @@ from nca.events import ApprovalAsked, ContextCompaction, Event, Listener, Notice
 from nca.file_history.recorder import Recorder
 from nca.messages import ToolCall
 from nca.redact import Redactor
+from nca.tools.permissions import matching
+from nca.tools.shell.command_text import mentioned_commands
 from nca.tools.shell.environment import command_environment
 from nca.tools.tool import ToolOutcome
 from nca.tools.toolbox import Toolbox
@@ -242,15 +244,25 @@ class Hooks:
         from nca.agent.hook_tools import claude_input, claude_name
 
         name, shown = claude_name(call.name), claude_input(call.name, arguments, self._directory)
-        return await self._ask(
-            event, (name, call.name), tool_name=name, tool_input=shown, tool_use_id=call.id, recorder=recorder, **extra
+        texts = [value for value in shown.values() if isinstance(value, str)]
+        commands = mentioned_commands(str(shown.get("command", ""))) if call.name == "shell" else ()
+
+        def meets(hook: Hook) -> bool:
+            rules = hook.rules(self._directory)
+            return not rules or matching(rules, call.name, texts, self._directory, commands) is not None
+
+        hooks = self._of(event, (name, call.name), meets)
+        return await self._run_all(
+            event, hooks, tool_name=name, tool_input=shown, tool_use_id=call.id, recorder=recorder, **extra
         )
 
-    async def _ask(
-        self, event: str, names: Sequence[str], *, recorder: Recorder | None = None, **fields: Any
-    ) -> Answer | None:
+    async def _ask(self, event: str, names: Sequence[str], **fields: Any) -> Answer | None:
         """Run the event's hooks together; None if there are none. `names`: what a matcher may match."""
-        hooks = self._of(event, names)
+        return await self._run_all(event, self._of(event, names), **fields)
+
+    async def _run_all(
+        self, event: str, hooks: Sequence[Hook], *, recorder: Recorder | None = None, **fields: Any
+    ) -> Answer | None:
         if not hooks:
             return None
         settings = self._window.settings
@@ -292,14 +304,16 @@ class Hooks:
             self._ended_by = answer.reason
         return answer
 
-    def _of(self, event: str, names: Sequence[str] | None) -> list[Hook]:
-        """The hooks to run; a command that stands there under several matchers only once."""
+    def _of(
+        self, event: str, names: Sequence[str] | None, meets: Callable[[Hook], bool] = lambda _: True
+    ) -> list[Hook]:
+        """The hooks to run; a command that stands there under several matchers only once.
+
+        meets: whether the event is what a hook's condition asks for
+        """
         found = (hook for hook in self._window.settings.hooks if hook.event == event)
-        return list(
-            {
-                (hook.command, hook.args, hook.prompt): hook for hook in found if not names or hook.matches(names)
-            }.values()
-        )
+        chosen = (hook for hook in found if (not names or hook.matches(names)) and meets(hook))
+        return list({(hook.command, hook.args, hook.prompt): hook for hook in chosen}.values())
 
     def _start(self, run: Awaitable[Any]) -> None:
         task = asyncio.ensure_future(run)

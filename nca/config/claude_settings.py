@@ -153,11 +153,10 @@ def _table(event: str, matcher: Any, entry: Any) -> dict[str, Any]:
     kind = entry.get("type", "command") if isinstance(entry, dict) else ""
     if kind not in ("command", "prompt"):
         raise ValueError("only hooks of type command or prompt do")
-    if entry.get("if"):
-        raise ValueError("nca does not read its condition (`if`)")
     table = {
         "event": event,
         "matcher": matcher,
+        "condition": entry.get("if") or "",
         "command": entry.get("command", "") if kind == "command" else "",
         "args": entry.get("args") or [] if kind == "command" else [],
         "prompt": entry.get("prompt", "") if kind == "prompt" else "",

@@ -9,10 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar
 
 from nca.config import value_types as types
-from nca.config.tables import Row, tables
+from nca.config.claude_permissions import held
+from nca.config.document import shown_name
+from nca.config.tables import PermissionRule, Row, tables
 from nca.config.value_types import ValueType, setting
 
 EVENTS = (
@@ -30,6 +33,7 @@ EVENTS = (
 )
 PROMPT_EVENTS = ("UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolUseFailure", "Stop", "SubagentStop")
 """Where a question to the model can decide something."""
+TOOL_EVENTS = ("PreToolUse", "PostToolUse", "PostToolUseFailure")
 _TIMEOUT_SECONDS, _PROMPT_SECONDS = 600.0, 30.0
 _TIMEOUTS = {"UserPromptSubmit": 30.0, "SessionEnd": 5.0}
 """Where a person waits for the prompt."""
@@ -74,6 +78,9 @@ class Hook(Row):
         unit="seconds",
     )
     background: bool = setting(False, types.boolean(), "Do not wait for it. What it answers is ignored.")
+    condition: str = setting(
+        "", types.text(), "Of these tools, the calls that it runs for, as a rule of Claude Code: Bash(git push *)."
+    )
 
     def __post_init__(self) -> None:
         if not self.event:
@@ -82,6 +89,10 @@ class Hook(Row):
             raise ValueError("either command or prompt must be given" if self.prompt.strip() else "command is missing")
         if self.prompt and self.event not in PROMPT_EVENTS:
             raise ValueError(f"prompt is for {', '.join(PROMPT_EVENTS)}")
+        if self.condition and self.event not in TOOL_EVENTS:
+            raise ValueError(f"condition is for {', '.join(TOOL_EVENTS)}")
+        if self.condition and not self.rules(Path("/")):
+            raise ValueError(f"condition {shown_name(self.condition)} is no rule that nca can read")
         try:
             re.compile(self.matcher if self.matcher != "*" else "")
         except re.error as error:
@@ -89,7 +100,11 @@ class Hook(Row):
 
     def __str__(self) -> str:
         what = f'asks "{" ".join(self.prompt.split())}"' if self.prompt else " ".join((self.command, *self.args))
-        return f"{' '.join(filter(None, (self.event, self.matcher)))}: {what}"
+        return f"{' '.join(filter(None, (self.event, self.matcher, self.condition)))}: {what}"
+
+    def rules(self, directory: Path) -> tuple[PermissionRule, ...]:
+        """Those of which one must match the call; none without a condition."""
+        return held("deny", self.condition, "", directory).of("deny") if self.condition else ()
 
     @property
     def limit_seconds(self) -> float:

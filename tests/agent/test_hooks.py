@@ -258,6 +258,25 @@ def ok(is_ok: bool, reason: str = "") -> Message:
     return Message("assistant", f"```json\n{json.dumps({'ok': is_ok, 'reason': reason})}\n```")
 
 
+@pytest.mark.parametrize(
+    ("condition", "arguments", "runs"),
+    [
+        ("Bash(git push *)", {"command": "git push -f origin"}, True),
+        ("Bash(*git *commit*)", {"command": "cd a && git commit -m x"}, True),
+        ("Bash(git push:*)", {"command": "git status"}, False),
+        ("Bash(rm *)", {"command": "echo 'rm'"}, True),
+        ("Edit(*.py)", {"path": "a/b.py", "content": "x"}, True),
+        ("Edit(src/**)", {"path": "a/b.py", "content": "x"}, False),
+        ("Bash", {"path": "a/b.py", "content": "x"}, False),
+    ],
+)
+def test_a_condition_chooses_among_the_calls(room: Room, condition: str, arguments: dict[str, Any], runs: bool) -> None:
+    hooks = [{**one, "condition": condition} for one in room.logs("PreToolUse")]
+    room.person.choice = "refuse"
+    room.run(hooks, call("shell" if "command" in arguments else "write_file", **arguments), "Done.")
+    assert bool(room.logged) is runs
+
+
 def test_a_question_to_the_model_refuses_a_call(room: Room) -> None:
     hooks = [{"event": "PreToolUse", "matcher": "Bash", "prompt": "Is this harmless?\n$ARGUMENTS"}]
     room.person.choice = "refuse"

@@ -145,9 +145,21 @@ def test_what_cannot_run_is_a_note(place: Place) -> None:
     assert loaded.settings.hooks == (guard, Hook("Stop", prompt="ok?"))
     assert loaded.settings.hooks[1].limit_seconds == 30
     said = "\n".join(loaded.notes)
+    assert "condition is for PreToolUse, PostToolUse" in said
     assert said.count("a hook for Stop does not run") == 3
     assert "a hook for SessionEnd does not run: prompt is for UserPromptSubmit, PreToolUse" in said
     assert "hooks for TeammateIdle do not run" in said
+
+
+def test_a_condition_is_a_rule_about_calls(place: Place) -> None:
+    entries = ({**GUARD, "if": "Bash(*git *commit*)"}, {**GUARD, "if": "Bash(git"}, {**GUARD, "if": 7})
+    place.claude(place.project, on("PreToolUse", *entries, matcher="Bash"))
+    loaded = place.load()
+    wanted = Hook("PreToolUse", "Bash", "python3 guard.py", timeout_seconds=5, condition="Bash(*git *commit*)")
+    assert loaded.settings.hooks == (wanted,)
+    said = "\n".join(loaded.notes)
+    assert "is no rule that nca can read" in said
+    assert said.count("a hook for PreToolUse does not run") == 2
 
 
 @pytest.mark.parametrize(
