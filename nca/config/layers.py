@@ -127,7 +127,7 @@ def _project_files(project: Path, env: Mapping[str, str], trusts: TrustCheck) ->
     would_act = trust_request(documents, project)
     may_act = would_act is None or trusts(would_act)
     if would_act is not None and not may_act:
-        where = ", ".join(shown_path(document.path) for document in documents)
+        where = ", ".join(dict.fromkeys(shown_path(document.path) for document in documents))
         notes.append(f"Settings of this project wait for your trust: {would_act.names} ({where}); {UNTRUSTED}")
     return [_File(document, Layer.PROJECT, False, may_act=may_act) for document in documents], notes, may_act
 

@@ -68,7 +68,8 @@ def test_a_projects_settings_wait_for_trust_and_all_of_them_are_shown(place: Pla
         "model.name": MODELS["opus"],
         "terminal.status_command": "line.sh",
     }
-    assert any("permissions.allow" in note and "wait for your trust" in note for note in untrusted.notes)
+    (waits,) = (note for note in untrusted.notes if "permissions.allow" in note and "wait for your trust" in note)
+    assert waits.count(".claude/settings.json") == 1
     settings = place.load().settings
     assert (settings.agent.permission, settings.model.name) == ("accept-edits", MODELS["opus"])
     assert settings.tools.variables == ("CI=1", "FAST=true", "WORD=a=b")
