@@ -49,7 +49,7 @@ async def test_export_writes_what_is_asked_for_without_keys_and_replaces_nothing
         assert (tmp_path / "a talk.html").read_text().lower().startswith("<!doctype html>")
         said = await stage.command("/export --as pi for pi.jsonl")
         assert "Wrote 2 messages as a session of pi: " in said
-        assert "Resume it with: cd " in said
+        assert "\nResume it with: cd " in said
         assert "What is the key?" in (exported := (tmp_path / "for pi.jsonl").read_text())
         assert KEY not in exported
         export = find_command("export")

@@ -52,7 +52,8 @@ class ExportCommand(Command):
     async def run(self, app: App, argument: str) -> None:
         asked = _parsed(argument)
         # On a thread: a long session takes a moment, and the screen lives meanwhile.
-        app.output.notice(await asyncio.to_thread(_exported, app.conversation, asked))
+        for line in await asyncio.to_thread(_exported, app.conversation, asked):
+            app.output.notice(line)
 
     def complete(self, app: App, argument: str) -> Iterable[Suggestion]:
         before, _, last = argument.rpartition(" ")
@@ -68,8 +69,8 @@ class ExportCommand(Command):
         return beginning_with(last, known)
 
 
-def _exported(conversation: Conversation, asked: _Asked) -> str:
-    """Write the file; what to say of it."""
+def _exported(conversation: Conversation, asked: _Asked) -> list[str]:
+    """Write the file; what to say of it, line by line."""
     # Imported here: most chats are never exported.
     from nca.models.providers import known_secrets
     from nca.redact import Redactor
@@ -83,11 +84,11 @@ def _exported(conversation: Conversation, asked: _Asked) -> str:
     if asked.agent is not None:
         agent = agent_named(asked.agent)
         written = write_for(agent, copy, os.environ, Path.home(), str(path) if asked.name else "")
-        return "\n".join([*written.report(), f"Resume it with: {written.command}"])
+        return [*written.report(), f"Resume it with: {written.command}"]
     chosen = format_of([_FLAGS[flag][0] for flag in asked.flags if flag != _FORCE], asked.name)
     path = path if asked.name else path / f"nca-{short_id(session)}{FORMATS[chosen][0]}"
     write_private(path, rendered(copy, chosen), overwrites=_FORCE in asked.flags)
-    return f"Wrote {counted(len(copy.entries), 'message')} to {place(str(path))} ({chosen})."
+    return [f"Wrote {counted(len(copy.entries), 'message')} to {place(str(path))} ({chosen})."]
 
 
 def _parsed(argument: str) -> _Asked:
