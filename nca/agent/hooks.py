@@ -244,12 +244,12 @@ class Hooks:
         from nca.agent.hook_tools import claude_input, claude_name
 
         name, shown = claude_name(call.name), claude_input(call.name, arguments, self._directory)
-        texts = [value for value in shown.values() if isinstance(value, str)]
+        about = [str(shown[key]) for key in ("file_path", "path", "url") if key in shown]
         commands = mentioned_commands(str(shown.get("command", ""))) if call.name == "shell" else ()
 
         def meets(hook: Hook) -> bool:
             rules = hook.rules(self._directory)
-            return not rules or matching(rules, call.name, texts, self._directory, commands) is not None
+            return not rules or matching(rules, call.name, about, self._directory, commands) is not None
 
         hooks = self._of(event, (name, call.name), meets)
         return await self._run_all(

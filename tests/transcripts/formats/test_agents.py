@@ -12,7 +12,8 @@ from nca.context.file_reads import file_use
 from nca.errors import InvalidMessages
 from nca.messages import MediaPart, TextPart, Usage
 from nca.transcripts.conversation_file import read_conversation
-from nca.transcripts.formats.records import About, Compacted, Live, Record, Said, Unreadable
+from nca.transcripts.formats.kimi_code import FORMAT as KIMI_CODE
+from nca.transcripts.formats.records import About, Compacted, KeepsSubagents, Live, Record, Said, Unreadable
 from nca.transcripts.formats.registry import recognise
 from nca.transcripts.formats.source import Source
 from tests.transcripts.formats.samples import ASKED, LAST, SAMPLES, write_json, write_lines
@@ -367,3 +368,16 @@ def test_nothing_of_a_plain_transcript_is_taken_for_an_agent(tmp_path: Path) -> 
     for number, value in enumerate((openai, {"messages": openai}, anthropic, responses)):
         assert recognise(Source.of_file(write_json(tmp_path / f"{number}.json", value))) is None
     assert recognise(Source.of_file(write_lines(tmp_path / "lines.jsonl", *openai))) is None
+
+
+def test_a_subagent_of_kimi_code_belongs_to_its_session(tmp_path: Path) -> None:
+    main = SAMPLES["kimi-code"][1](tmp_path / ".kimi-code" / "sessions" / "wd_repo")
+    own = main.parents[1] / "a7" / "wire.jsonl"
+    own.parent.mkdir()
+    own.write_bytes(main.read_bytes())
+    assert isinstance(KIMI_CODE, KeepsSubagents)
+    assert list(KIMI_CODE.files({}, tmp_path)) == [main]
+    assert list(KIMI_CODE.subagents({}, tmp_path)) == [own]
+    [stored] = KIMI_CODE.sessions(Source.of_file(own))
+    assert (stored.parent, stored.directory, stored.title) == ("s1", "/repo", "")
+    assert about(records(own), "session") == "s1/a7"
