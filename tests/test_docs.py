@@ -18,7 +18,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from nca.cli.app import HELP_FLAGS, VERSION_FLAGS, run
+from nca.cli import HELP_FLAGS, VERSION_FLAGS
+from nca.cli.app import run
 from nca.cli.commands import build
 from nca.compat.names import FOREIGN_NAMES
 from nca.config.schema import KEYS

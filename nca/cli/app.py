@@ -10,16 +10,13 @@ import os
 import sys
 
 from nca import __version__
+from nca.cli import COMPLETE_VARIABLE, HELP_FLAGS, VERSION_FLAGS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing itself takes longer to import than all of `nca --version`
     from typing import Any, NoReturn
 
 CHAT = "loop"
-VERSION_FLAGS = ("--version", "-V")
-HELP_FLAGS = ("--help", "-h")
-COMPLETE_VARIABLE = "_NCA_COMPLETE"
-"""The scripts of `nca completion` call nca with this variable to ask what could follow."""
 UTF_8 = "utf-8"
 EXIT_FAILED, EXIT_USAGE, EXIT_INTERRUPTED, EXIT_BROKEN_PIPE = 1, 2, 130, 141
 """Exit codes: 0 success · 1 failure · 2 usage or configuration · 3 provider · 4 context too large · 5 cost limit ·

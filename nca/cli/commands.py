@@ -11,8 +11,8 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_group
 
+from nca import cli
 from nca.cli import acp, bench, compact, config, doctor, hooks, loop, mcp, models, run, serve, sessions, store
-from nca.cli.app import COMPLETE_VARIABLE, HELP_FLAGS
 
 _VALUES = {
     "compact_threshold": "USAGE",
@@ -61,7 +61,7 @@ def completion(shell: Annotated[Shell, typer.Argument(help="Whose script to prin
     """
     from typer.completion import get_completion_script  # type: ignore[attr-defined]  # where Typer itself takes it from
 
-    print(get_completion_script(prog_name="nca", complete_var=COMPLETE_VARIABLE, shell=shell.value))
+    print(get_completion_script(prog_name="nca", complete_var=cli.COMPLETE_VARIABLE, shell=shell.value))
 
 
 @cache
@@ -101,7 +101,7 @@ def _name_values(command: Any) -> None:
     command.format_help = partial(_in_colours, command.format_help)
     for one in getattr(command, "commands", {}).values():
         _name_values(one)
-    asked = typer.Context(command, help_option_names=list(HELP_FLAGS))
+    asked = typer.Context(command, help_option_names=list(cli.HELP_FLAGS))
     for parameter in (*command.params, command.get_help_option(asked)):
         if parameter.param_type_name == "argument":
             parameter.display_type_rich = _nothing

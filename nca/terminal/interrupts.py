@@ -8,7 +8,7 @@ import time
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from nca.terminal.signals import (
     EXIT_CODES,
@@ -20,9 +20,6 @@ from nca.terminal.signals import (
     set_handler,
     watchdog,
 )
-
-if TYPE_CHECKING:
-    from nca.terminal.reader import Reader
 
 T = TypeVar("T")
 
@@ -50,6 +47,13 @@ class Stopped(Exception):  # not an error: the person stopped the work
         self.is_said = is_said
 
 
+class Reads(Protocol):
+    """What reads a line, as `nca.terminal.reader.Reader` does."""
+
+    def interrupt(self) -> bool:
+        """Handle a Ctrl-C. False: the line was sent already, so the work that it starts is to be stopped."""
+
+
 class Interrupts:
     """Runs work so that signals can stop it. `exit_code` is set once the program has to end.
 
@@ -61,14 +65,14 @@ class Interrupts:
         self.exit_code: int | None = None
         self._ends_at_first = ends_at_first
         self._work: asyncio.Task[Any] | None = None
-        self._reader: Reader | None = None
+        self._reader: Reads | None = None
         self._is_next_stopped = False
         self._is_handling = False
         self._last = -AGAIN_SECONDS
         self._unheard = 0
         self._is_lent = False
 
-    async def run(self, work: Coroutine[Any, Any, T], *, reader: Reader | None = None) -> T:
+    async def run(self, work: Coroutine[Any, Any, T], *, reader: Reads | None = None) -> T:
         """The result of `work`. Raises Stopped where a signal stopped it and it had nothing to return.
 
         `reader`: the work is to read a line from it, and Ctrl-C is for the reader to handle.

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, TypeVar
 
 from nca import vocabulary
 from nca.events import MessageTaken
-from nca.terminal.input.completion import PromptCompleter
+from nca.terminal.completion import PromptCompleter
 from nca.terminal.input.file_finder import FileFinder
 from nca.terminal.input.first_prompt import FirstPrompt
+from nca.terminal.input.toolbar import ToolbarStatus, activity_of
 from nca.terminal.interrupts import Interrupts
 from nca.terminal.panels.key_approval import approve_by_key
 from nca.terminal.panels.key_question import choose_by_key, type_by_key
-from nca.terminal.panels.toolbar import ToolbarStatus, activity_of
 from nca.terminal.reader import Completions, Reader
 from nca.terminal.render.draw import Draw
 from nca.terminal.render.sanitize import one_line

@@ -19,8 +19,8 @@ from nca.models.catalog import ModelFacts
 from nca.sessions.store import Store
 from nca.terminal.app import ChatApp
 from nca.terminal.commands.registry import all_commands
+from nca.terminal.input.toolbar import ToolbarStatus, toolbar
 from nca.terminal.interrupts import Interrupts
-from nca.terminal.panels.toolbar import ToolbarStatus, toolbar
 from nca.terminal.render.event_lines import error_line
 from nca.terminal.render.plain import PlainDraw
 from nca.testing.scripted import ScriptedModel
@@ -149,7 +149,7 @@ async def test_what_is_typed_wrong_is_said_back(stage: Stage, form: str) -> None
 
 
 def test_what_completion_shows(stage: Stage) -> None:
-    from nca.terminal.input.completion import PromptCompleter
+    from nca.terminal.completion import PromptCompleter
 
     completer = PromptCompleter(stage.app, NoFiles())  # type: ignore[arg-type]  # finds whatever is asked for
     shown = []

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from nca.events import ContextCompaction, ContextWarning, Event, RequestStarted
-from nca.terminal.panels.toolbar import toolbar
+from nca.terminal.input.toolbar import toolbar
 from nca.terminal.prompt_reader import status_of
 from nca.terminal.render.humanize import percent, short_tokens
 from tests.terminal.stage import Stage, a_stage

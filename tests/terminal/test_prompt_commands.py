@@ -8,7 +8,7 @@ from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 
 from nca.agent.conversation import Conversation
-from nca.terminal.input.completion import PromptCompleter
+from nca.terminal.completion import PromptCompleter
 from nca.terminal.input.file_finder import FileFinder
 from nca.words import Words, words
 from tests.terminal.stage import ScriptedReader, a_stage

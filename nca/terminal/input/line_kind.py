@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from nca.terminal.input.file_mentions import mention_before
 from nca.words import Words, part_of, source_at, text_of, words
 
 LineKind = Literal["message", "command", "shell", "leave"]
@@ -48,3 +49,8 @@ def line_of(message: Words) -> Words:
     """The line that sends a message, so that its first `/` does not make it a command."""
     is_like_a_command = text_of(message).startswith("/") and source_at(message, 0) in COMMANDING
     return (*words("/"), *message) if is_like_a_command else message
+
+
+def may_complete(text: str) -> bool:
+    """Whether completions open without Tab."""
+    return is_command(text) or mention_before(text) is not None

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import nca
-from nca.terminal.panels.toolbar import gauge
+from nca.terminal.input.toolbar import gauge
 from nca.terminal.render.ascii_fallback import encodable, is_utf8, replace_unencodable
 
 TERMINAL = Path(nca.__file__).parent / "terminal"

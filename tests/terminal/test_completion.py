@@ -9,8 +9,9 @@ from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 
 from nca.terminal.commands.registry import all_commands
-from nca.terminal.input.completion import PromptCompleter, may_complete
+from nca.terminal.completion import PromptCompleter
 from nca.terminal.input.file_finder import FileFinder
+from nca.terminal.input.line_kind import may_complete
 from tests.terminal.stage import a_stage
 
 

@@ -1,8 +1,13 @@
-"""Completions in the prompt: slash commands, their arguments, and files after an @."""
+"""Completions in the prompt: slash commands, their arguments, and files after an @.
+
+MCP servers add their prompts after `/mcp:` and their resources after `@SERVER:`, but only what they have listed
+already: typing starts no server and waits for none. Names that cannot be typed are left out.
+"""
 
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterable, Iterator
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from prompt_toolkit.application import get_app
@@ -13,18 +18,20 @@ from nca.terminal.commands.command import Command
 from nca.terminal.commands.help_topics import in_short
 from nca.terminal.commands.registry import all_commands
 from nca.terminal.input.file_finder import TAB_SECONDS, FileFinder
-from nca.terminal.input.file_mentions import mention_before
+from nca.terminal.input.file_mentions import MAX_SUGGESTIONS, mention_before
 from nca.terminal.input.line_kind import is_command
-from nca.terminal.input.mcp_completion import prompt_completions, resource_completions
-from nca.terminal.input.prompt_text import Offer, PromptText
 from nca.terminal.render.sanitize import one_line
 
 ABOUT_CHARS = 80
+_MCP = "mcp"
+_NOT_IN_URIS = frozenset("\"'`<>")
+"""Where a mention would end (nca.tools.mcp.servers)."""
 _BESIDE_ABOUT_CELLS = 20
 """What a menu's row has beside the text: the name of a command, blanks and the bar at the edge."""
 
 if TYPE_CHECKING:
     from nca.terminal.reader import Completions
+    from nca.tools.mcp.servers import Servers
 
 
 class PromptCompleter(Completer):
@@ -81,29 +88,6 @@ class PromptCompleter(Completer):
             yield Completion(suggested, -len(last), display=one_line(suggested), display_meta=one_line(about))
 
 
-class OfferingCompleter(Completer):
-    """Another completer's completions. It tells the prompt's text of them, so that a chosen one counts as typed."""
-
-    def __init__(self, completer: Completer, prompt_text: PromptText) -> None:
-        self._completer = completer
-        self._text = prompt_text
-
-    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
-        for completion in self._completer.get_completions(document, complete_event):
-            yield self._offered(document, completion)
-
-    async def get_completions_async(
-        self, document: Document, complete_event: CompleteEvent
-    ) -> AsyncGenerator[Completion, None]:
-        async for completion in self._completer.get_completions_async(document, complete_event):
-            yield self._offered(document, completion)
-
-    def _offered(self, document: Document, completion: Completion) -> Completion:
-        end = document.cursor_position
-        self._text.offer(Offer(document.text, end + completion.start_position, end, completion.text))
-        return completion
-
-
 def _command_names(typed: str) -> Iterator[Completion]:
     """Commands whose name begins with the typed text, then by alias, then those with its letters in order."""
     word = typed.lower()
@@ -133,6 +117,50 @@ def _has_letters(name: str, word: str) -> bool:
     return all(letter in letters for letter in word)
 
 
-def may_complete(text: str) -> bool:
-    """Whether completions open without Tab."""
-    return is_command(text) or mention_before(text) is not None
+def prompt_completions(servers: Servers, text: str) -> Iterator[Completion]:
+    """For a line that begins with `/mcp`: each prompt with its arguments and description."""
+    name = text[1:]
+    if not name.lower().startswith(_MCP) or " " in name:
+        return
+    for one in servers.connections:
+        for prompt in one.listing.prompts:
+            full = f"{_MCP}:{one.server.name}:{prompt.name}"
+            if not full.startswith(name) or not _can_be_typed(prompt.name):
+                continue
+            wanted = " ".join(
+                argument.name if argument.required else f"[{argument.name}]" for argument in prompt.arguments or ()
+            )
+            about = " · ".join(part for part in (wanted, prompt.description or prompt.title or "") if part)
+            yield _suggestion(f"{full} " if wanted else full, len(name), about, shown=f"/{full}")
+
+
+def resource_completions(servers: Servers, mention: str) -> Iterator[Completion]:
+    """For the text after an @: the servers that have resources, and after `SERVER:` each resource.
+
+    A resource is found by the beginning of its URI and by any part of its URI or name.
+    """
+    # Imported here: the first prompt does not need it.
+    from nca.terminal.render.humanize import counted
+
+    named, colon, wanted = mention.partition(":")
+    for one in servers.connections:
+        resources = [each for each in one.listing.resources if _can_be_typed(each.uri)]
+        if resources and not colon and one.server.name.startswith(named):
+            yield _suggestion(f"{one.server.name}:", len(mention), counted(len(resources), "resource"))
+        if not colon or one.server.name != named:
+            continue
+        word = wanted.lower()
+        found = [each for each in resources if word in each.uri.lower() or word in each.name.lower()]
+        found.sort(key=lambda each: not each.uri.startswith(wanted))
+        for each in islice(found, MAX_SUGGESTIONS):
+            about = each.description or each.title or each.name
+            yield _suggestion(f"{named}:{each.uri}", len(mention), about)
+
+
+def _suggestion(text: str, replaced_chars: int, about: str, shown: str = "") -> Completion:
+    meta = one_line(about, ABOUT_CHARS)
+    return Completion(text, -replaced_chars, display=one_line(shown or text), display_meta=meta)
+
+
+def _can_be_typed(name: str) -> bool:
+    return name.isprintable() and " " not in name and _NOT_IN_URIS.isdisjoint(name)

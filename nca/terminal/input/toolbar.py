@@ -63,7 +63,7 @@ def toolbar(status: ToolbarStatus, width: int) -> list[tuple[str, str]]:
     """
     values = _values(status)
     if status.written or status.command:
-        from nca.terminal.panels.status_line import coloured, cut, filled
+        from nca.terminal.input.status_line import coloured, cut, filled
         from nca.terminal.render.theme import has_colour
 
         command = coloured(status.command, has_colour=has_colour())

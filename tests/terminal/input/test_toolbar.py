@@ -11,7 +11,7 @@ from rich.cells import cell_len
 
 from nca import vocabulary
 from nca.models.costs import money
-from nca.terminal.panels.toolbar import ToolbarStatus, activity_of, gauge, toolbar
+from nca.terminal.input.toolbar import ToolbarStatus, activity_of, gauge, toolbar
 from nca.terminal.prompt_reader import status_of
 from nca.terminal.render.humanize import duration, percent, short_tokens
 from tests.terminal.stage import a_stage

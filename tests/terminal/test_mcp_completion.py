@@ -6,7 +6,7 @@ from pathlib import Path
 
 from prompt_toolkit.completion import Completion
 
-from nca.terminal.input.mcp_completion import prompt_completions, resource_completions
+from nca.terminal.completion import prompt_completions, resource_completions
 from tests.terminal.stage import a_stage
 from tests.terminal.tty import chat
 from tests.tools.test_mcp import a_server
