@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from nca.agent.approvals import Approvals, Person, SavedRules
 from nca.agent.archive import Archive
 from nca.agent.background import Background
 from nca.agent.beside import Beside
-from nca.agent.context import Context
 from nca.agent.fallbacks import Fallbacks, ModelOpener
 from nca.agent.hooks import Hooks
 from nca.agent.instructions import ProjectPrompts
 from nca.agent.memory import Memory
 from nca.agent.nested_instructions import NestedInstructions
 from nca.agent.parts import Parts
-from nca.agent.rewinding import Rewinds
 from nca.agent.server_requests import ServerRequests
 from nca.agent.spending import Spending
 from nca.agent.state import SessionState
@@ -42,17 +41,15 @@ from nca.tools.shell.jobs import Job, Jobs
 from nca.tools.toolbox import Toolbox
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class ConversationParts:
     """`turn_parts` is what the turns run with."""
 
     turn_parts: Parts
     user_input: UserInput
-    context: Context
     memory: Memory
     servers: Servers
     background: Background
-    rewinds: Rewinds
     beside: Beside
 
 
@@ -93,19 +90,8 @@ def assemble(
 
     jobs = Jobs(say_end)
     wish = CompactionWish()
-    tools = toolbox or own_toolbox(
-        state,
-        directory,
-        archive,
-        outputs=outputs,
-        files_read=files_read,
-        recorder=files.recorder,
-        jobs=jobs,
-        skills=prompt.skills,
-        subtasks=subtasks,
-        wish=wish,
-        editor=editor,
-    )
+    own = partial(own_toolbox, outputs=outputs, files_read=files_read, recorder=files.recorder, jobs=jobs, wish=wish)
+    tools = toolbox or own(state, directory, archive, skills=prompt.skills, subtasks=subtasks, editor=editor)
     window = Window(state, tools, prompts)
     models = Fallbacks(model, ModelOpener(state, emit), window, emit)
     hooks = Hooks(window, directory, emit, redactor, models, files.recorder)
@@ -136,13 +122,5 @@ def assemble(
         emit=emit,
     )
     subtasks.serve(parts)
-    return ConversationParts(
-        turn_parts=parts,
-        user_input=user_input,
-        context=Context(window, compactor, archive),
-        memory=memory,
-        servers=servers,
-        background=compactor,
-        rewinds=Rewinds(window, compactor, user_input, files, jobs),
-        beside=Beside(window, models, spending, emit),
-    )
+    beside = Beside(window, models, spending, emit)
+    return ConversationParts(parts, user_input, memory, servers, compactor, beside)

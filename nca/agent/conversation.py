@@ -14,6 +14,7 @@ import msgspec
 
 from nca.agent.approvals import Nobody, Person
 from nca.agent.assembly import assemble
+from nca.agent.context import Context
 from nca.agent.mcp_updates import join_servers
 from nca.agent.mentions import Beside
 from nca.agent.reply_checks import (
@@ -29,7 +30,7 @@ from nca.agent.reply_checks import (
     orders_run,
     wants_change,
 )
-from nca.agent.rewinding import FINISHED_STEPS, FIRST_PROGRESS_SECONDS, NEXT_PROGRESS_SECONDS, WAITING
+from nca.agent.rewinding import FINISHED_STEPS, FIRST_PROGRESS_SECONDS, NEXT_PROGRESS_SECONDS, WAITING, Rewinds
 from nca.agent.turn import Turn
 from nca.config.loaded import LoadedSettings
 from nca.config.names import canonical
@@ -99,14 +100,14 @@ class Conversation:
         self._parts = parts.turn_parts
         self._window, self._compactor = self._parts.window, self._parts.compactor
         self._user_input, self._background = parts.user_input, parts.background
-        self.context, self.memory, self.servers = parts.context, parts.memory, parts.servers
-        self.rewinds, self.beside = parts.rewinds, parts.beside
+        self.memory, self.servers, self.beside = parts.memory, parts.servers, parts.beside
         self.approvals, self.spending, self.toolbox = self._parts.approvals, self._parts.spending, self._parts.toolbox
+        self.jobs, self.files, self._has_own_tools = self._parts.jobs, self._parts.files, toolbox is None
+        self.context = Context(self._window, self._background, self._parts.archive)
+        self.rewinds = Rewinds(self._window, self._background, self._user_input, self.files, self.jobs)
         self._hooks = self._parts.hooks
         if self._hooks.are_any:
             listeners.subscribe(self._hooks.hear)
-        self.jobs = self._parts.jobs
-        self.files, self._has_own_tools = self._parts.files, toolbox is None
 
     @classmethod
     def open(

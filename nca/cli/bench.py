@@ -11,14 +11,18 @@ import typer
 from nca.cli import flags
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-    from nca.library.losses import CompactionLoss
+    from nca.library.losses import CompactionLoss, LostFact
     from nca.library.replay import Replay
     from nca.sessions.transfer import SessionCopy
 
 _LISTED = 12
-"""Compactions listed one by one; --json has all."""
+"""Compactions listed one by one; --json has all, and --html what they lost."""
+_LISTED_FACTS = 8
+"""Lost facts listed for each compaction; --json and --html have all."""
+_FACT_CHARS = 100
+_SINGULAR = {"words": "message", "files": "file", "errors": "error"}
 
 
 def bench(
@@ -47,9 +51,6 @@ def bench(
     If the session has been compacted, by another agent or by nca, it also says what each compaction lost, in your own
     words. No model is called unless you name a summarizer.
     """
-    import msgspec
-
-    from nca.cli import bench_losses
     from nca.cli.compact import summarizer_of
     from nca.cli.startup import settings_of
     from nca.config.layers import load
@@ -58,7 +59,6 @@ def bench(
     from nca.library.replay import replay
     from nca.models.providers import known_secrets
     from nca.redact import Redactor
-    from nca.terminal.render.sanitize import json_to_terminal
     from nca.transcripts.compactions import compactions
     from nca.transcripts.session_file import redacted
 
@@ -81,16 +81,24 @@ def bench(
     if html is not None:
         _write_page(html, agent, copy, lost, overwrites=force)
     if as_json:
-        whole = {**msgspec.to_builtins(report), "losses": lost}
-        typer.echo(json_to_terminal(msgspec.json.encode(whole)).decode())
+        _print_json(report, lost)
         return 0
     for line in _lines(name, report, has_summarizer=summarizer not in (None, "", "none")):
         typer.echo(line)
     if lost:
         typer.echo("")
-        for line in bench_losses.lines(agent, lost):
+        for line in _loss_lines(agent, lost):
             typer.echo(line)
     return 0
+
+
+def _print_json(report: Replay, lost: list[CompactionLoss]) -> None:
+    import msgspec
+
+    from nca.terminal.render.sanitize import json_to_terminal
+
+    whole = {**msgspec.to_builtins(report), "losses": lost}
+    typer.echo(json_to_terminal(msgspec.json.encode(whole)).decode())
 
 
 def _write_page(file: Path, agent: str, copy: SessionCopy, lost: list[CompactionLoss], *, overwrites: bool) -> None:
@@ -181,6 +189,53 @@ def _compactions(report: Replay) -> Iterator[str]:
         yield f"{one.after_message:>14,}{change:>24}{kept:>16}{took:>12}  {', '.join(one.stages)}"
     if len(report.compactions) > _LISTED:
         yield f"… and {len(report.compactions) - _LISTED:,} more (--json has all)"
+
+
+def _loss_lines(agent: str, compactions: Sequence[CompactionLoss]) -> Iterator[str]:
+    """What each compaction lost, in the person's own words."""
+    from nca.terminal.render.humanize import counted
+    from nca.terminal.render.sanitize import one_line
+
+    times = "once" if len(compactions) == 1 else counted(len(compactions), "time")
+    yield f"{one_line(agent)} compacted this session {times}. In the first request after each, word for word:"
+    for one in compactions[:_LISTED]:
+        yield ""
+        yield from _lines_of_loss(agent, one)
+    if len(compactions) > _LISTED:
+        yield ""
+        yield f"… and {len(compactions) - _LISTED:,} more (--json and --html have all)"
+
+
+def _lines_of_loss(agent: str, one: CompactionLoss) -> Iterator[str]:
+    from nca.library.losses import KINDS, column_of, nca_size, size_and_cost, would_have_kept
+
+    yield f"compaction {one.number}, after message {one.after_message:,}: {size_and_cost(one)}"
+    if one.is_unreadable:
+        yield "  Its summary is encrypted or missing, so what it kept cannot be known."
+        return
+    if not one.kinds:
+        yield "  Nothing had been stated yet: no message that you typed, no changed file, no error."
+        return
+    yield f"  {'':<20}{'stated':>8}{'before':>8}{'after':>8}{'reworded':>10}{column_of(agent):>10}"
+    for kind, count in one.kinds.items():
+        numbers = f"{count.stated:>8,}{count.before:>8,}{count.after:>8,}{count.reworded:>10,}{count.with_nca:>10,}"
+        yield f"  {KINDS[kind]:<20}{numbers}"
+    yield f"  {nca_size(one)}"
+    gone = [fact for fact in one.lost if not fact.is_reworded]
+    if gone:
+        kept = sum(fact.with_nca for fact in gone)
+        yield f"  lost, neither word for word nor reworded: {len(gone):,}; {would_have_kept(agent, len(gone), kept)}"
+        yield from map(_fact_line, gone[:_LISTED_FACTS])
+        if len(gone) > _LISTED_FACTS:
+            yield f"    … and {len(gone) - _LISTED_FACTS:,} more (--json and --html have all)"
+
+
+def _fact_line(fact: LostFact) -> str:
+    from nca.terminal.render.sanitize import one_line
+
+    text = one_line(fact.text)
+    text = text if len(text) <= _FACT_CHARS else text[: _FACT_CHARS - 1] + "…"
+    return f"    {'' if fact.with_nca else '(nca too) '}{_SINGULAR[fact.kind]} in message {fact.seq}: {text}"
 
 
 def _dollars(cost: float | None) -> str:

@@ -20,10 +20,12 @@ from nca.tools.tool import ToolError
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
     from mcp_types import (
+        CallToolResult,
         GetPromptResult,
         ListPromptsResult,
         ListResourcesResult,
         ListResourceTemplatesResult,
+        ListToolsResult,
         ReadResourceResult,
     )
 
@@ -45,77 +47,90 @@ async def serve(history: History, version: str) -> None:
 
 
 def server_of(history: History, version: str) -> Server[Any]:
-    from mcp import MCPError
     from mcp.server.lowlevel import Server
-    from mcp_types import INVALID_PARAMS, CallToolResult, ListToolsResult, TextContent, Tool, ToolAnnotations
 
-    tools = {tool.name: tool for tool in tools_of(history)}
-    only_reads = ToolAnnotations(
-        read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
-    )
-    listed = [
-        Tool(
-            name=tool.name,
-            description=tool.description,
-            input_schema=tool.parameters,
-            output_schema=tool.answers.schema(),
-            annotations=only_reads,
-        )
-        for tool in tools.values()
-    ]
-
-    async def list_tools(context: Any, parameters: Any) -> ListToolsResult:
-        return ListToolsResult(tools=listed)
-
-    async def call_tool(context: Any, parameters: Any) -> CallToolResult:
-        try:
-            await history.scope.learn(context.session)
-            answer = await _answered(parameters.name, parameters.arguments or {})
-        except (ValueError, NcaError) as error:  # ToolError is a ValueError, and so is a wrong argument
-            return CallToolResult(content=[TextContent(type="text", text=_reason(error))], is_error=True)
-        return CallToolResult(content=[TextContent(type="text", text=answer.text)], structured_content=answer.data)
-
-    async def _answered(name: str, arguments: dict[str, Any]) -> AnyAnswer:
-        if name not in tools:
-            raise ToolError(f"There is no tool {plain(name)[:60]!r}; the tools are: {', '.join(tools)}")
-        return await tools[name].answer(arguments)
-
-    def _reason(error: Exception) -> str:
-        return clean_text(" ".join(plain(history.redact(str(error))).split()))
-
-    async def _or_error(context: Any, question: Callable[[], Awaitable[Found]]) -> Found:
-        """What a resource or a prompt is; its errors are the protocol's."""
-        try:
-            await history.scope.learn(context.session)
-            return await question()
-        except (ValueError, NcaError) as error:
-            raise MCPError(INVALID_PARAMS, _reason(error)) from None
-
-    async def list_resources(context: Any, parameters: Any) -> ListResourcesResult:
-        cursor = parameters.cursor if parameters else None
-        return await _or_error(context, lambda: resources.listed(history, cursor))
-
-    async def list_templates(context: Any, parameters: Any) -> ListResourceTemplatesResult:
-        return resources.templates()
-
-    async def read_resource(context: Any, parameters: Any) -> ReadResourceResult:
-        return await _or_error(context, lambda: resources.read(history, parameters.uri))
-
-    async def list_prompts(context: Any, parameters: Any) -> ListPromptsResult:
-        return prompts.listed()
-
-    async def get_prompt(context: Any, parameters: Any) -> GetPromptResult:
-        return await _or_error(context, lambda: prompts.got(history, parameters.name, parameters.arguments or {}))
-
+    answers = _Answers(history)
     return Server(
         "nca",
         version=version,
         instructions=_INSTRUCTIONS.format(scope=history.scope),
-        on_list_tools=list_tools,
-        on_call_tool=call_tool,
-        on_list_resources=list_resources,
-        on_list_resource_templates=list_templates,
-        on_read_resource=read_resource,
-        on_list_prompts=list_prompts,
-        on_get_prompt=get_prompt,
+        on_list_tools=answers.list_tools,
+        on_call_tool=answers.call_tool,
+        on_list_resources=answers.list_resources,
+        on_list_resource_templates=answers.list_templates,
+        on_read_resource=answers.read_resource,
+        on_list_prompts=answers.list_prompts,
+        on_get_prompt=answers.get_prompt,
     )
+
+
+class _Answers:
+    """What the server answers, one method for each request of the protocol."""
+
+    def __init__(self, history: History) -> None:
+        self._history = history
+        self._tools = {tool.name: tool for tool in tools_of(history)}
+
+    async def list_tools(self, context: Any, parameters: Any) -> ListToolsResult:
+        from mcp_types import ListToolsResult, Tool, ToolAnnotations
+
+        only_reads = ToolAnnotations(
+            read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
+        )
+        tools = [
+            Tool(
+                name=tool.name,
+                description=tool.description,
+                input_schema=tool.parameters,
+                output_schema=tool.answers.schema(),
+                annotations=only_reads,
+            )
+            for tool in self._tools.values()
+        ]
+        return ListToolsResult(tools=tools)
+
+    async def call_tool(self, context: Any, parameters: Any) -> CallToolResult:
+        from mcp_types import CallToolResult, TextContent
+
+        try:
+            await self._history.scope.learn(context.session)
+            answer = await self._answered(parameters.name, parameters.arguments or {})
+        except (ValueError, NcaError) as error:  # ToolError is a ValueError, and so is a wrong argument
+            return CallToolResult(content=[TextContent(type="text", text=self._reason(error))], is_error=True)
+        return CallToolResult(content=[TextContent(type="text", text=answer.text)], structured_content=answer.data)
+
+    async def list_resources(self, context: Any, parameters: Any) -> ListResourcesResult:
+        cursor = parameters.cursor if parameters else None
+        return await self._or_error(context, lambda: resources.listed(self._history, cursor))
+
+    async def list_templates(self, context: Any, parameters: Any) -> ListResourceTemplatesResult:
+        return resources.templates()
+
+    async def read_resource(self, context: Any, parameters: Any) -> ReadResourceResult:
+        return await self._or_error(context, lambda: resources.read(self._history, parameters.uri))
+
+    async def list_prompts(self, context: Any, parameters: Any) -> ListPromptsResult:
+        return prompts.listed()
+
+    async def get_prompt(self, context: Any, parameters: Any) -> GetPromptResult:
+        arguments = parameters.arguments or {}
+        return await self._or_error(context, lambda: prompts.got(self._history, parameters.name, arguments))
+
+    async def _answered(self, name: str, arguments: dict[str, Any]) -> AnyAnswer:
+        if name not in self._tools:
+            raise ToolError(f"There is no tool {plain(name)[:60]!r}; the tools are: {', '.join(self._tools)}")
+        return await self._tools[name].answer(arguments)
+
+    async def _or_error(self, context: Any, question: Callable[[], Awaitable[Found]]) -> Found:
+        """What a resource or a prompt is; its errors are the protocol's."""
+        from mcp import MCPError
+        from mcp_types import INVALID_PARAMS
+
+        try:
+            await self._history.scope.learn(context.session)
+            return await question()
+        except (ValueError, NcaError) as error:
+            raise MCPError(INVALID_PARAMS, self._reason(error)) from None
+
+    def _reason(self, error: Exception) -> str:
+        return clean_text(" ".join(plain(self._history.redact(str(error))).split()))
