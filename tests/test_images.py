@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nca.images import MAX_IMAGE_BYTES
+from nca.images import MAX_IMAGE_BYTES, image_kind
 from nca.tools.files.read import ReadFile
 from nca.tools.files.workspace import Workspace
 from nca.tools.tool import ToolError
@@ -23,6 +23,10 @@ IMAGES = {
         b"RIFF\0\0\0\0WEBPVP8 " + b"\0" * 7 + b"\x9d\x01\x2a" + b"\x1e\0\x14\0",
     ],
 }
+
+
+def test_a_sound_is_no_image_although_it_begins_as_one() -> None:
+    assert image_kind(b"RIFF\0\0\0\0WAVEfmt ") == ""
 
 
 @pytest.mark.parametrize(("kind", "start"), [(kind, start) for kind, starts in IMAGES.items() for start in starts])

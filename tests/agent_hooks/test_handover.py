@@ -49,7 +49,9 @@ def test_words_effects_and_open_work_are_told() -> None:
 def test_what_can_be_read_behind_the_compaction_is_left_out() -> None:
     handover = Handover(copy_of(*TALK), str)
     words = "Never touch the file\nharbour.py, it belongs to Ada."
-    text = handover.beside(f"1. The user said: {words} Open: measure the tide")
+    answer = "Understood: harbour.py\nstays as it is."
+    text = handover.beside(f"1. The user said: {words} {answer} Open: measure the tide")
+    assert "Understood" not in text
     assert "harbour.py, it belongs" not in text
     assert "measure the tide" not in text
     assert "Then write the report." in text

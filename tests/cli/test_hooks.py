@@ -22,7 +22,9 @@ def test_hooks_are_shown_added_listed_and_taken_out(tmp_path: Path) -> None:
     assert added.returncode == 0
     assert "client.py" in settings.read_text()
     assert "already" in nca("hooks", "install", "claude", home=tmp_path).stdout
-    assert f"claude: in {settings}\n" in nca("hooks", "status", home=tmp_path).stdout
+    status = nca("hooks", "status", home=tmp_path).stdout
+    assert f"claude: in {settings}\n" in status
+    assert "claude: not installed" not in status
     removed = nca("hooks", "uninstall", "claude", "--yes", home=tmp_path)
     assert removed.returncode == 0
     assert settings.read_text() == '{\n  // mine\n  "model": "opus"\n}\n'

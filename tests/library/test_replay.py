@@ -36,6 +36,7 @@ def test_a_coding_session_in_a_small_window() -> None:
     messages = coding()
     found = replay(messages, window(16_000), model=PRICED)
     assert (found.messages, found.requests) == (len(messages), sum(m.role == "assistant" for m in messages))
+    assert found.turns == sum(m.role == "user" and not m.is_synthetic for m in messages)
     assert found.compactions
     assert found.with_nca.over_budget == 0
     assert found.with_nca.largest_tokens <= found.budget_tokens < found.without.largest_tokens

@@ -104,7 +104,7 @@ def test_the_rest_of_a_file_stays_and_is_copied_before(home: Path) -> None:
     config.chmod(0o640)
     said = install("codex", "--yes").stdout
     assert f"copied to {config}.before-nca." in said
-    assert config.read_text().startswith(before)
+    assert config.read_text().startswith(f"{before}\n[")
     assert set(tomllib.loads(config.read_text())["mcp_servers"]) == {"docs", "nca"}
     assert stat.S_IMODE(config.stat().st_mode) == 0o640
     assert config.with_name("config.toml.before-nca").read_text() == before

@@ -10,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nca
+from nca.messages import Message
+from nca.shapes.anthropic_blocks import new_blocks
 from tests.context.promises import too_large
 from tests.context.samples import some
 from tests.shapes.conversions import Rows, conversations, to_anthropic
@@ -215,3 +217,9 @@ def test_lone_surrogates_are_replaced() -> None:
     (row,) = nca.compact(rows).messages
     assert row["content"][0]["title"] == "a\ufffd"
     assert row["content"][1]["text"] == "b\ufffd"
+
+
+@pytest.mark.parametrize("fails", [True, False])
+def test_a_result_says_that_it_failed_only_if_it_did(fails: bool) -> None:
+    [block] = new_blocks(Message("tool", "found", tool_call_id="c1", is_error=fails))
+    assert block == RESULT | ({"is_error": True} if fails else {})
