@@ -54,6 +54,11 @@ async def test_an_answer_streams_with_thoughts_and_says_how_full_the_context_is(
     assert desk.editor.text(session, "agent_thought_chunk") == "Let me think."
     usage = desk.editor.of(session, "usage_update")[-1]
     assert 0 < usage.used < usage.size
+    kinds = [one.session_update for one in desk.editor.updates[session]]
+    asked = kinds.index("agent_thought_chunk")
+    assert kinds[:asked].count("usage_update") == 2, (
+        "when the session opens, and with the request that has the question"
+    )
     assert [one.title for one in desk.editor.of(session, "session_info_update")] == ["What is it?"]
 
 

@@ -13,7 +13,7 @@ from nca.context.view import check_partition
 from nca.sessions import Store
 from tests.sessions.samples import sqlite_of
 
-KILLS = 30
+KILLS = 15
 
 CHILD = """
 import sys

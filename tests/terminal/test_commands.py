@@ -179,7 +179,7 @@ async def test_config_saves_what_is_in_force(tmp_path: Path) -> None:
 
 async def test_model_shows_and_switches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with a_stage(tmp_path) as stage:
-        assert "scripted/model · window 10,000 tokens" in await stage.command("/model")
+        assert "scripted/model · window 10,000 tokens\n" in await stage.command("/model")
         with pytest.raises(ModelUnavailable):
             await stage.command("/model openai/gpt-4.1")
         monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
