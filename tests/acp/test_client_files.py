@@ -30,3 +30,17 @@ async def test_a_write_after_the_editor_has_gone_is_no_success() -> None:
 
 async def test_an_editor_that_offers_no_files_writes_none() -> None:
     assert not await asyncio.to_thread(ClientFiles(None, None).write, Path("a.py"), "text")
+
+
+async def test_nobody_is_asked_for_a_file_on_the_thread_that_would_have_to_hear_the_answer() -> None:
+    asked: list[str] = []
+
+    async def read(path: str) -> str:
+        asked.append(path)
+        return "text"
+
+    files = ClientFiles(read, None)
+    assert await asyncio.to_thread(files.read, Path("a.py")) == "text"
+    assert files.read(Path("b.py")) is None
+    assert asked == ["a.py"]
+    assert await asyncio.to_thread(ClientFiles(None, None).read, Path("a.py")) is None

@@ -202,3 +202,14 @@ def test_a_file_with_values_of_other_types(name: str, tmp_path: Path) -> None:
         mutate(path, random.Random(seed))
         good += check_that_damage_costs_little(path)
     assert good > 4
+
+
+def test_two_conversations_of_one_id_are_told_apart_and_each_is_read(tmp_path: Path) -> None:
+    [one] = json.loads(SAMPLES["sharegpt"][1](tmp_path).read_text())
+    file = tmp_path / "two.json"
+    file.write_text(json.dumps([one, one]))
+    assert [stored.key for stored in recognised(file).sessions(Source.of_file(file))] == ["one", "one (2)"]
+    whole = read_conversation(Source.of_file(file), key="one").copy.entries
+    assert [entry.message for entry in read_conversation(Source.of_file(file), key="one (2)").copy.entries] == [
+        entry.message for entry in whole
+    ]
