@@ -1,10 +1,11 @@
 """A conversation in a real framework with the example of docs/embed.md, in a process of its own.
 
-    python -m tests.library.framework_talks langchain run|stream|sync URL [USER …]
+    python -m tests.library.framework_talks langchain|openai_agents|pydantic_ai
 
-Without users, one person states a rule, asks a question in each turn, and at last for the first log. With users, each
-of them says a word and then asks for it, all at the same time with one agent. Writes a line of JSON for each person:
-`kept`, the number of messages that the framework still has, and `recalled`, what the tool found.
+Each line of standard input is a conversation: `run|stream|sync URL [USER …]`. Without users, one person states a rule,
+asks a question in each turn, and at last for the first log. With users, each of them says a word and then asks for it,
+all at the same time with one agent. Answers with a line of JSON, a list with an object for each person: `kept`, the
+number of messages that the framework still has, and `recalled`, what the tool found.
 """
 
 from __future__ import annotations
@@ -126,7 +127,10 @@ async def main(talk: Talk, users: list[str]) -> list[tuple[int, str]]:
 
 if __name__ == "__main__":
     sys.path.append(str(Path(__file__).resolve().parents[2] / "docs" / "examples"))
-    _, framework, how, address, *users = sys.argv
-    frameworks = {"langchain": langchain, "openai_agents": openai_agents, "pydantic_ai": pydantic_ai}
-    for kept, recalled in asyncio.run(main(frameworks[framework](address, how), users)):
-        sys.stdout.write(json.dumps({"kept": kept, "recalled": recalled}) + "\n")
+    framework = {"langchain": langchain, "openai_agents": openai_agents, "pydantic_ai": pydantic_ai}[sys.argv[1]]
+    for line in sys.stdin:
+        how, address, *users = line.split()
+        found = asyncio.run(main(framework(address, how), users))
+        answer = json.dumps([{"kept": kept, "recalled": recalled} for kept, recalled in found])
+        sys.stdout.write(f"{answer}\n")
+        sys.stdout.flush()

@@ -7,7 +7,11 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -37,26 +41,45 @@ FRAMEWORKS = [
     ("langchain", "sync"),
     *((name, how) for name in ("langchain", "openai_agents", "pydantic_ai") for how in ("run", "stream")),
 ]
+Talk = Callable[..., list[dict[str, Any]]]
 
 
-def talk(framework: str, how: str, url: str, *users: str) -> list[dict[str, Any]]:
-    ran = subprocess.run(
-        [sys.executable, "-m", "tests.library.framework_talks", framework, how, url, *users],
-        cwd=ROOT,
-        env={**os.environ, "LANGSMITH_TRACING": "false"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ran.returncode == 0, ran.stderr
-    return [json.loads(line) for line in ran.stdout.splitlines() if line.startswith("{")]
+@contextmanager
+def running(framework: str) -> Iterator[Talk]:
+    """Conversations in one process with the framework, whose import takes longer than they do."""
+    command = [sys.executable, "-m", "tests.library.framework_talks", framework]
+    env = {**os.environ, "LANGSMITH_TRACING": "false"}
+    pipe = subprocess.PIPE
+    with (
+        tempfile.TemporaryFile("w+") as errors,
+        subprocess.Popen(command, cwd=ROOT, env=env, stdin=pipe, stdout=pipe, stderr=errors, text=True) as process,
+    ):
+
+        def talk(how: str, url: str, *users: str) -> list[dict[str, Any]]:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            process.stdin.write(f"{' '.join((how, url, *users))}\n")
+            process.stdin.flush()
+            found = next((line for line in process.stdout if line.startswith("[{")), "")
+            errors.seek(0)
+            assert found, errors.read()
+            return json.loads(found)  # type: ignore[no-any-return]
+
+        yield talk
+
+
+@pytest.fixture(scope="module")
+def talks() -> Iterator[Callable[[str], Talk]]:
+    """The process of a framework; it is started when it is first asked for."""
+    with ExitStack() as stack:
+        yield cache(lambda framework: stack.enter_context(running(framework)))
 
 
 @pytest.mark.parametrize(("framework", "how"), FRAMEWORKS)
-def test_a_long_conversation_in_a_framework(framework: str, how: str) -> None:
+def test_a_long_conversation_in_a_framework(talks: Callable[[str], Talk], framework: str, how: str) -> None:
     """Every request fits (the provider refuses others) and is valid, the rule stays, and the framework keeps it all."""
     with Provider(script, window_tokens=WINDOW) as provider:
-        (found,) = talk(framework, how, provider.url)
+        (found,) = talks(framework)(how, provider.url)
     assert provider.overflows == []
     requests = [request["messages"] for request in provider.requests]
     assert len(requests) == 2 * (TURNS + 1)
@@ -67,7 +90,7 @@ def test_a_long_conversation_in_a_framework(framework: str, how: str) -> None:
 
 
 @pytest.mark.parametrize(("framework", "how"), FRAMEWORKS)
-def test_two_users_at_once_read_their_own_words_only(framework: str, how: str) -> None:
+def test_two_users_at_once_read_their_own_words_only(talks: Callable[[str], Talk], framework: str, how: str) -> None:
     """Both ask, so both requests have been fitted, before either gets the answer that calls the tool."""
     both_asked = threading.Barrier(2)
 
@@ -81,7 +104,7 @@ def test_two_users_at_once_read_their_own_words_only(framework: str, how: str) -
         )
 
     with Provider(answer, window_tokens=WINDOW) as provider:
-        one, other = (found["recalled"] for found in talk(framework, how, provider.url, "walrus", "ostrich"))
+        one, other = (found["recalled"] for found in talks(framework)(how, provider.url, "walrus", "ostrich"))
     assert f"{TELL} walrus." in one
     assert "ostrich" not in one
     requests = [json.dumps(request["messages"]) for request in provider.requests]
