@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nca.images import MAX_IMAGE_BYTES, image_kind
+from nca.images import MAX_IMAGE_BYTES, image_kind, image_size
 from nca.tools.files.read import ReadFile
 from nca.tools.files.workspace import Workspace
 from nca.tools.tool import ToolError
@@ -27,6 +27,11 @@ IMAGES = {
 
 def test_a_sound_is_no_image_although_it_begins_as_one() -> None:
     assert image_kind(b"RIFF\0\0\0\0WAVEfmt ") == ""
+
+
+def test_a_size_is_read_only_behind_the_name_of_its_header() -> None:
+    assert image_size(PNG) == (30, 20)
+    assert image_size(PNG.replace(b"IHDR", b"tEXt")) == (0, 0)
 
 
 @pytest.mark.parametrize(("kind", "start"), [(kind, start) for kind, starts in IMAGES.items() for start in starts])
