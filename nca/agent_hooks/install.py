@@ -5,17 +5,19 @@ Every other character of the file stays. A hook of nca's is known by the program
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from nca.agent_hooks import client
 from nca.agent_hooks.agents import TELLING, Agent
-from nca.agent_hooks.plugin import command_of, plugin_text
 from nca.config.paths import cache_dir
 from nca.errors import ConfigError
 from nca.mcp_server.clients import KEPT_VARIABLES
@@ -25,6 +27,10 @@ from nca.mcp_server.json_insert import NotInsertable, appended, read, removed
 HOOKS = "hooks"
 _MARK = "/nca/agent_hooks/client.py"
 """A command line with this program is nca's, wherever nca is or was installed."""
+_PLUGIN = Path(__file__).with_name("plugin.js")
+_COMMAND, _VARIABLES = "const COMMAND = ", "const VARIABLES = "
+_LAST = re.compile(r"// nca-plugin ([0-9a-f]{64})\n\Z")
+"""An agent that has no hooks gets a plugin. By its last line nca knows that the file is as it was written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +67,8 @@ def installed(agent: Agent, env: Mapping[str, str], file: Path) -> Change:
     before = text_of(file)
     if agent.is_plugin:
         if before is not None:
-            command_of(file, before)
-        return Change(file, before, plugin_text(_words(agent, env), _kept(env)))
+            _command_of(file, before)
+        return Change(file, before, _plugin_text(_words(agent, env), _kept(env)))
     wanted = {event: _group(agent, event, command_line(agent, env)) for event in agent.events}
     try:
         if _own(before or "") == {(event, 0): group for event, group in wanted.items()}:
@@ -80,7 +86,7 @@ def uninstalled(agent: Agent, file: Path) -> Change:
     before = text_of(file)
     if agent.is_plugin:
         if before is not None:
-            command_of(file, before)
+            _command_of(file, before)
         return Change(file, before, "")
     try:
         return Change(file, before, _without_own(before or ""))
@@ -92,7 +98,7 @@ def programs(agent: Agent, file: Path) -> list[str]:
     """The command lines of nca's hooks in a file. Raises as `installed` does."""
     if agent.is_plugin:
         text = text_of(file)
-        return [] if text is None else [shlex.join(command_of(file, text))]
+        return [] if text is None else [shlex.join(_command_of(file, text))]
     try:
         groups = _own(text_of(file) or "").values()
     except NotInsertable as reason:
@@ -162,3 +168,26 @@ def _is_own(group: Any) -> bool:
 
 def _left_alone(file: Path, reason: NotInsertable) -> ConfigError:
     return ConfigError(f"{file}: {reason}; nothing was changed.", advice="Mend the file and try again.")
+
+
+def _plugin_text(command: Sequence[str], variables: Mapping[str, str]) -> str:
+    """The file. Its program runs `command` with these variables besides its own."""
+    text = _PLUGIN.read_text(encoding="utf-8")
+    text = text.replace(f"{_COMMAND}[]", f"{_COMMAND}{json.dumps(command)}", 1)
+    text = text.replace(f"{_VARIABLES}{{}}", f"{_VARIABLES}{json.dumps(variables)}", 1)
+    return f"{text}// nca-plugin {_digest(text)}\n"
+
+
+def _command_of(file: Path, text: str) -> list[str]:
+    """What a plugin of nca's runs. Raises ConfigError if somebody else wrote the file, or has changed it."""
+    last = _LAST.search(text)
+    if last is None or last[1] != _digest(text[: last.start()]):
+        raise ConfigError(
+            f"{file}: nca did not write it so; nothing was changed.", advice="Move it away, or remove it yourself."
+        )
+    line = next(line for line in text.splitlines() if line.startswith(_COMMAND))
+    return [str(word) for word in json.loads(line.removeprefix(_COMMAND))]
+
+
+def _digest(text: str) -> str:
+    return sha256(text.encode()).hexdigest()

@@ -56,7 +56,7 @@ async def seen(client: Client, home: Home) -> set[str]:
         if name in found:
             assert await client.read_resource(f"nca://sessions/{id}")
             continue
-        with pytest.raises(MCPError, match="there is no session"):
+        with pytest.raises(MCPError, match=r"there is no session '.*' in .*; recall and sessions"):
             await client.read_resource(f"nca://sessions/{id}")
     return found
 
