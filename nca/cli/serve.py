@@ -19,7 +19,10 @@ def serve(
     tokens: Annotated[
         Path | None, typer.Option(help="A file with a name and a bearer token on each line; needed beyond loopback.")
     ] = None,
-    store: Annotated[Path | None, typer.Option(help="A database file for the views of requests with a key.")] = None,
+    store: Annotated[
+        str,
+        typer.Option(metavar="PLACE", help="For the views of requests with a key: a file, or a URL of PostgreSQL."),
+    ] = "",
     max_body_mb: Annotated[int, typer.Option(help="The largest body of a request, in MiB.", min=1, max=1024)] = 32,
     timeout: Annotated[float, typer.Option(help="Seconds that a request may take.", min=0.1, max=3600)] = 60.0,
 ) -> int:
@@ -29,23 +32,25 @@ def serve(
     import uvicorn
     from uvicorn.supervisors import Multiprocess
 
+    from nca.cli.startup import named_place
     from nca.errors import UsageError
-    from nca.serve.service import LOOPBACK, Options, application, read_tokens
-    from nca.sessions.store import Store
+    from nca.serve.service import LOOPBACK, Options, application, open_views, read_tokens
 
     if tokens is None and host not in LOOPBACK:
         raise UsageError(
             f"--host {host}: others can reach this address, so each request needs a token.",
             advice="Name a file with --tokens, or listen on 127.0.0.1.",
         )
+    place = named_place("--store", store) if store else None
     options = Options(
         tokens=read_tokens(tokens) if tokens else {},
-        store=store,
+        store=place.path if place else None,
+        store_url=place.url if place else "",
         max_body_bytes=max_body_mb * 1024 * 1024,
         timeout_seconds=timeout,
     )
-    if store is not None:
-        Store.open(store).close()  # what is wrong with it is said here, once
+    if views := open_views(options):
+        views.close()  # what is wrong with the store is said here, once
     config = uvicorn.Config(
         partial(application, options),
         factory=True,

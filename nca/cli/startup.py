@@ -99,6 +99,22 @@ def store_place(url: str | None = None) -> StorePlace:
     return StorePlace(folder / name / "sessions.db", url)
 
 
+def named_place(option: str, named: str) -> StorePlace:
+    """The store that an option names: an address of PostgreSQL, as `session.store` takes it, or a file.
+
+    Raises UsageError.
+    """
+    from nca.config.value_types import InvalidValue, postgres_url
+    from nca.errors import UsageError
+
+    if not named.startswith(("postgresql:", "postgres:")):
+        return StorePlace(Path(named).absolute())
+    try:
+        return store_place(postgres_url().read(named))
+    except InvalidValue as error:
+        raise UsageError(f"{option}{error}") from error
+
+
 def _store_url() -> str:
     from nca.config.paths import user_config_file
 

@@ -7,7 +7,7 @@ import hashlib
 import hmac
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -42,10 +42,15 @@ PATHS: Mapping[str, Callable[[Mapping[str, Any], Caller], dict[str, Any]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How a server serves. `tokens`: names by the SHA-256 of their token; without any, whoever reaches it may ask."""
+    """How a server serves.
+
+    tokens  names by the SHA-256 of their token; without any, whoever reaches it may ask
+    store   the file of the views; or store_url, the PostgreSQL database that has them
+    """
 
     tokens: Mapping[str, str] = field(default_factory=dict)
     store: Path | None = None
+    store_url: str = ""
     max_body_bytes: int = 32 * 1024 * 1024
     timeout_seconds: float = 60.0
 
@@ -73,6 +78,13 @@ def digest(token: str) -> str:
     return hashlib.sha256(token.encode("utf-8", "surrogateescape")).hexdigest()
 
 
+def open_views(options: Options) -> Store | None:
+    """The store of the views, if there is one. Raises StoreError, StoreTooNew, ConfigError."""
+    if options.store_url:
+        return Store.open(None, url=options.store_url, tell=_LOG.warning)
+    return Store.open(options.store) if options.store else None
+
+
 def application(options: Options) -> Starlette:
     """The application of one worker. It opens the store when it starts."""
     service = _Service(options)
@@ -91,10 +103,7 @@ class _Service:
 
     @asynccontextmanager
     async def lifespan(self, _: Starlette) -> AsyncIterator[None]:
-        if self._options.store is None:
-            yield
-            return
-        with Store.open(self._options.store) as self._store:
+        with open_views(self._options) or nullcontext() as self._store:
             yield
 
     def answering(self, work: Callable[[Mapping[str, Any], Caller], dict[str, Any]]) -> Callable[[Request], Any]:

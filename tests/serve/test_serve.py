@@ -19,8 +19,22 @@ import pytest
 
 import nca
 from tests.library.test_context_view import WINDOW, talk
+from tests.postgres import Cluster
 
 TOKENS = {"ada": "a-token-of-ada-0123", "bob": "a-token-of-bob-0123"}
+
+
+@pytest.fixture(params=["file", "postgres"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Where views are kept: a file, or an empty database of PostgreSQL."""
+    if request.param == "file":
+        return str(tmp_path / "views.db")
+    cluster: Cluster = request.getfixturevalue("cluster")
+    return cluster.new_database()
+
+
+def opened(place: str) -> nca.Store:
+    return nca.Store.open(None, url=place) if place.startswith("postgresql:") else nca.Store.open(Path(place))
 
 
 @contextmanager
@@ -164,11 +178,11 @@ def test_a_request_that_takes_too_long_is_ended() -> None:
         assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
 
 
-def test_tokens_tell_callers_apart_and_their_keys_are_their_own(tmp_path: Path) -> None:
-    tokens, store = tmp_path / "tokens", tmp_path / "views.db"
+def test_tokens_tell_callers_apart_and_their_keys_are_their_own(place: str, tmp_path: Path) -> None:
+    tokens = tmp_path / "tokens"
     tokens.write_text("# who may ask\n" + "".join(f"{name} {token}\n" for name, token in TOKENS.items()))
     one, other = talk(30), [{"role": "user", "content": "My word is walrus."}, *talk(30)]
-    with serving("--tokens", str(tokens), "--store", str(store), "--workers", "2", "--host", "0.0.0.0") as (url, _):
+    with serving("--tokens", str(tokens), "--store", place, "--workers", "2", "--host", "0.0.0.0") as (url, _):
         url = url.replace("0.0.0.0", "127.0.0.1")
         assert [post(url, "/v1/compress", {}, token).status_code for token in ("", "wrong")] == [401, 401]
         asked = {"context_window": WINDOW, "rows": False, "key": "1"}
@@ -181,10 +195,30 @@ def test_tokens_tell_callers_apart_and_their_keys_are_their_own(tmp_path: Path) 
                 told = [answer.result(timeout=60) for answer in both]
                 assert [answer.status_code for answer in told] == [200, 200]
                 assert "walrus" not in told[0].text
-    with nca.Store.open(store, read_only=True) as kept:
+    with opened(place) as kept:
         assert kept.program_views.read("ada/1")
         assert kept.program_views.read("bob/1")
         assert not kept.program_views.read("1")
+
+
+def test_two_servers_take_turns_at_one_conversation(place: str) -> None:
+    log = talk(40)
+    half, more = [end for end, row in enumerate(log) if row["role"] == "user"][25:27]
+    with serving("--store", place) as (one, _), serving("--store", place) as (other, _):
+
+        def asked(url: str, end: int) -> httpx.Response:
+            request = {"context_window": WINDOW, "rows": False, "key": "7", "messages": log[:end]}
+            return post(url, "/v1/compress", request)
+
+        first = asked(one, half).json()["messages"]
+        assert len(first) < half
+        assert asked(other, more).json()["messages"] == [*first, *log[half:more]]
+        # What both compact at once is stored once: the second is told to ask again.
+        with ThreadPoolExecutor(2) as pool:
+            both = [pool.submit(asked, url, 160) for url in (one, other)]
+            told = [answer.result(timeout=60) for answer in both]
+        assert {answer.status_code for answer in told} <= {200, 409}
+        assert asked(one, 160).content == asked(other, 160).content
 
 
 def test_it_answers_what_it_has_begun_before_it_ends() -> None:
@@ -211,6 +245,8 @@ def test_it_answers_what_it_has_begun_before_it_ends() -> None:
         (["--tokens", "missing"], "--tokens missing: cannot be read"),
         (["--tokens", "short"], "line 1: valid: a name and a token of at least 16 characters"),
         (["--port", "99999"], "--port"),
+        (["--store", "postgresql://ada:secret@db.example/nca"], "--store: write no password here"),
+        (["--store", "postgresql://[db.example/nca"], "--store: not an address such as postgresql://"),
     ],
 )
 def test_what_cannot_be_served_is_refused(arguments: list[str], said: str, tmp_path: Path) -> None:

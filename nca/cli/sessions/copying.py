@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import shutil
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nca.cli.startup import StorePlace, open_session_store, store_place
+from nca.cli.startup import named_place, open_session_store, store_place
 from nca.terminal.render.humanize import counted
 from nca.terminal.render.sanitize import one_line
 
 if TYPE_CHECKING:
     from nca.sessions import Store
-
-_URLS = ("postgresql://", "postgres://")
-
 
 _PLACE = "Default: your store. Else a URL of PostgreSQL, or a file."
 
@@ -29,7 +25,8 @@ def copy_sessions(
     """Copy sessions to another store, each exactly and under its id. Those that are there already stay as they are."""
     from nca.errors import NcaError, UsageError
 
-    begins, ends = _place(source), _place(to)
+    begins = named_place("--from", source) if source else store_place()
+    ends = named_place("--to", to) if to else store_place()
     if begins == ends:
         raise UsageError("--from and --to are the same store.", advice="Example: --to postgresql://ada@db.example/nca")
     copied = same = 0
@@ -50,14 +47,6 @@ def copy_sessions(
     for problem in problems:
         typer.echo(f"nca: {one_line(problem)}", err=True)
     return 1 if problems else 0
-
-
-def _place(named: str) -> StorePlace:
-    if not named:
-        return store_place()
-    if named.startswith(_URLS):
-        return store_place(named)
-    return StorePlace(Path(named).absolute())
 
 
 def _copy(here: Store, there: Store, session_id: str) -> bool:
