@@ -43,6 +43,8 @@ ON_THE_SERVER = (
     "image_generation_call",
     "mcp_list_tools",
     "mcp_call",
+    "tool_search_call",
+    "tool_search_output",
     "compaction",
 )
 """Items that the provider made and answered by itself: they stay with the answer that they belong to."""
