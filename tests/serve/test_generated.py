@@ -56,6 +56,45 @@ def test_a_conversation_comes_back_valid(messages: list[Message], window: int, r
         assert nca.validate_request(shown, "openai") == []
 
 
+def items_of(messages: list[Message]) -> list[dict[str, Any]]:
+    """The same conversation as items of the Responses API."""
+    items: list[dict[str, Any]] = []
+    for message in messages:
+        if message.role == "tool":
+            items.append({"type": "function_call_output", "call_id": message.tool_call_id, "output": message.text})
+            continue
+        if message.text:
+            items.append({"role": message.role, "content": message.text})
+        items += [
+            {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": call.arguments}
+            for call in message.tool_calls
+        ]
+    return items
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(logs(), st.sampled_from([1_000, 4_000, 128_000]))
+def test_a_compaction_holds_what_open_responses_requires(messages: list[Message], window: int) -> None:
+    request = {"model": "gpt-5", "input": items_of(messages), "context_window": window}
+    status, told = answered("/v1/responses/compact", request)
+    if status != 200:
+        assert (status, told["error"]["type"]) in [(422, "context_does_not_fit"), (400, "invalid_request")]
+        return
+    assert set(told) == {"id", "object", "created_at", "output", "usage"}
+    assert told["usage"]["total_tokens"] == told["usage"]["input_tokens"] + told["usage"]["output_tokens"]
+    for item in told["output"]:
+        assert item["type"] in ("message", "function_call", "function_call_output")
+        if item["type"] != "message":
+            continue
+        assert item["id"].startswith("msg_")
+        assert (item["status"], type(item["content"])) == ("completed", list)
+        assert item["role"] in ("user", "assistant", "system", "developer")
+        assert all(part["annotations"] == [] for part in item["content"] if part["type"] == "output_text")
+    assert len({item["id"] for item in told["output"] if "id" in item}) == sum("id" in one for one in told["output"])
+    # A client can go on with it.
+    assert answered("/v1/responses/compact", {**request, "input": told["output"]})[0] in (200, 422)
+
+
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(st.sampled_from(PATHS), ODD)
 def test_an_odd_request_gets_an_answer_that_says_what_is_wrong(path: str, body: dict[str, Any]) -> None:
