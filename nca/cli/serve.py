@@ -23,6 +23,10 @@ def serve(
         str,
         typer.Option(metavar="PLACE", help="For the views of requests with a key: a file, or a URL of PostgreSQL."),
     ] = "",
+    keep_messages: Annotated[
+        bool,
+        typer.Option("--keep-messages", help="Keep the messages of requests with a key, for GET /v1/recall."),
+    ] = False,
     max_body_mb: Annotated[int, typer.Option(help="The largest body of a request, in MiB.", min=1, max=1024)] = 32,
     timeout: Annotated[float, typer.Option(help="Seconds that a request may take.", min=0.1, max=3600)] = 60.0,
 ) -> int:
@@ -41,11 +45,14 @@ def serve(
             f"--host {host}: others can reach this address, so each request needs a token.",
             advice="Name a file with --tokens, or listen on 127.0.0.1.",
         )
+    if keep_messages and not store:
+        raise UsageError("--keep-messages: there is no store to keep them in.", advice="Name one with --store.")
     place = named_place("--store", store) if store else None
     options = Options(
         tokens=read_tokens(tokens) if tokens else {},
         store=place.path if place else None,
         store_url=place.url if place else "",
+        keeps_messages=keep_messages,
         max_body_bytes=max_body_mb * 1024 * 1024,
         timeout_seconds=timeout,
     )

@@ -113,6 +113,7 @@ class ContextView:
         state: Mapping[str, Any] | None = None,
         store: Store | None = None,
         key: str = "",
+        keeps_messages: bool = False,
     ) -> None:
         self._engine = Engine(
             settings_of(settings, context_window=context_window, max_output_tokens=max_output_tokens, fit=fit),
@@ -123,7 +124,7 @@ class ContextView:
         )
         self._has_recall = has_recall
         self._kept = read_state(state)
-        self._saved = saved_in(store, key, state)
+        self._saved = saved_in(store, key, state, keeps_messages=keeps_messages)
         self._advice = _ONE_EACH if self._saved is None else _ONE_A_REQUEST
         self._log = _Log(self._engine.budget)
         self._is_fitting = Lock()
@@ -172,7 +173,7 @@ class ContextView:
                 before = self._saved.read()
                 self._kept = before.state
                 fitted = yield from self._fit(shaped, history)
-                self._saved.save(self._kept, before)
+                self._saved.save(self._kept, before, history)
         except BaseException:
             self._kept = kept
             raise
@@ -204,8 +205,11 @@ class ContextView:
     def recall(self, **arguments: Any) -> str:
         """Answer a call of `recall_tool`: `query`, or `expand="12-15"`. It is about the last request that fit.
 
-        A wrong argument gives a text that says so, for the model.
+        A wrong argument gives a text that says so, for the model. Raises StoreError, and SessionNotFound if the store
+        keeps the messages, and has none.
         """
+        if self._saved is not None and self._saved.keeps_messages and not self._log.history.entries:
+            self._log.take(self._saved.history())
         try:
             with self._log.reading:
                 return self._recall.answer(**self._recall.read(arguments)).text

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import msgspec
 
+from nca.context.history import History
 from nca.context.policy import FRESH, PolicyState
 from nca.context.view import View
-from nca.errors import StoreDamaged, UsageError
+from nca.errors import SessionLocked, SessionNotFound, StoreDamaged, UsageError, ViewInUse
 from nca.library.inputs import kind_of, read_text
+from nca.messages import Message
 from nca.sessions import Store
 from nca.sessions.program_views import StoredState
 
@@ -18,11 +21,16 @@ _encoder = msgspec.json.Encoder()
 
 
 class ViewState(msgspec.Struct, frozen=True):
-    """What goes on in the next process. `covers`: a hash of the messages that the view covers."""
+    """What goes on in the next process.
+
+    covers   a hash of the messages that the view covers
+    session  the id of the session that keeps the messages, if one does
+    """
 
     view: View = View()
     covers: str = ""
     policy: PolicyState = FRESH
+    session: str = ""
 
 
 def read_state(state: Any) -> ViewState:
@@ -45,10 +53,11 @@ class Before(NamedTuple):
 
 
 class SavedState:
-    """The state of a view in a store."""
+    """The state of a view in a store. With `keeps_messages` a session beside it has the messages as they are now."""
 
-    def __init__(self, store: Store, key: str) -> None:
-        self._views, self._key = store.program_views, key
+    def __init__(self, store: Store, key: str, *, keeps_messages: bool) -> None:
+        self._store, self._views, self._key = store, store.program_views, key
+        self.keeps_messages = keeps_messages
 
     def read(self) -> Before:
         stored = self._views.read(self._key)
@@ -62,16 +71,58 @@ class SavedState:
                 advice=f"store.program_views.delete({self._key!r}) lets it begin anew.",
             ) from error
 
-    def save(self, state: ViewState, before: Before) -> None:
+    def save(self, state: ViewState, before: Before, history: History) -> None:
         """Raises ViewInUse if another process has saved meanwhile. A state that has not changed is not saved."""
-        if state != before.state:
-            self._views.save(self._key, _encoder.encode(state).decode(), before.stored)
+        known = session = before.state.session
+        try:
+            if self.keeps_messages:
+                session = self._keep([entry.message for entry in history.entries], known)
+            state = msgspec.structs.replace(state, session=session)
+            if state != before.state:
+                self._views.save(self._key, _encoder.encode(state).decode(), before.stored)
+        except SessionLocked as error:
+            raise ViewInUse(
+                f"Another request keeps the messages of {self._key!r} now.", advice="Nothing was changed; fit it again."
+            ) from error
+        except ViewInUse:
+            if session != known:
+                self._store.delete(session)
+            raise
+
+    def history(self) -> History:
+        """The messages that were kept last, as the view shows them. Raises SessionNotFound."""
+        state = self.read().state
+        if not state.session:
+            raise SessionNotFound(f"No messages are kept under the key {self._key!r}.")
+        with self._store.open_session(state.session, read_only=True) as session:
+            return History(session.log.entries(), state.view)
+
+    def _keep(self, messages: list[Message], session_id: str) -> str:
+        """Keep the messages, in the session that has those before them or in a new one; returns its id."""
+        if session_id:
+            with suppress(SessionNotFound):
+                if self._goes_on(messages, session_id):
+                    return session_id
+                self._store.delete(session_id)
+        with self._store.create(directory="", model="", name=self._key, kind="run") as session:
+            session.log.append(messages)
+            return session.info.id
+
+    def _goes_on(self, messages: list[Message], session_id: str) -> bool:
+        with self._store.open_session(session_id) as session:
+            kept = [entry.message for entry in session.log.entries()]
+            is_beginning = kept == messages[: len(kept)]
+            if is_beginning:
+                session.log.append(messages[len(kept) :])
+        return is_beginning
 
 
-def saved_in(store: Any, key: Any, state: Any) -> SavedState | None:
+def saved_in(store: Any, key: Any, state: Any, *, keeps_messages: bool) -> SavedState | None:
     """Raises UsageError."""
     name = read_text(key, "key")
     if store is None and not name:
+        if keeps_messages:
+            raise UsageError("keeps_messages: needs a store and a key.")
         return None
     if not isinstance(store, Store):
         raise UsageError(f"store: expected an nca.Store, found {kind_of(store)}; a key names a view in a store.")
@@ -79,4 +130,4 @@ def saved_in(store: Any, key: Any, state: Any) -> SavedState | None:
         raise UsageError("key: is empty; valid: a name of the conversation, such as user-7/42.")
     if state is not None:
         raise UsageError("state: is given beside store and key; valid: one of them.")
-    return SavedState(store, name)
+    return SavedState(store, name, keeps_messages=keeps_messages)

@@ -21,7 +21,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from nca.errors import ContextDoesNotFit, NcaError, StoreError, UsageError, ViewInUse
+from nca.errors import ContextDoesNotFit, NcaError, SessionNotFound, StoreError, UsageError, ViewInUse
 from nca.library.beside_loop import beside_loop
 from nca.serve import operations
 from nca.serve.operations import Caller
@@ -46,11 +46,13 @@ class Options:
 
     tokens  names by the SHA-256 of their token; without any, whoever reaches it may ask
     store   the file of the views; or store_url, the PostgreSQL database that has them
+    keeps_messages  the store has the messages of requests with a key, too, for GET /v1/recall
     """
 
     tokens: Mapping[str, str] = field(default_factory=dict)
     store: Path | None = None
     store_url: str = ""
+    keeps_messages: bool = False
     max_body_bytes: int = 32 * 1024 * 1024
     timeout_seconds: float = 60.0
 
@@ -89,6 +91,7 @@ def application(options: Options) -> Starlette:
     """The application of one worker. It opens the store when it starts."""
     service = _Service(options)
     routes = [Route(path, service.answering(work), methods=["POST"]) for path, work in PATHS.items()]
+    routes.append(Route("/v1/recall", service.answering(operations.recall_kept), methods=["GET"]))
     routes += [Route(path, service.health, methods=["GET"]) for path in ("/healthz", "/readyz")]
     # Without tokens it listens on loopback: a page in a browser may not reach it under another name.
     hosts = [] if options.tokens else [Middleware(TrustedHostMiddleware, allowed_hosts=list(LOOPBACK))]
@@ -108,9 +111,11 @@ class _Service:
 
     def answering(self, work: Callable[[Mapping[str, Any], Caller], dict[str, Any]]) -> Callable[[Request], Any]:
         async def answer(request: Request) -> Response:
-            caller = Caller(self._store, self._name_of(request))
+            caller = Caller(self._store, self._name_of(request), keeps_messages=self._options.keeps_messages)
             try:
                 async with asyncio.timeout(self._options.timeout_seconds):
+                    if request.method in ("GET", "HEAD"):
+                        return _json(await beside_loop(lambda: work(request.query_params, caller)))
                     raw = await self._body(request)
                     return _json(await beside_loop(lambda: work(_object(raw), caller)))
             except TimeoutError:
@@ -172,6 +177,8 @@ def _failed(request: Request, error: NcaError) -> Response:
     match error:
         case ViewInUse():
             return _error(409, "view_in_use", str(error))
+        case SessionNotFound():
+            return _error(404, "not_found", str(error))
         case UsageError():
             return _error(400, "invalid_request", str(error))
         case ContextDoesNotFit():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -180,9 +181,41 @@ def test_another_conversation_under_the_key_begins_anew(path: Path) -> None:
         assert "zebra" not in str(view.state) + view.recall(query="zebra0")
 
 
+def test_messages_that_are_kept_are_recalled_without_a_request(path: Path) -> None:
+    def view(key: str) -> nca.ContextView:
+        return nca.ContextView(context_window=WINDOW, store=store, key=key, keeps_messages=True)
+
+    log = talk(25)
+    changed = [{"role": "user", "content": "My word is walrus."}, *log[1:]]
+    with nca.Store.open(path) as store:
+        for end in (40, 60, 100):
+            view(KEY).fit(log[:end])
+        view("other").fit(changed[:4])
+        assert [(info.name, info.messages) for info in store.list()] == [("other", 4), (KEY, 100)]
+        with_fit = view(KEY)
+        with_fit.fit(log[:100])
+        for asked in ({"query": "zebra0"}, {"expand": "3"}, {"scope": "answers"}, {"query": "walrus", "scope": "all"}):
+            told, again = (re.sub(r", 20\d\d-\d\d-\d\d", "", one.recall(**asked)) for one in (view(KEY), with_fit))
+            assert told == again
+            assert "walrus" not in told
+        other = next(info for info in store.list() if info.name == "other")
+        assert "nothing has the id" in view(KEY).recall(expand=f"{other.id}:1")
+        # What is changed or taken back is in the conversation no more.
+        view(KEY).fit(changed[:8])
+        assert "walrus" in view(KEY).recall(expand="1")
+        assert "Nothing was found." in view(KEY).recall(query="zebra9")
+        assert [(info.name, info.messages) for info in store.list()] == [(KEY, 8), ("other", 4)]
+        store.delete(KEY)
+        with pytest.raises(nca.NcaError, match=r"There is no session|No messages are kept"):
+            view(KEY).recall(query="walrus")
+        view(KEY).fit(log[:4])
+        assert "zebra0" in view(KEY).recall(expand="3")
+
+
 def test_what_is_given_wrongly_is_refused(path: Path) -> None:
     with nca.Store.open(path) as store:
         for arguments, said in (
+            ({"keeps_messages": True}, r"^keeps_messages: needs a store and a key"),
             ({"key": "a"}, r"^store: expected an nca\.Store, found nothing"),
             ({"store": str(path), "key": "a"}, r"^store: expected an nca\.Store, found text"),
             ({"store": store}, r"^key: is empty; valid: a name"),

@@ -221,6 +221,60 @@ def test_two_servers_take_turns_at_one_conversation(place: str) -> None:
         assert asked(one, 160).content == asked(other, 160).content
 
 
+def test_kept_messages_are_recalled_by_the_caller_who_sent_them(place: str, tmp_path: Path) -> None:
+    tokens = tmp_path / "tokens"
+    tokens.write_text("".join(f"{name} {token}\n" for name, token in TOKENS.items()))
+    words = {"ada": "walrus", "bob": "otter"}
+    with serving("--tokens", str(tokens), "--store", place, "--keep-messages", "--workers", "2") as (url, _):
+
+        def recalled(name: str, **asked: str) -> httpx.Response:
+            headers = {"Authorization": f"Bearer {TOKENS[name]}"}
+            return httpx.get(f"{url}/v1/recall", params={"key": "7", **asked}, headers=headers, timeout=60)
+
+        def talks(name: str) -> list[str]:
+            log = [{"role": "user", "content": f"My word is {words[name]}."}, *talk(30)]
+            told = []
+            for end in range(41, 121, 16):
+                body = {"context_window": WINDOW, "rows": False, "key": "7", "messages": log[:end]}
+                answer = post(url, "/v1/compress", body, TOKENS[name])
+                assert answer.status_code == 200
+                asked = [
+                    recalled(name, query="What is my word?"),
+                    recalled(name, expand="1"),
+                    recalled(name, query="7"),
+                ]
+                assert {one.status_code for one in asked} == {200}
+                assert f"My word is {words[name]}." in asked[1].json()["text"]
+                told += [answer.text, *(one.text for one in asked)]
+            return told
+
+        with ThreadPoolExecutor(2) as pool:
+            told = dict(zip(words, pool.map(talks, words), strict=True))
+        assert not any("otter" in text for text in told["ada"])
+        assert not any("walrus" in text for text in told["bob"])
+        assert "otter" not in recalled("ada", query="otter", scope="all").text.replace("otter?", "")
+        assert (
+            recalled("ada", key="8").json()["error"]["message"].startswith("No messages are kept under the key 'ada/8'")
+        )
+        assert recalled("ada", key="8").status_code == 404
+        assert httpx.get(f"{url}/v1/recall", params={"key": "7"}).status_code == 401
+        for asked, said in (
+            ({"limit": "3"}, "limit: is not known; valid: key, model"),
+            ({"offset": "-1"}, "offset = -1: valid: a whole number"),
+            ({"key": ""}, "key: is empty"),
+        ):
+            refused = recalled("ada", **asked)
+            assert (refused.status_code, said in refused.json()["error"]["message"]) == (400, True)
+    with opened(place) as kept:
+        assert {info.name: info.messages for info in kept.list()} == {"ada/7": 105, "bob/7": 105}
+
+
+def test_a_server_that_keeps_no_messages_says_so(url: str) -> None:
+    refused = httpx.get(f"{url}/v1/recall", params={"key": "7", "query": "zebra"})
+    assert refused.status_code == 400
+    assert "Start it with --store and --keep-messages" in refused.json()["error"]["message"]
+
+
 def test_it_answers_what_it_has_begun_before_it_ends() -> None:
     with serving() as (url, process):
         host, port = url.removeprefix("http://").split(":")
@@ -245,6 +299,7 @@ def test_it_answers_what_it_has_begun_before_it_ends() -> None:
         (["--tokens", "missing"], "--tokens missing: cannot be read"),
         (["--tokens", "short"], "line 1: valid: a name and a token of at least 16 characters"),
         (["--port", "99999"], "--port"),
+        (["--keep-messages"], "--keep-messages: there is no store to keep them in"),
         (["--store", "postgresql://ada:secret@db.example/nca"], "--store: write no password here"),
         (["--store", "postgresql://[db.example/nca"], "--store: not an address such as postgresql://"),
     ],
