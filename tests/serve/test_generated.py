@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from typing import Any
 
@@ -54,6 +55,19 @@ def test_a_conversation_comes_back_valid(messages: list[Message], window: int, r
         assert len(nca.validate_request(shown, "openai")) <= len(nca.validate_request(given_rows, "openai"))
     else:
         assert nca.validate_request(shown, "openai") == []
+
+
+def test_what_a_server_loads_at_its_start_is_not_collected() -> None:
+    assert gc.get_freeze_count() == 0
+    try:
+        with TestClient(application(Options()), base_url="http://localhost") as client:
+            assert client.get("/readyz").status_code == 200
+            frozen = gc.get_freeze_count()
+            assert frozen > 10_000
+            assert client.post("/v1/compress", json={"messages": []}).status_code in (200, 400)
+            assert gc.get_freeze_count() <= frozen
+    finally:
+        gc.unfreeze()
 
 
 def items_of(messages: list[Message]) -> list[dict[str, Any]]:
