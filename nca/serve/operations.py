@@ -70,10 +70,11 @@ def compress(body: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
     messages = _messages(body)
     fitted = caller.view(body).fit(messages)
     before = estimate_messages_tokens(messages)
-    shown, after = fitted.messages, estimate_messages_tokens(fitted.messages)
+    in_view = before if fitted.messages == messages else estimate_messages_tokens(fitted.messages)
+    shown, after = fitted.messages, in_view
     if rows:
         shown = _in_rows(messages, fitted)
-        after = estimate_messages_tokens(shown)
+        after = before if shown == messages else estimate_messages_tokens(shown)
         if after >= before:
             shown, after = [dict(row) for row in messages], before
     return {
@@ -84,7 +85,7 @@ def compress(body: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         "compression_ratio": round(after / before, 4) if before else 1.0,
         "compacted": after < before,
         "budget_tokens": fitted.budget_tokens,
-        "fits": fitted.used_tokens - estimate_messages_tokens(fitted.messages) + after <= fitted.budget_tokens,
+        "fits": fitted.used_tokens - in_view + after <= fitted.budget_tokens,
         "notices": list(fitted.notices),
     }
 
