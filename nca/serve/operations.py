@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
 import msgspec
 
-from nca.errors import UsageError
+from nca.errors import ContextDoesNotFit, UsageError
 from nca.library.compaction import compact
 from nca.library.context_view import ContextView, FittedRequest
 from nca.library.counting import check_context_budget, estimate_messages_tokens
@@ -102,7 +103,8 @@ def responses_compact(body: Mapping[str, Any], caller: Caller) -> dict[str, Any]
     result = compact(asked, **_given(body, _BUDGET))
     before = result.tokens_before
     if not result.compacted and before < result.budget_tokens:
-        result = compact(asked, **{**_given(body, _BUDGET), "context_window": before + 1, "max_output_tokens": 1})
+        with suppress(ContextDoesNotFit):  # one message may be all of it
+            result = compact(asked, **{**_given(body, _BUDGET), "context_window": before + 1, "max_output_tokens": 1})
     output = _without_calls(result.messages)
     after = check_context_budget({**asked, "input": output}, **_given(body, _BUDGET)).estimated_input_tokens
     return {

@@ -106,6 +106,8 @@ def test_compact_of_open_responses(url: str) -> None:
     assert body["usage"]["output_tokens"] < body["usage"]["input_tokens"]
     assert "Question 59" in json.dumps(body["output"])
     assert post(url, "/v1/responses/compact", request).content == answer.content
+    one = post(url, "/v1/responses/compact", {"input": "why " * 3_000}).json()
+    assert [len(item["content"][0]["text"]) for item in one["output"]] == [12_000]
     again = post(url, "/v1/responses/compact", {**request, "input": body["output"]})
     assert again.status_code == 200
 
