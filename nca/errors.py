@@ -14,7 +14,8 @@ NcaError                     exit code 1
     ├── SessionNotFound      2
     ├── SessionLocked        1  another process writes this session
     ├── StoreDamaged         1
-    └── StoreTooNew          1
+    ├── StoreTooNew          1
+    └── StoreUnreachable     1  the database server does not answer
 """
 
 from __future__ import annotations
@@ -137,3 +138,7 @@ class StoreDamaged(StoreError):
 
 class StoreTooNew(StoreError):
     """The database was written by a newer nca."""
+
+
+class StoreUnreachable(StoreError):
+    """The database server does not answer, or stopped answering before it said whether a change is stored."""

@@ -6,6 +6,7 @@ Everything that enters goes through here, durable first; everything that asks "h
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 from nca.agent.instructions import PromptSource, SystemPrompt
@@ -22,7 +23,7 @@ from nca.context.repair_cost import repair_costs
 from nca.context.request import request_messages
 from nca.context.todo import is_within_step
 from nca.context.view import View
-from nca.errors import ProviderFailure
+from nca.errors import ProviderFailure, StoreUnreachable
 from nca.messages import Entry, Message, Usage
 from nca.models.catalog import ModelFacts
 from nca.models.claude import compaction_refusal
@@ -272,12 +273,13 @@ class Window:
         self.meter.learn(raw_tokens, self.history, prompt_tokens or usage.prompt_tokens, calls)
         if prompt_tokens is None:
             self._count_answer(head, usage)
-        learned = self.store.learned(self.facts.name)
         calibration = self.meter.calibration
-        if calibration.samples:
-            self.store.save_learned(
-                self.facts.name, Learned(calibration.ratio, learned.window_tokens, calibration.samples)
-            )
+        with suppress(StoreUnreachable):  # the next report teaches the same
+            learned = self.store.learned(self.facts.name)
+            if calibration.samples:
+                self.store.save_learned(
+                    self.facts.name, Learned(calibration.ratio, learned.window_tokens, calibration.samples)
+                )
 
     def learn_window(self, window_tokens: int) -> bool:
         """Take the window that an overflow error named; True if it is news."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 
-from nca.errors import StoreError
-from nca.sessions.sql import Binding, Lease, Row, SessionDatabase, Transaction
+from nca.errors import StoreError, StoreUnreachable
+from nca.sessions.sql import Binding, Lease, Row, SessionDatabase, Spool, Transaction
 
 
 class SessionAccess:
@@ -20,6 +20,7 @@ class SessionAccess:
         self.number = number
         self.is_read_only = is_read_only
         self.is_closed = False
+        self._lasting: dict[str, Row] = {}
 
     def rows(self, sql: str, *bindings: Binding) -> list[Row]:
         """All rows of a query whose first parameter is the session's number."""
@@ -28,6 +29,23 @@ class SessionAccess:
     def row(self, sql: str, *bindings: Binding) -> Row | None:
         """The first row of such a query."""
         return self.database.row(sql, (self.number, *bindings))
+
+    def lasting_row(self, sql: str) -> Row | None:
+        """The same, of what only the session's writer changes: it has the last one while there is no database."""
+        try:
+            row = self.row(sql)
+        except StoreUnreachable:
+            if self.is_read_only or sql not in self._lasting:
+                raise
+            return self._lasting[sql]
+        if row is not None:
+            self._lasting[sql] = row
+        return row
+
+    @property
+    def spool(self) -> Spool | None:
+        """Where to keep what cannot be stored because the database cannot be reached; None: nowhere."""
+        return self._lease.spool if self._lease is not None else None
 
     def transaction(self) -> AbstractContextManager[Transaction]:
         """A write transaction; durable when it ends.

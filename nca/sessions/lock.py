@@ -21,6 +21,9 @@ _POLL_SECONDS = 0.02
 class FileLock:
     """A held flock."""
 
+    spool: None = None
+    """Of a lease: a database on this machine can always be reached."""
+
     def __init__(self, path: Path, descriptor: int) -> None:
         self.path = path
         self._descriptor = descriptor

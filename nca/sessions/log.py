@@ -13,7 +13,7 @@ import msgspec
 
 from nca.collector import collector_paused
 from nca.context.tokens import message_tokens
-from nca.errors import StoreDamaged, StoreError
+from nca.errors import StoreDamaged, StoreError, StoreUnreachable
 from nca.messages import Entry, Message
 from nca.sessions.access import SessionAccess
 from nca.sessions.encoding import decode, decode_message, encode
@@ -47,6 +47,9 @@ class SessionLog:
 
     def __init__(self, access: SessionAccess) -> None:
         self._access = access
+        self._head: int | None = None
+        """The newest seq as the writer of the session knows it; None: it has not looked yet."""
+        self._written: int | None = None
 
     @property
     def head(self) -> int:
@@ -119,34 +122,55 @@ class SessionLog:
         return [seq for (seq,) in rows]
 
     def append(self, messages: Sequence[Message]) -> list[Entry]:
-        """Add all messages or none, and drop the partial answer. Returns the entries as they will be read again."""
+        """Add all messages or none, and drop the partial answer. Returns the entries as they will be read again.
+
+        While the database cannot be reached, they go to the session's spool, if it has one.
+        """
         if not messages:
             return []
-        with self._access.transaction() as connection:
-            return self.append_in(connection, messages)
+        bodies, at = [encode(message) for message in messages], time.time()
+        try:
+            with self._access.transaction() as connection:
+                return self._append(connection, bodies, at)
+        except StoreUnreachable:
+            if self._head is None or (spool := self._access.spool) is None:
+                raise
+            entries = _entries(self._head + 1, bodies, at)
+            spool.keep_messages(entries)
+            self._head = entries[-1].seq
+            return entries
 
     def append_in(self, connection: Transaction, messages: Sequence[Message]) -> list[Entry]:
         """The same inside the caller's transaction."""
+        return self._append(connection, [encode(message) for message in messages], time.time())
+
+    def _append(self, connection: Transaction, bodies: Sequence[str], at: float) -> list[Entry]:
         number = self._access.number
-        bodies = [encode(message) for message in messages]
-        stored = [decode_message(body, "a message") for body in bodies]
-        at = time.time()
-        seq = head(connection, number) + 1
-        entries = [Entry(seq + place, message, at, message_tokens(message)) for place, message in enumerate(stored)]
+        entries = _entries(head(connection, number) + 1, bodies, at)
         self._access.database.insert_messages(connection, number, entries, bodies, is_copy=False)
-        connection.execute("DELETE FROM partials WHERE session = ?", (number,))
-        connection.execute("UPDATE sessions SET title = ? WHERE number = ? AND title = ''", (title_of(stored), number))
-        touch(connection, number, at)
+        appended(connection, number, entries)
+        self._written = entries[-1].seq
         return entries
+
+    def end_transaction(self, *, is_committed: bool) -> None:
+        """What was appended in the transaction counts, or does not."""
+        if is_committed and self._written is not None:
+            self._head = self._written
+        self._written = None
 
     def save_partial(self, text: str, reasoning: str = "") -> None:
         """Keep the answer so far, in place of the one saved before."""
         body = encode(Partial(text, reasoning, time.time()))
-        with self._access.transaction() as connection:
-            connection.execute(
-                "INSERT INTO partials VALUES (?, ?) ON CONFLICT (session) DO UPDATE SET body = excluded.body",
-                (self._access.number, body),
-            )
+        try:
+            with self._access.transaction() as connection:
+                connection.execute(
+                    "INSERT INTO partials VALUES (?, ?) ON CONFLICT (session) DO UPDATE SET body = excluded.body",
+                    (self._access.number, body),
+                )
+        except StoreUnreachable:
+            if self._head is None or (spool := self._access.spool) is None:
+                raise
+            spool.keep_partial(self._head + 1, body)
 
     def partial(self) -> Partial | None:
         """The answer that was being streamed, if there is one; without text if it is damaged."""
@@ -162,6 +186,7 @@ class SessionLog:
         Tool calls of the last step without a result get one that says so. A partial answer becomes an interrupted
         message; one without text is dropped, because providers refuse an empty message.
         """
+        self._head = self.head
         last = self._last_step()
         answered = {message.tool_call_id for message in last if message.role == "tool"}
         calls = [call for message in last for call in message.tool_calls if call.id not in answered]
@@ -191,6 +216,19 @@ class SessionLog:
 def head(connection: Transaction, session: int) -> int:
     """The newest seq, inside the caller's transaction; 0 for an empty log."""
     return int(connection.execute(_HEAD, (session,)).get or 0)
+
+
+def _entries(first: int, bodies: Sequence[str], at: float) -> list[Entry]:
+    messages = [decode_message(body, "a message") for body in bodies]
+    return [Entry(first + place, message, at, message_tokens(message)) for place, message in enumerate(messages)]
+
+
+def appended(connection: Transaction, session: int, entries: Sequence[Entry]) -> None:
+    """What follows from new messages: there is no partial answer, perhaps a title, and the session is used last."""
+    connection.execute("DELETE FROM partials WHERE session = ?", (session,))
+    title = title_of([entry.message for entry in entries])
+    connection.execute("UPDATE sessions SET title = ? WHERE number = ? AND title = ''", (title, session))
+    touch(connection, session, entries[-1].at)
 
 
 def insert(database: SessionDatabase, connection: Transaction, session: int, copied: Sequence[Entry]) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
@@ -20,7 +21,7 @@ from nca.sessions.origin import Origin, as_origin
 from nca.sessions.ranking import RankingWeights
 from nca.sessions.results import SNIPPET_CHARS, Hit
 from nca.sessions.rewinds import SessionRewinds
-from nca.sessions.sql import Lease, Row, SessionDatabase
+from nca.sessions.sql import Binding, Lease, Row, SessionDatabase, Transaction
 from nca.sessions.usage import SessionUsage
 from nca.sessions.views import SessionViews
 
@@ -28,6 +29,7 @@ _ID_BYTES = 4
 _NAME_CHARS = 200
 _LISTED_MATCHES = 5
 _SECONDS_A_DAY = 86_400
+_IS_KEPT = "name <> '' OR is_pinned <> 0 OR has_forks <> 0 OR EXISTS (SELECT 1 FROM pins WHERE session = number)"
 IS_EMPTY = "NOT EXISTS (SELECT 1 FROM messages WHERE session = number)"
 
 Kind = Literal["chat", "run"]
@@ -73,8 +75,9 @@ def as_name(text: str) -> str:
     return " ".join(clean_text(text).split())[:_NAME_CHARS]
 
 
-def expired(rows: Sequence[tuple[str, float, bool]], retention_days: int, max_sessions: int) -> list[str]:
-    """See `Store.expired`. rows: id, last use and whether it is kept in any case, most recently used first."""
+def expired(database: SessionDatabase, retention_days: int, max_sessions: int) -> list[str]:
+    """See `Store.expired`."""
+    rows = database.rows(f"SELECT id, updated_at, {_IS_KEPT} FROM sessions ORDER BY touched DESC")  # noqa: S608
     found: list[str] = []
     days: set[float] = set()
     newer = 0
@@ -114,10 +117,42 @@ class Session(SessionAccess):
         self.rewinds = SessionRewinds(self, self.log, self.views)
         self.usage = SessionUsage(self)
         self.recovered: tuple[Entry, ...] = ()
+        self._is_writing = False
+
+    def rows(self, sql: str, *bindings: Binding) -> list[Row]:
+        self._store_kept()
+        return super().rows(sql, *bindings)
+
+    def row(self, sql: str, *bindings: Binding) -> Row | None:
+        self._store_kept()
+        return super().row(sql, *bindings)
+
+    @contextmanager
+    def transaction(self) -> Iterator[Transaction]:
+        """The same; it begins with what was kept on this machine while the database could not be reached."""
+        is_committed, self._is_writing = False, True
+        try:
+            with super().transaction() as transaction:
+                kept = self.spool
+                if kept is not None and not kept.is_empty:
+                    kept.write(transaction, self.number)
+                yield transaction
+            is_committed = True
+        finally:
+            self._is_writing = False
+            self.log.end_transaction(is_committed=is_committed)
+        if kept is not None and not kept.is_empty:
+            kept.clear()
+
+    def _store_kept(self) -> None:
+        """A read sees what was kept."""
+        if not self._is_writing and self.spool is not None and not self.spool.is_empty:
+            with self.transaction():
+                pass
 
     @property
     def info(self) -> SessionInfo:
-        row = self.row(f"{INFO} WHERE number = ?")
+        row = self.lasting_row(f"{INFO} WHERE number = ?")
         if row is None:
             raise StoreError("The session is no longer in the store")
         return as_info(row)

@@ -37,8 +37,37 @@ class Transaction(Protocol):
     def executemany(self, sql: str, rows: Iterable[Sequence[Binding]], /) -> Any: ...
 
 
+class Spool(Protocol):
+    """Keeps on this machine what a session said while its database could not be reached. Durable on return."""
+
+    @property
+    def is_empty(self) -> bool: ...
+
+    def keep_messages(self, entries: Sequence[Entry]) -> None: ...
+    def keep_usage(self, body: str) -> None:
+        """Keep a report of usage, in JSON."""
+        ...
+
+    def keep_partial(self, seq: int, body: str) -> None:
+        """Keep the answer that is being streamed, which will be message `seq`, in place of the one kept before."""
+        ...
+
+    def write(self, transaction: Transaction, session: int) -> None:
+        """Store all that is kept, in the transaction of the session's holder. What is stored already stays as it is."""
+        ...
+
+    def clear(self) -> None:
+        """All of it is stored."""
+        ...
+
+
 class Lease(Protocol):
     """The right to write one session, which one process has at a time."""
+
+    @property
+    def spool(self) -> Spool | None:
+        """None: nothing is kept, so that what cannot be stored raises StoreError."""
+        ...
 
     def release(self, *, remove: bool = False) -> None: ...
 
@@ -116,6 +145,10 @@ class SessionDatabase(Protocol):
 
         takes_over  from a process that has it: that one's next write raises SessionLocked
         """
+        ...
+
+    def deliver(self) -> None:
+        """Store what earlier processes of this machine kept while the database could not be reached."""
         ...
 
     def insert_messages(

@@ -35,8 +35,6 @@ Infos = list[SessionInfo]
 Hits = list[Hit]
 SessionHits = list[SessionHit]
 
-_IS_KEPT = "name <> '' OR is_pinned <> 0 OR has_forks <> 0 OR EXISTS (SELECT 1 FROM pins WHERE session = number)"
-
 
 class Store:
     """All sessions, and the views of programs. `notes` tell the person of a damaged file that was set aside."""
@@ -49,13 +47,14 @@ class Store:
         is_read_only: bool,
         lock: FileLock | None = None,
         notes: tuple[str, ...] = (),
+        url: str = "",
     ) -> None:
         self._database = database
         self._lock = lock
         self._open: dict[str, Lease | None] = {}
         self._file_records: FileRecords | None = None
         self._opening_files = threading.Lock()
-        self.path = path
+        self.path, self.url = path, url
         self.is_read_only = is_read_only
         self.notes = notes
         self.program_views = ProgramViews(self._database, is_read_only=is_read_only)
@@ -82,7 +81,10 @@ class Store:
         if url:
             from nca.sessions.postgres import connect
 
-            return cls(connect(url, path, tell, of_team=of_team), path, is_read_only=read_only)
+            store = cls(connect(url, path, tell, of_team=of_team), path, is_read_only=read_only, url=url)
+            if not read_only:
+                store._database.deliver()
+            return store
         opens = open_for_reading if read_only else open_for_writing
         opened = opens(path) if path else open_in_memory()
         return cls(opened.database, path, is_read_only=read_only, lock=opened.lock, notes=opened.notes)
@@ -110,6 +112,7 @@ class Store:
         if read_only:
             return Session(self._database, number)
         self._refuse_reader()
+        self._database.deliver()
         self._acquire(session_id)
         session = self._session(session_id, number)
         try:
@@ -316,9 +319,7 @@ class Store:
         session_id, number = self._find(id_or_prefix)
         copy = self.copy_of(session_id)
         copy = copy if at is None else transfer.cut(copy, at)
-        name = as_name(name) or (f"{copy.info.name} (fork)" if copy.info.name else "")
-        info = msgspec.structs.replace(copy.info, name=name, is_pinned=False, has_forks=False, origin=None)
-        return self.add(msgspec.structs.replace(copy, info=info, usage=()), forked_from=number)
+        return self.add(transfer.as_fork(copy, as_name(name)), forked_from=number)
 
     def expired(self, retention_days: int, max_sessions: int) -> Ids:
         """The ids of the sessions that are too old or too many, oldest first. 0: no limit.
@@ -326,8 +327,7 @@ class Store:
         Sessions that are named, pinned or forked, or have pinned messages, are never among them and do not count.
         Age is the number of days on which other sessions were used since, so a wrong clock adds one at most.
         """
-        rows = self._database.rows(f"SELECT id, updated_at, {_IS_KEPT} FROM sessions ORDER BY touched DESC")  # noqa: S608
-        return rows_of.expired(rows, retention_days, max_sessions)
+        return rows_of.expired(self._database, retention_days, max_sessions)
 
     def learned(self, model: str) -> Learned:
         """What reports taught about a model; 0 samples if nothing is known."""
@@ -365,8 +365,8 @@ class Store:
         return rows_of.find_session(self._database, prefix, self.archive_of)
 
     def _session(self, session_id: str, number: int) -> Session:
-        lease, release = self._open[session_id], partial(self._release, session_id)
-        return Session(self._database, number, is_read_only=False, lease=lease, on_close=release)
+        lease, close = self._open[session_id], partial(self._close_session, session_id)
+        return Session(self._database, number, is_read_only=False, lease=lease, on_close=close)
 
     def _acquire(self, session_id: str) -> None:
         lease = self._database.hold(session_id)
@@ -377,6 +377,10 @@ class Store:
     def _release(self, session_id: str) -> None:
         if (lock := self._open.pop(session_id, None)) is not None:
             lock.release(remove=True)
+
+    def _close_session(self, session_id: str) -> None:
+        self._release(session_id)
+        self._database.deliver()
 
     def _delete(self, session_id: str, condition: str = "TRUE") -> None:
         self._acquire(session_id)

@@ -148,6 +148,31 @@ def cut(copy: SessionCopy, at: int) -> SessionCopy:
     )
 
 
+def as_fork(copy: SessionCopy, name: str = "") -> SessionCopy:
+    """The copy as a session of its own, without usage."""
+    name = name or (f"{copy.info.name} (fork)" if copy.info.name else "")
+    info = msgspec.structs.replace(copy.info, name=name, is_pinned=False, has_forks=False, origin=None)
+    return msgspec.structs.replace(copy, info=info, usage=())
+
+
+def with_end(copy: SessionCopy, entries: Sequence[Entry], used: Sequence[UsageRow]) -> SessionCopy:
+    """A fork that ends with other messages: it has what comes before the first of them, and these."""
+    at = min(entries[0].seq - 1, len(copy.entries))
+    copy = msgspec.structs.replace(copy, entries=copy.entries[:at])
+    if at:
+        copy = cut(copy, at)
+    else:
+        info = copy.info
+        copy = new_copy((), directory=info.directory, name=info.name, model=info.model, kind=info.kind)
+    views = {view.number for view in copy.views}
+    ends = tuple(msgspec.structs.replace(entry, seq=at + place) for place, entry in enumerate(entries, 1))
+    return msgspec.structs.replace(
+        as_fork(copy),
+        entries=copy.entries + ends,
+        usage=tuple(row for row in used if row.view_id in views),
+    )
+
+
 def check(copy: SessionCopy) -> None:
     """Raise StoreError, which names the part, if the parts are inconsistent."""
     head = len(copy.entries)

@@ -7,8 +7,10 @@ from collections.abc import Iterable
 
 import msgspec
 
+from nca.errors import StoreUnreachable
 from nca.messages import Usage, clean_text
 from nca.sessions.access import SessionAccess
+from nca.sessions.encoding import encode
 from nca.sessions.sql import SessionDatabase, Transaction
 
 BESIDE = 0
@@ -58,8 +60,14 @@ class SessionUsage:
 
     def record(self, seq: int, model: str, usage: Usage, view_id: int) -> None:
         """Add the report for one request, sent with the view `view_id` when the log ended at `seq`."""
-        with self._access.transaction() as connection:
-            insert(connection, self._access.number, [UsageRow(seq, model, usage, view_id, time.time())])
+        row = UsageRow(seq, model, usage, view_id, time.time())
+        try:
+            with self._access.transaction() as connection:
+                insert(connection, self._access.number, [row])
+        except StoreUnreachable:
+            if (spool := self._access.spool) is None:
+                raise
+            spool.keep_usage(encode(row))
         if self._totals is not None:
             self._totals += usage
 

@@ -212,7 +212,7 @@ class SessionViews:
 
     def totals_in_effect(self) -> tuple[int, float | None]:
         """What the compactions behind the current view saved, in tokens, and cost, in US dollars (None: unknown)."""
-        if self._access.row("SELECT 1 FROM sessions WHERE number = ?") is None:
+        if self._access.lasting_row("SELECT 1 FROM sessions WHERE number = ?") is None:
             return 0, None
         current = self.current_id
         if self._in_effect is not None and self._in_effect[0] == current:
@@ -284,7 +284,7 @@ class SessionViews:
         return msgspec.structs.replace(stored, left=left)
 
     def _head_view(self) -> int:
-        row = self._access.row("SELECT head_view FROM sessions WHERE number = ?")
+        row = self._access.lasting_row("SELECT head_view FROM sessions WHERE number = ?")
         if row is None:
             raise StoreError("The session is no longer in the store")
         return int(row[0])

@@ -17,6 +17,8 @@ from psycopg.types.string import StrDumper
 from nca.errors import ConfigError, StoreError
 
 _CONNECT_SECONDS = 10
+_SILENT_MILLISECONDS = 10_000
+"""After so long without a sign of life from the server's machine, the connection is lost."""
 _BUSY_MILLISECONDS = 10_000
 """How long a statement waits for another writer, as in SQLite."""
 _OLDEST = 130_000
@@ -69,18 +71,19 @@ class Backend(NamedTuple):
 class Connection:
     """Statements on one connection. Raises psycopg.Error."""
 
-    def __init__(self, url: str, *, of_team: bool = False) -> None:
-        """of_team: show the sessions of the whole team."""
+    def __init__(self, url: str, *, of_team: bool = False, seconds: int = _CONNECT_SECONDS) -> None:
+        """of_team: show the sessions of the whole team. seconds: how long the server may take to answer."""
         self._psycopg = psycopg.connect(
             url,
             autocommit=True,
             cursor_factory=psycopg.RawCursor,
             application_name="nca",
-            connect_timeout=_CONNECT_SECONDS,
+            connect_timeout=seconds,
             client_encoding="UTF8",
             keepalives_idle=30,
             keepalives_interval=10,
             keepalives_count=3,
+            tcp_user_timeout=_SILENT_MILLISECONDS,
         )
         adapters = self._psycopg.adapters
         adapters.register_dumper(str, StrDumper)

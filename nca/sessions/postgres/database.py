@@ -16,23 +16,29 @@ from typing import Any, NoReturn, TypeVar
 
 import psycopg
 
-from nca.errors import SessionLocked, StoreDamaged, StoreError
+from nca.errors import SessionLocked, StoreDamaged, StoreError, StoreUnreachable
 from nca.messages import Entry
 from nca.sessions import schema
 from nca.sessions.passages import MAX_PASSAGES
 from nca.sessions.paths import outputs_of
 from nca.sessions.postgres import faults, lease
 from nca.sessions.postgres.connection import Backend, Connection, Rows, where
+from nca.sessions.postgres.delivery import deliver
 from nca.sessions.postgres.full_text import TsvectorIndex
 from nca.sessions.postgres.lease import PostgresLease
 from nca.sessions.postgres.schema import migrate
+from nca.sessions.postgres.spool import Spool, spool_of
 from nca.sessions.sql import Binding, Lease, Row, Transaction
 
 T = TypeVar("T")
 
-RETRY_SECONDS = 30.0
-"""How long a lost connection is tried again."""
+RETRY_SECONDS = 5.0
+"""How long a lost connection is tried again, and the chat waits. Then what is said is kept on this machine."""
+_QUIET_TIMES = 5
+"""A try that took so and so long is not made again for so many times as long: a chat must not wait for each."""
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.05, 1.0
+_AGAIN_SECONDS = 2
+"""How long the server may take to answer the try of a lost connection; libpq knows no less."""
 _ENDING_SECONDS = 5.0
 """How long the server may take to end the process of a lost connection."""
 
@@ -61,6 +67,7 @@ class PostgresDatabase:
         self._leases: dict[str, PostgresLease] = {}
         self._transaction: _Transaction | None = None
         self._is_closed = self._has_given_up = False
+        self._quiet_until = 0.0
         self.index = TsvectorIndex(self)
         with faults.explained(self.where):
             self._connection = self._connect()
@@ -120,6 +127,15 @@ class PostgresDatabase:
             if self._leases.pop(held.session_id, None) is not None and not self._connection.is_lost:
                 held.unlock(self._connection, remove=remove)
 
+    def spool(self, session_id: str, token: int) -> Spool | None:
+        """What the holder of a lease keeps; None where this machine has no place for it."""
+        return Spool(self, spool_of(self.path, session_id, token), self._tell, self.where) if self.path else None
+
+    def deliver(self) -> None:
+        if self.path is not None:
+            with self._lock, faults.explained(self.where):
+                deliver(self, self.path, self._tell)
+
     def insert_messages(
         self, transaction: Transaction, session: int, entries: Sequence[Entry], bodies: Sequence[str], *, is_copy: bool
     ) -> None:
@@ -165,7 +181,8 @@ class PostgresDatabase:
     def close(self) -> None:
         with self._lock:
             self._is_closed = True
-            self._leases.clear()
+            for held in tuple(self._leases.values()):
+                held.release()
             self._connection.close()
 
     def _steadily(self, action: Callable[[], T]) -> T:
@@ -183,13 +200,18 @@ class PostgresDatabase:
         if self._is_closed:
             raise StoreError("The store is closed")
         pause, is_told = _FIRST_PAUSE_SECONDS, False
-        deadline = time.monotonic() + (0 if self._has_given_up else self._retry_seconds)
+        began = time.monotonic()
+        if began < self._quiet_until:
+            raise lost
+        deadline = began + (0 if self._has_given_up else self._retry_seconds)
         while True:
+            tried = time.monotonic()
             try:
                 self._connection = self._connected_again()
             except psycopg.OperationalError:
-                if time.monotonic() + pause > deadline:
+                if (now := time.monotonic()) + pause > deadline:
                     self._has_given_up = True
+                    self._quiet_until = now + _QUIET_TIMES * (now - tried)
                     raise lost from None
                 if not is_told:
                     seconds = f"{self._retry_seconds:.0f} seconds"
@@ -204,7 +226,7 @@ class PostgresDatabase:
                 return
 
     def _connected_again(self) -> Connection:
-        connection = self._connect()
+        connection = self._connect(seconds=_AGAIN_SECONDS)
         try:
             self._end(self._connection.backend, connection)
             for held in self._leases.values():
@@ -291,7 +313,7 @@ class _Transaction:
                 ("committed",)
             ]
         except (psycopg.OperationalError, StoreError) as error:
-            raise StoreError(
+            raise StoreUnreachable(
                 f"The connection to {self._database.where} was lost at the end of a change: it may be stored or not",
                 advice="Look at the session when the database is there again.",
             ) from error
@@ -314,7 +336,7 @@ class _Transaction:
         self._begin()
         for step in self._steps:
             if step.run(self._database.connection) != step.rows:
-                raise StoreError(
+                raise StoreUnreachable(
                     f"The connection to {self._database.where} was lost while something was stored",
                     advice="Nothing of it was stored. Do it again.",
                 )

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import psycopg
 from psycopg import errors
 
-from nca.errors import StoreError
+from nca.errors import StoreError, StoreUnreachable
 
 _MOST_CHARS = 160
 _UNREACHABLE = frozenset({"08", "28", "3D", "53", "57"})
@@ -36,7 +36,7 @@ def _translated(error: psycopg.Error, where: str) -> StoreError:
         case errors.LockNotAvailable() | errors.DeadlockDetected():
             return StoreError(f"{where} is busy: {_line(error)}", advice=f"Try again in a moment. {_NOTHING_LOST}")
         case psycopg.OperationalError() if (error.sqlstate or "08")[:2] in _UNREACHABLE:
-            return StoreError(
+            return StoreUnreachable(
                 f"Cannot reach {where}: {_line(error)}", advice=f"Check session.store: `nca doctor`. {_NOTHING_LOST}"
             )
         case _:

@@ -17,12 +17,14 @@ import psycopg
 
 from nca.errors import SessionLocked
 from nca.sessions.postgres.connection import Connection
+from nca.sessions.postgres.spool import Spool
 
 
 class _Holder(Protocol):
     """What keeps the leases of a process: `nca.sessions.postgres.database.PostgresDatabase`."""
 
     def let_go(self, held: PostgresLease, *, remove: bool) -> None: ...
+    def spool(self, session_id: str, token: int) -> Spool | None: ...
 
 
 class PostgresLease:
@@ -32,9 +34,18 @@ class PostgresLease:
         self._database = database
         self.session_id = session_id
         self.token = token
+        self._spool = database.spool(session_id, token)
+        self._is_lost = False
+
+    @property
+    def spool(self) -> Spool | None:
+        """See `nca.sessions.sql.Lease`. Who has lost the session keeps nothing more for it."""
+        return None if self._is_lost else self._spool
 
     def release(self, *, remove: bool = False) -> None:
         """`remove`: also its row, if the session is gone."""
+        if self._spool is not None:
+            self._spool.let_go()
         self._database.let_go(self, remove=remove)
 
     def check(self, connection: Connection) -> None:
@@ -42,9 +53,12 @@ class PostgresLease:
         sql = "SELECT token, holder, since FROM leases WHERE session_id = ? FOR UPDATE"
         [(token, holder, since)] = connection.run(sql, (self.session_id,)) or [(0, "", 0.0)]
         if token != self.token:
+            is_kept = self.spool is not None and not self.spool.is_empty
+            self._is_lost = True
+            kept = " What was kept on this machine becomes a copy when you leave the session." if is_kept else ""
             raise SessionLocked(
                 f"Session {self.session_id} was taken over{_by(holder, since)}; nothing more is stored here",
-                advice=f"Go on there, or in a copy: `nca sessions fork {self.session_id}`.",
+                advice=f"Go on there, or in a copy: `nca sessions fork {self.session_id}`.{kept}",
             )
 
     def lock(self, connection: Connection) -> None:

@@ -58,7 +58,7 @@ class SessionLoader:
         if self._store_of_chat.path is None:
             return self._store_of_chat
         if self._own is None:
-            self._own = Store.open(self._store_of_chat.path, read_only=True)
+            self._own = Store.open(self._store_of_chat.path, read_only=True, url=self._store_of_chat.url)
         return self._own
 
     def _close(self) -> None:

@@ -141,8 +141,11 @@ def test_after_the_commit_before_its_answer(cluster: Cluster, store: Store, url:
 
 
 def test_the_server_crashes_and_comes_back(cluster: Cluster, url: str) -> None:
+    from nca.sessions.postgres.database import PostgresDatabase  # needs psycopg
+
     told: list[str] = []
-    with Store.open(None, url=url, tell=told.append) as store:
+    database = PostgresDatabase(url, None, told.append, retry_seconds=60)
+    with Store(database, None, is_read_only=False) as store:
         session = made(store, "one")
         cluster.halt()
         again = threading.Timer(0.5, cluster.start)
@@ -151,7 +154,7 @@ def test_the_server_crashes_and_comes_back(cluster: Cluster, url: str) -> None:
         again.join()
         assert texts(session) == ["one", "two"]
     assert len(told) == 2
-    assert "Trying again for 30 seconds" in told[0]
+    assert "Trying again for 60 seconds" in told[0]
 
 
 def test_after_the_time_is_over_the_next_call_does_not_wait(cluster: Cluster, url: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 from contextlib import closing
@@ -12,6 +13,7 @@ import pytest
 from nca.errors import ConfigError, StoreError, StoreTooNew
 from nca.sessions import Store
 from nca.sessions.past_sessions import PastSessions, Wanted
+from nca.terminal.panels.session_loader import SessionLoader
 from nca.testing.store_suite import made
 from tests.postgres import Cluster
 
@@ -100,3 +102,10 @@ def test_other_agents_search_it_by_folder_and_time(cluster: Cluster) -> None:
         assert one
         assert [entry.message.text for entry in past.messages(one, 1, 2)] == ["the zebra", "in the zoo"]
         assert past.is_current(Path("none.db"))
+
+
+def test_the_picker_of_a_chat_offers_the_sessions_of_the_database(cluster: Cluster, tmp_path: Path) -> None:
+    with Store.open(tmp_path / "sessions.db", url=cluster.new_database()) as store:
+        session = made(store, "one")
+        with closing(SessionLoader(store)) as loader:
+            assert asyncio.run(loader.sessions()) == [session.info]

@@ -1,0 +1,220 @@
+"""What sessions said while the server could not be reached: a file for each holder of a lease, on this machine.
+
+The file has the number of the lease, so each holder has its own. Its lines are on the disk before a turn goes on. The
+holder stores them when the server is back. If it ends before, the next start of nca stores them: in their session if it
+still ends where they begin, else in a copy. A message is known by its seq, its time and its text, and the copy by its
+id, so a kill at any moment stores nothing twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from nca.atomic_write import PRIVATE, sync_folder
+from nca.errors import StoreError
+from nca.messages import Entry, Message
+from nca.sessions import log, store_errors, usage
+from nca.sessions.encoding import decode, decode_message, encode, encode_bytes
+from nca.sessions.lock import FileLock
+from nca.sessions.sql import SessionDatabase, Transaction
+from nca.sessions.usage import UsageRow
+
+
+class Kept(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A line of the file. `body`: in JSON. `seq` of an answer so far: what it will have."""
+
+    seq: int
+    at: float
+    body: str
+    what: Literal["message", "answer so far", "usage"] = "message"
+
+    @property
+    def is_message(self) -> bool:
+        return self.what == "message"
+
+    def entry(self) -> Entry:
+        return Entry(self.seq, decode_message(self.body, f"message {self.seq}"), self.at)
+
+
+class Diverged(StoreError):
+    """The session has other messages where those of the spool belong."""
+
+
+_decoder = msgspec.json.Decoder(Kept)
+_partial_decoder = msgspec.json.Decoder(log.Partial)
+_usage_decoder = msgspec.json.Decoder(UsageRow)
+
+
+class Spool:
+    """What the holder of a lease keeps; see `nca.sessions.sql.Spool`."""
+
+    def __init__(self, database: SessionDatabase, path: Path, tell: Callable[[str], None], where: str) -> None:
+        """tell: says that something is kept, or stored now. where: the database, as a person names it."""
+        self._database = database
+        self._path = path
+        self._tell = tell
+        self._where = where
+        self._lock: FileLock | None = None
+        self._kept: list[Kept] = []
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._kept
+
+    def keep_messages(self, entries: Sequence[Entry]) -> None:
+        self._keep([Kept(one.seq, one.at, encode(one.message)) for one in entries])
+
+    def keep_usage(self, body: str) -> None:
+        self._keep([Kept(0, 0.0, body, "usage")])
+
+    def keep_partial(self, seq: int, body: str) -> None:
+        self._keep([Kept(seq, 0.0, body, "answer so far")])
+
+    def _keep(self, kept: list[Kept]) -> None:
+        with store_errors.explained(self._path):
+            if self._lock is None:
+                self._lock = FileLock.acquire(_lock_of(self._path))
+            is_first = not self._path.exists()
+            _add(self._path, kept)
+        self._kept += kept
+        if is_first:
+            self._tell(
+                f"There is no connection to {self._where}. What is said is kept on this machine, and stored when the"
+                " connection is back."
+            )
+
+    def write(self, transaction: Transaction, session: int) -> None:
+        write(self._database, transaction, session, self._kept)
+
+    def clear(self) -> None:
+        with store_errors.explained(self._path, "delete"):
+            self._path.unlink(missing_ok=True)
+        said = f"{messages_kept(self._kept)} stored now."
+        self._kept = []
+        self.let_go()
+        self._tell(said)
+
+    def let_go(self) -> None:
+        """Leave the file to whoever finds it."""
+        if self._lock is not None:
+            self._lock.release(remove=True)
+            self._lock = None
+
+
+def spool_of(path: Path, session_id: str, token: int) -> Path:
+    """The spool of a lease, in a folder beside the other files of this machine."""
+    return path.parent / "spool" / f"{session_id}-{token}.jsonl"
+
+
+def left_in(path: Path) -> list[tuple[Path, str, int]]:
+    """The spools of this machine, each with its session and the number of its lease."""
+    found = []
+    for spool in sorted((path.parent / "spool").glob("*.jsonl")):
+        session_id, _, token = spool.stem.rpartition("-")
+        if session_id and token.isdecimal():
+            found.append((spool, session_id, int(token)))
+    return found
+
+
+def take(spool: Path) -> FileLock | None:
+    """The right to store a spool; None while its holder, or another start of nca, has it."""
+    return FileLock.acquire(_lock_of(spool))
+
+
+def read(spool: Path) -> list[Kept]:
+    """What a holder that has ended left. A last line that is not whole was never on the disk as far as anybody knew.
+
+    The answer that it was streaming becomes an interrupted message.
+    """
+    with store_errors.explained(spool, "read"):
+        try:
+            *lines, _ = spool.read_bytes().split(b"\n")
+        except FileNotFoundError:  # stored meanwhile
+            return []
+    lines_read = [decode(line.decode(errors="replace"), _decoder, str(spool)) for line in lines]
+    kept = [one for one in lines_read if one.what != "answer so far"]
+    if lines_read and (last := lines_read[-1]).what == "answer so far":
+        partial = decode(last.body, _partial_decoder, str(spool))
+        if partial.text.strip():
+            message = Message("assistant", partial.text, reasoning=partial.reasoning, is_interrupted=True)
+            kept.append(Kept(last.seq, partial.at, encode(message)))
+    return kept
+
+
+def write(database: SessionDatabase, transaction: Transaction, session: int, kept: Sequence[Kept]) -> None:
+    """Store what is not stored yet. Raises Diverged, and nothing may be committed then."""
+    entries = [one.entry() for one in kept if one.is_message]
+    if entries:
+        messages = [one for one in kept if one.is_message]
+        rows = transaction.execute(
+            "SELECT seq, at, body FROM messages WHERE session = ? AND seq >= ? ORDER BY seq LIMIT ?",
+            (session, entries[0].seq, len(entries)),
+        )
+        stored = [Kept(*row) for row in rows]
+        new = entries[len(stored) :]
+        if stored != messages[: len(stored)] or (new and new[0].seq != log.head(transaction, session) + 1):
+            raise Diverged("The session has gone on elsewhere")
+        log.insert(database, transaction, session, new)
+        log.appended(transaction, session, entries)
+    write_usage(transaction, session, kept)
+
+
+def write_usage(transaction: Transaction, session: int, kept: Sequence[Kept]) -> None:
+    """Store the reports of usage that are not stored yet, of views that are."""
+    known = set(transaction.execute("SELECT seq, at FROM usage WHERE session = ?", (session,)).fetchall())
+    views = {number for (number,) in transaction.execute("SELECT number FROM views WHERE session = ?", (session,))}
+    new = (row for row in reports(kept) if (row.seq, row.at) not in known and row.view_id in views)
+    usage.insert(transaction, session, new)
+
+
+def reports(kept: Sequence[Kept]) -> list[UsageRow]:
+    return [decode(one.body, _usage_decoder, "a report of usage") for one in kept if one.what == "usage"]
+
+
+def copy_id(session_id: str, token: int) -> str:
+    """The id of the copy that a spool becomes: always the same, so that there is only one."""
+    return hashlib.sha256(f"{session_id}:{token}".encode()).hexdigest()[:8]
+
+
+def _add(path: Path, kept: Sequence[Kept]) -> None:
+    """Add lines to the file, on the disk on return. A part of them that a full disk left is taken back."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    is_new = not path.exists()
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, PRIVATE)
+    before = os.fstat(handle).st_size
+    try:
+        left = memoryview(b"".join(encode_bytes(one) + b"\n" for one in kept))
+        while left:
+            left = left[os.write(handle, left) :]
+        os.fsync(handle)
+    except OSError:
+        with suppress(OSError):
+            os.ftruncate(handle, before)
+        raise
+    finally:
+        os.close(handle)
+    if is_new:
+        sync_folder(path.parent)
+
+
+def _lock_of(spool: Path) -> Path:
+    return spool.with_suffix(".lock")
+
+
+def messages_kept(kept: Sequence[Kept]) -> str:
+    """How a sentence about them begins."""
+    number = sum(one.is_message for one in kept)
+    if number == 0:
+        return "What was kept on this machine is"
+    return (
+        f"{number} messages that were kept on this machine are"
+        if number > 1
+        else ("1 message that was kept on this machine is")
+    )
