@@ -27,7 +27,7 @@ from nca.sessions.full_text import FTS5Index
 from nca.sessions.lock import FileLock, lock_session
 from nca.sessions.passages import MAX_PASSAGES, passages_of
 from nca.sessions.paths import log_of, outputs_of, size_of, suspicion_of, unused
-from nca.sessions.sql import Binding, Lease, Row, Transaction
+from nca.sessions.sql import Binding, Lease, Row, Transaction, Whose
 
 BUSY_SECONDS = 10.0
 """How long a statement waits for other writers before it fails."""
@@ -103,6 +103,9 @@ class Database:
         if self.path is None:
             return None
         return lock_session(self.path.parent / "locks" / f"{session_id}.lock", session_id)
+
+    def whose(self, ids: Sequence[str]) -> dict[str, Whose]:
+        return {}
 
     def deliver(self) -> None:
         """A file can always be reached: nothing is kept elsewhere."""

@@ -72,6 +72,13 @@ class Lease(Protocol):
     def release(self, *, remove: bool = False) -> None: ...
 
 
+class Whose(NamedTuple):
+    """Who began a session of a shared database, and on which machine."""
+
+    owner: str
+    machine: str
+
+
 class Matched(NamedTuple):
     """A passage that a search found: its row in the index, its words, and how often it holds each phrase."""
 
@@ -145,6 +152,10 @@ class SessionDatabase(Protocol):
 
         takes_over  from a process that has it: that one's next write raises SessionLocked
         """
+        ...
+
+    def whose(self, ids: Sequence[str]) -> dict[str, Whose]:
+        """Whose these sessions are; empty if the database is one person's on one machine."""
         ...
 
     def deliver(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -25,12 +25,11 @@ from nca.sessions.program_views import ProgramViews
 from nca.sessions.results import SNIPPET_CHARS, Hit, SessionHit
 from nca.sessions.session import INFO, IS_EMPTY, Kind, Session, SessionInfo, as_info, as_name
 from nca.sessions.sizes import StoreSizes, sizes
-from nca.sessions.sql import Lease, SessionDatabase
+from nca.sessions.sql import Lease, SessionDatabase, Whose
 from nca.sessions.transfer import SessionCopy
 from nca.sessions.usage import Learned
 from nca.sessions.vacuum import vacuum
 
-Ids = list[str]
 Infos = list[SessionInfo]
 Hits = list[Hit]
 SessionHits = list[SessionHit]
@@ -130,6 +129,10 @@ class Store:
         rows = self._database.rows(f"{INFO} ORDER BY touched DESC LIMIT ?", (MOST if limit is None else limit,))
         return [as_info(row) for row in rows]
 
+    def whose(self, ids: Sequence[str]) -> dict[str, Whose]:
+        """Who began these sessions, and on which machine; empty if the store is a file."""
+        return self._database.whose(ids)
+
     def latest(self, directory: str | None = None) -> SessionInfo | None:
         """The most recently used session with messages, in a directory or anywhere; chats before `nca run`."""
         return rows_of.latest_session(self._database, directory)
@@ -197,9 +200,7 @@ class Store:
         """Give back the room that is not needed. Raises StoreError if another process has the store open."""
         self._refuse_reader()
         if not isinstance(self._database, Database):
-            raise StoreError(
-                "PostgreSQL gives back room by itself", advice="Its autovacuum does what this command does."
-            )
+            raise StoreError("PostgreSQL gives back room by itself", advice="There is nothing to do.")
         if self.path is not None:
             vacuum(self._database, self.path, self._lock)
             if self.has_file_records:
@@ -317,11 +318,10 @@ class Store:
         """
         self._refuse_reader()
         session_id, number = self._find(id_or_prefix)
-        copy = self.copy_of(session_id)
-        copy = copy if at is None else transfer.cut(copy, at)
+        copy = self.copy_of(session_id) if at is None else transfer.cut(self.copy_of(session_id), at)
         return self.add(transfer.as_fork(copy, as_name(name)), forked_from=number)
 
-    def expired(self, retention_days: int, max_sessions: int) -> Ids:
+    def expired(self, retention_days: int, max_sessions: int) -> Sequence[str]:
         """The ids of the sessions that are too old or too many, oldest first. 0: no limit.
 
         Sessions that are named, pinned or forked, or have pinned messages, are never among them and do not count.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 from contextlib import closing
 from pathlib import Path
@@ -15,6 +16,8 @@ from nca.testing.provider import Provider
 from nca.testing.store_suite import made
 from tests.cli.command import keys, nca
 from tests.postgres import Cluster
+
+PEOPLE = ("ada", "ben")
 
 
 @pytest.fixture
@@ -130,12 +133,12 @@ def _listed(home: Path, url: str, *flags: str) -> subprocess.CompletedProcess[st
 def test_a_team_reads_all_and_changes_its_own(cluster: Cluster, tmp_path: Path, url: str) -> None:
     name = url.split("/")[3].split("?")[0]
     assert nca("store", "init", "--team", home=tmp_path, NCA_SESSION__STORE=url).returncode == 0
-    for person in ("ada", "ben"):
+    for person in PEOPLE:
         cluster.execute(
             f"DO $$ BEGIN IF NOT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = '{person}')"
             f" THEN CREATE ROLE {person} LOGIN; END IF; END $$; GRANT nca_team TO {person}"
         )
-    ada, ben = (cluster.url(name, person) for person in ("ada", "ben"))
+    ada, ben = (cluster.url(name, person) for person in PEOPLE)
     with closing(Store.open(None, url=ada)) as store:
         session_id = made(store, "the zebra of Ada").info.id
     with closing(Store.open(None, url=ben)) as store:
@@ -145,6 +148,13 @@ def test_a_team_reads_all_and_changes_its_own(cluster: Cluster, tmp_path: Path, 
     assert [hit["session"] for hit in json.loads(_listed(tmp_path, ben).stdout)] == [own]
     found = {hit["session"] for hit in json.loads(_listed(tmp_path, ben, "--team").stdout)}
     assert found == {own, session_id}
+    listed = nca("sessions", "list", "--team", "--json", home=tmp_path, NCA_SESSION__STORE=ben)
+    by = {row["id"]: (row["owner"], row["machine"]) for row in json.loads(listed.stdout)}
+    assert by == {session_id: ("ada", socket.gethostname()), own: ("ben", socket.gethostname())}
+    listed = nca("sessions", "list", "--team", home=tmp_path, NCA_SESSION__STORE=ben)
+    assert all(
+        f"  {person}@{socket.gethostname()}  the zebra of {person.title()}" in listed.stdout for person in PEOPLE
+    )
     shown = nca("sessions", "show", session_id, "--team", home=tmp_path, NCA_SESSION__STORE=ben)
     assert "the zebra of Ada" in shown.stdout
     hidden = nca("sessions", "show", session_id, home=tmp_path, NCA_SESSION__STORE=ben)

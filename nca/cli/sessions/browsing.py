@@ -14,13 +14,14 @@ from nca.cli.flags import AsJson, OfTeam, SessionId
 from nca.cli.startup import open_session_store
 from nca.terminal.render.humanize import counted, local_time
 from nca.terminal.render.sanitize import one_line, to_terminal
-from nca.terminal.render.sessions import title
+from nca.terminal.render.sessions import begun_by, title
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from nca.messages import Entry
     from nca.sessions import Hit, Session, SessionHit, SessionInfo, Store
+    from nca.sessions.sql import Whose
 
 _LISTED = 50
 _TITLE_CHARS = 60
@@ -36,21 +37,24 @@ def list_sessions(
     """List sessions, most recently used first."""
     with open_session_store(read_only=True, of_team=team) as store:
         infos = _archived(store) if archived else store.list(None if everything else _LISTED + 1)
+        whose = store.whose([info.id for info in infos])
     shown = infos if everything else infos[:_LISTED]
     if as_json:
         import msgspec
 
-        _print_json(msgspec.to_builtins(shown))
+        by = {session_id: one._asdict() for session_id, one in whose.items()}
+        _print_json([msgspec.to_builtins(info) | by.get(info.id, {}) for info in shown])
         return
     if not shown:
         typer.echo("No archived sessions." if archived else "No sessions yet.")
     elif sys.stdout.isatty():
-        _print_table(shown)
+        _print_table(shown, whose)
     else:
         names = max(len(one_line(info.model)) for info in shown)
         for info in shown:
             model = f"{one_line(info.model):<{names}}"
-            typer.echo(_row(info, pin="*" if info.is_pinned else " ", model=model))
+            pin = "*" if info.is_pinned else " "
+            typer.echo(_row(info, pin=pin, model=model, by=begun_by(whose.get(info.id))))
     if len(infos) > len(shown):
         typer.echo("… and older ones. --all lists every session.")
 
@@ -101,13 +105,13 @@ def search_sessions(
             typer.echo(line)
 
 
-def _print_table(infos: list[SessionInfo]) -> None:
+def _print_table(infos: list[SessionInfo], whose: Mapping[str, Whose]) -> None:
     from rich.console import Console
 
     from nca.terminal.render.sessions import session_table
     from nca.terminal.render.theme import theme_for
 
-    Console(theme=theme_for("auto", os.environ)).print(session_table(infos))
+    Console(theme=theme_for("auto", os.environ)).print(session_table(infos, whose=whose))
 
 
 def _archived(store: Store) -> list[SessionInfo]:
@@ -121,9 +125,9 @@ def _archived(store: Store) -> list[SessionInfo]:
     return [one.info for one in found if one.info]
 
 
-def _row(info: SessionInfo, *, pin: str = "", model: str = "") -> str:
+def _row(info: SessionInfo, *, pin: str = "", model: str = "", by: str = "") -> str:
     marked = f"{info.id} {pin} " if pin else f"{info.id}  "
-    cells = (f"{marked}{local_time(info.updated_at)}", f"{info.messages:>6,}", model, title(info, _TITLE_CHARS))
+    cells = (f"{marked}{local_time(info.updated_at)}", f"{info.messages:>6,}", model, by, title(info, _TITLE_CHARS))
     return "  ".join(filter(None, cells)).rstrip()
 
 

@@ -28,7 +28,7 @@ from nca.sessions.postgres.full_text import TsvectorIndex
 from nca.sessions.postgres.lease import PostgresLease
 from nca.sessions.postgres.schema import migrate
 from nca.sessions.postgres.spool import Spool, spool_of
-from nca.sessions.sql import Binding, Lease, Row, Transaction
+from nca.sessions.sql import Binding, Lease, Row, Transaction, Whose
 
 T = TypeVar("T")
 
@@ -130,6 +130,12 @@ class PostgresDatabase:
     def spool(self, session_id: str, token: int) -> Spool | None:
         """What the holder of a lease keeps; None where this machine has no place for it."""
         return Spool(self, spool_of(self.path, session_id, token), self._tell, self.where) if self.path else None
+
+    def whose(self, ids: Sequence[str]) -> dict[str, Whose]:
+        # An id with NUL is that of another agent's session, which was not imported.
+        known = [one for one in ids if "\0" not in one]
+        rows = self.rows("SELECT id, owner, machine FROM sessions WHERE id = ANY(?)", (known,))
+        return {session_id: Whose(owner, machine) for session_id, owner, machine in rows}
 
     def deliver(self) -> None:
         if self.path is not None:

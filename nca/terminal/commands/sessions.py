@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import closing
+from typing import TYPE_CHECKING
 
 from nca.errors import UsageError
 from nca.terminal.commands.command import App, Command, Suggestion, beginning_with
 from nca.terminal.render.humanize import counted, local_time
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.sessions import session_table, short_id, title
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from nca.sessions.session import SessionInfo
 
 _SHOWN = 20
 _FOUND = 10
@@ -83,11 +89,17 @@ def suggestions(app: App, argument: str) -> list[Suggestion]:
 
 
 def _list(app: App) -> None:
-    found = app.conversation.store.list(limit=_SHOWN)
+    store = app.conversation.store
+    found = store.list(limit=_SHOWN)
     if not found:
         app.output.show("No sessions yet.")
         return
-    app.output.show(session_table(found, app.conversation.session.info.id))
+    app.output.show(_table(app, found))
+
+
+def _table(app: App, infos: Sequence[SessionInfo]) -> Table:
+    whose = app.conversation.store.whose([info.id for info in infos])
+    return session_table(infos, app.conversation.session.info.id, whose)
 
 
 async def _search(app: App, text: str) -> None:
@@ -99,7 +111,7 @@ async def _search(app: App, text: str) -> None:
     if not hits:
         app.output.show("Nothing found.")
         return
-    app.output.show(session_table([store.find(hit.session) for hit in hits], app.conversation.session.info.id))
+    app.output.show(_table(app, [store.find(hit.session) for hit in hits]))
     for hit in hits:
         best = hit.hits[0]
         app.output.show(f"{short_id(hit.session)}  {best.role}: {one_line(best.snippet)}")

@@ -6,7 +6,7 @@ A store on disk is read through a connection of its own.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import TypeVar
@@ -15,6 +15,7 @@ from nca.errors import NcaError
 from nca.sessions.preview import SessionPreview
 from nca.sessions.results import SessionHit
 from nca.sessions.session import SessionInfo
+from nca.sessions.sql import Whose
 from nca.sessions.store import Store
 
 T = TypeVar("T")
@@ -34,6 +35,10 @@ class SessionLoader:
     async def sessions(self) -> list[SessionInfo]:
         """All sessions, most recently used first. Raises StoreError."""
         return await self._do(lambda store: store.list(None))
+
+    async def whose(self, infos: Sequence[SessionInfo]) -> dict[str, Whose]:
+        """As `Store.whose`."""
+        return await self._do(lambda store: store.whose([info.id for info in infos]))
 
     async def preview(self, session_id: str) -> SessionPreview | None:
         """A preview of the session; None if it is gone or unreadable, which opening it will explain."""

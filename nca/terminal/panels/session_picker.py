@@ -40,7 +40,7 @@ class SessionPicker(ListPanel[SessionInfo]):
         infos = await self._loader.sessions()
         if not infos:
             raise UsageError("There is no session to resume.")
-        self._rows = PickerRows(infos, self._directory, self._current)
+        self._rows = PickerRows(infos, self._directory, self._current, await self._loader.whose(infos))
         return await super().run()
 
     def begin(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from rich.cells import set_cell_size
@@ -10,10 +10,11 @@ from rich.cells import set_cell_size
 from nca.sessions.preview import SessionPreview
 from nca.sessions.results import SessionHit
 from nca.sessions.session import SessionInfo
+from nca.sessions.sql import Whose
 from nca.terminal.panels.list_panel import Line, Listing
 from nca.terminal.render.humanize import byte_size, counted, local_time
 from nca.terminal.render.sanitize import one_line, to_terminal
-from nca.terminal.render.sessions import place, short_id, title
+from nca.terminal.render.sessions import begun_by, place, short_id, title
 
 _PREVIEW_LINES = 5
 _LEAST_OF_ID = 4
@@ -44,7 +45,11 @@ class _Known(NamedTuple):
 class PickerRows:
     """The state of the list: `shown` has the matching sessions, `selected` the index of the one that Enter opens."""
 
-    def __init__(self, infos: Sequence[SessionInfo], directory: str, current: str = "") -> None:
+    def __init__(
+        self, infos: Sequence[SessionInfo], directory: str, current: str = "", whose: Mapping[str, Whose] | None = None
+    ) -> None:
+        """whose: who began each session, if the store is shared."""
+        self._whose = whose or {}
         self._known = [
             _Known(info, to_terminal(f"{info.name} {info.title} {info.model}").lower(), info.directory.lower())
             for info in infos
@@ -156,7 +161,9 @@ class PickerRows:
         else:
             facts = [f"{short_id(info.id)} · {one_line(info.model, 60)} · {counted(info.messages, 'message')}"]
         facts += [byte_size(preview.size_bytes)] if preview else []
-        facts += [f"began {local_time(info.created_at)}", *(["from nca run"] if info.kind == "run" else [])]
+        by = begun_by(self._whose.get(info.id))
+        facts += [f"began {local_time(info.created_at)}", *([by] if by else [])]
+        facts += ["from nca run"] if info.kind == "run" else []
         found = self.snippet(info.id)
         lines = [
             ("class:quiet", " · ".join(facts)),

@@ -5,7 +5,7 @@ Titles and names are untrusted text and are made safe here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from nca.agent.conversation import Conversation
     from nca.sessions.session import SessionInfo
+    from nca.sessions.sql import Whose
 
 TITLE_CHARS = 200
 _ID_CHARS = 12
@@ -39,7 +40,12 @@ def place(directory: str) -> str:
     return one_line(f"~{directory[len(home) :]}" if is_inside and len(home) > 1 else directory)
 
 
-def session_table(infos: Iterable[SessionInfo], current: str = "") -> Table:
+def begun_by(whose: Whose | None) -> str:
+    """Who began a session, and on which machine; "" if the store is one person's on one machine."""
+    return one_line(f"{whose.owner}@{whose.machine}", TITLE_CHARS) if whose else ""
+
+
+def session_table(infos: Iterable[SessionInfo], current: str = "", whose: Mapping[str, Whose] | None = None) -> Table:
     """Sessions as a table, for output where nobody can pick one with the keys. `current` is marked "(this)", and what
     is never archived by itself "*"."""
     from rich.text import Text
@@ -51,9 +57,10 @@ def session_table(infos: Iterable[SessionInfo], current: str = "") -> Table:
         "id": [Text(short_id(info.id) + (" *" if info.is_pinned else ""), style="accent") for info in listed],
         "last used": [Text(local_time(info.updated_at)) for info in listed],
         "messages": [Text(f"{info.messages:,}") for info in listed],
+        **({"begun by": [Text(begun_by(whose.get(info.id))) for info in listed]} if whose else {}),
         "title": [Text(("(this) " if info.id == current else "") + title(info)) for info in listed],
     }
-    return fitting_table(columns, numbers=("messages",), gives_way="title", drops=("messages", "last used"))
+    return fitting_table(columns, numbers=("messages",), gives_way="title", drops=("messages", "last used", "begun by"))
 
 
 def resumed_lines(conversation: Conversation) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import subprocess
 import sys
 from contextlib import closing
@@ -14,6 +15,7 @@ from nca.errors import ConfigError, StoreError, StoreTooNew
 from nca.sessions import Store
 from nca.sessions.past_sessions import PastSessions, Wanted
 from nca.terminal.panels.session_loader import SessionLoader
+from nca.terminal.panels.session_picker_rows import PickerRows
 from nca.testing.store_suite import made
 from tests.postgres import Cluster
 
@@ -109,3 +111,7 @@ def test_the_picker_of_a_chat_offers_the_sessions_of_the_database(cluster: Clust
         session = made(store, "one")
         with closing(SessionLoader(store)) as loader:
             assert asyncio.run(loader.sessions()) == [session.info]
+            whose = asyncio.run(loader.whose([session.info]))
+        rows = PickerRows([session.info], "/work", whose=whose)
+        about = "".join(text for line in rows.listing(None, 120).about for _, text, *_ in line)
+        assert f" · owner@{socket.gethostname()}" in about
