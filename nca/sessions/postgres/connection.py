@@ -6,7 +6,8 @@ import logging
 import os
 import re
 import socket
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from contextlib import nullcontext
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -72,6 +73,18 @@ class Backend(NamedTuple):
     since: Any
 
 
+class Statement(NamedTuple):
+    """A statement. `is_many`: `bindings` has those of each row."""
+
+    sql: str
+    bindings: Sequence[Any] = ()
+    is_many: bool = False
+
+    @property
+    def gives_rows(self) -> bool:
+        return self.sql.startswith(("SELECT", "WITH")) or "RETURNING" in self.sql
+
+
 class Connection:
     """Statements on one connection. Raises psycopg.Error."""
 
@@ -119,15 +132,19 @@ class Connection:
         cursor = self._psycopg.execute(translated(sql), _bound(bindings))
         return cursor.fetchall() if cursor.description else []
 
-    def run_many(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
-        with self._psycopg.cursor() as cursor:
-            cursor.executemany(translated(sql), [_bound(row) for row in rows])
+    def run_all(self, statements: Sequence[Statement]) -> list[list[tuple[Any, ...]]]:
+        """Carry out statements without waiting for each answer; after an error none of them. Returns what each gave."""
+        with self._psycopg.pipeline() if psycopg.Pipeline.is_supported() else nullcontext():
+            cursors = [self._started(one) for one in statements]
+        return [cursor.fetchall() if cursor.description else [] for cursor in cursors]
 
-    def begin(self) -> str:
-        """Begin a transaction; returns its number, by which `pg_xact_status` knows it."""
-        cursor = self._psycopg.execute("BEGIN; SELECT pg_current_xact_id()::text")
-        cursor.nextset()
-        return str((cursor.fetchone() or ("",))[0])
+    def _started(self, statement: Statement) -> psycopg.Cursor[tuple[Any, ...]]:
+        cursor = self._psycopg.cursor()
+        if statement.is_many:
+            cursor.executemany(translated(statement.sql), [_bound(row) for row in statement.bindings])
+        else:
+            cursor.execute(translated(statement.sql), _bound(statement.bindings))
+        return cursor
 
     def run_script(self, script: str) -> None:
         self._psycopg.execute(script.encode())

@@ -22,7 +22,7 @@ from nca.sessions import schema
 from nca.sessions.passages import MAX_PASSAGES
 from nca.sessions.paths import outputs_of
 from nca.sessions.postgres import faults, lease
-from nca.sessions.postgres.connection import Backend, Connection, Rows, where
+from nca.sessions.postgres.connection import Backend, Connection, Rows, Statement, where
 from nca.sessions.postgres.delivery import deliver
 from nca.sessions.postgres.full_text import TsvectorIndex
 from nca.sessions.postgres.lease import PostgresLease
@@ -113,7 +113,7 @@ class PostgresDatabase:
             return self._leases[session_id]
 
     def _hold(self, session_id: str, *, takes_over: bool) -> int:
-        self._connection.begin()
+        self._connection.run("BEGIN", ())
         try:
             token = lease.take(self._connection, session_id, takes_over=takes_over)
             self._connection.run("COMMIT", ())
@@ -264,44 +264,41 @@ class PostgresDatabase:
         return self._connection
 
 
-class _Step:
-    """A statement of a transaction, and what it gave."""
-
-    def __init__(self, sql: str, bindings: Sequence[Any], *, is_many: bool) -> None:
-        self.sql, self.bindings, self.is_many = sql, bindings, is_many
-        self.rows: list[Row] = []
-
-    def run(self, connection: Connection) -> list[Row]:
-        if self.is_many:
-            connection.run_many(self.sql, self.bindings)
-            return []
-        return connection.run(self.sql, self.bindings)
+_BEGIN = (Statement("BEGIN"), Statement("SELECT CAST(pg_current_xact_id() AS text)"))
+_COMMIT = Statement("COMMIT")
 
 
 class _Transaction:
-    """A write transaction that can be carried out again. Raises psycopg.Error, SessionLocked, StoreError."""
+    """A write transaction that can be carried out again. Raises psycopg.Error, SessionLocked, StoreError.
+
+    A statement that gives no rows is sent with the next one that does, or with the commit, so an error in it is raised
+    there.
+    """
 
     def __init__(self, database: PostgresDatabase, held: PostgresLease | None) -> None:
         self._database = database
         self._held = held
         self._number = ""
-        self._steps: list[_Step] = []
+        """Of the transaction: `pg_xact_status` knows it by that."""
+        self._done: list[tuple[Statement, list[Row]]] = []
+        self._waiting: list[Statement] = []
 
     def begin(self) -> None:
         self._resuming(self._begin, again=False)
 
     def execute(self, sql: str, bindings: Sequence[Any] = (), /) -> Rows:
-        return Rows(self._run(_Step(sql, tuple(bindings), is_many=False)))
+        self._waiting.append(statement := Statement(sql, tuple(bindings)))
+        return Rows(self._resuming(self._send)[-1] if statement.gives_rows else [])
 
     def executemany(self, sql: str, rows: Iterable[Sequence[Any]], /) -> None:
         if bindings := list(rows):
-            self._run(_Step(sql, bindings, is_many=True))
+            self._waiting.append(Statement(sql, bindings, is_many=True))
 
     def commit(self) -> None:
         while True:
             number = self._number
             try:
-                self._database.connection.run("COMMIT", ())
+                self._database.connection.run_all([*self._waiting, _COMMIT])
             except psycopg.OperationalError as error:
                 if not self._database.connection.is_lost:
                     raise
@@ -327,25 +324,27 @@ class _Transaction:
     def roll_back(self) -> None:
         self._database.roll_back()
 
-    def _run(self, step: _Step) -> list[Row]:
-        step.rows = self._resuming(lambda: step.run(self._database.connection))
-        self._steps.append(step)
-        return step.rows
-
     def _begin(self) -> None:
-        self._number = self._database.connection.begin()
+        query = () if self._held is None else (self._held.query,)
+        _, [(self._number,)], *found = self._database.connection.run_all([*_BEGIN, *query])
         if self._held is not None:
-            self._held.check(self._database.connection)
+            self._held.check(found[0])
+
+    def _send(self) -> list[list[Row]]:
+        """Carry out what waits."""
+        found = self._database.connection.run_all(self._waiting)
+        self._done += zip(self._waiting, found, strict=True)
+        self._waiting = []
+        return found
 
     def _again(self) -> None:
         """Carry out what was done before the connection was lost; each statement must give the same."""
         self._begin()
-        for step in self._steps:
-            if step.run(self._database.connection) != step.rows:
-                raise StoreUnreachable(
-                    f"The connection to {self._database.where} was lost while something was stored",
-                    advice="Nothing of it was stored. Do it again.",
-                )
+        if self._database.connection.run_all([one for one, _ in self._done]) != [rows for _, rows in self._done]:
+            raise StoreUnreachable(
+                f"The connection to {self._database.where} was lost while something was stored",
+                advice="Nothing of it was stored. Do it again.",
+            )
 
     def _resuming(self, action: Callable[[], T], *, again: bool = True) -> T:
         """`again`: after a loss, what was done before the action is to be done again first."""

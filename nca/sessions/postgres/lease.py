@@ -10,13 +10,14 @@ import hashlib
 import os
 import socket
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Protocol
 
 import psycopg
 
 from nca.errors import SessionLocked
-from nca.sessions.postgres.connection import Connection
+from nca.sessions.postgres.connection import Connection, Statement
 from nca.sessions.postgres.spool import Spool
 
 
@@ -48,10 +49,14 @@ class PostgresLease:
             self._spool.let_go()
         self._database.let_go(self, remove=remove)
 
-    def check(self, connection: Connection) -> None:
-        """Raise SessionLocked if another process has taken the session over; else nobody can before the commit."""
-        sql = "SELECT token, holder, since FROM leases WHERE session_id = ? FOR UPDATE"
-        [(token, holder, since)] = connection.run(sql, (self.session_id,)) or [(0, "", 0.0)]
+    @property
+    def query(self) -> Statement:
+        """Asks who has the session; nobody can take it over before the end of the transaction."""
+        return Statement("SELECT token, holder, since FROM leases WHERE session_id = ? FOR UPDATE", (self.session_id,))
+
+    def check(self, found: Sequence[tuple[int, str, float]]) -> None:
+        """Raise SessionLocked if another process has taken the session over. found: what `query` gave."""
+        [(token, holder, since)] = found or [(0, "", 0.0)]
         if token != self.token:
             is_kept = self.spool is not None and not self.spool.is_empty
             self._is_lost = True

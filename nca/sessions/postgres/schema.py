@@ -67,7 +67,7 @@ def _connected(url: str) -> Iterator[tuple[Connection, str]]:
 @contextmanager
 def _alone(connection: Connection) -> Iterator[None]:
     """A transaction that waits for others who prepare the schema."""
-    connection.begin()
+    connection.run("BEGIN", ())
     try:
         connection.run("SELECT pg_advisory_xact_lock(?)", (_LOCK,))
         yield
