@@ -33,6 +33,8 @@ _PARAMETER = re.compile(r"\?(\d*)")
 _SET_UP = (
     "SELECT set_config('search_path', 'nca', false), set_config('nca.machine', ?, false),"
     " set_config('lock_timeout', ?, false), set_config('nca.scope', ?, false),"
+    # The first passages of a word are to be the oldest: how many there are follows from how far they reach.
+    " set_config('synchronize_seqscans', 'off', false),"
     " set_config('tcp_keepalives_idle', '30', false), set_config('tcp_keepalives_interval', '10', false),"
     " set_config('tcp_keepalives_count', '3', false)"
 )

@@ -21,6 +21,8 @@ from nca.sessions.sql_functions import TOKENIZER
 
 _LONGEST_WORD_CHARS = 500
 """A lexeme has at most 2,046 bytes."""
+_LOOKED_AT = 1_000
+"""Passages of a word that are looked up to count it; if it has more, the number is extrapolated."""
 _NEWEST = 1_000
 """Passages whose mean length stands for all."""
 _K1, _B = 1.2, 0.75
@@ -38,6 +40,8 @@ class TsvectorIndex:
 
     def __init__(self, database: _Postgres) -> None:
         self._database = database
+        self._common: dict[str, int] | None = None
+        """About how many passages hold each common word, by the server's statistics; None: not read yet."""
         self._tokenizer = apsw.Connection(":memory:").fts5_tokenizer(*TOKENIZER)
 
     def words(self, text: str) -> list[str]:
@@ -62,19 +66,46 @@ class TsvectorIndex:
     def holding(self, phrases: Iterable[Phrase]) -> Mapping[Phrase, tuple[int, int]]:
         wanted = list(phrases)
         queries = [self._query(phrase) for phrase in wanted]
-        asked = [query for query in queries if query]
+        [(newest,)] = self._database.rows("SELECT coalesce(max(id), 0) FROM passages")
+        known = {query: self._statistic(phrase) for phrase, query in zip(wanted, queries, strict=True)}
+        counts = {query: (COUNTED, newest * COUNTED // count) for query, count in known.items() if count >= COUNTED}
+        asked = [query for query in dict.fromkeys(queries) if query and query not in counts]
         found = self._database.rows(
             "SELECT held.count, held.reach FROM unnest(CAST(? AS text[])::tsquery[]) WITH ORDINALITY q (query, place),"
             " LATERAL (SELECT count(*), coalesce(max(id), 0) AS reach FROM"
             "  (SELECT id FROM passages WHERE lexemes @@ q.query LIMIT ?) AS first) AS held ORDER BY place",
-            (asked, COUNTED),
+            (asked, _LOOKED_AT),
         )
-        counts = iter(found)
-        return {
-            phrase: (count, reach)
-            for phrase, query in zip(wanted, queries, strict=True)
-            for count, reach in (next(counts) if query else (0, 0),)
-        }
+        for query, (count, reach) in zip(asked, found, strict=True):
+            about = _LOOKED_AT * newest // reach if count == _LOOKED_AT else count
+            counts[query] = (about, reach) if about < COUNTED else (COUNTED, reach * COUNTED // _LOOKED_AT)
+        return {phrase: counts.get(query, (0, 0)) for phrase, query in zip(wanted, queries, strict=True)}
+
+    def _statistic(self, phrase: Phrase) -> int:
+        """About how many passages hold a word, or one that begins so; 0 if it is not known to be common.
+
+        Most of a common word's passages would be looked up only to be counted. Of the server's statistics nothing is
+        seen where rows are hidden from a role.
+        """
+        if self._common is None:
+            rows = self._database.rows(
+                "SELECT CAST(CAST(most_common_elems AS text) AS text[]), most_common_elem_freqs, reltuples"
+                " FROM pg_stats JOIN pg_class ON oid = CAST('passages' AS regclass)"
+                " WHERE schemaname = 'nca' AND tablename = 'passages' AND attname = 'lexemes'"
+                " AND most_common_elems IS NOT NULL"
+            )
+            # After the words' frequencies come the least and the greatest.
+            self._common = {
+                word: int(share * passages)
+                for words, shares, passages in rows
+                for word, share in zip(words, shares, strict=False)
+            }
+        words = self.words(phrase.text)
+        if len(words) != 1:
+            return 0
+        if phrase.is_prefix:
+            return sum(count for word, count in self._common.items() if word.startswith(words[0]))
+        return self._common.get(words[0], 0)
 
     def best(
         self, terms: Sequence[WeightedTerm], sessions: Sequence[int], first: int, only: Only | None, limit: int
