@@ -32,6 +32,13 @@ def replies(count: int) -> list[str]:
     return [f"Answer {number}. {LONG}" for number in range(count)]
 
 
+async def test_permissions_name_the_file_that_rules_stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NCA_HOME", str(tmp_path / "home"))
+    with a_stage(tmp_path) as stage:
+        said = "".join((await stage.command("/permissions")).split())
+        assert f"{tmp_path}/home/config.toml." in said
+
+
 async def test_help_names_every_command_and_one_in_detail(tmp_path: Path) -> None:
     with a_stage(tmp_path) as stage:
         text = await stage.command("/help")

@@ -10,6 +10,7 @@ from nca.config.saving import save_value
 from nca.config.schema import KEYS
 from nca.errors import ConfigError, UsageError
 from nca.terminal.commands.registry import find_command
+from nca.terminal.render.settings import value_text
 from tests.terminal.stage import a_stage
 
 
@@ -22,6 +23,19 @@ async def test_the_overview_is_one_screen_with_what_is_changed_first(tmp_path: P
         assert len(lines) <= 20
         for group in ("model", "context.prune", "terminal"):
             assert any(line.startswith(f"{group} ") for line in lines)
+
+
+async def test_a_zero_that_is_no_amount_says_what_it_means(tmp_path: Path) -> None:
+    with a_stage(tmp_path, model__context_window=0) as stage:
+        for said in (
+            "context_window = 0 (look it up)",
+            'summarizer = "" (the chat\'s model)',
+            "max_cost = 0 (no limit)",
+        ):
+            assert said in await stage.command(f"/config {said.partition(' ')[0]}")
+    # Whoever writes such a setting says it in its description.
+    counts = [key for key in KEYS.values() if key.unit and key.default == 0]
+    assert [key.name for key in counts if "(" not in value_text(key.name, key.default)] == []
 
 
 async def test_a_word_finds_settings_and_a_group_lists_them(tmp_path: Path) -> None:
@@ -65,8 +79,8 @@ async def test_the_default_comes_back_and_what_was_below(tmp_path: Path) -> None
         assert stage.conversation.loaded.settings.context.target_ratio == 0.4
         await stage.command("/config context.max_turns 7")
         shown = await stage.command("/config context.max_turns")
-        assert "Before: 0 turns (default); --unset restores it." in shown
-        assert "context.max_turns = 0 turns again (default)." in await stage.command(
+        assert "Before: 0 (no limit) (default); --unset restores it." in shown
+        assert "context.max_turns = 0 (no limit) again (default)." in await stage.command(
             "/config context.max_turns --unset"
         )
         assert stage.conversation.loaded.origin("context.max_turns") == "default"
@@ -107,13 +121,13 @@ async def test_what_was_taken_out_of_the_file_does_not_come_back(
     home.mkdir()
     monkeypatch.setenv("NCA_HOME", str(home))
     with a_stage(tmp_path) as stage:
-        for own, again in ((0, 0), (5, 5)):
+        for own, again in ((0, "0 (no limit)"), (5, "5 turns")):
             if own:
                 save_value(home / "config.toml", "context.max_turns", own)
             await stage.command("/config context.max_turns 7 --save")
             await stage.command("/config context.max_turns default --save")
             said = await stage.command("/config context.max_turns --unset")
-            assert f"context.max_turns = {again} turns again" in said
+            assert f"context.max_turns = {again} again" in said
 
 
 async def test_what_is_saved_comes_from_the_file_and_not_from_the_chat(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,16 +20,18 @@ from tests.terminal.stage import a_stage
 
 
 @contextmanager
-def columns(width: int) -> Iterator[None]:
-    """What the command asks how wide the window is."""
-    before = os.environ.get("COLUMNS")
-    os.environ["COLUMNS"] = str(width)
+def columns(width: int, rows: int = 24) -> Iterator[None]:
+    """What the command asks how large the window is."""
+    size = {"COLUMNS": str(width), "LINES": str(rows)}
+    before = {name: os.environ.get(name) for name in size}
+    os.environ.update(size)
     try:
         yield
     finally:
-        del os.environ["COLUMNS"]
-        if before is not None:
-            os.environ["COLUMNS"] = before
+        for name, value in before.items():
+            del os.environ[name]
+            if value is not None:
+                os.environ[name] = value
 
 
 async def test_the_first_screen_fits_and_names_what_a_new_person_should_find(tmp_path: Path) -> None:
@@ -52,7 +55,7 @@ async def test_the_first_screen_fits_and_names_what_a_new_person_should_find(tmp
 async def test_each_command_stands_under_a_heading_of_one_grid(tmp_path: Path) -> None:
     assert [name for names in GROUPS.values() for name in names] == [command.name for command in all_commands()]
     for width, across in ((40, 1), (80, 2)):
-        with columns(width), a_stage(tmp_path) as stage:
+        with columns(width, 60), a_stage(tmp_path) as stage:
             lines = (await stage.command("/help")).splitlines()
         places = {line.index(title) for title in (*GROUPS, "Typing") for line in lines if title in line}
         assert len(places) == across
@@ -66,9 +69,19 @@ async def test_each_command_stands_under_a_heading_of_one_grid(tmp_path: Path) -
 
 
 async def test_a_narrow_window_has_one_command_a_row(tmp_path: Path) -> None:
-    with columns(40), a_stage(tmp_path) as stage:
+    with columns(40, 60), a_stage(tmp_path) as stage:
         lines = (await stage.command("/help")).splitlines()
         assert sum(line.startswith("/") for line in lines) >= len(all_commands())
+
+
+async def test_a_narrow_and_low_window_has_the_names_alone(tmp_path: Path) -> None:
+    for width, rows in ((40, 30), (60, 24), (79, 30)):
+        with columns(width, rows), a_stage(tmp_path) as stage:
+            text = await stage.command("/help")
+        lines = [row for line in text.splitlines() for row in textwrap.wrap(line, width)]
+        assert len(lines) <= rows - 2
+        for name in (*(f"/{command.name}" for command in all_commands()), "Alt-Enter", "Esc ", "/help COMMAND"):
+            assert name in text, name
 
 
 async def test_keys_and_ideas(tmp_path: Path) -> None:

@@ -163,14 +163,16 @@ async def test_without_a_screen_messages_are_listed_and_chosen_by_number(stage: 
 
 async def test_a_branch_that_was_left_is_chosen_from_the_list(stage: Stage, tmp_path: Path) -> None:
     await stage.conversation.send("First")
+    rewinds = stage.conversation.rewinds
+    assert not any("↩" in keys for keys in RewindPicker(rewinds).listing(80).keys)
     await stage.command("/undo")
     await stage.conversation.send("Another")
-    rewinds = stage.conversation.rewinds
     picker = RewindPicker(rewinds)
     texts = ["".join(text for _, text in picker.listing(80).row(number)) for number in range(3)]
     assert "Another" in texts[0]
     assert "↩ the end of what was left: Answer 1." in texts[1]
     assert "↩ First" in texts[2]
+    assert all("↩ other branch" in keys for keys in picker.listing(80).keys[:2])
     end = next(point for point in rewinds.points() if point.rewind)
     person = ScriptedReader(["b"], [end])
     chosen = stage.with_reader(person)

@@ -18,7 +18,7 @@ from nca.config.trust import TrustStore
 from nca.errors import UsageError
 from nca.terminal.commands.command import App, Command, Suggestion, beginning_with
 from nca.terminal.render.sanitize import one_line
-from nca.terminal.render.settings import listed, matching, overview, plain, section_of, shown, unit
+from nca.terminal.render.settings import listed, matching, overview, plain, section_of, shown, value_text
 
 _SAVE, _UNSET, _DEFAULT = "--save", "--unset", "default"
 _OPTIONS = {
@@ -114,7 +114,7 @@ class ConfigCommand(Command):
             )
         app.conversation.set(key, UNSET)
         loaded = app.conversation.loaded
-        app.output.show(f"{key} = {shown(loaded.value(key))}{unit(key)} again ({one_line(loaded.origin(key))}).")
+        app.output.show(f"{key} = {value_text(key, loaded.value(key))} again ({one_line(loaded.origin(key))}).")
 
 
 async def _browse(app: App) -> None:
@@ -141,7 +141,7 @@ def _change(app: App, written: str, value: str, *, is_saving: bool, hint: str = 
     if value:
         raw: Any = _raw(KEYS[key].default) if is_default else "" if value == '""' else value
         key = conversation.set(key if is_default else written, raw)
-        said = f"{key} = {shown(conversation.loaded.value(key))}{unit(key)}{_reach(app, key)}{hint}."
+        said = f"{key} = {value_text(key, conversation.loaded.value(key))}{_reach(app, key)}{hint}."
         yield said if key == written.strip().lower() else f"{one_line(written, 80)} is {key} in nca. {said}"
     if is_saving:
         yield _save(app, key, UNSET if is_default else _raw(conversation.loaded.value(key)))
@@ -186,13 +186,13 @@ def _show_one(app: App, written: str) -> None:
     key = KEYS[name]
     text = Text()
     text.append(name, style="accent")
-    text.append(f" = {shown(loaded.value(name))}{unit(name)}  ")
+    text.append(f" = {value_text(name, loaded.value(name))}  ")
     text.append(f"({one_line(loaded.origin(name))})", style="quiet")
     text.append(f"\n{key.about}")
-    text.append(f"\nValid: {key.value_type.valid}. Default: {shown(key.default)}{unit(name)}.", style="quiet")
+    text.append(f"\nValid: {key.value_type.valid}. Default: {value_text(name, key.default)}.", style="quiet")
     below = loaded.covered.get(name)
     if below is not None:
-        text.append(f"\nBefore: {shown(below.value)}{unit(name)} ({one_line(below.origin)}); --unset restores it.")
+        text.append(f"\nBefore: {value_text(name, below.value)} ({one_line(below.origin)}); --unset restores it.")
     app.output.show(text)
 
 

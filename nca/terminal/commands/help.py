@@ -51,18 +51,24 @@ class HelpCommand(Command):
         return beginning_with(argument, known)
 
     def _overview(self, width: int, rows: int) -> Group:
-        """Groups of commands, and typing, in columns of the same grid; 22 rows in a window of 80 columns."""
+        """Groups of commands, and typing, in columns of the same grid; 22 rows in a window of 80 columns.
+
+        A single column that is higher than the window has only the commands' names.
+        """
         known = {command.name: command for command in all_commands()}
         groups = [(title, [line for name in names for line in _lines(known[name])]) for title, names in GROUPS.items()]
         groups.append(("Typing", [_line(*row) for row in TYPING]))
         across = max(1, min(MOST_COLUMNS, width // COLUMN_CELLS))
         columns = _split(groups, across)
-        is_roomy = max(map(_height, columns)) + len(columns[0]) <= rows - _AROUND_ROWS
+        height = max(map(_height, columns))
+        more = Parted("/help COMMAND has examples · /help keys · /help ideas: log, undo, gauge", style="quiet")
+        if height > rows - _AROUND_ROWS and across == 1:
+            return Group(*_names_only(), Text(), Text("\n").join(_line(*row) for row in TYPING), more)
+        is_roomy = height + len(columns[0]) <= rows - _AROUND_ROWS
         table = new_table(*[Column(ratio=1, no_wrap=True, overflow="ellipsis") for _ in columns], gap=1)
         table.width = width
         table.add_row(*(_column(column, is_roomy=is_roomy) for column in columns))
-        more = "/help COMMAND has examples · /help keys · /help ideas: log, undo, gauge"
-        return Group(table, *([Text()] if is_roomy else []), Parted(more, style="quiet"))
+        return Group(table, *([Text()] if is_roomy else []), more)
 
     def _one(self, name: str) -> Group:
         for other in all_commands():
@@ -71,6 +77,11 @@ class HelpCommand(Command):
         topic = nearest(name, TOPICS)
         advice = f"Did you mean /help {topic}?" if topic else advice_for(name)
         raise UsageError(f"There is no command /{one_line(name, 40)}.", advice=advice)
+
+
+def _names_only() -> Iterator[Parted]:
+    for title, names in GROUPS.items():
+        yield Parted(Text.assemble((title, "bold"), "  ", (" · ".join(f"/{name}" for name in names), "accent")))
 
 
 def _lines(command: Command) -> Iterator[Text]:

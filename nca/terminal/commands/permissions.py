@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from typing import NamedTuple
 
 from rich.text import Text
 
 from nca.config.claude_permissions import HeldRule
+from nca.config.document import shown_path
+from nca.config.paths import user_config_file
 from nca.config.permission_rules import ALLOW, ASK, DENY, RuleList
 from nca.config.schema import KEYS
 from nca.config.tables import PermissionRule
@@ -105,7 +108,7 @@ def _show(app: App) -> None:
     app.output.show(f"{approvals.mode}: nca {MODES[approvals.mode]}.")
     rules = _listed(app)
     if not rules:
-        app.output.show("No rules. Add them when nca asks you, or in your config.toml.")
+        app.output.show(f"No rules. Add them when nca asks you, or in {shown_path(user_config_file(os.environ))}.")
         return
     table = new_table(has_header=True)
     table.add_column("", justify="right", no_wrap=True)

@@ -12,7 +12,7 @@ from nca.config.schema import KEYS, about_section
 from nca.errors import NcaError
 from nca.terminal.panels.list_panel import Line, Listing, ListPanel, cut, wrapped
 from nca.terminal.render.sanitize import one_line
-from nca.terminal.render.settings import CHANGED, is_changed, matching, ordered, section_of, shown, unit
+from nca.terminal.render.settings import CHANGED, is_changed, matching, ordered, section_of, value_text
 
 if TYPE_CHECKING:
     from nca.config.loaded import LoadedSettings
@@ -154,7 +154,7 @@ class ConfigBrowser(ListPanel[Sequence[str]]):
             group = row.removesuffix(".")
             return [("class:label", group or "others"), ("class:quiet", f"  {about_section(group)}" if group else "")]
         loaded, changed = self._loaded(), is_changed(self._loaded(), row)
-        value = one_line(shown(loaded.value(row)) + unit(row), _VALUE_CELLS)
+        value = one_line(value_text(row, loaded.value(row)), _VALUE_CELLS)
         line = [("class:notice", f"{CHANGED if changed else ' '} "), ("", _cells(row.rpartition(".")[2], _NAME_CELLS))]
         is_wide = columns >= _WIDE_FROM
         line.append(("class:accent" if changed else "", _cells(value, _VALUE_CELLS) if is_wide else value))
@@ -168,7 +168,7 @@ class ConfigBrowser(ListPanel[Sequence[str]]):
         lines: list[Line] = [[("", line)] for line in wrapped(f"{key.name}: {key.about}", columns, _ABOUT_LINES)]
         if self._said:
             return lines + [[("class:notice", line)] for line in wrapped(self._said, columns, _FACT_LINES)]
-        facts = f"Valid: {key.value_type.valid}. nca's default: {shown(key.default)}{unit(key.name)}."
+        facts = f"Valid: {key.value_type.valid}. nca's default: {value_text(key.name, key.default)}."
         facts += f" From: {one_line(self._loaded().origin(key.name))}."
         return lines + [[("class:quiet", line)] for line in wrapped(facts, columns, _FACT_LINES)]
 

@@ -21,6 +21,7 @@ _NARROW, _WIDE = 56, 80
 """Columns from which on a row has the date, and from which on what its turn took and changed."""
 LEFT_MARK = "↩"
 """Before what is on another branch."""
+_LEFT_KEYS = tuple(f"{keys} · {LEFT_MARK} other branch" for keys in _KEYS)
 
 
 class RewindPicker(ListPanel[Point]):
@@ -53,7 +54,7 @@ class RewindPicker(ListPanel[Point]):
             lambda number: self._row(shown[number], columns),
             self._selected,
             self._about(self._chosen),
-            _KEYS,
+            _LEFT_KEYS + _KEYS[1:] if any(point.is_left for point in shown) else _KEYS,
             self._head(columns),
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 CHANGED = "•"
 """Before a setting that is not as nca has it, so that it can be told without colours."""
 _VALUE_COLUMNS = 24
+_MEANING = re.compile(r"\b(?:0|Empty): (.+?)\.(?= |$)")
+"""How a setting's description says what 0 or an empty value means."""
 _HOW = "/config GROUP lists one group · /config WORD searches · /config KEY explains one setting"
 
 
@@ -76,7 +79,7 @@ def _stacked(loaded: LoadedSettings, name: str) -> tuple[Text, Text]:
 
 
 def _value(loaded: LoadedSettings, name: str) -> Text:
-    value = one_line(shown(loaded.value(name)) + unit(name))
+    value = one_line(value_text(name, loaded.value(name)))
     style = "accent" if is_changed(loaded, name) else ""
     return Text(value, style=style, no_wrap=True, overflow="ellipsis")
 
@@ -117,9 +120,12 @@ def plain(value: Any) -> str:
             return one_line(str(value), 200)
 
 
-def unit(name: str) -> str:
-    written = KEYS[name].unit
-    return f" {written}" if written else ""
+def value_text(name: str, value: Any) -> str:
+    """The value of a setting with its unit, or with what 0 or an empty value means: `0 (look it up)`."""
+    key = KEYS[name]
+    if not isinstance(value, bool) and value in (0, "", ()) and (meaning := _MEANING.search(key.about)):
+        return f"{shown(value)} ({meaning[1]})"
+    return f"{shown(value)} {key.unit}".rstrip()
 
 
 def is_changed(loaded: LoadedSettings, name: str) -> bool:
