@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import platform
 import re
 from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from functools import cache
 from importlib.resources import files
 from itertools import accumulate
@@ -15,6 +13,7 @@ from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from nca.agent.project_instructions import project_instructions
+from nca.agent.surroundings import surroundings
 from nca.config.paths import user_config_file
 from nca.config.schema import Settings
 from nca.config.tables import Section
@@ -33,7 +32,6 @@ from nca.tools.toolbox import SMALL_BUDGET_TOKENS
 
 MAX_FILE_BYTES = 128 * 1024
 """A section's file is sent with every request; a larger text belongs in an attachment."""
-MAX_BRANCH_CHARS = 200
 MAX_PROBLEMS = 3
 """Invalid skill files reported one by one; the rest are counted, so that a project cannot fill the screen."""
 MAX_SKILL_TOKENS, BYTES_PER_TOKEN = 2_000, 3
@@ -68,35 +66,13 @@ def system_prompt(
     parts: the project's instructions and the list of skills; they come before the person's sections.
     Raises ConfigError for a section whose file cannot be used.
     """
-    where = {"directory": directory, "surroundings": surroundings(directory)}
+    reading = _reading(settings, directory)
+    where = {"directory": directory, "surroundings": surroundings(directory, reading)}
     text = settings.agent.system_prompt or "\n".join(
         line.format(**where) for tool, line in _own(is_small=is_small) if not tool or offers(tool)
     )
-    rendered = render_sections(settings.context.section, directory, _reading(settings, directory))
+    rendered = render_sections(settings.context.section, directory, reading)
     return redactor.clean("\n\n".join(part for part in (text.strip(), *parts, rendered) if part))
-
-
-def surroundings(directory: Path) -> str:
-    """When and where the conversation takes place: nothing of it is looked up again, so the prompt stays the same."""
-    branch = _branch(directory)
-    git = "no git repository" if branch is None else f"git branch {branch}"
-    today = datetime.now().astimezone().date().isoformat()
-    return f"Today is {today}; {platform.system()} {platform.machine()}, commands run with bash, {git}."
-
-
-def _branch(directory: Path) -> str | None:
-    """The branch of the repository around the directory, read without git; None without a repository."""
-    root = next((folder for folder in (directory, *directory.parents) if (folder / ".git").is_dir()), None)
-    if root is None:
-        return None
-    workspace = Workspace(root)
-    try:
-        with workspace.open(workspace.resolve(".git/HEAD"), ".git/HEAD") as file:
-            head = file.read(MAX_BRANCH_CHARS).decode("utf-8", "replace").strip()
-    except (ToolError, OSError):
-        return None
-    name = head.removeprefix("ref: refs/heads/")
-    return shown(name) if name != head else "none (detached)"
 
 
 @dataclass(frozen=True, slots=True)
