@@ -17,7 +17,8 @@ hide instructions for a model from a person."""
 WRITTEN_OUT = "It holds characters that cannot be seen or look like others, written out as ⟨U+…⟩."
 """What a person is told about a text that `written_out` changed."""
 
-_BLANK = re.compile(
+# Patterns as texts: `re` compiles each when it is first needed, and the prompt needs none of them.
+_BLANK = (
     # Characters that Python calls printable and that show nothing: Unicode's Default_Ignorable_Code_Point, where it is
     # a letter or a mark (joiner, fillers, variation selectors), and the empty Braille pattern.
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
@@ -27,12 +28,12 @@ _LOOK_ALIKES = (
     "[\u0391\u0392\u0395-\u0397\u0399\u039a\u039c\u039d\u039f\u03a1\u03a4\u03a5\u03a7\u03bd\u03bf\u0405\u0406\u0408\u0410\u0412\u0415"
     "\u041a\u041c-\u041e\u0420-\u0422\u0425\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0455\u0456\u0458\u04bb\u0501\u051b\u051d]+"
 )
-_MIXED = re.compile(f"(?<=[A-Za-z]){_LOOK_ALIKES}|{_LOOK_ALIKES}(?=[A-Za-z])")
+_MIXED = f"(?<=[A-Za-z]){_LOOK_ALIKES}|{_LOOK_ALIKES}(?=[A-Za-z])"
 """In a word with Latin letters only a trick uses them."""
 _LETTERS = "[\u0370-\u052f\u1f00-\u1fff]+"
-_WORDS = re.compile(rf"{_LETTERS}(?:\W{{1,2}}{_LETTERS})*")
+_WORDS = rf"{_LETTERS}(?:\W{{1,2}}{_LETTERS})*"
 """Greek and Cyrillic words in a row. Real ones do not all look like Latin words; the name of a copied function does."""
-_ALIKE = re.compile(rf"(?:{_LOOK_ALIKES}|\W)+")
+_ALIKE = rf"(?:{_LOOK_ALIKES}|\W)+"
 _OPENING = "⟨"
 _MOST_MARKS = 30
 """On one letter, as in Unicode's stream-safe text format; more only take time."""
@@ -61,19 +62,19 @@ def written_out(text: str, kept: str = "\n") -> str:
     letters that look like Latin ones, next to these or in words of nothing else.
     """
     hidden = {ord(char): _escape(char) for char in set(text) if char not in kept and not _is_plain(char)}
-    shown = _MIXED.sub(lambda found: "".join(map(_escape, found[0])), text.translate(hidden))
+    shown = re.sub(_MIXED, lambda found: "".join(map(_escape, found[0])), text.translate(hidden))
     shown = shown if unicodedata.is_normalized("NFC", shown) else _with_marks(shown)
-    return _WORDS.sub(_unmasked, shown)
+    return re.sub(_WORDS, _unmasked, shown)
 
 
 def _unmasked(words: re.Match[str]) -> str:
-    if not _ALIKE.fullmatch(words[0]):
+    if not re.fullmatch(_ALIKE, words[0]):
         return words[0]
     return "".join(_escape(char) if char.isalpha() else char for char in words[0])
 
 
 def _is_plain(char: str) -> bool:
-    return char.isprintable() and not _BLANK.match(char)
+    return char.isprintable() and not re.match(_BLANK, char)
 
 
 def _with_marks(text: str) -> str:

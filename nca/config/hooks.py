@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -16,7 +15,7 @@ from nca.config import value_types as types
 from nca.config.claude_permissions import held
 from nca.config.document import shown_name
 from nca.config.tables import PermissionRule, Row, tables
-from nca.config.value_types import ValueType, setting
+from nca.config.value_types import ValueType, dataclass, setting
 
 EVENTS = (
     "SessionStart",
@@ -50,7 +49,7 @@ def event_name() -> ValueType:
     return ValueType("one of " + ", ".join(EVENTS), read, choices=EVENTS)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Hook(Row):
     """One program and the moment at which it runs."""
 

@@ -6,7 +6,7 @@ The one source for the TOML files, the environment, `/config`, its completion, t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any, NamedTuple
 
 from nca.config.extensions import STAGES, stage_names
@@ -19,6 +19,7 @@ from nca.config.value_types import (
     ValueType,
     boolean,
     choice,
+    dataclass,
     file_path,
     model_names,
     number,
@@ -39,7 +40,7 @@ PROFILES = ("nca", "neurolink", "cowagent", "neuron", "nexora")
 """Other programs whose settings can be used; nca.compat.profiles has their values."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ModelSettings:
     name: str = setting(
         "",
@@ -96,7 +97,7 @@ class ModelSettings:
         return None if isinstance(self.temperature, str) else self.temperature
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PruneSettings:
     protect_tokens: int = setting(
         40_000, whole(), "Tokens of the newest tool results to keep; at most a quarter of the budget.", unit="tokens"
@@ -113,14 +114,14 @@ class PruneSettings:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class DeduplicateSettings:
     minimum_ratio: float = setting(
         0.3, ratio(zero=True), "Deduplicate only if it saves this share of the tokens from file reads."
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SummarizeSettings:
     max_tokens: int = setting(
         0,
@@ -144,12 +145,12 @@ class SummarizeSettings:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TruncateSettings:
     fraction: float = setting(0.5, ratio(), "Share of the older turns to drop first.")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class AdmissionSettings:
     max_bytes: int = setting(51_200, whole(200), "Maximum size of a new tool output.", unit="bytes")
     max_lines: int = setting(2_000, whole(10), "Maximum number of lines of a new tool output.")
@@ -168,7 +169,7 @@ class AdmissionSettings:
     file_ratio: float = setting(0.6, ratio(), "Share of the free window that attached files may use.")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ContextSettings:
     auto: str = setting(
         "on",
@@ -232,7 +233,7 @@ class ContextSettings:
     admission: AdmissionSettings = table(AdmissionSettings, "Limits on what enters the context")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class AgentSettings:
     max_steps: int = setting(200, whole(1, 1000), "Maximum number of requests in one turn.")
     permission: str = setting(
@@ -253,7 +254,7 @@ class AgentSettings:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class MemorySettings:
     file_path: str = setting(
         ".nca/memory.json",
@@ -266,7 +267,7 @@ class MemorySettings:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SessionSettings:
     persist: bool = setting(True, boolean(), "Keep sessions on disk.")
     store: str = setting(
@@ -299,7 +300,7 @@ class SessionSettings:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TerminalSettings:
     theme: str = setting(
         "auto", choice("auto", "dark", "light"), "Colours for a dark or light background. auto: detect it."
@@ -325,7 +326,7 @@ class TerminalSettings:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Settings:
     profile: str = setting(
         "none",

@@ -6,15 +6,15 @@ Each row is a frozen dataclass whose fields are settings. A list in a later laye
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any, ClassVar, TypeVar
 
 from nca.config import value_types as types
 from nca.config.document import shown_name, shown_value
-from nca.config.value_types import OUTSIDE, InvalidValue, ValueType, lies_inside, setting
+from nca.config.value_types import OUTSIDE, InvalidValue, ValueType, dataclass, lies_inside, setting
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Row:
     """One table of a list. Raises ValueError if the fields do not fit each other."""
 
@@ -27,7 +27,7 @@ class Row:
         return {name: value for name, value in values.items() if value != _default(type(self), name)}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Section(Row):
     """A section of the system prompt with its own heading, like Neuron's ContextSection."""
 
@@ -48,7 +48,7 @@ class Section(Row):
         return f"{self.label} ({self.file or 'text'}, priority {self.priority})"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Injection(Row):
     """A reminder that is sent with the user's message when due, like Neuron's InjectionTrigger."""
 
@@ -72,7 +72,7 @@ class Injection(Row):
         return f"from {when} on: {self.text}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PermissionRule(Row):
     """Tool calls to allow, ask about or deny: a tool and its subject, whose only pattern is `/**`.
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from nca.config.servers import McpServer, named_servers
 from nca.config.tables import PermissionRule, exact_rules, tables
-from nca.config.value_types import added, choice, number, setting, texts, variables, whole
+from nca.config.value_types import added, choice, dataclass, number, setting, texts, variables, whole
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PermissionSettings:
     allow: tuple[PermissionRule, ...] = setting(
         (), exact_rules(), "Calls that run without asking, where the mode would ask.", user_only=True
@@ -22,7 +20,7 @@ class PermissionSettings:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ToolSettings:
     off: tuple[str, ...] = setting((), texts(), "Tools that the model does not get, by name.")
     timeout_seconds: float = setting(
@@ -60,7 +58,7 @@ class ToolSettings:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RewindSettings:
     max_file_bytes: int = setting(
         5_242_880,
@@ -92,7 +90,7 @@ class RewindSettings:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class McpSettings:
     wait_seconds: float = setting(
         15.0, number(0, 600), "How long a message waits for MCP servers that are still starting.", unit="seconds"

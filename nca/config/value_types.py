@@ -6,12 +6,12 @@ or raises ValueError. Nothing else decides what a setting accepts.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import field
 from pathlib import PurePosixPath, PureWindowsPath
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, cast
 from urllib.parse import parse_qs, urlsplit
 
 _UNUSABLE = re.compile("[\\0\ud800-\udfff]")
@@ -311,9 +311,61 @@ def setting(
         "unit": unit,
         "user_only": user_only,
     }
-    return field(default=default, metadata=meta)
+    return dataclasses.field(default=default, metadata=meta)
 
 
 def table(settings: type, about: str) -> Any:
     """A dataclass field for a table of settings."""
-    return field(default_factory=settings, metadata={"about": about})
+    return dataclasses.field(default_factory=settings, metadata={"about": about})
+
+
+class _Shared:
+    """The methods of all tables of settings."""
+
+    def __init__(self, *values: Any, **named: Any) -> None:
+        known = {item.name: item for item in dataclasses.fields(cast(Any, self))}
+        given = dict(zip(known, values, strict=False)) | named
+        if len(given) < len(values) + len(named) or not given.keys() <= known.keys():
+            raise TypeError(f"{type(self).__name__} takes {', '.join(known)}, each at most once")
+        for name, item in known.items():
+            if name not in given:
+                given[name] = item.default if item.default_factory is dataclasses.MISSING else item.default_factory()
+        self.__dict__.update(given)
+        if check := getattr(self, "__post_init__", None):
+            check()
+
+    def __eq__(self, other: object) -> bool:
+        return self.__dict__ == other.__dict__ if type(other) is type(self) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.__dict__[item.name] for item in dataclasses.fields(cast(Any, self))))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.__dict__.items())})"
+
+    def __setattr__(self, name: str, value: Any) -> NoReturn:
+        raise dataclasses.FrozenInstanceError(f"cannot assign to field {name!r}")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise dataclasses.FrozenInstanceError(f"cannot delete field {name!r}")
+
+
+if TYPE_CHECKING:
+    from dataclasses import dataclass as dataclass
+else:
+
+    def dataclass(*, frozen: bool) -> Callable[[type], type]:
+        """A dataclass for a table of settings. Of 20 classes, dataclasses would compile all methods at each start: an
+        eighth of what nca does before the prompt.
+        """
+        assert frozen
+        methods = {name: one for name, one in vars(_Shared).items() if callable(one)}
+
+        def made(cls: type) -> type:
+            for name in methods.keys() - vars(cls).keys():
+                setattr(cls, name, methods[name])
+            cls.__hash__ = _Shared.__hash__
+            cls.__doc__ = cls.__doc__ or cls.__name__  # else dataclasses writes the signature
+            return dataclasses.dataclass(init=False, repr=False, eq=False)(cls)
+
+        return made

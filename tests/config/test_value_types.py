@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import dataclasses
+import pickle
 import re
 from typing import Any
 
@@ -9,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nca.config.schema import KEYS
+from nca.config.schema import KEYS, AdmissionSettings
+from nca.config.tables import PermissionRule
 from nca.config.value_types import InvalidValue, boolean, choice, number, ratio, text, texts, whole
 
 
@@ -88,3 +92,20 @@ def test_a_kind_reads_or_raises_value_error_and_reads_its_own_values_back(name: 
     except ValueError:
         return
     assert kind.read(value) == value
+
+
+def test_a_table_of_settings_is_a_frozen_dataclass() -> None:
+    one, same = AdmissionSettings(max_lines=30), dataclasses.replace(AdmissionSettings(), max_lines=30)
+    assert one == same != AdmissionSettings()
+    assert hash(one) == hash(same)
+    assert "max_lines=30" in repr(one)
+    assert copy.deepcopy(one) == pickle.loads(pickle.dumps(one)) == one
+    assert PermissionRule("shell", "make test") == PermissionRule(tool="shell", subject="make test")
+    with pytest.raises(dataclasses.FrozenInstanceError, match="max_lines"):
+        one.max_lines = 1  # type: ignore[misc]
+    with pytest.raises(dataclasses.FrozenInstanceError, match="max_lines"):
+        del one.max_lines
+    wrong: list[tuple[Any, Any]] = [(("shell",), {"tool": "shell"}), ((), {"tol": "shell"}), (("",) * 9, {})]
+    for values, named in wrong:
+        with pytest.raises(TypeError, match="PermissionRule takes tool, subject"):
+            PermissionRule(*values, **named)

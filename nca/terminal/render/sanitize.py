@@ -22,13 +22,14 @@ _CSI = r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?"
 _ESCAPE = r"\x1b(?:[ -/]+[0-~]?|[0-~])?"
 _CONTROL = "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"
 # Joiners and marks that languages and emoji need stay.
-_FORBIDDEN = re.compile("|".join((_STRING, _CSI, _ESCAPE, _CONTROL, f"[{HIDING}]")))
+# As texts, which `re` compiles when they are first needed: the prompt needs neither.
+_FORBIDDEN = "|".join((_STRING, _CSI, _ESCAPE, _CONTROL, f"[{HIDING}]"))
 _SUSPECT = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f{HIDING}]")
 _CARRIAGE_RETURN = re.compile(r"\r\n?")
 _SPACES = re.compile(r"\s+")
 
 # A sequence at the end of a chunk that the next chunk may continue.
-_OPEN = re.compile(
+_OPEN = (
     r"((?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f]))[^\x07\x18\x1a\x1b\x9c\n\r]*\Z"
     r"|((?:\x1b\[|\x9b)[0-?]*[ -/]?)[ -/]*\Z"
     r"|(\x1b[ -/]?)[ -/]*\Z"
@@ -44,7 +45,7 @@ def to_terminal(text: str) -> str:
     text = clean_text(text)
     if _SUSPECT.search(text) is None:
         return text
-    return _CARRIAGE_RETURN.sub("\n", _FORBIDDEN.sub("", text))
+    return _CARRIAGE_RETURN.sub("\n", re.sub(_FORBIDDEN, "", text))
 
 
 def one_line(text: str, limit: int = 0) -> str:
@@ -75,7 +76,7 @@ class StreamSanitizer:
         """The safe text so far. An unfinished sequence is held back and its content dropped."""
         text = clean_text(self._held + chunk)
         start, self._held = _open_tail(text)
-        stripped = self._return + _FORBIDDEN.sub("", text[:start])
+        stripped = self._return + re.sub(_FORBIDDEN, "", text[:start])
         self._return = "\r" if stripped.endswith("\r") else ""
         return _CARRIAGE_RETURN.sub("\n", stripped.removesuffix("\r"))
 
@@ -110,7 +111,7 @@ def _open_tail(text: str) -> tuple[int, str]:
     """Where an unfinished sequence starts, and the shortest text equivalent to it."""
     if _SUSPECT.search(text) is None:
         return len(text), ""
-    for found in _FORBIDDEN.finditer(text):
-        if found.end() == len(text) and (tail := _OPEN.match(text, found.start())):
+    for found in re.finditer(_FORBIDDEN, text):
+        if found.end() == len(text) and (tail := re.compile(_OPEN).match(text, found.start())):
             return found.start(), tail[1] or tail[2] or tail[3]
     return len(text), ""
