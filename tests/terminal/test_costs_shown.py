@@ -19,7 +19,9 @@ from tests.terminal.stage import a_stage
 async def test_cost_tells_cache_turn_and_limit(tmp_path: Path) -> None:
     usage = Usage(1_000, 10, cache_read_tokens=600, cache_write_tokens=300, cost=0.25)
     with a_stage(tmp_path, [Reply(Message("assistant", "Hello."), usage)], session__max_cost=2) as stage:
-        assert "price unknown" in await stage.command("/cost")
+        said = await stage.command("/cost")
+        assert "No request was sent in this session yet. · limit $2.00" in said
+        assert "price unknown" not in said
         await stage.conversation.send("Hi.")
         said = await stage.command("/cost")
     assert "1,000 tokens in · 10 out · 60% of the input from the provider's cache · 300 written to it · $0.25" in said

@@ -26,6 +26,10 @@ class CostCommand(Command):
 
     async def run(self, app: App, argument: str) -> None:
         conversation = app.conversation
+        models, purposes = conversation.spending.by_model(), conversation.spending.by_purpose()
+        if not models:
+            app.output.show(Parted(" · ".join(filter(None, ("No request was sent in this session yet.", _more(app))))))
+            return
         total = conversation.session.usage.totals()
         parts = [f"{total.prompt_tokens:,} tokens in", f"{total.completion_tokens:,} out"]
         if total.cache_read_tokens:
@@ -34,7 +38,6 @@ class CostCommand(Command):
             parts.append(f"{total.cache_write_tokens:,} written to it")
         parts.append(money(total.cost) if total.cost is not None else "price unknown")
         app.output.show(Parted(" · ".join(parts)))
-        models, purposes = conversation.spending.by_model(), conversation.spending.by_purpose()
         if len(models) + len(purposes) > 2:
             _show_groups(app, models, purposes)
         if more := _more(app):
