@@ -132,7 +132,11 @@ async def test_a_preview_is_dropped_or_outdated(tmp_path: Path) -> None:
         await a_long_chat(stage)
         await stage.command("/context compact --preview")
         assert "Discarded the preview." in await stage.command("/context drop")
-        await stage.command("/context compact --preview")
+        await stage.command("/compact --preview")
+        assert stage.app.preview is not None
+        with pytest.raises(UsageError, match="takes no --previw"):
+            await stage.command("/compact --previw")
+        assert not stage.conversation.context.history()
         await stage.command("/context compact")
         view = stage.conversation.context.view
         with pytest.raises(UsageError, match="changed since the preview"):

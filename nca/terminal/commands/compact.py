@@ -6,24 +6,55 @@ import asyncio
 from collections.abc import Iterable
 
 from nca.context.view import Range
+from nca.errors import UsageError
 from nca.terminal.commands.command import App, Command, Suggestion, beginning_with
+from nca.terminal.commands.context_preview import preview
 from nca.terminal.interrupts import IS_SAID
+from nca.terminal.render.sanitize import one_line
 
+PREVIEW = "--preview"
 _PLACES = {"from": True, "before": False}
 """The word before a message number, and whether it means the later messages."""
 
 
 class CompactCommand(Command):
     name = "compact"
-    usage = "/compact\n/compact FOCUS\n/compact from NUMBER [FOCUS]\n/compact before NUMBER [FOCUS]"
-    about = "Compact now; FOCUS says what matters; from NUMBER or before NUMBER compacts only that part"
+    usage = "\n".join(
+        (
+            "/compact",
+            "/compact FOCUS",
+            "/compact from NUMBER [FOCUS]",
+            "/compact before NUMBER [FOCUS]",
+            "/compact --preview",
+        )
+    )
+    about = (
+        "Compact now; FOCUS says what matters; from NUMBER or before NUMBER compacts only that part; "
+        "--preview shows first what would go"
+    )
 
     async def run(self, app: App, argument: str) -> None:
-        await compact(app, argument)
+        await compact_or_preview(app, argument)
 
     def complete(self, app: App, argument: str) -> Iterable[Suggestion]:
         words = {"from": "message N and everything after it", "before": "everything before message N"}
+        words[PREVIEW] = "show first what would go"
         return beginning_with(argument, words.items()) if argument else ()
+
+
+async def compact_or_preview(app: App, argument: str) -> None:
+    """Compact, or show what that would do. Raises UsageError for an option that does not exist."""
+    words = argument.split()
+    for word in words:
+        if word.startswith("--") and word != PREVIEW:
+            raise UsageError(
+                f"/compact takes no {one_line(word, 40)}.", advice=f"Valid: {PREVIEW}, or a focus in words."
+            )
+    if PREVIEW not in words:
+        await compact(app, argument)
+    else:
+        words.remove(PREVIEW)
+        await preview(app, *chosen(app, " ".join(words)))
 
 
 async def compact(app: App, argument: str) -> None:

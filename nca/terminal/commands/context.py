@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nca.errors import UsageError
 from nca.terminal.commands.command import App, Command, Suggestion, beginning_with, nearest
-from nca.terminal.commands.compact import chosen, compact
+from nca.terminal.commands.compact import compact, compact_or_preview
 from nca.terminal.commands.context_diff import show_diff
 from nca.terminal.commands.context_edit import collapse, expand, pin, unpin, usage_line
 from nca.terminal.commands.context_history import search, show_history, show_item
-from nca.terminal.commands.context_preview import accept, drop, edit, preview
+from nca.terminal.commands.context_preview import accept, drop, edit
 from nca.terminal.panels.context import context_head, context_panel, height, list_rows
 from nca.terminal.render.sanitize import one_line
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from nca.sessions.views import CompactionRecord
     from nca.terminal.panels.context_list import Change
 
-PREVIEW = "--preview"
 _TAKES_IDS = {"show", "collapse", "expand", "pin", "unpin"}
 _COMPACT_PARTS = {
     "compact from": "summarize message N and everything after it; a FOCUS may follow",
@@ -82,16 +81,6 @@ async def _clear(app: App, argument: str) -> None:
     app.output.show("The context is empty; the session keeps everything. /context undo brings it back.")
 
 
-async def _compact(app: App, argument: str) -> None:
-    words = argument.split()
-    if PREVIEW not in words:
-        await compact(app, argument)
-        return
-    words.remove(PREVIEW)
-    focus, only = chosen(app, " ".join(words))
-    await preview(app, focus, only)
-
-
 async def _undo(app: App, argument: str) -> None:
     record = app.conversation.context.undo()
     if record is None:
@@ -127,7 +116,7 @@ SUBCOMMANDS = {
     "expand": Subcommand("restore originals, by the ID of a summary or marker or a message's number", expand),
     "pin": Subcommand("protect a message by its number; last: the last you sent; alone: list the pins", pin),
     "unpin": Subcommand("unpin a message", unpin),
-    "compact": Subcommand("make room now; a FOCUS may follow; --preview shows first what would go", _compact),
+    "compact": Subcommand("make room now; a FOCUS may follow; --preview shows first what would go", compact_or_preview),
     "accept": Subcommand("apply what /context compact --preview showed", accept),
     "edit": Subcommand("open the preview's summary in your editor", edit),
     "drop": Subcommand("discard the preview", drop),
