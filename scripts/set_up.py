@@ -31,7 +31,7 @@ import signal, sys
 signal.signal(signal.SIGTERM, signal.default_int_handler)
 sys.path.insert(0, sys.argv[1])
 from nca.models.embedded import weights
-weights.get("", progress=lambda now: print(now.done_bytes, now.total_bytes, flush=True))
+weights.get("", progress=lambda now: print(now.stage, now.done_bytes, now.total_bytes, flush=True))
 """
 """These modules need the standard library alone, so another process can run them before the packages are here."""
 MEGABYTE = 1_000_000
@@ -138,8 +138,9 @@ def weights(progress: Progress) -> Iterator[None]:
 
 def count_weights(process: subprocess.Popen[str], progress: Progress) -> None:
     for line in process.stdout or ():
-        done, total = (int(word) // MEGABYTE for word in line.split())
-        progress.weights = f", model {done:,} of {total:,} MB"
+        stage, *sizes = line.split()
+        done, total = (int(word) // MEGABYTE for word in sizes)
+        progress.weights = f", model: {stage} {done:,} of {total:,} MB"
 
 
 def entry(package: str) -> str:

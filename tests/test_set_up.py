@@ -52,10 +52,12 @@ def test_weights_that_cannot_be_had_do_not_stop_the_set_up(set_up: Any, models: 
     assert not list(models.glob("*.gguf"))
 
 
+@pytest.mark.parametrize("stage", ["downloading", "checking"])
 def test_an_installation_that_fails_ends_the_download(
-    set_up: Any, models: Path, monkeypatch: pytest.MonkeyPatch
+    set_up: Any, models: Path, monkeypatch: pytest.MonkeyPatch, stage: str
 ) -> None:
-    monkeypatch.setattr(set_up, "FETCH_WEIGHTS", "import time; print('1000000 2000000', flush=True); time.sleep(600)")
+    fetch = "import time; print('{} 1000000 2000000', flush=True); time.sleep(600)"
+    monkeypatch.setattr(set_up, "FETCH_WEIGHTS", fetch.format(stage))
     progress = set_up.Progress(3)
 
     def fail_after_a_part() -> None:
@@ -66,7 +68,7 @@ def test_an_installation_that_fails_ends_the_download(
 
     with pytest.raises(SystemExit):
         fail_after_a_part()
-    assert progress.weights == ", model 1 of 2 MB"
+    assert progress.weights == f", model: {stage} 1 of 2 MB"
 
 
 def foreground(*arguments: str) -> subprocess.CompletedProcess[str]:
