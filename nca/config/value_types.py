@@ -364,7 +364,6 @@ else:
         def made(cls: type) -> type:
             for name in methods.keys() - vars(cls).keys():
                 setattr(cls, name, methods[name])
-            cls.__hash__ = _Shared.__hash__
             cls.__doc__ = cls.__doc__ or cls.__name__  # else dataclasses writes the signature
             return dataclasses.dataclass(init=False, repr=False, eq=False)(cls)
 

@@ -137,7 +137,7 @@ async def test_a_preview_is_dropped_or_outdated(tmp_path: Path) -> None:
         with pytest.raises(UsageError, match="takes no --previw"):
             await stage.command("/compact --previw")
         assert not stage.conversation.context.history()
-        await stage.command("/context compact")
+        await stage.command("/context compact keep what --fix did")
         view = stage.conversation.context.view
         with pytest.raises(UsageError, match="changed since the preview"):
             await stage.command("/context accept")

@@ -45,11 +45,11 @@ class CompactCommand(Command):
 async def compact_or_preview(app: App, argument: str) -> None:
     """Compact, or show what that would do. Raises UsageError for an option that does not exist."""
     words = argument.split()
-    for word in words:
-        if word.startswith("--") and word != PREVIEW:
-            raise UsageError(
-                f"/compact takes no {one_line(word, 40)}.", advice=f"Valid: {PREVIEW}, or a focus in words."
-            )
+    # Behind its first word, a focus may name an option of some other program.
+    if words and words[0].startswith("--") and words[0] != PREVIEW:
+        raise UsageError(
+            f"/compact takes no {one_line(words[0], 40)}.", advice=f"Valid: {PREVIEW}, or a focus in words."
+        )
     if PREVIEW not in words:
         await compact(app, argument)
     else:
