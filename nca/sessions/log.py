@@ -59,7 +59,7 @@ class SessionLog:
 
     def entries(self, first: int = 1, last: int | None = None) -> list[Entry]:
         """The messages first … last, or all from `first` on. Of a damaged one, what can be read."""
-        last = _MOST if last is None else last
+        first, last = max(1, first), _MOST if last is None else last
         end = min(last, self.head)  # read first: another process may append meanwhile
         rows = self._access.rows(
             "SELECT id, seq, body, at, role, coalesce(octet_length(body), 0), tokens FROM messages"
@@ -69,8 +69,8 @@ class SessionLog:
         )
         # A damaged index leads to other rows without an error. Each message is stored behind the one before it.
         is_whole = all(id > before and seq == place + 1 for (before, place, *_), (id, seq, *_) in pairwise(rows))
-        begin, reached = (rows[0][1], rows[-1][1]) if rows else (max(1, first), first - 1)
-        if not is_whole or begin != max(1, first) or reached < end:
+        begin, reached = (rows[0][1], rows[-1][1]) if rows else (first, first - 1)
+        if not is_whole or begin != first or reached < end:
             self._access.database.report(f"messages between {first} and {max(reached, end)} are missing or in disorder")
         with collector_paused(is_long=len(rows) > _MANY_ROWS):
             return [

@@ -70,6 +70,7 @@ def test_what_was_compacted_is_recalled() -> None:
     assert "[3]" in view.recall(query="zebra0")
     assert "the arguments are" in view.recall(wrong=1)
     assert "nothing has the id" in view.recall(expand="4000")
+    assert "nothing has the id" in view.recall(expand="0")
     assert view.recall_tool["function"]["name"] == "recall"
 
 
