@@ -139,8 +139,7 @@ class PostgresDatabase:
 
     def deliver(self) -> None:
         if self.path is not None:
-            with self._lock, faults.explained(self.where):
-                deliver(self, self.path, self._tell)
+            deliver(self, self.path, self._tell)
 
     def insert_messages(
         self, transaction: Transaction, session: int, entries: Sequence[Entry], bodies: Sequence[str], *, is_copy: bool

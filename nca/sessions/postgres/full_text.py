@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -25,6 +26,12 @@ _LOOKED_AT = 1_000
 """Passages of a word that are looked up to count it; if it has more, the number is extrapolated."""
 _NEWEST = 1_000
 """Passages whose mean length stands for all."""
+_STATISTICS = (
+    "SELECT CAST(CAST(most_common_elems AS text) AS text[]), most_common_elem_freqs, reltuples"
+    " FROM pg_stats JOIN pg_class ON oid = CAST('passages' AS regclass)"
+    " WHERE schemaname = 'nca' AND tablename = 'passages' AND attname = 'lexemes' AND most_common_elems IS NOT NULL"
+)
+"""Of the words of all passages; `common_words()` gives it to a team."""
 _K1, _B = 1.2, 0.75
 """Of BM25, as FTS5 ranks candidates."""
 
@@ -43,6 +50,10 @@ class TsvectorIndex:
         self._common: dict[str, int] | None = None
         """About how many passages hold each common word, by the server's statistics; None: not read yet."""
         self._tokenizer = apsw.Connection(":memory:").fts5_tokenizer(*TOKENIZER)
+
+    @cached_property
+    def _hides_sessions(self) -> bool:
+        return self._database.rows("SELECT row_security_active('sessions')") == [(True,)]
 
     def words(self, text: str) -> list[str]:
         """The words of a text as they are indexed. They hold only letters and digits, so nothing need be quoted."""
@@ -84,16 +95,11 @@ class TsvectorIndex:
     def _statistic(self, phrase: Phrase) -> int:
         """About how many passages hold a word, or one that begins so; 0 if it is not known to be common.
 
-        Most of a common word's passages would be looked up only to be counted. Of the server's statistics nothing is
-        seen where rows are hidden from a role.
+        Most of a common word's passages would be looked up only to be counted.
         """
         if self._common is None:
-            rows = self._database.rows(
-                "SELECT CAST(CAST(most_common_elems AS text) AS text[]), most_common_elem_freqs, reltuples"
-                " FROM pg_stats JOIN pg_class ON oid = CAST('passages' AS regclass)"
-                " WHERE schemaname = 'nca' AND tablename = 'passages' AND attname = 'lexemes'"
-                " AND most_common_elems IS NOT NULL"
-            )
+            is_of_team = self._database.rows("SELECT to_regproc('common_words')") != [(None,)]
+            rows = self._database.rows("SELECT * FROM common_words()" if is_of_team else _STATISTICS)
             # After the words' frequencies come the least and the greatest.
             self._common = {
                 word: int(share * passages)
@@ -121,9 +127,10 @@ class TsvectorIndex:
         if sessions:
             query = f"({query}) & ({' | '.join(_scope(session) for session in sessions)})"
         bound: list[str | float | list[int]] = [query, first]
-        among = ""
+        # A team's index has the passages of all. IS TRUE: they are not to be looked up session by session.
+        among = " AND (session IN (SELECT number FROM sessions)) IS TRUE" if self._hides_sessions else ""
         if only is not None:
-            among = (
+            among += (
                 f" AND EXISTS (SELECT 1 FROM messages WHERE messages.id = passages.id / {MAX_PASSAGES}"  # noqa: S608
                 " AND at >= ? AND session = ANY(CAST(? AS bigint[])))"
             )

@@ -18,6 +18,17 @@ BEGIN
         EXECUTE format('DROP POLICY IF EXISTS team ON %I', part);
         EXECUTE format('CREATE POLICY own ON %I USING (%s)', part, CASE part WHEN 'sessions' THEN 'owner = current_user'
             ELSE 'EXISTS (SELECT 1 FROM sessions WHERE number = session AND owner = current_user)' END);
-        EXECUTE format('CREATE POLICY team ON %I FOR SELECT USING (current_setting(''nca.scope'', true) = ''team'')', part);
+        -- With a condition the index of the words could not be used: `@@` is not leakproof. A search asks for the sessions.
+        EXECUTE format('CREATE POLICY team ON %I FOR SELECT USING (%s)', part, CASE part WHEN 'passages' THEN 'true'
+            ELSE 'current_setting(''nca.scope'', true) = ''team''' END);
     END LOOP;
 END $$;
+
+-- The statistics of a table with policies are hidden from all for whom these hold. Here they hold for all but its owner.
+ALTER TABLE passages NO FORCE ROW LEVEL SECURITY;
+CREATE OR REPLACE FUNCTION common_words(OUT words text[], OUT shares real[], OUT total real) RETURNS SETOF record
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog AS $$
+    SELECT CAST(CAST(most_common_elems AS text) AS text[]), most_common_elem_freqs, reltuples
+    FROM pg_stats JOIN pg_class ON oid = CAST('nca.passages' AS regclass)
+    WHERE schemaname = 'nca' AND tablename = 'passages' AND attname = 'lexemes' AND most_common_elems IS NOT NULL
+$$;
