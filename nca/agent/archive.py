@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from itertools import takewhile
 from typing import TYPE_CHECKING, Literal, Protocol
 
 import msgspec
@@ -229,7 +230,12 @@ def _matching(found: Sequence[tuple[int, str]], question: str) -> list[tuple[int
 
 
 def _messages(session: Session, first: int, last: int, aside: Sequence[Range] = ()) -> str:
-    """The messages first … last. What is aside is shown where it alone is asked for, and named as such."""
+    """The messages first … last; with calls that are asked for alone, what came of them.
+
+    What is aside is shown where it alone is asked for, and named as such.
+    """
+    if first == last:
+        last = _last_result(session, first)
     is_aside = not without_ranges([(first, min(last, session.log.head))], aside)
     parts = [f"[{ASIDE}]"] if is_aside and first <= session.log.head else []
     for entry in session.log.entries(first, min(last, first + _MAX_RANGE - 1)):
@@ -244,6 +250,13 @@ def _messages(session: Session, first: int, last: int, aside: Sequence[Range] = 
     if following <= last:
         parts.append(f"[more: {how_to_recall([(following, last)])}]")
     return "\n\n".join(part for part in parts if part)
+
+
+def _last_result(session: Session, seq: int) -> int:
+    """The last result of the calls in a message; the message itself where it has none."""
+    calls = next((entry.message.tool_calls for entry in session.log.entries(seq, seq)), ())
+    behind = session.log.entries(seq + 1, seq + len(calls))
+    return max((entry.seq for entry in takewhile(lambda one: one.message.role == "tool", behind)), default=seq)
 
 
 def _noon(day: object) -> float:

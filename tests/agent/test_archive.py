@@ -119,6 +119,20 @@ async def test_a_range_is_shown_together(store: Store, tmp_path: Path) -> None:
     assert conversation.context.archive.expand("51-60").endswith("[60]\n60")
 
 
+async def test_a_call_is_shown_with_what_came_of_it(store: Store, tmp_path: Path) -> None:
+    conversation = opened(store, tmp_path, ["second"])
+    await conversation.send("first")
+    calls = (ToolCall("a", "shell", '{"command": "make test"}'), ToolCall("b", "shell", '{"command": "ls"}'))
+    results = [Message("tool", text, tool_call_id=id, name="shell") for id, text in (("a", "42 passed"), ("b", "x.py"))]
+    conversation.session.log.append([Message("assistant", None, calls), *results, *said("third")])
+    shown = conversation.context.archive.expand("3")
+    assert "make test" in shown
+    assert shown.endswith("[4]\n42 passed\n\n[5]\nx.py")
+    assert conversation.context.archive.expand("4") == "42 passed"
+    assert conversation.context.archive.expand("3-3").endswith("x.py")
+    assert conversation.context.archive.expand("99") == ""
+
+
 def recalling(*arguments: str) -> Message:
     calls = [ToolCall(f"r{number}", "recall", text) for number, text in enumerate(arguments)]
     return Message("assistant", None, tuple(calls))
