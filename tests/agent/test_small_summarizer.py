@@ -125,7 +125,7 @@ async def test_two_failures_on_the_way_keep_what_was_told_and_say_so(tmp_path: P
     assert ("All of: Question 1" in summary.prose) == bool(at)
     answers = summary.text.partition("### What you answered\n")[2]
     answered = [int(number) for number in re.findall(r"\(\d+\) So it is with question (\d+),", answers)]
-    assert len(answered) > 15
+    assert len(answered) > 10
     assert answered == list(range(covered + 1 - len(answered), covered + 1)), "the oldest give way first"
     assert all(f"({2 * number - 1}) Question {number}?" in summary.text for number in range(1, covered + 1))
     await conversation.close()

@@ -35,7 +35,8 @@ T = TypeVar("T")
 RETRY_SECONDS = 5.0
 """How long a lost connection is tried again, and the chat waits. Then what is said is kept on this machine."""
 _QUIET_TIMES = 5
-"""A try that took so and so long is not made again for so many times as long: a chat must not wait for each."""
+"""A try that took so and so long is not made again for so many times as long, and for RETRY_SECONDS at most: a chat must
+not wait for each."""
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.05, 1.0
 _AGAIN_SECONDS = 2
 """How long the server may take to answer the try of a lost connection; libpq knows no less."""
@@ -216,7 +217,7 @@ class PostgresDatabase:
             except psycopg.OperationalError:
                 if (now := time.monotonic()) + pause > deadline:
                     self._has_given_up = True
-                    self._quiet_until = now + _QUIET_TIMES * (now - tried)
+                    self._quiet_until = now + min(_QUIET_TIMES * (now - tried), self._retry_seconds)
                     raise lost from None
                 if not is_told:
                     seconds = f"{self._retry_seconds:.0f} seconds"

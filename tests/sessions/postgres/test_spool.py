@@ -42,10 +42,10 @@ def store(url: str, path: Path, told: list[str]) -> Iterator[Store]:
         yield store
 
 
-def impatient(url: str, path: Path, told: list[str]) -> Store:
+def impatient(url: str, path: Path, told: list[str], seconds: float = 0.1) -> Store:
     from nca.sessions.postgres.database import PostgresDatabase  # needs psycopg
 
-    return Store(PostgresDatabase(url, path, told.append, retry_seconds=0.1), path, is_read_only=False)
+    return Store(PostgresDatabase(url, path, told.append, retry_seconds=seconds), path, is_read_only=False)
 
 
 @contextmanager
@@ -220,7 +220,7 @@ def test_a_commit_without_an_answer_is_not_stored_twice(cluster: Cluster, url: s
     way = folder / ".s.PGSQL.5432"
     through = url.replace(quote(str(cluster.folder), safe=""), quote(str(folder), safe=""))
     try:
-        with impatient(through, path, []) as store:
+        with impatient(through, path, [], seconds=0) as store:
             session = made(store, "one")
             cut.is_armed = True
             way.rename(folder / "away")  # the connection that there is stays; no new one can be made
