@@ -32,7 +32,7 @@ def reader(tmp_path: Path) -> Iterator[str]:
 def test_the_chat_offers_plain_lines_once(reader: str) -> None:
     found = running_screen_reader()
     assert found
-    with chat("One.") as tty:
+    with chat("One.", looks_for_reader=True) as tty:
         tty.sees(f"{found} is running: nca loop --plain")
         tty.line("/new")
         tty.settle()

@@ -149,10 +149,23 @@ def _has_work(pid: int) -> bool:
     return False
 
 
-def chat(*replies: Any, columns: int = 100, rows: int = 30, env: dict[str, str] | None = None, **script: Any) -> Tty:
-    """The chat program in a terminal; see chat_program for what a script may hold."""
+def chat(
+    *replies: Any,
+    columns: int = 100,
+    rows: int = 30,
+    env: dict[str, str] | None = None,
+    looks_for_reader: bool = False,
+    **script: Any,
+) -> Tty:
+    """The chat program in a terminal; see chat_program for what a script may hold.
+
+    looks_for_reader  whether it may offer plain lines: a screen reader that runs beside this test is another test's
+    """
     from tests.testing.forked_tty import ForkedTty
 
+    settings = script.get("settings", {})
+    if not looks_for_reader and "terminal.plain" not in settings and "TERM" not in (env or {}):
+        script["settings"] = {"terminal.plain": False, **settings}
     command = ["tests.terminal.chat_program", json.dumps({"replies": replies, **script})]
     return ForkedTty(command, columns=columns, rows=rows, environment=env)
 
