@@ -35,8 +35,8 @@ T = TypeVar("T")
 RETRY_SECONDS = 5.0
 """How long a lost connection is tried again, and the chat waits. Then what is said is kept on this machine."""
 _QUIET_TIMES = 5
-"""A try that took so and so long is not made again for so many times as long, and for RETRY_SECONDS at most: a chat must
-not wait for each."""
+"""A try is not made again for so many times as long as it took, and for RETRY_SECONDS at most: a chat must not wait for
+each."""
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.05, 1.0
 _AGAIN_SECONDS = 2
 """How long the server may take to answer the try of a lost connection; libpq knows no less."""
