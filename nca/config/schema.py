@@ -176,11 +176,7 @@ class ContextSettings:
         choice("on", "off", "preview", aliases={True: "on", False: "off"}),
         "Automatic compaction: on, off, or preview (report what it would do, change nothing).",
     )
-    stages: tuple[str, ...] = setting(
-        STAGES,
-        stage_names(),
-        "Compaction stages to run, in this order.",
-    )
+    stages: tuple[str, ...] = setting(STAGES, stage_names(), "Compaction stages to run, in this order.")
     info_threshold: float = setting(
         INFO_THRESHOLD,
         ratio(),
@@ -189,8 +185,7 @@ class ContextSettings:
     idle_threshold: float = setting(
         0.0,
         ratio(zero=True),
-        "From this usage on, a compaction is prepared in the background while you type."
-        " 0: 0.05 below compact_threshold.",
+        "From this usage on, a compaction is prepared while you type. 0: 0.05 below compact_threshold.",
     )
     compact_threshold: float = setting(
         0.80, ratio(), "From this usage on, the context is compacted before the next request."

@@ -1,4 +1,4 @@
-"""The store: all sessions of a person in one SQLite database."""
+"""The store: all sessions of a person in one database."""
 
 from __future__ import annotations
 

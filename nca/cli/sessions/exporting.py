@@ -15,6 +15,7 @@ from nca.cli.sessions.changing import print_new_session
 from nca.cli.startup import open_session_store
 from nca.terminal.render.humanize import counted
 from nca.terminal.render.sanitize import one_line
+from nca.terminal.render.sessions import written_lines
 
 _STDOUT = "-"
 
@@ -82,8 +83,8 @@ def _export_as(name: str, session_id: str, file: str, *, is_redacted: bool) -> N
     if is_redacted:
         copy = redacted(copy, Redactor(known_secrets(os.environ)))
     written = write_for(agent, copy, os.environ, Path.home(), file)
-    for line in written.report():
-        typer.echo(one_line(line), err=True)
+    for line in written_lines(written):
+        typer.echo(line, err=True)
     typer.echo(one_line(written.command))
 
 

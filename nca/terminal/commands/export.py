@@ -12,7 +12,7 @@ from nca.errors import UsageError
 from nca.terminal.commands.command import App, Command, Suggestion, beginning_with
 from nca.terminal.render.humanize import counted
 from nca.terminal.render.sanitize import one_line
-from nca.terminal.render.sessions import place, short_id
+from nca.terminal.render.sessions import place, short_id, written_lines
 
 if TYPE_CHECKING:
     from nca.agent.conversation import Conversation
@@ -84,7 +84,7 @@ def _exported(conversation: Conversation, asked: _Asked) -> list[str]:
     if asked.agent is not None:
         agent = agent_named(asked.agent)
         written = write_for(agent, copy, os.environ, Path.home(), str(path) if asked.name else "")
-        return [*written.report(), f"Resume it with: {written.command}"]
+        return [*written_lines(written), f"Resume it with: {written.command}"]
     chosen = format_of([_FLAGS[flag][0] for flag in asked.flags if flag != _FORCE], asked.name)
     path = path if asked.name else path / f"nca-{short_id(session)}{FORMATS[chosen][0]}"
     write_private(path, rendered(copy, chosen), overwrites=_FORCE in asked.flags)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from nca.agent.conversation import Conversation
     from nca.sessions.session import SessionInfo
     from nca.sessions.sql import Whose
+    from nca.transcripts.outgoing.written import Written
 
 TITLE_CHARS = 200
 _ID_CHARS = 12
@@ -71,3 +72,16 @@ def resumed_lines(conversation: Conversation) -> list[str]:
     if info.directory != str(conversation.directory):
         lines.append(f"It began in {place(info.directory)}. Tools work in {place(str(conversation.directory))}.")
     return lines
+
+
+def written_lines(written: Written) -> list[str]:
+    """What to say of a session that was written for another agent, a line each, without the command that resumes it."""
+    lines = [f"Wrote {counted(written.messages, 'message')} as a session of {written.agent}: {written.file}"]
+    if written.left_out:
+        named = ", ".join(counted(number, what) for what, number in written.left_out.items())
+        lines.append(f"Not written, {written.agent} has no place for it: {named}.")
+    if written.cut:
+        lines.append(f"Written as short as the model saw them here: {counted(written.cut, 'message')}.")
+    if written.file != written.place and written.file.name not in written.command:
+        lines.append(f"{written.agent} finds it once it is at {written.place}")
+    return [one_line(line) for line in lines]

@@ -55,22 +55,6 @@ class Written(msgspec.Struct, frozen=True, kw_only=True):
     left_out: dict[str, int]
     cut: int
 
-    def report(self) -> list[str]:
-        """What to tell the person, a line each; `command` is not among them."""
-        lines = [f"Wrote {_counted(self.messages, 'message')} as a session of {self.agent}: {self.file}"]
-        if self.left_out:
-            named = ", ".join(_counted(number, what) for what, number in self.left_out.items())
-            lines.append(f"Not written, {self.agent} has no place for it: {named}.")
-        if self.cut:
-            lines.append(f"Written as short as the model saw them here: {_counted(self.cut, 'message')}.")
-        if self.file != self.place and self.file.name not in self.command:
-            lines.append(f"{self.agent} finds it once it is at {self.place}")
-        return lines
-
-
-def _counted(number: int, one: str) -> str:
-    return f"{number:,} {one if number == 1 else one + 's'}"
-
 
 def agent_named(name: str) -> Agent:
     """Raises UsageError."""
