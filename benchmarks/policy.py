@@ -30,7 +30,7 @@ from benchmarks.summed import table
 from benchmarks.tokens import tokens
 from nca.config.extensions import STAGES
 from nca.config.loaded import defaults
-from nca.config.schema import TARGET_RATIO, ContextSettings
+from nca.config.schema import AUTO, ContextSettings
 from nca.context.budget import Budget
 from nca.library.replay import replay
 from nca.messages import Message
@@ -45,6 +45,7 @@ WORDS = "user's sentences"
 KINDS = {"rules of the user": "rules", WORDS: WORDS, "paths touched": "changed paths", "error lines": "errors"}
 COSTS = {"cached": "with a cache", "cached_large": "the same, 64,000 and more", "uncached": "without"}
 HEAD = ("stages", "target", "threshold", *COSTS.values(), "compactions", *KINDS.values(), "stated facts")
+CHOSEN = ("target_ratio", "compact_threshold")
 LARGE_WINDOW = 64_000
 
 
@@ -52,8 +53,8 @@ LARGE_WINDOW = 64_000
 class Policy:
     """What a replay is run with; the defaults are nca's own."""
 
-    target_ratio: float = ContextSettings().target_ratio
-    compact_threshold: float = ContextSettings().compact_threshold
+    target_ratio: float | str = ContextSettings().target_ratio
+    compact_threshold: float | str = ContextSettings().compact_threshold
     stages: tuple[str, ...] = STAGES
 
     @property
@@ -66,8 +67,8 @@ class Policy:
 
 
 POLICIES = (
-    *(Policy(target) for target in (TARGET_RATIO, 0.20, 0.30, 0.50, 0.60)),
-    *(Policy(compact_threshold=threshold) for threshold in (0.60, 0.70, 0.90)),
+    *(Policy(target) for target in (AUTO, 0.20, 0.30, 0.50, 0.60)),
+    *(Policy(compact_threshold=threshold) for threshold in (0.60, 0.70, 0.80, 0.90)),
     Policy(stages=("summarize", "truncate")),
     Policy(stages=("prune", "summarize", "truncate")),
     Policy(stages=("deduplicate", "summarize", "truncate")),
@@ -142,7 +143,7 @@ def policies(figures: Mapping[str, Any]) -> Iterator[str]:
         " sessions."
     )
     yield ""
-    yield from table(HEAD, [_cells(row, found[0]["target_ratio"]) for row in found])
+    yield from table(HEAD, [_cells(row, found[0]) for row in found])
     yield ""
     yield (
         "A lower target costs less with a cache and without, and keeps less: of what the model and the tools said, and"
@@ -153,13 +154,13 @@ def policies(figures: Mapping[str, Any]) -> Iterator[str]:
     yield ""
 
 
-def _cells(row: Row, default_target: float) -> tuple[str, ...]:
-    """`default_target` is that of the nca which was measured."""
+def _cells(row: Row, defaults: Row) -> tuple[str, ...]:
+    """`defaults` is the row of nca's own settings."""
     stages = "all" if row["stages"] == list(STAGES) else ", ".join(row["stages"])
     costs = (f"{100 * row[name]:.2f}%" for name in COSTS)
-    target = "default" if row["target_ratio"] == default_target else f"{row['target_ratio']:g}"
+    target, threshold = ("default" if row[name] == defaults[name] else f"{row[name]:g}" for name in CHOSEN)
     shares = (f"{100 * share:.1f}%" for share in (*row["kept"].values(), row["stated"]))
-    return stages, target, f"{row['compact_threshold']:g}", *costs, str(row["compactions"]), *shares
+    return stages, target, threshold, *costs, str(row["compactions"]), *shares
 
 
 def _sessions(folders: Sequence[Path]) -> Iterator[Session]:

@@ -1,6 +1,7 @@
 """How far a compaction should go: what each target keeps and costs. python -m benchmarks.targets [FOLDER]
 
-Each recorded session is replayed in small windows, compacted by code alone, at targets from 0.2 to 0.7 of the budget.
+Each recorded session is replayed in small windows, compacted by code alone, at thresholds of 0.80 and 0.95 of the
+budget and at targets below them.
 FOLDER has transcripts, one message a line; the longest is replayed in large windows. Default: the value of
 NCA_TRANSCRIPTS.
 """
@@ -24,16 +25,22 @@ from nca.library.replay import replay
 from nca.messages import Message
 from nca.wire import message_from_dict
 
-TARGETS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.65, 0.7)
+TARGETS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7)
+SMALL = (
+    *((0.80, target) for target in (0.2, 0.4, 0.5, 0.65, 0.7)),
+    *((0.95, target) for target in (0.65, 0.7, 0.8, 0.85)),
+)
+"""Threshold and target in small windows."""
 SMALL_WINDOWS = (8_000, 12_000, 16_000, 24_000, 32_000)
 LARGE_WINDOWS = (64_000, 200_000)
 Row = tuple[str, ...]
+Given = dict[str, float]
 
 
 def main() -> None:
     given = sys.argv[1] if len(sys.argv) > 1 else os.environ.get("NCA_TRANSCRIPTS", "")
     sessions = sessions_in(OWN)
-    head = ("window", "target", *SPEAKERS.values(), "compactions", "read, with a cache", "read, without")
+    head = ("window", "threshold", "target", *SPEAKERS.values(), "compactions", "read, with a cache", "read, without")
     rows = [row for window in SMALL_WINDOWS for row in _small(sessions, window)]
     print("\n".join(table(head, rows)))
     if given:
@@ -44,26 +51,30 @@ def main() -> None:
 
 
 def _small(sessions: Sequence[Recorded], window: int) -> Iterator[Row]:
-    for target in TARGETS:
+    for threshold, target in SMALL:
+        settings: Given = {"context.compact_threshold": threshold, "context.target_ratio": target}
         due, kept, compactions = Counter[str](), Counter[str](), 0
         read = [0.0, 0.0]
         for session in sessions:
-            found = readable(session, window, has_tools=True, settings={"context.target_ratio": target})
+            found = readable(session, window, has_tools=True, settings=settings)
             compactions += found.compactions
             for head, _, lost in found.requests:
                 for fact in session.due(head):
                     speaker = session.speaker(fact)
                     due[speaker] += 1
                     kept[speaker] += fact.name not in lost
-            read = [one + more for one, more in zip(read, _read(_messages(session.rows), window, target), strict=True)]
+            more = _read(_messages(session.rows), window, settings)
+            read = [one + other for one, other in zip(read, more, strict=True)]
         shares = (f"{100 * kept[one] / due[one]:.1f}%" if due[one] else "–" for one in SPEAKERS.values())
-        yield (f"{window:,}", f"{target:.2f}", *shares, f"{compactions}", *(f"{one:.2f} M" for one in read))
+        costs = (f"{one:.2f} M" for one in read)
+        yield (f"{window:,}", f"{threshold:.2f}", f"{target:.2f}", *shares, f"{compactions}", *costs)
 
 
 def _large(messages: Sequence[Message], window: int) -> Iterator[Row]:
     for target in TARGETS:
-        found = replay(messages, _settings(window, target))
-        read = _read(messages, window, target)
+        settings: Given = {"context.target_ratio": target}
+        found = replay(messages, _settings(window, settings))
+        read = _read(messages, window, settings)
         yield (
             f"{window:,}",
             f"{target:.2f}",
@@ -72,15 +83,15 @@ def _large(messages: Sequence[Message], window: int) -> Iterator[Row]:
         )
 
 
-def _read(messages: Sequence[Message], window: int, target: float) -> tuple[float, float]:
+def _read(messages: Sequence[Message], window: int, settings: Given) -> tuple[float, float]:
     """Millions of tokens that all requests read, at the price of fresh ones: with a provider's cache, and without."""
-    sent = replay(messages, _settings(window, target)).with_nca
+    sent = replay(messages, _settings(window, settings)).with_nca
     fresh = sent.tokens - sent.cached_tokens
     return (fresh * CACHE_WRITE + sent.cached_tokens * CACHE_READ) / 1e6, sent.tokens / 1e6
 
 
-def _settings(window: int, target: float) -> Any:
-    return defaults().with_values({"model.context_window": window, "context.target_ratio": target}, "the benchmark")
+def _settings(window: int, settings: Given) -> Any:
+    return defaults().with_values({"model.context_window": window, **settings}, "the benchmark")
 
 
 def _rows(file: Path) -> list[dict[str, Any]]:

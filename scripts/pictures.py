@@ -33,6 +33,8 @@ from nca.testing.provider import Provider
 PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
 TEMPORARY = Path("/tmp")
 """Not where an environment says: the length of the path is counted and shown."""
+USUAL = {"NCA_CONTEXT__COMPACT_THRESHOLD": "0.80", "NCA_CONTEXT__TARGET_RATIO": "0.65"}
+"""A usual window's threshold in a small one, so that little has to be said until it is reached."""
 TOKEN_SECONDS = 0.004
 ROOMY_TOKENS = 16_000
 LONG_WINDOW_TOKENS = 9_000
@@ -64,7 +66,7 @@ def demo(*, is_check: bool) -> Iterator[tuple[Path, dict[str, str]]]:
         for name, text in FILES.items():
             (directory / name).write_text(text, encoding="utf-8")
         with Provider(talk, token_seconds=TOKEN_SECONDS) as provider:
-            yield directory, environment(home, provider.url)
+            yield directory, environment(home, provider.url) | USUAL
     finally:
         shutil.rmtree(folder)
 

@@ -87,9 +87,12 @@ class Compactor:
 
     def after_turn(self, *, is_preparing: bool = False) -> None:
         """Show the notice that is due. `is_preparing`: a compaction is being prepared in the background."""
-        follows = "A compaction is being prepared." if is_preparing else "Compaction follows before the next request."
-        if notice := self.window.decide("after turn").notice:
-            self._emit(context_warning(self.window, notice, follows))
+        decision = self.window.decide("after turn")
+        if decision.notice:
+            at = self.window.compacts_from / self.window.budget.budget_tokens
+            follows = "Compaction follows before the next request." if decision.is_due else f"Compaction at {at:.0%}."
+            follows = "A compaction is being prepared." if is_preparing else follows
+            self._emit(context_warning(self.window, decision.notice, follows))
 
     async def before_turn(self) -> None:
         """Shorten results of earlier turns and trim these turns, where the settings ask for it."""

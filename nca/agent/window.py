@@ -210,7 +210,12 @@ class Window:
         wanted = self.context.provider_side
         if not wanted:
             return ""
-        return compaction_refusal(self.facts, thresholds(self.budget, self.context).compact)
+        return compaction_refusal(self.facts, self.compacts_from)
+
+    @property
+    def compacts_from(self) -> int:
+        """The usage in tokens from which the settings have a compaction."""
+        return thresholds(self.budget, self.context).compact
 
     def notices(self) -> Iterator[str]:
         """What a person should know about this model's window, one line each."""

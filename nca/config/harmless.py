@@ -36,6 +36,8 @@ class Harmless(NamedTuple):
     def covers(self, value: object) -> bool:
         if self.least is None and self.most is None:
             return True
+        if isinstance(value, str):  # a word in a number's place leaves it to nca
+            return True
         if isinstance(value, bool) or not isinstance(value, int | float):
             return False
         return (self.least is None or value >= self.least) and (self.most is None or value <= self.most)
@@ -58,7 +60,7 @@ HARMLESS: dict[str, Harmless] = {
     "context.info_threshold": Harmless("When a grey line appears. A higher share would hide it.", most=0.8),
     "context.compact_threshold": Harmless(f"{_MOMENT} A lower share would cost many summaries.", 0.5, 0.95),
     "context.compact_tokens": Harmless(f"{_MOMENT} A lower number would cost many summaries.", least=32_000),
-    "context.target_ratio": Harmless(_AMOUNT, 0.1, 0.7),
+    "context.target_ratio": Harmless(_AMOUNT, 0.1, 0.8),
     "context.max_tokens": Harmless("A smaller budget is stricter; below this little fits.", least=32_000),
     "context.preserve_turns": Harmless(_AMOUNT, 1, 50),
     "context.keep_recent_ratio": Harmless(_AMOUNT, least=0.25),

@@ -25,6 +25,7 @@ from nca.config.value_types import (
     number,
     number_or,
     one_line,
+    or_word,
     postgres_url,
     ratio,
     setting,
@@ -35,7 +36,9 @@ from nca.config.value_types import (
     whole,
 )
 
-INFO_THRESHOLD, TARGET_RATIO = 0.60, 0.40
+INFO_THRESHOLD = 0.60
+AUTO = "auto"
+"""The window decides."""
 PROFILES = ("nca", "neurolink", "cowagent", "neuron", "nexora")
 """Other programs whose settings can be used; nca.compat.profiles has their values."""
 
@@ -187,16 +190,19 @@ class ContextSettings:
         ratio(zero=True),
         "From this usage on, a compaction is prepared while you type. 0: 0.05 below compact_threshold.",
     )
-    compact_threshold: float = setting(
-        0.80, ratio(), "From this usage on, the context is compacted before the next request."
+    compact_threshold: float | str = setting(
+        AUTO,
+        or_word(AUTO, ratio()),
+        "From this usage on, the context is compacted before the next request. auto: 80%; in a small window, where room"
+        " is short, up to 95%.",
     )
     compact_tokens: int = setting(
         0, whole(), "The same as a number of tokens; the lower one counts. 0: off.", unit="tokens"
     )
-    target_ratio: float = setting(
-        TARGET_RATIO,
-        ratio(),
-        "Usage that a compaction aims for. The default rises to 13,000 tokens in a small window, up to 65%.",
+    target_ratio: float | str = setting(
+        AUTO,
+        or_word(AUTO, ratio()),
+        "Usage that a compaction aims for. auto: 40%; in a small window 16,000 tokens, up to 80%.",
     )
     fit: str = setting(
         "cut",

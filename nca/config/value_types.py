@@ -219,6 +219,15 @@ def ratio(*, zero: bool = False) -> ValueType:
     return ValueType(valid, read)
 
 
+def or_word(word: str, other: ValueType) -> ValueType:
+    """A word, or a value of another type."""
+
+    def read(value: Any) -> Any:
+        return word if isinstance(value, str) and value.strip().lower() == word else other.read(value)
+
+    return other._replace(valid=f"{word}, or {other.valid}", read=read, choices=(word, *other.choices))
+
+
 def number(minimum: float, maximum: float) -> ValueType:
     def read(value: Any) -> float:
         found = _as_float(value)

@@ -150,13 +150,14 @@ def compact(
     ratio = target_ratio or policy.target_ratio(budget, settings)
     recent = recent_raw(history, meter, budget, settings, ratio, target_tokens) if only is None else 0
     is_whole = only is None and "summarize" in settings.stages and not settings.max_turns
-    start = with_pins(history)
-    start = as_never_compacted(start, meter.raw_for(budget.budget_tokens)) if is_whole else start
+    start, shortens = with_pins(history), True
+    if is_whole:
+        start, shortens = as_never_compacted(start, meter.raw_for(budget.budget_tokens))
     if grows and meter.used_with(history, (whole := never_compacted(start)).view) <= ratio * budget.budget_tokens:
         start = whole
     keeps_newest = only is None or not is_answered(history)
     draft = Draft(start, meter, keeps_newest=keeps_newest, recent_raw=recent, has_recall=has_recall)
-    planning = Planning(history, draft, budget, job, more_stages, grows=grows)
+    planning = Planning(history, draft, budget, job, more_stages, grows=grows, shortens=shortens)
     planning.aim(target_tokens, ratio, is_manual=is_manual)
     yield from planning.work() if only is None else planning.work_on(*only)
     return planning.proposal()
@@ -164,7 +165,10 @@ def compact(
 
 @dataclass(slots=True)
 class Planning:
-    """One compaction while it is planned. `target` and `limit` are in tokens, as the draft counts."""
+    """One compaction while it is planned. `target` and `limit` are in tokens, as the draft counts.
+
+    shortens  it can be enough to shorten results
+    """
 
     history: History
     draft: Draft
@@ -172,6 +176,7 @@ class Planning:
     job: SummaryJob
     more_stages: Mapping[str, Stage]
     grows: bool = False
+    shortens: bool = True
     target: int = 0
     limit: int = 0
     saved: dict[str, int] = field(default_factory=dict)
@@ -246,7 +251,7 @@ class Planning:
         for place, stage in enumerate(stages):
             if self.draft.tokens <= self.target:
                 break
-            if stage in SHORTENING and "summarize" in stages[place:] and not self._is_whole():
+            if stage in SHORTENING and "summarize" in stages[place:] and not (self.shortens and self._is_whole()):
                 # A record is made of the log: what an earlier compaction has left is no part of it.
                 continue
             yield from self._measured(stage, self._stage(stage))

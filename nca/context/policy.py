@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import ceil, floor
-from typing import Literal
+from typing import Literal, NamedTuple
 
-from nca.config.schema import INFO_THRESHOLD, TARGET_RATIO, ContextSettings
+from nca.config.schema import INFO_THRESHOLD, ContextSettings
 from nca.config.tables import Injection
 from nca.context.budget import Budget, Measurement
 from nca.context.history import History, complete_turns
@@ -25,11 +25,10 @@ WAIT_RATIO = 0.1
 """Share of the budget by which a compaction waits for the end of a step at most; and half of what is left at most."""
 MOST_UNHELPFUL = 2
 """After so many automatic compactions in a row that saved nothing, none is tried until the budget is exceeded."""
-SMALL_TARGET_TOKENS, SMALL_TARGET_RATIO = 13_000, 0.65
-"""In a small window the default target is so many tokens, up to this share of the budget: what is lost below it is not
-worth what it saves (`python -m benchmarks.targets`)."""
+WARNING_THRESHOLD = 0.80
+"""From this usage on a notice is a warning, whether or not a compaction is due."""
 USUAL_TARGET_RATIO = 0.8
-"""The highest default target over the default threshold (0.65 / 0.80): kept where the threshold is set lower."""
+"""The target over the threshold where the threshold is set low."""
 NEAREST_TARGET_RATIO = 0.9
 """A target nearer to the threshold than this would make compactions many and small."""
 SAME_WINDOW = 0.8
@@ -37,10 +36,31 @@ SAME_WINDOW = 0.8
 _HAIR = 1e-6
 """Floats: 0.55 * 100 is 55.000000000000007, and 55 of 100 is at the threshold."""
 
+
+class Share(NamedTuple):
+    """A share of the budget that the window decides: the usual one, and in a small window so many tokens up to a share.
+
+    In a small window room is what is short: what is lost is not worth what is saved (`python -m benchmarks.targets`).
+    """
+
+    usual: float
+    tokens: int
+    most: float
+
+    def of(self, budget: Budget, given: float | str) -> float:
+        """The share in this budget, unless one is given."""
+        if not isinstance(given, str):
+            return given
+        return max(self.usual, min(self.most, self.tokens / budget.budget_tokens))
+
+
+COMPACT, TARGET = Share(0.80, 19_000, 0.95), Share(0.40, 16_000, 0.80)
+
 Moment = Literal["after turn", "idle", "before request", "compaction tried"]
 """`compaction tried`: before the same request again, once the compaction that was decided on is over."""
 Action = Literal["nothing", "notice", "prepare", "compact", "refuse"]
 NoticeLevel = Literal["info", "warning"]
+Crossed = Literal["info", "warning", "due"]
 Trigger = Literal["threshold", "model"]
 
 
@@ -51,14 +71,14 @@ class PolicyState:
     rearm_tokens   no automatic compaction below this usage, unless the budget is exceeded
     info_tokens    no info notice up to this usage: a compaction has said how full the context is
     unhelpful      automatic compactions in a row that saved nothing
-    shown          notices that the person has had of the present crossing
+    shown          the crossings of which the person has had a notice
     trigger        what the next compaction is put down to: a change of the model is told apart from the threshold
     """
 
     rearm_tokens: int = 0
     info_tokens: int = 0
     unhelpful: int = 0
-    shown: frozenset[NoticeLevel] = frozenset()
+    shown: frozenset[Crossed] = frozenset()
     trigger: Trigger = "threshold"
 
     def rearmed(self, measured: Measurement) -> PolicyState:
@@ -121,9 +141,10 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """Usages in tokens: a notice above `info`, preparation from `prepare` on, compaction from `compact` on."""
+    """Usages in tokens: a notice above `info`, a warning from `warn` on; preparation and compaction from these on."""
 
     info: int
+    warn: int
     prepare: int
     compact: int
 
@@ -153,17 +174,19 @@ def decide(
     """
     at = thresholds(measured.budget, settings, state, by_provider=by_provider)
     used, is_due = measured.used_tokens, measured.used_tokens >= at.compact
+    # Where nothing follows, a compaction that is due says no more than the warning before it.
+    due: Crossed = "warning" if settings.auto == "off" else "due"
     match moment:
         case "after turn":
-            level: NoticeLevel | None = "warning" if is_due else "info" if used > at.info else None
-            return _notified(state, level, is_due=is_due)
+            above = due if is_due else _crossed(used, at)
+            return _notified(state, above, is_due=is_due)
         case "idle":
             prepares = settings.auto == "on" and not by_provider and used >= at.prepare
             return Decision("prepare" if prepares else "nothing", state, is_due=is_due)
         case "before request" if is_due and is_within_step and _may_wait(used, at, measured.budget, state):
             return Decision("nothing", state, is_due=True)
         case "before request" if is_due:
-            decision = _notified(replace(state, trigger="threshold"), "warning", is_due=True)
+            decision = _notified(replace(state, trigger="threshold"), due, is_due=True)
             if settings.auto != "off":
                 return replace(decision, action="compact", trigger=state.trigger)
             return decision if measured.fits else replace(decision, action="refuse")
@@ -173,12 +196,17 @@ def decide(
             return Decision("nothing" if measured.fits else "refuse", state, is_due=is_due)
 
 
-def _notified(state: PolicyState, level: NoticeLevel | None, *, is_due: bool) -> Decision:
-    """The notice of this level, once for each crossing; falling below a level lets its notice come again."""
-    shown = frozenset[NoticeLevel]({level} if level else ())
-    if level == "warning":
-        shown |= state.shown
-    notice = None if level in state.shown else level
+def _crossed(used: int, at: Thresholds) -> Crossed | None:
+    return "warning" if used >= at.warn else "info" if used > at.info else None
+
+
+def _notified(state: PolicyState, above: Crossed | None, *, is_due: bool) -> Decision:
+    """The notice of this crossing, once; falling below it lets its notice come again."""
+    shown = frozenset[Crossed]({above} if above else ())
+    if above in ("warning", "due"):
+        shown |= state.shown - ({"due"} if above == "warning" else set())
+    new = above if above not in state.shown else None
+    notice: NoticeLevel | None = "warning" if new == "due" else new
     return Decision("notice" if notice else "nothing", replace(state, shown=shown), notice, is_due)
 
 
@@ -190,12 +218,12 @@ def thresholds(
     below = max(ratio - PREPARE_BELOW_RATIO, ratio / 2)
     info_ratio = min(INFO_THRESHOLD, below) if settings.info_threshold == INFO_THRESHOLD else settings.info_threshold
     info = max(floor(info_ratio * budget.budget_tokens + _HAIR), state.info_tokens)
-    over_budget = budget.budget_tokens + 1
+    warn, over_budget = max(_from(WARNING_THRESHOLD, budget), state.rearm_tokens), budget.budget_tokens + 1
     if by_provider or state.has_given_up:
-        return Thresholds(info, over_budget, over_budget)
+        return Thresholds(info, over_budget, over_budget, over_budget)
     compact = min(max(_from(ratio, budget), state.rearm_tokens), over_budget)
     prepare = max(_from(settings.idle_threshold or below, budget), state.rearm_tokens)
-    return Thresholds(info, min(prepare, compact), compact)
+    return Thresholds(info, min(warn, compact), min(prepare, compact), compact)
 
 
 def _may_wait(used: int, at: Thresholds, budget: Budget, state: PolicyState) -> bool:
@@ -244,10 +272,8 @@ def target_tokens(budget: Budget, fixed_tokens: int, target_ratio: float) -> int
 
 
 def target_ratio(budget: Budget, settings: ContextSettings) -> float:
-    """The share of the budget that a compaction comes down to; the default is higher in a small window."""
-    if settings.target_ratio != TARGET_RATIO:
-        return settings.target_ratio
-    return max(TARGET_RATIO, min(SMALL_TARGET_RATIO, SMALL_TARGET_TOKENS / budget.budget_tokens))
+    """The share of the budget that a compaction comes down to."""
+    return TARGET.of(budget, settings.target_ratio)
 
 
 def aim_ratio(budget: Budget, settings: ContextSettings) -> float:
@@ -278,9 +304,8 @@ def reminder_is_reached(injection: Injection, used_tokens: int, usage_ratio: flo
 
 def _compact_ratio(budget: Budget, settings: ContextSettings) -> float:
     """The share of the budget from which on compaction is due, by its share or its number, whichever comes first."""
-    if not settings.compact_tokens:
-        return settings.compact_threshold
-    return min(settings.compact_threshold, settings.compact_tokens / budget.budget_tokens)
+    ratio = COMPACT.of(budget, settings.compact_threshold)
+    return min(ratio, settings.compact_tokens / budget.budget_tokens) if settings.compact_tokens else ratio
 
 
 def _from(ratio: float, budget: Budget) -> int:

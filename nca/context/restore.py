@@ -109,26 +109,26 @@ def never_compacted(history: History) -> History:
     return history.seen_as(ordered([*staying, *shown], history.head, view.aside))
 
 
-def as_never_compacted(history: History, room_raw: int) -> History:
+def as_never_compacted(history: History, room_raw: int) -> tuple[History, bool]:
     """The same, for a compaction to start from: what an earlier one left out is no part of its outcome.
 
-    Where what was said and called does not fit into `room_raw`, no shortening of results is enough: then the history
-    is given as it is.
+    Beside it: whether it can be enough to shorten results. Where what was said and called does not fit into `room_raw`,
+    it cannot, and the history is given as it is.
     """
     view = history.view
     has_prose = any(isinstance(item, Summary) and item.prose for item in view.items)
     if has_prose or (history.pins and any(map(_is_shortened, view.items))):
         # A model's prose cannot be made again, and what was pinned when it was cut already stays as it was then.
-        return history
+        return history, True
     whole = never_compacted(history)
     if whole is history:
-        return history
+        return history, True
     for entry in history.backwards():
         if entry.message.role != "tool":
             room_raw -= history.run_tokens(entry.seq, entry.seq)
         if room_raw < 0:
-            return history
-    return whole
+            return history, False
+    return whole, True
 
 
 def _is_shortened(item: Item) -> bool:

@@ -130,7 +130,6 @@ def compact_loaded(
     )
     planning = engine.planning(
         history,
-        target_ratio=engine.settings.target_ratio if engine.has_own_target else 0.0,
         has_recall=False,
         focus=read_text(focus, "focus"),
     )

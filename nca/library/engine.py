@@ -51,7 +51,6 @@ class Engine:
         self.facts = facts_of(model, loaded)
         self.budget = budget_of(self.facts, loaded)
         self.settings = loaded.settings.context
-        self.has_own_target = loaded.origin("context.target_ratio") != "default"
         self.has_summarizer = summarizer is not None
         self._model, self._system_prompt, self._tools = model, system_prompt, tools
         self.meter = self._meter_for(provider)

@@ -18,6 +18,8 @@ from tests.agent.test_conversation import LONG_ANSWER, SMALL, summary_or
 
 MIDDLE = ModelFacts(name="scripted/middle", provider="scripted", window_tokens=12_000)
 EARLY = {"context.idle_threshold": 0.5, "context.target_ratio": 0.15}
+USUAL = {"context.compact_threshold": 0.80, "context.target_ratio": 0.65}
+"""The threshold of a usual window in a small one: there is more between two turns and the end."""
 
 
 def opened(
@@ -29,7 +31,7 @@ def opened(
     model: ScriptedModel | None = None,
 ) -> Conversation:
     return Conversation.open(
-        defaults().with_values(settings or {}, "the test"),
+        defaults().with_values({**USUAL, **(settings or {})}, "the test"),
         store=Store.open(path / "sessions.db"),
         model=model or ScriptedModel([reply] * 60, facts=facts),
         directory=path,

@@ -51,7 +51,10 @@ async def test_listeners_hear_of_each_request_for_a_summary() -> None:
 
 async def test_after_two_compactions_in_vain_one_event_says_so_and_no_third_is_tried() -> None:
     store, events = Store.open(None), list[Event]()
-    loaded = defaults().with_values({"context.stages": ["deduplicate"], "model.context_window": 8_000}, "the test")
+    loaded = defaults().with_values(
+        {"context.stages": ["deduplicate"], "model.context_window": 8_000, "context.compact_threshold": 0.80},
+        "the test",
+    )
     window = window_of(store, store.create(directory="/", model=FACTS.name), loaded, FACTS, prompt="")
     compactor = compactor_of(window, ScriptedModel([""], facts=FACTS), events.append)
 

@@ -303,6 +303,18 @@ async def test_the_warning_says_what_will_really_happen(room: Room, auto: str, s
     assert [event.phase for event in room.of(ContextCompaction)] == phases[auto]
 
 
+async def test_in_a_small_window_the_warning_names_the_usage_at_which_it_is_compacted(room: Room) -> None:
+    facts = ModelFacts(name="scripted/middle", provider="scripted", window_tokens=12_000)
+    conversation = room.open([summary_or("because " * 60)] * 90, settings={"context.idle_threshold": 1.0}, facts=facts)
+    while not room.of(ContextCompaction):
+        await conversation.send("Question")
+    early, due = [event for event in room.of(ContextWarning) if event.level == "warning"]
+    assert (early.usage < 0.85, early.message.endswith("Compaction at 95%.")) == (True, True)
+    assert due.usage >= 0.95
+    (done,) = [event for event in room.of(ContextCompaction) if event.phase == "completed"]
+    assert 0.7 < done.tokens_after / due.budget_tokens <= 0.8
+
+
 async def test_what_was_cleared_unanswered_can_be_sent_again(room: Room) -> None:
     conversation = room.open([ProviderError("down"), "Now."])
     await conversation.send("Hello")

@@ -23,7 +23,7 @@ def test_the_page_says_what_was_measured_and_what_was_not() -> None:
     assert "## Estimates against" not in text
     assert "2026-01-02" in text
     assert "| nca | 5.00% | 3 | 3 | 0 | 0 | 67% | 67% | 67% | 67% |" in text
-    assert "| all | default | 0.8 | 3.00% | 3.50% | 12.00% | 70 | 100.0% | 90.0% | 80.0% | 20.0% | 99.9% |" in text
+    assert "| all | default | default | 3.00% | 3.50% | 12.00% | 70 | 100.0% | 90.0% | 80.0% | 20.0% | 99.9% |" in text
 
 
 def test_the_first_page_has_new_sessions_and_the_details_all() -> None:

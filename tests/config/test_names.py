@@ -85,9 +85,9 @@ def test_the_seeds_own_samples_load(tmp_path: Path) -> None:
     assert loaded.settings.context.max_tokens == 32_000
     changed = {key for key in KEYS if loaded.value(key) != KEYS[key].default}
     # A threshold of 75 is a number of its own: it does not follow the compaction threshold as the default does.
-    changed_context = {"max_tokens", "max_messages", "idle_threshold", "preserve_turns"}
+    changed_context = {"max_tokens", "max_messages", "idle_threshold", "compact_threshold", "preserve_turns"}
     assert changed == {"model.summarizer", *(f"context.{name}" for name in changed_context)}
-    assert loaded.settings.context.idle_threshold == 0.75
+    assert (loaded.settings.context.idle_threshold, loaded.settings.context.compact_threshold) == (0.75, 0.8)
 
 
 def test_the_environment_of_seed_two(tmp_path: Path) -> None:

@@ -57,7 +57,8 @@ def words_stay(trial: Trial) -> Iterator[str]:
         if not missing:
             continue
         which = f"{len(missing)} of {len(typed)} messages are missing, such as {missing[0].message},"
-        room = outcome.target_tokens - outcome.fixed_tokens
+        # A newest message that is cut leaves more room than it would whole.
+        room = max(outcome.target_tokens - outcome.fixed_tokens, sum(map(text_tokens, outcome.records)))
         yield from (f"{which} beside the section {heading}" for heading in (RAN, NAMES, TOLD) if sections.get(heading))
         yield from (f"{which} beside the older result {seq}" for seq in older_results(outcome)[:1])
         others = sum(text_tokens(entry) for name in (DONE, CHANGED, FAILED) for entry in sections.get(name, ()))

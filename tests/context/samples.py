@@ -29,6 +29,7 @@ PROSE = (
     "### 1. Goal and intent\nTo test the engine with care, from one end to the other, and to leave nothing out."
     "\n### 9. Next step\nGo on."
 )
+TARGET_RATIO = 0.65
 
 
 def user(text: str = "Go on.") -> Message:
@@ -98,8 +99,10 @@ def compacted(
     load_stage: Any = None,
     **asked: Any,
 ) -> Proposal:
-    """Plan a compaction and commit it."""
+    """Plan a compaction and commit it; by default to a target at which all stages have something to do."""
     settings = settings or ContextSettings(stages=tuple(stages))
+    if isinstance(settings.target_ratio, str):
+        asked = {"target_ratio": TARGET_RATIO, **asked}
     planning = compact(history, meter or Meter(), Budget.of(window), settings, more_stages=MORE_STAGES, **asked)
     proposal = run(planning, summarizer, load_stage)
     history.view = proposal.view

@@ -272,7 +272,7 @@ def test_twice_is_once_for_each_stage_alone() -> None:
 
 
 def test_the_planner_may_be_driven_step_by_step() -> None:
-    history = history_of(talk(40))
+    history = history_of(talk(60))
     planning = compact(history, Meter(), Budget.of(8_000), ContextSettings(), focus="the tests")
     request = next(planning)
     assert isinstance(request, SummaryRequest)

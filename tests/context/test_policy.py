@@ -32,7 +32,15 @@ from tests.context.logs import history_of
 from tests.context.samples import talk
 
 BUDGET = Budget(20_000, 10_000, 10_000)
-DEFAULTS = ContextSettings()
+AUTO = ContextSettings()
+
+
+def usual(**more: Any) -> ContextSettings:
+    """The settings as they are in a usual window, in whatever window."""
+    return ContextSettings(**{"compact_threshold": 0.80, "target_ratio": 0.40, **more})
+
+
+DEFAULTS = usual()
 windows = st.integers(1, 3_000_000)
 
 
@@ -41,19 +49,32 @@ def at(used: int) -> Measurement:
 
 
 def asked(moment: Moment, used: int, state: PolicyState = FRESH, *, by_provider: bool = False, **more: Any) -> Decision:
-    return decide(at(used), state, ContextSettings(**more), moment, by_provider=by_provider)
+    return decide(at(used), state, usual(**more), moment, by_provider=by_provider)
 
 
 def rungs(used: int, state: PolicyState = FRESH, **more: Any) -> list[tuple[str, int, bool]]:
-    ahead = rungs_ahead(at(used), state, ContextSettings(**more), prepares=True)
+    ahead = rungs_ahead(at(used), state, usual(**more), prepares=True)
     return [(rung.action, rung.tokens, rung.is_reached) for rung in ahead]
 
 
 def test_the_settings_defaults() -> None:
-    assert (DEFAULTS.info_threshold, DEFAULTS.idle_threshold, DEFAULTS.compact_threshold) == (0.60, 0.0, 0.80)
-    assert DEFAULTS.target_ratio == 0.40
-    assert DEFAULTS.stages == ("prune", "deduplicate", "summarize", "truncate")
-    assert thresholds(BUDGET, DEFAULTS) == Thresholds(6_000, 7_500, 8_000)
+    assert (AUTO.info_threshold, AUTO.idle_threshold) == (0.60, 0.0)
+    assert AUTO.stages == ("prune", "deduplicate", "summarize", "truncate")
+    large, settings = Budget(200_000, 100_000, 100_000), usual()
+    assert thresholds(large, AUTO) == thresholds(large, settings) == Thresholds(60_000, 80_000, 75_000, 80_000)
+    assert target_ratio(large, AUTO) == settings.target_ratio
+
+
+@given(st.integers(1, 200_000))
+def test_in_a_small_window_compaction_is_later_and_keeps_more(tokens: int) -> None:
+    budget = Budget(2 * tokens, tokens, tokens)
+    at, target = thresholds(budget, AUTO), target_ratio(budget, AUTO)
+    assert (at.compact >= 0.95 * tokens) == (tokens <= 20_000)
+    assert target == pytest.approx(min(0.80, max(0.40, 16_000 / tokens)))
+    # It is well below the threshold, the warning is where it always is, and a number that was given holds.
+    assert aim_ratio(budget, AUTO) == target <= 0.9 * at.compact / tokens
+    assert at.warn == thresholds(budget, usual()).warn
+    assert thresholds(budget, usual()).compact == at.warn
 
 
 # Boundaries
@@ -96,15 +117,15 @@ def test_what_does_not_fit_after_a_compaction_is_refused(used: int, action: Acti
 def test_shares_count_whole_tokens_exactly() -> None:
     hundred = Budget(200, 100, 100)
     # 0.55 * 100 is 55.000000000000007, and 0.57 * 100 is 56.99999999999999.
-    assert thresholds(hundred, ContextSettings(compact_threshold=0.55)).compact == 55
-    assert thresholds(hundred, ContextSettings(info_threshold=0.57)).info == 57
-    assert thresholds(hundred, ContextSettings(compact_threshold=0.553)).compact == 56
+    assert thresholds(hundred, usual(compact_threshold=0.55)).compact == 55
+    assert thresholds(hundred, usual(info_threshold=0.57)).info == 57
+    assert thresholds(hundred, usual(compact_threshold=0.553)).compact == 56
 
 
 @given(windows, st.integers(1, 100), st.integers(0, 3_000_000))
 def test_the_threshold_and_the_usage_that_is_shown_agree(window: int, percent: int, used: int) -> None:
     budget = Budget.of(window)
-    compact = thresholds(budget, ContextSettings(compact_threshold=percent / 100)).compact
+    compact = thresholds(budget, usual(compact_threshold=percent / 100)).compact
     assert (used >= compact) == (used * 100 >= percent * budget.budget_tokens)
 
 
@@ -130,20 +151,27 @@ def test_the_threshold_and_the_usage_that_is_shown_agree(window: int, percent: i
 def test_rungs_that_nobody_set_follow_the_compaction_threshold(
     settings: dict[str, Any], expected: tuple[int, ...]
 ) -> None:
-    assert thresholds(BUDGET, ContextSettings(**settings)) == Thresholds(*expected)
+    found = thresholds(BUDGET, usual(**settings))
+    assert (found.info, found.prepare, found.compact) == expected
 
 
-def test_with_a_raised_threshold_nothing_happens_at_the_old_ones() -> None:
+def test_with_a_raised_threshold_only_the_warning_stays_at_80_percent() -> None:
     assert asked("idle", 7_800, compact_threshold=0.95).action == "nothing"
     assert asked("before request", 8_500, compact_threshold=0.95).action == "nothing"
-    assert asked("after turn", 8_500, compact_threshold=0.95).notice == "info"
+    assert asked("after turn", 7_999, compact_threshold=0.95).notice == "info"
+    warned = asked("after turn", 8_000, compact_threshold=0.95)
+    assert (warned.notice, warned.is_due) == ("warning", False)
+    assert asked("after turn", 9_499, warned.state, compact_threshold=0.95).notice is None
+    # What is due is said anew.
+    due = asked("before request", 9_500, warned.state, compact_threshold=0.95)
+    assert (due.action, due.notice) == ("compact", "warning")
 
 
 def test_an_absolute_threshold_is_met_to_the_token() -> None:
     budget = Budget(200_000, 64_000, 136_000)
     for tokens in (1, 49_999, 50_000, 50_001, 108_799):
-        assert thresholds(budget, ContextSettings(compact_tokens=tokens)).compact == tokens
-    assert thresholds(budget, ContextSettings(compact_tokens=500_000)).compact == 108_800
+        assert thresholds(budget, usual(compact_tokens=tokens)).compact == tokens
+    assert thresholds(budget, usual(compact_tokens=500_000)).compact == 108_800
 
 
 # Notices
@@ -181,7 +209,7 @@ def test_a_compaction_and_another_model_let_notices_come_again() -> None:
     warned = asked("after turn", 8_500).state
     assert warned.compacted(at(5_000)).shown == frozenset()
     assert warned.model_changed().shown == frozenset()
-    assert warned.edited(at(8_500)).shown == {"warning"}
+    assert warned.edited(at(8_500)).shown == {"due"}
 
 
 # The state
@@ -323,18 +351,8 @@ def test_target_numbers() -> None:
 
 @pytest.mark.parametrize(("threshold", "aim"), [(0.8, 0.5), (0.95, 0.5), (0.5, 0.4), (0.55, 0.44), (0.56, 0.5)])
 def test_the_aim_stays_well_below_the_threshold(threshold: float, aim: float) -> None:
-    settings = ContextSettings(compact_threshold=threshold, target_ratio=0.5)
+    settings = usual(compact_threshold=threshold, target_ratio=0.5)
     assert aim_ratio(Budget.of(100_000), settings) == pytest.approx(aim, abs=0.001)
-
-
-@pytest.mark.parametrize(
-    ("window", "ratio"),
-    [(8_000, 0.65), (30_000, 0.65), (40_000, 13_000 / 26_000), (50_000, 0.4), (64_000, 0.4), (1_000_000, 0.4)],
-)
-def test_the_default_target_is_higher_in_a_small_window(window: int, ratio: float) -> None:
-    budget = Budget.of(window)
-    assert target_ratio(budget, DEFAULTS) == aim_ratio(budget, DEFAULTS) == pytest.approx(ratio)
-    assert target_ratio(budget, ContextSettings(target_ratio=0.2)) == 0.2
 
 
 @pytest.mark.parametrize(("saved", "is_worth"), [(499, False), (500, True)])

@@ -23,6 +23,7 @@ from tests.context.logs import history_of, logs
 from tests.context.promises import too_large
 from tests.context.samples import agent_turn, assistant, compacted, contents, some, step, talk, user
 
+TARGET_RATIO = 0.40
 SETTINGS = ContextSettings(
     stages=("prune", "deduplicate", "truncate"),
     # What is saved in messages that go anyway is no reason to clear others: here it must not decide.
@@ -34,7 +35,7 @@ SETTINGS = ContextSettings(
 def worked(history: History, window: int, near: int) -> tuple[Draft, View, int]:
     budget, meter = Budget.of(window), Meter()
     draft = Draft(history, meter, recent_raw=near)
-    target = target_tokens(budget, draft.fixed_tokens(), SETTINGS.target_ratio)
+    target = target_tokens(budget, draft.fixed_tokens(), TARGET_RATIO)
     if draft.tokens > target:
         numbers = {"target_tokens": target, "budget_tokens": budget.budget_tokens}
         prune(draft, SETTINGS.prune, **numbers)
@@ -69,7 +70,7 @@ def test_a_log_with_a_far_stretch_lands_where_all_of_it_does(
 ) -> None:
     log = [user(), assistant(), *(message for part in parts for message in part), user("And now?")]
     history = history_of(log, {pin for pin in pins if pin <= len(log)})
-    near = recent_raw(history, Meter(), Budget.of(window), SETTINGS, SETTINGS.target_ratio)
+    near = recent_raw(history, Meter(), Budget.of(window), SETTINGS, TARGET_RATIO)
     coarse, view, target = worked(history, window, near)
     fine, expected, _ = worked(history, window, 0)
     check_partition(view)
@@ -81,7 +82,7 @@ def test_a_log_with_a_far_stretch_lands_where_all_of_it_does(
 @pytest.mark.parametrize("window", [1_200, 3_000, 6_000])
 def test_a_far_stretch_changes_nothing_but_the_work(count: int, window: int) -> None:
     history = history_of([*talk(count), *agent_turn(4), assistant(), *talk(count, 20, start=count), user("And now?")])
-    near = recent_raw(history, Meter(), Budget.of(window), SETTINGS, SETTINGS.target_ratio)
+    near = recent_raw(history, Meter(), Budget.of(window), SETTINGS, TARGET_RATIO)
     coarse, view, _ = worked(history, window, near)
     fine, expected, _ = worked(history, window, 0)
     assert view == expected
@@ -95,7 +96,7 @@ def test_a_broken_log_with_a_far_stretch_lands_too(
 ) -> None:
     log = [*talk(count), *messages, *agent_turn(6), *talk(count), user("And now?")]
     history = history_of(log, {pin for pin in pins if pin <= len(log)})
-    near = recent_raw(history, Meter(), Budget.of(window), SETTINGS, SETTINGS.target_ratio)
+    near = recent_raw(history, Meter(), Budget.of(window), SETTINGS, TARGET_RATIO)
     coarse, view, target = worked(history, window, near)
     fine, _, _ = worked(history, window, 0)
     check_partition(view)

@@ -16,8 +16,8 @@ from tests.library.test_context_view import WINDOW, Rows, talk
 
 
 async def test_it_gives_what_fit_gives() -> None:
-    view, other, log = nca.ContextView(context_window=WINDOW), nca.ContextView(context_window=WINDOW), talk(25)
-    for count in (4, 40, 80, 100):
+    view, other, log = nca.ContextView(context_window=WINDOW), nca.ContextView(context_window=WINDOW), talk(40)
+    for count in (4, 40, 80, 160):
         assert await view.afit(log[:count]) == other.fit(log[:count])
     assert view.state == other.state
     assert await view.arecall(expand="3") == other.recall(expand="3")
@@ -40,7 +40,7 @@ async def test_the_work_is_done_in_another_thread_and_the_summary_in_the_loop() 
         return PROSE
 
     view = nca.ContextView(context_window=WINDOW, summarizer=summarize)
-    assert "To test the engine with care" in str((await view.afit(Messages(talk(25)))).messages)
+    assert "To test the engine with care" in str((await view.afit(Messages(talk(40)))).messages)
     assert asked_in == {threading.current_thread()}
     assert read_in
     assert not read_in & asked_in
@@ -54,7 +54,7 @@ async def test_a_second_task_is_refused_while_the_first_waits_and_the_first_goes
         await go_on.wait()
         return PROSE
 
-    view, log = nca.ContextView(context_window=WINDOW, summarizer=summarize), talk(25)
+    view, log = nca.ContextView(context_window=WINDOW, summarizer=summarize), talk(40)
     first = asyncio.create_task(view.afit(log))
     second = asyncio.create_task(view.afit([{"role": "user", "content": "My word is walrus."}]))
     with pytest.raises(nca.ViewInUse, match=r"^This view is fitting another request\. Use one"):
@@ -94,7 +94,7 @@ async def test_a_task_that_is_cancelled_before_the_summary_changes_nothing() -> 
         await asyncio.Event().wait()
         return ""
 
-    view, log = nca.ContextView(context_window=WINDOW, summarizer=summarize), talk(25)
+    view, log = nca.ContextView(context_window=WINDOW, summarizer=summarize), talk(40)
     await view.afit(log[:4])
     state = view.state
     for is_asked in (True, False):
@@ -119,7 +119,7 @@ async def test_what_a_summarizer_may_do_wrong_costs_its_summary_only(answer: str
             raise TimeoutError
         return answer
 
-    fitted = await nca.ContextView(context_window=WINDOW, summarizer=summarize).afit(talk(25))
+    fitted = await nca.ContextView(context_window=WINDOW, summarizer=summarize).afit(talk(40))
     assert fitted.compacted
     assert fitted.notices
 
@@ -136,7 +136,7 @@ async def test_a_summarizer_that_blocks_runs_in_a_thread_and_a_callable_object_m
 
     for summarizer, said in ((Summarizer(), "An object asked."), (blocking, "A thread asked.")):
         view = nca.ContextView(context_window=WINDOW, summarizer=summarizer)
-        assert said in str((await view.afit(talk(25))).messages)
+        assert said in str((await view.afit(talk(40))).messages)
 
 
 def test_an_asynchronous_summarizer_is_refused_where_nothing_can_wait_for_it() -> None:
@@ -146,9 +146,9 @@ def test_an_asynchronous_summarizer_is_refused_where_nothing_can_wait_for_it() -
     view = nca.ContextView(context_window=WINDOW, summarizer=summarize)
     state = view.state
     with pytest.raises(nca.UsageError, match=r"^summarizer: is asynchronous; valid here: .*afit"):
-        view.fit(talk(25))
+        view.fit(talk(40))
     assert view.state == state
-    assert asyncio.run(view.afit(talk(25))).compacted
+    assert asyncio.run(view.afit(talk(40))).compacted
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
@@ -165,4 +165,4 @@ def test_a_forked_process_has_a_thread_of_its_own() -> None:
 
 
 def fit_once() -> None:
-    assert asyncio.run(nca.ContextView(context_window=WINDOW).afit(talk(25))).compacted
+    assert asyncio.run(nca.ContextView(context_window=WINDOW).afit(talk(40))).compacted

@@ -130,7 +130,7 @@ def test_a_second_thread_is_refused_while_the_first_is_fitting_and_may_recall() 
         assert go_on.wait(timeout=60)
         return "They asked questions."
 
-    view, log = nca.ContextView(context_window=WINDOW, summarizer=summarize), talk(20)
+    view, log = nca.ContextView(context_window=WINDOW, summarizer=summarize), talk(40)
     view.fit(log[:4])
     with ThreadPoolExecutor(9) as pool:
         first = pool.submit(view.fit, log)

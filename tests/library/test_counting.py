@@ -155,7 +155,7 @@ def test_what_is_no_list_of_messages_is_refused(function: Any, messages: Any) ->
         ({"context_window": "many"}, "model.context_window = 'many' is not valid"),
         ({"context_window": True}, "model.context_window = true is not valid"),
         ({"max_output_tokens": -5}, "model.max_output_tokens = -5 is not valid"),
-        ({"threshold": 0}, "context.compact_threshold = 0 is not valid; valid: a share above 0 up to 1"),
+        ({"threshold": 0}, "context.compact_threshold = 0 is not valid; valid: auto, or a share above 0 up to 1"),
         ({"threshold": 1.5}, "context.compact_threshold = 1.5 is not valid"),
         ({"threshold": "lots"}, "context.compact_threshold = 'lots' is not valid"),
         ({"threshold": float("nan")}, "context.compact_threshold = nan is not valid"),

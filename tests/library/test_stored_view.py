@@ -96,7 +96,7 @@ def workers(path: Path) -> Iterator[list[Worker]]:
 
 
 def test_two_processes_serve_one_conversation_in_turn(workers: list[Worker]) -> None:
-    alone, log, compactions = nca.ContextView(context_window=WINDOW), talk(25), 0
+    alone, log, compactions = nca.ContextView(context_window=WINDOW), talk(40), 0
     for number, count in enumerate(range(4, 101, 8)):
         expected = alone.fit(log[:count])
         told = workers[number % 2].fit(log[:count])
@@ -108,7 +108,7 @@ def test_two_processes_serve_one_conversation_in_turn(workers: list[Worker]) -> 
 
 def test_of_two_processes_at_once_the_second_to_save_is_refused_and_goes_on(workers: list[Worker]) -> None:
     one, other = workers
-    log = talk(25)
+    log = talk(40)
     one.begin(log, asks=True)
     assert one.said() == "asked"
     served = other.fit(log)
@@ -137,7 +137,7 @@ def test_a_process_that_is_killed_while_it_compacts_leaves_what_was_there(worker
 
 
 def test_keys_are_views_of_their_own(path: Path) -> None:
-    one, other = talk(25), [{"role": "user", "content": "My word is walrus."}, *talk(25)]
+    one, other = talk(40), [{"role": "user", "content": "My word is walrus."}, *talk(25)]
     with nca.Store.open(path) as store:
         for log, key in ((one, "1"), (other, "2"), (one, "1"), (other, "2")):
             view = nca.ContextView(context_window=WINDOW, store=store, key=key)
@@ -150,7 +150,7 @@ def test_keys_are_views_of_their_own(path: Path) -> None:
 
 
 def test_a_view_that_lives_longer_goes_on_from_what_another_saved(path: Path) -> None:
-    log = talk(25)
+    log = talk(40)
     with nca.Store.open(path) as store:
         old = nca.ContextView(context_window=WINDOW, store=store, key=KEY)
         old.fit(log[:4])
@@ -165,7 +165,7 @@ def test_a_view_that_lives_longer_goes_on_from_what_another_saved(path: Path) ->
 
 
 async def test_it_goes_on_in_an_event_loop(path: Path) -> None:
-    log = talk(25)
+    log = talk(40)
     with nca.Store.open(path) as store:
         fitted = await nca.ContextView(context_window=WINDOW, store=store, key=KEY).afit(log)
         assert fitted.compacted
@@ -175,7 +175,7 @@ async def test_it_goes_on_in_an_event_loop(path: Path) -> None:
 
 def test_another_conversation_under_the_key_begins_anew(path: Path) -> None:
     with nca.Store.open(path) as store:
-        nca.ContextView(context_window=WINDOW, store=store, key=KEY).fit(talk(25))
+        nca.ContextView(context_window=WINDOW, store=store, key=KEY).fit(talk(40))
         view = nca.ContextView(context_window=WINDOW, store=store, key=KEY)
         view.fit([{"role": "user", "content": "I am somebody else."}])
         assert "zebra" not in str(view.state) + view.recall(query="zebra0")
@@ -185,7 +185,7 @@ def test_messages_that_are_kept_are_recalled_without_a_request(path: Path) -> No
     def view(key: str) -> nca.ContextView:
         return nca.ContextView(context_window=WINDOW, store=store, key=key, keeps_messages=True)
 
-    log = talk(25)
+    log = talk(40)
     changed = [{"role": "user", "content": "My word is walrus."}, *log[1:]]
     with nca.Store.open(path) as store:
         for end in (40, 60, 100):

@@ -159,8 +159,8 @@ async def test_config_shows_changes_and_refuses(tmp_path: Path) -> None:
         everything = await stage.command("/config all")
         assert all(name in everything for name in KEYS)
         one = await stage.command("/config context.target_ratio")
-        assert "context.target_ratio = 0.4" in one
-        assert "Valid: a share" in one
+        assert "context.target_ratio = auto" in one
+        assert "Valid: auto, or a share" in one
         assert "context.compact_threshold = 0.7" in await stage.command("/config context.compact_threshold 70%")
         assert stage.conversation.loaded.settings.context.compact_threshold == pytest.approx(0.7)
         assert "set in this chat" in await stage.command("/config context.compact_threshold")
@@ -248,7 +248,7 @@ async def test_model_shows_the_window_that_is_in_force(tmp_path: Path) -> None:
         ("config", "threshold", "context.compact_threshold"),
         ("config", "context.auto o", "off"),
         ("config", "context.stages pr", "prune"),
-        ("config", "context.target_ratio 0", "0.4"),
+        ("config", "context.target_ratio a", "auto"),
         ("config", "context.target_ratio 0.4 -", "--save"),
         ("help", "mod", "model"),
     ],

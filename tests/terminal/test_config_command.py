@@ -61,7 +61,7 @@ async def test_the_end_of_a_name_is_enough_if_only_one_setting_has_it(tmp_path: 
         assert "context.compact_threshold = 0.7, for this chat" in await stage.command("/config compact_threshold 0.7")
         assert "context.prune.keep_results = 3" in await stage.command("/config prune.keep-results 3")
         assert "(set in this chat)" in await stage.command("/config compact_threshold")
-        assert "0.8 again (default)" in await stage.command("/config compact_threshold --unset")
+        assert "auto again (default)" in await stage.command("/config compact_threshold --unset")
         assert "Saved context.max_turns" in await stage.command("/config max_turns 9 --save")
         with pytest.raises(ConfigError, match=r"max_tokens could be any of context\.max_tokens, ") as refused:
             await stage.command("/config max_tokens 9")
@@ -76,7 +76,7 @@ async def test_the_default_comes_back_and_what_was_below(tmp_path: Path) -> None
         loaded = stage.conversation.loaded
         assert loaded.value("context.target_ratio") == 0.45
         await stage.command("/config context.target_ratio default")
-        assert stage.conversation.loaded.settings.context.target_ratio == 0.4
+        assert stage.conversation.loaded.settings.context.target_ratio == "auto"
         await stage.command("/config context.max_turns 7")
         shown = await stage.command("/config context.max_turns")
         assert "Before: 0 (no limit) (default); --unset restores it." in shown

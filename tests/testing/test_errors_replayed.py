@@ -65,8 +65,9 @@ def runs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 def test_a_real_reply_is_answered_as_it_should_be(name: str, runs: FaultRuns) -> None:
     fault, outcome = CASES[name], runs.outcome(name)
     problems = came_out(fault, outcome)
-    if fault.says == "Compacted":
+    if fault.compactions:
         # How many questions a summary takes depends on the limit that the words have.
         problems = [problem for problem in problems if not problem.startswith("requests")]
+    if fault.says == "Compacted":
         assert len([request for request in outcome.refused if request.get("tools")]) == 1
     assert problems == []

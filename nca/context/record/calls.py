@@ -103,11 +103,11 @@ def reads(past: Past) -> Iterator[Piece]:
 
 def told(called: Called, tokens: int = LEVELS[0], chars: int = ASKED_CHARS) -> str:
     """A call with what came of it: in one line, or in more tokens with more of its arguments and its result."""
-    what, came = asked(called.call, chars), "no result yet"
+    content = excerpt(long_arguments(called.call), tokens) if tokens > LEVELS[0] else ""
+    what, came = asked(called.call, chars, is_content_told=bool(content)), "no result yet"
     if called.result is not None:
         came = excerpt(called.result.text.strip(), tokens) or "nothing"
         came = ("failed: " if called.has_failed else "") + (on_one_line(came) if tokens <= LEVELS[0] else came)
-    content = excerpt(long_arguments(called.call), tokens) if tokens > LEVELS[0] else ""
     return f"{what}{' ' * bool(content)}{content}{CAME}{came}"
 
 

@@ -42,7 +42,8 @@ WEIGHTS = (0.5, 0.2, 0.3)
 """How the characters that stay are shared out to beginning, end and unusual parts."""
 FEWEST_ITEMS, ITEM_CHARS = 3, 80
 ROW = "|"
-"""A line that begins so is a row of a table. It stays whole: without its last cells it would say something else."""
+"""A line that begins so is a row of a table. It stays whole: without its last cells it would say something else. The
+table's head stays with the first row: alone it says nothing."""
 SCANNED_CHARS = 200_000
 """The middle of a longer text is left out before it is read."""
 GAP, GAP_CHARS = "[…]", 4
@@ -55,6 +56,8 @@ _UNSPACED = r"\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 """Scripts that put no blanks between words: Thai, Lao, Japanese, Chinese."""
 _WORD = re.compile(rf"(?:(?![{_UNSPACED}])[^\W_])+|(?=([{_UNSPACED}]{{2}}))[{_UNSPACED}]")
 _SENTENCE_END = re.compile(r"(?:[.!?;:]\s+|[。！？]\s*)(?=(\S))")
+_RULE = re.compile(r"[|:\s]*-[|:\s-]*\n")
+"""The line below a table's head."""
 _ITEM = re.compile(r"(?m)^\s*(?:[-*•・|①-⑳]|\d{1,2}[.)．、])\s*\S")
 
 Span = tuple[int, int]
@@ -161,8 +164,11 @@ def _parts(text: str, most: int, first: int) -> Iterator[Span]:
     """Lines; longer ones in parts of at most `most` characters, the part that begins a line of at most `first`."""
     begin = 0
     while begin < len(text):
-        end = text.find("\n", begin) + 1 or len(text)
-        size = most if text.startswith(ROW, begin) else first
+        end = _line_end(text, begin)
+        is_row = text.startswith(ROW, begin)
+        size = most if is_row else first
+        if is_row and (rule := _RULE.match(text, end)):
+            end = size = _line_end(text, rule.end())  # the first row
         while end - begin > size:
             cut = _cut_before(text, begin, begin + size)
             yield begin, cut
@@ -170,6 +176,10 @@ def _parts(text: str, most: int, first: int) -> Iterator[Span]:
         if text[begin:end].strip():
             yield begin, end
         begin = end
+
+
+def _line_end(text: str, begin: int) -> int:
+    return text.find("\n", begin) + 1 or len(text)
 
 
 def _cut_before(text: str, begin: int, end: int) -> int:

@@ -208,10 +208,15 @@ def is_answer(message: Message) -> bool:
     return message.role == "assistant" and not message.tool_calls and bool(message.text.strip())
 
 
-def asked(call: ToolCall, chars: int = ASKED_CHARS) -> str:
-    """What a call asks for: its tool, the argument that says most, and the other short ones."""
+def asked(call: ToolCall, chars: int = ASKED_CHARS, *, is_content_told: bool = False) -> str:
+    """What a call asks for: its tool, the argument that says most, and the other short ones.
+
+    is_content_told  its long arguments stand beside this
+    """
     arguments = arguments_of(call)
     main = next((str(arguments[key]) for key in _MAIN if arguments.get(key)), "") or path_of(arguments)
+    if is_content_told and len(main) > LONG_ARGUMENT_CHARS:
+        main = ""
     rest = [
         f"{key}={_flat(value)}"
         for key, value in arguments.items()

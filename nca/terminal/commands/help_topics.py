@@ -85,7 +85,8 @@ IDEAS = (
     (
         "The gauge",
         "One number everywhere: the tokens of the next request, out of the budget (the window less the room for the"
-        " answer). A notice at 60%, preparation at 75%, compaction at 80%. Nothing that does not fit is sent.",
+        " answer). A notice at 60% and 80%; preparation at 75%, compaction at 80%; in a"
+        " small window at 90% and 95%. Nothing that does not fit is sent.",
     ),
 )
 

@@ -121,3 +121,13 @@ def test_a_line_of_an_earlier_record_can_be_cut_to_any_size() -> None:
     whole = line.whole()
     assert whole.text == line.text
     assert all(whole.subject.piece(level).tokens <= whole.tokens for level in range(1, 60, 7))
+
+
+def test_a_long_command_is_told_once() -> None:
+    command = "\n".join(f"print({number}, 'the value of row {number}')" for number in range(40))
+    called = next(iter(_past(*_called(1, "shell", "ok", command=command, timeout=60)).calls))
+    assert told(called).count("print(0,") == 1
+    for tokens in (150, 450, 1_350):
+        assert told(called, tokens).count("print(0,") == 1
+        assert "timeout=60" in told(called, tokens)
+    assert all(line in told(called, 1_350) for line in command.splitlines())

@@ -107,6 +107,21 @@ def test_a_row_of_a_table_stays_whole(cells: list[list[str]], tokens: int, style
     assert {line for line in shown if line.startswith("|")} <= set(rows)
 
 
+@given(
+    st.lists(st.lists(st.from_regex(r"[a-z]{1,12}", fullmatch=True), min_size=2, max_size=4), min_size=2, max_size=8),
+    st.sampled_from(["|---|---|", "| --- | :-: |", "|:--|"]),
+    st.integers(4, 100),
+    st.sampled_from([WORDS, TALK, RESULT]),
+)
+def test_the_head_of_a_table_stays_with_its_first_row(
+    cells: list[list[str]], rule: str, tokens: int, style: Style
+) -> None:
+    head, first, *others = (f"| {place} {' | '.join(row)} |" for place, row in enumerate(cells))
+    shown = excerpt("\n".join(["The table:", head, rule, first, *others, "So much."]), tokens, style).splitlines()
+    together = [any(line.startswith(one) for line in shown) for one in (head, rule, first)]
+    assert all(together) or not any(together)
+
+
 def test_japanese_is_cut_behind_its_sentences_and_by_its_items() -> None:
     text = "".join(f"第{n}章は蔵の歴史を短く書きます。" for n in range(40))
     kept = excerpt(text, 60, TALK).replace(f" {GAP}", "")

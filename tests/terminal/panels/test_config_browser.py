@@ -100,7 +100,7 @@ def test_a_value_is_checked_and_the_next_valid_one_is_a_key_away() -> None:
     while chosen(browser) != "context.compact_threshold":
         browser.move(1)
     browser.enter()
-    assert (browser.label, browser.buffer.text) == ("context.compact_threshold = ", "0.8")
+    assert (browser.label, browser.buffer.text) == ("context.compact_threshold = ", "auto")
     browser.buffer.text = "7.5"
     browser.enter()
     assert "did you mean 0.75 or 7.5%?" in " ".join(lines(browser))
@@ -168,7 +168,7 @@ def test_settings_are_browsed_edited_and_saved_in_the_chat(start: Callable[..., 
     tty.line("/config")
     tty.sees(f"1 of {len(KEYS)}")
     tty.send("target_ratio\r")
-    tty.sees("context.target_ratio = 0.4")
+    tty.sees("context.target_ratio = auto")
     tty.send(CTRL_U + "2\r")
     tty.sees("did you mean 0.2 or 2%?")
     tty.send(CTRL_U + "30%" + CTRL_S)

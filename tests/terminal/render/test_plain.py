@@ -32,7 +32,7 @@ def test_answers_on_standard_output_the_rest_beside_it() -> None:
         banner=["scripted/model answers."],
     )
     assert done.returncode == 0
-    assert done.stdout.startswith("Here it is.\nAgain.\nTwo lines.\ncontext.target_ratio = 0.4")
+    assert done.stdout.startswith("Here it is.\nAgain.\nTwo lines.\ncontext.target_ratio = auto")
     size = (ROOT / "AGENTS.md").stat().st_size
     told = f"Instructions: AGENTS.md ({size:,} bytes).\n"  # this repository's, in which the tests run
     assert done.stderr.removeprefix(told).startswith("scripted/model answers.\nTool: list")
