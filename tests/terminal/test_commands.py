@@ -166,7 +166,7 @@ async def test_config_shows_changes_and_refuses(tmp_path: Path) -> None:
         assert "set in this chat" in await stage.command("/config context.compact_threshold")
         foreign = await stage.command("/config contextCompaction.threshold 0.6")
         assert "contextCompaction.threshold is context.compact_threshold in nca" in foreign
-        with pytest.raises(ConfigError, match="valid: a share"):
+        with pytest.raises(ConfigError, match="valid: auto, or a share"):
             await stage.command("/config context.compact_threshold 3x")
         with pytest.raises(ConfigError, match="no setting"):
             await stage.command("/config context.compct_threshold")
