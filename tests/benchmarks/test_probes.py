@@ -15,6 +15,7 @@ SESSIONS = sessions_in(OWN)
 WITHOUT_PROBES = {
     "betrieb",
     "colloque",
+    "pantano",
     "paquete",
     "sakagura",
     "spoldzielnia",
