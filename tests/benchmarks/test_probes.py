@@ -18,6 +18,7 @@ WITHOUT_PROBES = {
     "pantano",
     "paquete",
     "sakagura",
+    "sogukhat",
     "spoldzielnia",
     "trasloco",
     "travessia",
