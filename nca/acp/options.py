@@ -10,8 +10,7 @@ from acp.schema import SessionConfigOptionSelect, SessionConfigSelectOption, Ses
 
 from nca.errors import UsageError
 from nca.models.lookup import offers
-from nca.terminal.commands.effort import MEANINGS
-from nca.terminal.commands.model import RECENT_SESSIONS
+from nca.terminal.commands.model import MEANINGS, RECENT_SESSIONS
 from nca.terminal.commands.permissions import MODES
 from nca.terminal.render.sanitize import one_line
 

@@ -10,7 +10,7 @@ import pytest
 
 from nca.errors import UsageError
 from nca.messages import Message, ToolCall
-from nca.terminal.commands.jobs import COMMAND
+from nca.terminal.commands.jobs import JobsCommand
 from tests.terminal.stage import a_stage
 from tests.tools.shell.test_runner import running
 
@@ -34,7 +34,7 @@ async def test_they_are_listed_shown_and_stopped(tmp_path: Path) -> None:
         table = await stage.command("/jobs")
         assert "running" in table
         assert "sleep 9881" in table
-        assert [one.text for one in COMMAND.complete(stage.app, "stop ")] == ["1"]
+        assert [one.text for one in JobsCommand().complete(stage.app, "stop ")] == ["1"]
         assert "Job 1 has ended (stopped): $ printf" in await stage.command("/jobs stop 1")
         assert not running("sleep 9881")
         with pytest.raises(UsageError, match=r"Job 1 has ended already \(stopped\)"):

@@ -14,8 +14,7 @@ import pytest
 from nca.errors import UsageError
 from nca.events import ToolFinished
 from nca.messages import Message, ToolCall
-from nca.terminal.clipboard import OSC_52_MOST_BYTES, copy_text
-from nca.terminal.commands.copy import code_blocks
+from nca.terminal.commands.copy import OSC_52_MOST_BYTES, code_blocks, copy_text
 from nca.terminal.commands.show import MOST_LINES, ShowCommand
 from nca.terminal.render.draw import Draw
 from nca.terminal.render.screen import Screen

@@ -222,6 +222,3 @@ def _choices(written: str) -> tuple[str, ...]:
 
 def _raw(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
-
-
-COMMAND = ConfigCommand()

@@ -75,6 +75,3 @@ def _more(app: App) -> str:
 def _cached(usage: Usage) -> str:
     """The share of the input that came from the cache."""
     return percent(usage.cache_read_tokens / usage.prompt_tokens) if usage.prompt_tokens else "0%"
-
-
-COMMAND = CostCommand()

@@ -111,6 +111,3 @@ def _parsed(argument: str) -> _Asked:
     if agent is None and (chosen := _WORDS.get(name.lower())) is not None:
         return _Asked([*flags, chosen], "")
     return _Asked(flags, name, agent)
-
-
-COMMAND = ExportCommand()

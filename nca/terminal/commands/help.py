@@ -139,6 +139,3 @@ def _rows(rows: Iterable[tuple[str, str]]) -> RenderableType:
     for left, right in rows:
         table.add_row(Text(left, style="accent"), Text(right))
     return table
-
-
-COMMAND = HelpCommand()

@@ -68,6 +68,3 @@ def _show_all(app: App, jobs: Jobs) -> None:
         command = Text(one_line(job.command, 200))
         table.add_row(Text(str(job.number)), Text(job.state, style), Text(duration(job.seconds)), command)
     app.output.show(table)
-
-
-COMMAND = JobsCommand()

@@ -129,6 +129,3 @@ def _about(one: Connection) -> str:
         return ""
     offered = (("tool", one.listing.offers), ("prompt", one.listing.prompts), ("resource", one.listing.resources))
     return ", ".join(counted(len(what), name) for name, what in offered if what or name == "tool")
-
-
-COMMAND = McpCommand()

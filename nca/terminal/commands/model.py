@@ -1,4 +1,4 @@
-"""/model: show the model, or switch to another."""
+"""/model and /effort: show or switch the model, and how much it reasons."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 from rich.text import Text
 
+from nca.errors import UsageError
 from nca.models.choose import named, open_model
 from nca.models.lookup import look_up
-from nca.models.reasoning import split_level
-from nca.terminal.commands.command import App, Command, Suggestion
+from nca.models.reasoning import AUTO, LEVELS, OFF, split_level
+from nca.terminal.commands.command import App, Command, Suggestion, beginning_with
 from nca.terminal.model_choice import go_back, remember
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.word_wrap import Parted
@@ -100,4 +101,32 @@ class ModelCommand(Command):
         return replace(facts, window_tokens=tokens, window_is_assumed=is_assumed)
 
 
-COMMAND = ModelCommand()
+MEANINGS = {
+    AUTO: "the provider's default",
+    OFF: "answer at once",
+    "low": "a little",
+    "medium": "more",
+    "high": "the most, which takes time and tokens",
+}
+
+
+class EffortCommand(Command):
+    name = "effort"
+    aliases = ("reasoning",)
+    usage = f"/effort\n/effort {'|'.join(LEVELS)}"
+    about = "How much the model reasons before it answers"
+
+    async def run(self, app: App, argument: str) -> None:
+        level, conversation = argument.lower(), app.conversation
+        facts = conversation.model.facts
+        if level and level not in LEVELS:
+            raise UsageError(f"/effort takes no {one_line(argument, 40)}.", advice=f"Valid: {', '.join(LEVELS)}.")
+        if level:
+            conversation.set("model.reasoning", level)
+        now = conversation.loaded.settings.model.reasoning
+        app.output.show(f"Reasoning: {now} ({MEANINGS[now]}). /config model.reasoning {now} --save keeps it.")
+        if now not in (AUTO, OFF) and not facts.can_reason:
+            app.output.warn(f"{one_line(facts.name)} does not reason, as far as is known; this has no effect.")
+
+    def complete(self, app: App, argument: str) -> Iterable[Suggestion]:
+        return beginning_with(argument, MEANINGS.items())

@@ -141,6 +141,3 @@ def _remove(app: App, wanted: str) -> None:
 
 
 assert set(MODES) == set(KEYS["agent.permission"].value_type.choices)
-
-
-COMMAND = PermissionsCommand()

@@ -1,13 +1,15 @@
 """All slash commands, and how a typed name finds one.
 
-A new command is a module in this folder that defines `COMMAND`, and its name in `GROUPS`.
+A new command is a subclass of `Command` in a module of this folder, and its name in `GROUPS`.
 """
 
 from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
+from pkgutil import iter_modules
 
+from nca.terminal import commands
 from nca.terminal.commands.command import Command, nearest
 
 GROUPS = {
@@ -17,7 +19,7 @@ GROUPS = {
     "Sessions": ("sessions", "resume", "new", "rename", "export"),
     "Model, tools, settings": ("model", "permissions", "tools", "jobs", "mcp", "config", "cost"),
 }
-"""The modules, under the headings of /help and in its order."""
+"""The names, under the headings of /help and in its order."""
 
 NAMES = tuple(name for names in GROUPS.values() for name in names)
 
@@ -58,7 +60,10 @@ FOREIGN_NAMES = {
 @cache
 def all_commands() -> tuple[Command, ...]:
     """In the order of /help. They are loaded with the first call; by then the prompt is on the screen."""
-    return tuple(import_module(f"nca.terminal.commands.{name}").COMMAND for name in NAMES)
+    for module in iter_modules(commands.__path__, f"{commands.__name__}."):
+        import_module(module.name)
+    known = {command.name: command for command in Command.__subclasses__()}
+    return tuple(known[name]() for name in NAMES)
 
 
 def find_command(name: str) -> Command | None:

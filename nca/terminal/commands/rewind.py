@@ -1,7 +1,8 @@
-"""/rewind: go back to before one of your messages: the chat, the files that changed since, or both."""
+"""/rewind, /undo, /redo and /changes: go back to before one of your messages, forward again, and see what changed."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 from itertools import islice
 from typing import TYPE_CHECKING, cast, get_args
@@ -15,8 +16,9 @@ from nca.file_history.plan import EVERYTHING_CERTAIN, Choice
 from nca.terminal.commands.command import App, Command, Suggestion, beginning_with
 from nca.terminal.commands.going_back import asked, restoring, tell
 from nca.terminal.input.line_kind import line_of
-from nca.terminal.render.humanize import local_time
-from nca.terminal.render.rewinds import diffs, excerpt, left_lines, path, summary, unset_lines
+from nca.terminal.panels.context import in_effect
+from nca.terminal.render.humanize import counted, local_time
+from nca.terminal.render.rewinds import diffs, excerpt, left_lines, path, summary, totals, unset_lines
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.tables import new_table
 
@@ -157,4 +159,82 @@ async def _what(app: App, point: Point, plan: RewindPlan) -> str:
         most = MOST_LINES
 
 
-COMMAND = RewindCommand()
+class UndoCommand(Command):
+    name = "undo"
+    usage = "/undo"
+    about = "Take back your last message with its answer and file changes; again for the one before"
+    further = "/rewind goes back further."
+
+    async def run(self, app: App, argument: str) -> None:
+        rewinds = app.conversation.rewinds
+        turn = rewinds.last_turn()
+        if turn is None:
+            is_new = next(iter(rewinds.points()), None) is None
+            advice = "" if is_new else "/redo goes forward, /rewind to another branch."
+            raise UsageError("There is nothing to take back.", advice=advice)
+        history = app.conversation.context.history
+        compactions = len(in_effect(history()))
+        plan = await rewinds.plan(turn)
+        tell(app, plan)
+        choice = await asked(app, plan)
+        if choice is None:
+            app.output.notice(NOTHING)
+            return
+        outcome = await restoring(app, lambda watch: rewinds.go_back(turn, plan, "both", choice, watch))
+        taken = [f"{excerpt(turn)} {'and its answer' if turn.last > turn.seq else '(no answer)'}"]
+        if gone := compactions - len(in_effect(history())):
+            taken.append(f"{counted(gone, 'compaction')} since")
+        say_done(app, f"Took back {', '.join(taken)}", outcome, plan)
+        app.put_in_prompt(line_of(turn.said))
+
+
+class RedoCommand(Command):
+    name = "redo"
+    usage = "/redo"
+    about = "Take the last /undo or /rewind back; again for the one before"
+    further = "/rewind goes to any message."
+
+    async def run(self, app: App, argument: str) -> None:
+        rewinds = app.conversation.rewinds
+        plan = await rewinds.plan_forward()
+        if plan is None:
+            raise UsageError(
+                "There is nothing to go forward to.",
+                advice="After a new message, /rewind has the other branch; /context redo is for compactions.",
+            )
+        tell(app, plan)
+        choice = await asked(app, plan)
+        if choice is None:
+            app.output.notice(NOTHING)
+            return
+        outcome = await restoring(app, lambda watch: rewinds.go_forward(plan, choice, watch))
+        if outcome is not None:
+            say_done(app, "Went forward again", outcome, plan, "/undo takes the last turn back.")
+
+
+CHANGES_LINES = 200
+"""Shown without an argument; then the files follow by name."""
+
+
+class ChangesCommand(Command):
+    name = "changes"
+    usage = "/changes\n/changes PATH\n/changes all"
+    about = "What this session changed, by file, against its beginning; PATH or all shows whole diffs"
+
+    async def run(self, app: App, argument: str) -> None:
+        changes = await asyncio.to_thread(app.conversation.files.changed_since, 0)
+        if not changes:
+            app.output.show("This session changed no file that is recorded.")
+            return
+        wanted = [one for one in changes if argument in ("", "all", path(one))]
+        if not wanted:
+            raise UsageError(f"This session did not change {one_line(argument, 200)}.", advice="/changes lists them.")
+        lines, are_all = diffs(wanted, MOST_LINES if argument else CHANGES_LINES, "(/changes all shows all)")
+        app.output.show(Group(*lines))
+        if not are_all:
+            app.output.show("\n".join(f"+{one.added:,} −{one.removed:,}  {path(one)}" for one in wanted))
+        app.output.notice(f"{totals(wanted)}.")
+
+    def complete(self, app: App, argument: str) -> Iterable[Suggestion]:
+        changes = app.conversation.files.changed_since(0)
+        return beginning_with(argument, (("all", "every diff in full"), *((path(one), "") for one in changes)))

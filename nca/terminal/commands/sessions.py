@@ -1,4 +1,4 @@
-"""/sessions: list, search, resume and delete earlier sessions."""
+"""/sessions, /resume, /new and /rename: list, search, continue, start, name and delete sessions."""
 
 from __future__ import annotations
 
@@ -137,4 +137,37 @@ async def _delete(app: App, wanted: str) -> None:
     app.output.notice(f"Deleted {short_id(info.id)}.")
 
 
-COMMAND = SessionsCommand()
+class ResumeCommand(Command):
+    name = "resume"
+    usage = "/resume\n/resume ID or NAME"
+    about = "Continue an earlier session; without ID, choose one"
+
+    async def run(self, app: App, argument: str) -> None:
+        if not argument:
+            await choose(app)
+            return
+        await app.sessions.resume(argument)
+
+    def complete(self, app: App, argument: str) -> Iterable[Suggestion]:
+        return suggestions(app, argument) if " " not in argument else ()
+
+
+class NewCommand(Command):
+    name = "new"
+    usage = "/new\n/new NAME"
+    about = "Start a new session; this one is kept (/resume)"
+
+    async def run(self, app: App, argument: str) -> None:
+        await app.sessions.start(argument)
+
+
+class RenameCommand(Command):
+    name = "rename"
+    usage = "/rename NAME"
+    about = "Name this session, for /resume and the list"
+
+    async def run(self, app: App, argument: str) -> None:
+        if not argument:
+            raise UsageError("/rename needs a name, as in /rename the parser bug.")
+        app.conversation.session.rename(argument)
+        app.output.notice(f"This session is now “{one_line(app.conversation.session.info.name)}”.")

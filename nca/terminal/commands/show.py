@@ -179,6 +179,3 @@ def _show_thoughts(app: App, entries: Iterable[Entry]) -> None:
         raise UsageError("The last answer came without thoughts.")
     parts = _bounded("\n\n".join(thoughts), "; /export writes all of it")
     app.output.show(Group(*(part if part.style else Text(part.plain, "quiet") for part in parts)))
-
-
-COMMAND = ShowCommand()

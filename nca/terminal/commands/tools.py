@@ -158,6 +158,3 @@ def _show_one(app: App, one: ToolCount) -> None:
             Text(to_terminal(one.description)),
         )
     )
-
-
-COMMAND = ToolsCommand()
