@@ -172,7 +172,7 @@ class ContextCompaction(_Event, frozen=True):
     saves_cached: float | None = None
     """The same if the whole request is in the prompt cache."""
     card: tuple[str, ...] = ()
-    """Where we are, in at most six lines (nca.agent.where_we_were); only of a compaction that took effect."""
+    """Where we are, in at most six lines (nca.agent.context_notices); only of a compaction that took effect."""
 
 
 class RetryScheduled(_Event, frozen=True):

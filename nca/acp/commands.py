@@ -21,8 +21,8 @@ from nca.words import Words
 
 if TYPE_CHECKING:
     from nca.acp.person import EditorPerson
+    from nca.agent.compaction_diff import Preview
     from nca.agent.conversation import Conversation
-    from nca.agent.preview import Preview
     from nca.agent.prompt_commands import PromptCommand
     from nca.terminal.commands.command import Command
 

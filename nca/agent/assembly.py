@@ -14,10 +14,10 @@ from nca.agent.beside import Beside
 from nca.agent.fallbacks import Fallbacks, ModelOpener
 from nca.agent.hooks import Hooks
 from nca.agent.instructions import ProjectPrompts
+from nca.agent.mcp import ServerRequests
 from nca.agent.memory import Memory
-from nca.agent.nested_instructions import NestedInstructions
 from nca.agent.parts import Parts
-from nca.agent.server_requests import ServerRequests
+from nca.agent.project_instructions import NestedInstructions
 from nca.agent.spending import Spending
 from nca.agent.state import SessionState
 from nca.agent.subtask import Subtasks

@@ -11,11 +11,11 @@ import contextlib
 import time
 from dataclasses import replace
 
+from nca.agent.compaction_diff import Preview
 from nca.agent.compactor import CompactionOutcome, Compactor, Trigger
 from nca.agent.fallbacks import Fallbacks
 from nca.agent.hooks import Hooks
 from nca.agent.memory import Memory
-from nca.agent.preview import Preview
 from nca.agent.window import Window
 from nca.context.plan import Proposal
 from nca.context.policy import is_worth_it

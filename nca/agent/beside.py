@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from nca.agent.fallbacks import Fallbacks
-from nca.agent.side_request import ask_beside
-from nca.agent.spending import Spending
+from nca.agent.spending import Spending, ask_beside
 from nca.agent.turn import NEVER_TOKENS
 from nca.agent.window import Window
 from nca.errors import UsageError

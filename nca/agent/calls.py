@@ -17,8 +17,7 @@ import msgspec
 
 from nca.agent.approvals import AFTER_FAILURE, BY_HOOK, STOPPED, Approvals, Refused, refused
 from nca.agent.hooks import Hooks
-from nca.agent.nested_instructions import NestedInstructions
-from nca.agent.project_instructions import ProjectInstructions
+from nca.agent.project_instructions import NestedInstructions, ProjectInstructions
 from nca.agent.window import Window
 from nca.context.admission import SAVED, LeftOut, admit_output
 from nca.context.repeats import NOT_RUN, Repeats

@@ -7,13 +7,12 @@ import time
 from dataclasses import dataclass, replace
 from typing import Any
 
-from nca.agent.context_notices import context_warning, cut_newest_notice, does_not_fit
+from nca.agent.compaction_diff import Preview
+from nca.agent.context_notices import context_warning, cut_newest_notice, does_not_fit, where_we_were
 from nca.agent.fallbacks import Fallbacks
 from nca.agent.hooks import Hooks
 from nca.agent.memory import Memory
-from nca.agent.preview import Preview
 from nca.agent.summarizer import Summarizer
-from nca.agent.where_we_were import where_we_were
 from nca.agent.window import Window
 from nca.compat.stages import MORE_STAGES
 from nca.context.draft import Draft

@@ -8,8 +8,9 @@ from typing import Any
 
 from nca.agent.archive import Archive, Scope
 from nca.agent.background import Background
-from nca.agent.compaction_diff import CompactionDiff, compaction_diff
+from nca.agent.compaction_diff import CompactionDiff, Preview, compaction_diff
 from nca.agent.compactor import CompactionOutcome
+from nca.agent.context_notices import where_we_were
 from nca.agent.manual_edits import (
     check_exists,
     check_shown,
@@ -19,10 +20,8 @@ from nca.agent.manual_edits import (
     named_ranges,
     text_only,
 )
-from nca.agent.preview import Preview
 from nca.agent.stats import ContextStats, stats_of
 from nca.agent.usage_breakdown import ContextItem, items_of
-from nca.agent.where_we_were import where_we_were
 from nca.agent.window import Window
 from nca.context.log import LogSoFar
 from nca.context.policy import Action

@@ -15,7 +15,7 @@ import msgspec
 from nca.agent.approvals import Nobody, Person
 from nca.agent.assembly import assemble
 from nca.agent.context import Context
-from nca.agent.mcp_updates import join_servers
+from nca.agent.mcp import join_servers
 from nca.agent.mentions import Beside
 from nca.agent.reply_checks import (
     CHANGE_NOW,

@@ -11,7 +11,7 @@ from nca.agent.calls import Calls
 from nca.agent.compactor import Compactor
 from nca.agent.fallbacks import Fallbacks
 from nca.agent.hooks import Hooks
-from nca.agent.nested_instructions import NestedInstructions
+from nca.agent.project_instructions import NestedInstructions
 from nca.agent.spending import Spending
 from nca.agent.turn import Turn
 from nca.agent.user_input import TaskInput, UserInput

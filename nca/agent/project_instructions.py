@@ -24,9 +24,12 @@ from nca.config.claude_permissions import file_patterns
 from nca.config.other_agents import Instructions, instruction_names
 from nca.config.paths import PROJECT_FOLDER
 from nca.config.tables import PermissionRule
+from nca.context.file_reads import file_use
+from nca.messages import ToolCall
 from nca.redact import KEYS_BY_SHAPE, Redactor
 from nca.tools.files.reading_rules import ANY_READING, Reading
 from nca.tools.files.workspace import Workspace, shown
+from nca.tools.permissions import reading_rule
 from nca.tools.skills import front_matter
 from nca.tools.skills.places import Place
 from nca.tools.tool import ToolError
@@ -246,3 +249,53 @@ def _cut(text: str, most_bytes: int) -> str:
     kept = raw[:most_bytes].decode("utf-8", "ignore")
     lines, end, _ = kept.rpartition("\n")
     return lines + end if lines.strip() else kept
+
+
+class NestedInstructions:
+    """Which folders' instructions and which rules the model has in view."""
+
+    def __init__(self, directory: Path, redactor: Redactor, reading: Reading, *, has_own: bool = False) -> None:
+        """has_own: the rules of the person's own `~/.claude` count."""
+        self._redactor, self._reading = redactor, reading
+        self._directory = Path(os.path.realpath(directory))
+        self._home = real_home() if has_own else None
+        self._rules: dict[Path, dict[Path, tuple[PermissionRule, ...]]] = {}
+        self._shown: set[Path] = set()
+        self._view_id = 0
+        self._told: set[str] = set()
+
+    def for_call(self, call: ToolCall, view_id: int) -> ProjectInstructions:
+        """What goes with the result of a call on a file, where there is something new, and what a person should know.
+
+        After a compaction the model may no longer see them, so they come again.
+        """
+        use = file_use(call)
+        if use is None or "\0" in use.path:
+            return ProjectInstructions()
+        if view_id != self._view_id:
+            self._shown.clear()
+            self._view_id = view_id
+        found = []
+        for folder in reversed((self._directory / use.path).parents):
+            if folder == self._directory or not folder.is_relative_to(self._directory) or folder in self._shown:
+                continue
+            self._shown.add(folder)
+            found.append(nested_instructions(self._directory, folder, NESTED_BYTES, self._redactor, self._reading))
+        for folder, file in self._rules_about(self._directory / use.path):
+            self._shown.add(file)
+            found.append(rule_instructions(folder, file, NESTED_BYTES, self._redactor, self._reading))
+        told = [line for one in found for line in one.notices if line not in self._told]
+        self._told.update(told)
+        return ProjectInstructions("\n\n".join(one.text for one in found if one.text), tuple(told))
+
+    def _rules_about(self, path: Path) -> Iterator[tuple[Path, Path]]:
+        """The rules with `paths` that cover a file and are not in view, each with its folder."""
+        real = Path(os.path.realpath(path))
+        top = Project.around(self._directory, real_home()).top
+        folders = [folder for folder in reversed(real.parents) if folder.is_relative_to(top)]
+        for folder in filter(None, (self._home, *folders) if real.is_relative_to(self._directory) else ()):
+            if folder not in self._rules:
+                self._rules[folder] = rule_files(folder, self._directory if folder == self._home else None).with_paths
+            for file, rules in self._rules[folder].items():
+                if file not in self._shown and reading_rule(rules, real, self._directory):
+                    yield folder, file

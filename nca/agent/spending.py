@@ -1,15 +1,18 @@
-"""Track what a session costs, and enforce its limit (`session.max_cost`)."""
+"""Track what a session costs and enforce its limit (`session.max_cost`); ask a model beside the conversation."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Literal
 
 from nca.agent.window import Window
 from nca.errors import CostLimitReached
-from nca.events import Listener, Notice
+from nca.events import Listener, Notice, SideRequestFinished
 from nca.messages import Usage
 from nca.models.costs import money
+from nca.models.model import Delta, Model, ModelRequest, OnDelta, Reply, server_of
 from nca.sessions.usage import BESIDE
 
 WARNING_RATIO = 0.8
@@ -95,3 +98,31 @@ def _grouped(rows: Iterable[tuple[str, Usage]]) -> list[Spent]:
     for name, usage in rows:
         groups.setdefault(name, []).append(usage)
     return [Spent(name, len(used), sum(used, Usage(0, 0))) for name, used in groups.items()]
+
+
+def _ignore(_: Delta) -> None:
+    return
+
+
+async def ask_beside(
+    window: Window,
+    model: Model,
+    request: ModelRequest,
+    purpose: Literal["summary", "question", "sampling"],
+    emit: Listener,
+    hear: OnDelta = _ignore,
+) -> Reply:
+    """The reply. Raises CostLimitReached, and what the model raises; listeners hear of what was asked either way."""
+    refuse_above_limit(window)
+    name, server, started = model.facts.name, server_of(model), time.monotonic()
+    try:
+        reply = await model.ask(request, hear)
+    except BaseException as error:
+        seconds, failure = time.monotonic() - started, type(error).__name__
+        emit(SideRequestFinished(purpose, name, seconds, failure=failure, server=server))
+        raise
+    seconds = time.monotonic() - started
+    emit(SideRequestFinished(purpose, name, seconds, reply.usage, server=server, response=reply.response))
+    if reply.usage is not None:
+        window.record_beside(name, reply.usage)
+    return reply

@@ -17,8 +17,8 @@ import msgspec
 from nca.agent.compactor import Compactor
 from nca.agent.fallbacks import Fallbacks
 from nca.agent.instructions import FixedPrompt
-from nca.agent.nested_instructions import NestedInstructions
 from nca.agent.parts import Parts
+from nca.agent.project_instructions import NestedInstructions
 from nca.agent.state import SessionState
 from nca.agent.tool_selection import own_toolbox
 from nca.agent.user_input import TaskInput

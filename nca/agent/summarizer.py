@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from nca.agent.fallbacks import Fallbacks
-from nca.agent.side_request import ask_beside
+from nca.agent.spending import ask_beside
 from nca.agent.window import Window
 from nca.config.extensions import load_stage
 from nca.context.request import meant_for

@@ -25,9 +25,9 @@ from nca.terminal.signals import INTERRUPTED_EXIT_CODE
 from nca.words import Words, part_of, source_at, stripped, text_of, words
 
 if TYPE_CHECKING:
+    from nca.agent.compaction_diff import Preview
     from nca.agent.conversation import Conversation
     from nca.agent.mentions import Beside
-    from nca.agent.preview import Preview
     from nca.agent.prompt_commands import PromptCommand
 
 T = TypeVar("T")

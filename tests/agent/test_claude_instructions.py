@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nca.agent.nested_instructions import NestedInstructions
-from nca.agent.project_instructions import ProjectInstructions, output_style, project_instructions
+from nca.agent.project_instructions import NestedInstructions, ProjectInstructions, output_style, project_instructions
 from nca.messages import ToolCall
 from nca.redact import KEYS_BY_SHAPE
 from nca.tools.files.reading_rules import ANY_READING

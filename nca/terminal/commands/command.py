@@ -11,8 +11,8 @@ from nca.errors import UsageError
 from nca.terminal.render.sanitize import one_line
 
 if TYPE_CHECKING:
+    from nca.agent.compaction_diff import Preview
     from nca.agent.conversation import Conversation
-    from nca.agent.preview import Preview
     from nca.terminal.reader import Reader
     from nca.terminal.render.output import Output
     from nca.terminal.session_switcher import SessionSwitcher

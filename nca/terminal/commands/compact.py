@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from rich.text import Text
 
-from nca.agent.preview import Preview
+from nca.agent.compaction_diff import Preview
 from nca.context.retention import kept_in_words
 from nca.context.view import Range
 from nca.errors import UsageError

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rich.console import Group
 from rich.text import Text
 
-from nca.agent.tool_counts import BUILT_IN, ToolCount, tool_counts
+from nca.agent.tool_selection import BUILT_IN, ToolCount, tool_counts
 from nca.errors import UsageError
 from nca.terminal.commands.command import App, Command, Suggestion, beginning_with, nearest
 from nca.terminal.render.humanize import short_tokens

@@ -1,4 +1,7 @@
-"""Answer what MCP servers ask for while they work: a form for the person, a page to open, the model, the folders."""
+"""MCP servers in a conversation: take up their tools before a turn, and answer what they ask for while they work.
+
+A server may ask for a form for the person, a page to open, the model, or the folders.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,9 @@ from pathlib import Path
 
 from nca.agent.approvals import Approvals
 from nca.agent.fallbacks import Fallbacks
-from nca.agent.side_request import ask_beside
-from nca.agent.spending import Spending
+from nca.agent.mentions import mentions
+from nca.agent.spending import Spending, ask_beside
+from nca.agent.user_input import UserInput
 from nca.agent.window import Window
 from nca.errors import NcaError
 from nca.events import ApprovalAsked, Listener, Notice
@@ -20,9 +24,12 @@ from nca.models.model import ModelRequest
 from nca.tools.mcp.forms import Field, Value
 from nca.tools.mcp.login import open_browser
 from nca.tools.mcp.requests import Filled, Sampled, Sampling
+from nca.tools.mcp.servers import Servers
 from nca.tools.tool import ToolError
+from nca.tools.toolbox import Toolbox
 from nca.visible import unambiguous
 from nca.wire import message_to_dict
+from nca.words import Words
 
 _MESSAGE_CHARS = 2_000
 
@@ -149,3 +156,22 @@ def _as_text(messages: Sequence[Message]) -> str:
         images = sum(isinstance(part, MediaPart) for part in parts)
         lines.append(f"{one.role}: {unambiguous(one.text)}" + (f" [images: {images}]" if images else ""))
     return "\n".join(lines)
+
+
+async def join_servers(servers: Servers, said: Words, toolbox: Toolbox, window: Window, user_input: UserInput) -> None:
+    """Tools change only here, because within a turn every request must begin with the same bytes.
+
+    Raises UsageError for a resource that cannot be read.
+    """
+    if not servers.names:
+        return
+    tools = await servers.join()
+    if tools is not None:
+        toolbox.take_outside(tools)
+        window.take_tools()
+    if window.tools:
+        offered = {tool["function"]["name"] for tool in window.tools}
+        servers.note_left_out(tool.name for tool in toolbox.outside if tool.name not in offered)
+    typed = " ".join(match[0] for match in mentions(said))
+    for name, text in await servers.mentioned(typed):
+        user_input.share(name, text, "tool")
