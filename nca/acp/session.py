@@ -1,31 +1,37 @@
-"""One session of a client: its conversation, and the prompt that is being answered."""
+"""One session of a client: its conversation, its MCP servers, and the prompt that is being answered."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from acp.schema import (
+    AcpMcpServer,
     AvailableCommandsUpdate,
     ConfigOptionUpdate,
     CurrentModeUpdate,
+    HttpMcpServer,
+    McpServerStdio,
     SessionConfigOptionSelect,
+    SseMcpServer,
     StopReason,
 )
 
-from nca.acp.commands import EditorCommands, offered, unknown
+from nca.acp.commands import EditorCommands, command_for, config_options, offered, unknown
 from nca.acp.errors import request_error
-from nca.acp.options import command_for, config_options
 from nca.acp.outlet import Outlet
 from nca.acp.prompts import Block, Prompt, prompt_of
 from nca.acp.updates import Updates
+from nca.config.servers import McpServer
 from nca.errors import NcaError, UsageError
 from nca.events import TurnFinished
 from nca.terminal.commands.registry import find_command
+from nca.terminal.render.sanitize import one_line
 from nca.words import Words, part_of, stripped, text_of, words
 
 if TYPE_CHECKING:
@@ -191,3 +197,37 @@ class EditorSession:
         with contextlib.suppress(ImportError, NcaError):
             if isinstance(self.conversation.model, ProviderModel):
                 await self.conversation.model.load()
+
+
+_NAME_CHARS = 32
+
+
+def servers_of(
+    given: Sequence[HttpMcpServer | SseMcpServer | AcpMcpServer | McpServerStdio],
+) -> tuple[McpServer, ...]:
+    """The servers as settings. Raises UsageError for one that nca cannot use."""
+    found: dict[str, McpServer] = {}
+    for one in given:
+        name = _name(one.name, found)
+        try:
+            if isinstance(one, McpServerStdio):
+                env = tuple((pair.name, pair.value) for pair in one.env)
+                found[name] = McpServer(name=name, command=one.command, args=tuple(one.args), env=env)
+            elif isinstance(one, HttpMcpServer):
+                headers = tuple((pair.name, pair.value) for pair in one.headers)
+                found[name] = McpServer(name=name, url=one.url, headers=headers)
+            else:
+                raise ValueError("valid are a program and an HTTP address")
+        except ValueError as error:
+            raise UsageError(f"MCP server {one_line(one.name, 40)!r}: {error}.") from error
+    return tuple(found.values())
+
+
+def _name(wanted: str, taken: dict[str, McpServer]) -> str:
+    """A name that can be part of a tool's name."""
+    plain = re.sub(r"[^A-Za-z0-9_-]+", "-", wanted).strip("-_")[:_NAME_CHARS] or "server"
+    name, count = plain, 1
+    while name in taken:
+        count += 1
+        name = f"{plain[: _NAME_CHARS - len(str(count)) - 1]}-{count}"
+    return name

@@ -23,8 +23,7 @@ from nca.agent_hooks.agents import AGENTS, Agent, Kind
 from nca.agent_hooks.client import HANDED_ON_BYTES, MOST_BYTES, SOCKET, STARTING
 from nca.agent_hooks.handover import START
 from nca.agent_hooks.log import Line, Log, now
-from nca.agent_hooks.session import Transcript, WatchedSession
-from nca.agent_hooks.stored import StoredTranscript
+from nca.agent_hooks.session import StoredTranscript, Transcript, WatchedSession
 from nca.errors import NcaError
 from nca.messages import ToolCall
 from nca.sessions.lock import FileLock

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nca.acp.files import ClientFiles
+from nca.acp.editor import ClientFiles
 from nca.tools.tool import ToolError
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from nca.agent_hooks.open_work import open_work
+from nca.agent_hooks.handover import open_work
 from nca.messages import Message, ToolCall
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from nca.agent_hooks.agents import AGENTS
 from nca.agent_hooks.install import installed, problem_of, programs, settings_file, uninstalled
-from nca.agent_hooks.stored import StoredTranscript
+from nca.agent_hooks.session import StoredTranscript
 from nca.context.repeats import FAILED_BEFORE
 from nca.errors import ConfigError
 from tests.agent_hooks.running import Running, until
