@@ -114,7 +114,7 @@ def _write_page(file: Path, agent: str, copy: SessionCopy, lost: list[Compaction
 
 def _read(file: str) -> tuple[str, SessionCopy, list[Any], str]:
     """The conversation with its name, tools and agent. Raises UsageError, InvalidMessages, StoreError."""
-    from nca.cli.input_file import open_source, print_notes
+    from nca.cli.flags import open_source, print_notes
     from nca.cli.startup import open_session_store
     from nca.errors import SessionNotFound, UsageError
     from nca.transcripts.conversation_file import read_conversation

@@ -41,7 +41,7 @@ def compact(
     Messages of OpenAI's and Anthropic's shape and Responses items come back in their own shape; with a system prompt
     beside them they come back as one JSON object.
     """
-    from nca.cli.input_file import open_source, print_notes
+    from nca.cli.flags import open_source, print_notes
     from nca.cli.startup import settings_of
     from nca.config.layers import load
     from nca.library.compaction import compact_loaded

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nca.cli import suggested_words
+from nca.cli import flags
 from nca.terminal.render.sanitize import one_line
 
 if TYPE_CHECKING:
@@ -45,9 +45,7 @@ def show(
 def get(
     key: Annotated[
         str,
-        typer.Argument(
-            help="A setting's name, such as context.compact_threshold.", autocompletion=suggested_words.settings
-        ),
+        typer.Argument(help="A setting's name, such as context.compact_threshold.", autocompletion=flags.settings),
     ],
 ) -> None:
     """Print the value of one setting."""
@@ -65,12 +63,10 @@ def get(
 
 @app.command(name="set", context_settings={"ignore_unknown_options": True})
 def set_(
-    key: Annotated[str, typer.Argument(help="A setting's name.", autocompletion=suggested_words.settings)],
+    key: Annotated[str, typer.Argument(help="A setting's name.", autocompletion=flags.settings)],
     value: Annotated[
         str,
-        typer.Argument(
-            help="The new value, such as 0.8, 80%, 80k or a,b,c.", autocompletion=suggested_words.setting_values
-        ),
+        typer.Argument(help="The new value, such as 0.8, 80%, 80k or a,b,c.", autocompletion=flags.setting_values),
     ],
     user: Annotated[bool, typer.Option("--user", help="Save it in your own file, for all projects.")] = False,
 ) -> None:

@@ -33,7 +33,7 @@ def ensure_weights(choice: Choice) -> Choice | None:
     """
     if not choice.is_embedded:
         return choice
-    from nca.cli.download_progress import download_weights
+    from nca.cli.models import download_weights
     from nca.models.embedded import weights
 
     if weights.path_of(choice.model) is not None:

@@ -6,12 +6,90 @@ text: the setting parses them and explains what is valid.
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nca.cli import suggested_words
+from nca.errors import UsageError
+
+if TYPE_CHECKING:
+    from nca.transcripts.formats.source import Source
+
+_MOST_SESSIONS = 50
+_ABOUT_CHARS = 60
+
+Words = list[tuple[str, str]]
+"""Words, each with what it means; bash shows the words alone."""
+
+
+def settings(incomplete: str) -> Words:
+    """Names of settings: by their beginning, or that of their last part."""
+    from nca.config.schema import KEYS
+
+    typed = incomplete.lower()
+    whole = [(key.name, key.about) for key in KEYS.values() if key.name.startswith(typed)]
+    return whole or [
+        (key.name.rpartition(".")[2], f"{key.name}: {key.about}")
+        for key in KEYS.values()
+        if key.name.rpartition(".")[2].startswith(typed)
+    ]
+
+
+def setting_values(ctx: typer.Context, incomplete: str) -> Words:
+    """The valid values of the setting that was named before, if they can be listed."""
+    from nca.config.names import canonical, names_ending
+
+    written = str(ctx.params.get("key") or "")
+    ends = names_ending(written)
+    found = canonical(ends[0] if len(ends) == 1 else written)
+    return _choices(found.key, incomplete) if found else []
+
+
+def modes(incomplete: str) -> Words:
+    """Permission modes."""
+    return _choices("agent.permission", incomplete)
+
+
+def profiles(incomplete: str) -> Words:
+    return _choices("profile", incomplete)
+
+
+def fits(incomplete: str) -> Words:
+    return _choices("context.fit", incomplete)
+
+
+def sessions(incomplete: str) -> Words:
+    """Ids and names of the newest sessions."""
+    from rich.markup import escape
+
+    from nca.cli.startup import store_place
+    from nca.errors import NcaError
+    from nca.sessions.store import Store
+    from nca.terminal.render.sessions import title
+
+    try:
+        path, url = store_place()
+        with Store.open(path, read_only=True, url=url) as store:
+            infos = store.list(_MOST_SESSIONS)
+    except NcaError:
+        return []
+    ids = ((info.id, escape(title(info, _ABOUT_CHARS))) for info in infos)
+    names = ((info.name, info.id) for info in infos if incomplete and info.name)
+    return _beginning(incomplete, [*ids, *names])
+
+
+def _choices(key: str, incomplete: str) -> Words:
+    from nca.config.schema import KEYS
+
+    return _beginning(incomplete, ((choice, "") for choice in KEYS[key].value_type.choices))
+
+
+def _beginning(incomplete: str, words: Iterable[tuple[str, str]]) -> Words:
+    return [(word, about) for word, about in words if word.startswith(incomplete)]
+
 
 Model = Annotated[
     str | None,
@@ -25,14 +103,14 @@ Fit = Annotated[
     str | None,
     typer.Option(
         help="A newest message that is larger than the window: cut, or refuse (the default).",
-        autocompletion=suggested_words.fits,
+        autocompletion=fits,
     ),
 ]
 Permission = Annotated[
     str | None,
     typer.Option(
         help="Permission mode: ask, accept-edits, plan or auto.",
-        autocompletion=suggested_words.modes,
+        autocompletion=modes,
     ),
 ]
 MaxCost = Annotated[str | None, typer.Option(help="Stop before the session costs more than this, in US dollars.")]
@@ -40,7 +118,7 @@ Trust = Annotated[bool, typer.Option("--trust", help="Trust this project's setti
 Plain = Annotated[bool, typer.Option("--plain", help="Plain lines without colours or animation, for screen readers.")]
 Profile = Annotated[
     str | None,
-    typer.Option(help="A named set of compaction settings, such as nexora.", autocompletion=suggested_words.profiles),
+    typer.Option(help="A named set of compaction settings, such as nexora.", autocompletion=profiles),
 ]
 Config = Annotated[Path | None, typer.Option(help="A settings file to use instead of the project's.")]
 OfTeam = Annotated[bool, typer.Option("--team", help="Of your whole team, in a store that it shares.")]
@@ -50,6 +128,41 @@ SessionId = Annotated[
     typer.Argument(
         metavar="ID",
         help="A session's id, the start of its id, or its name.",
-        autocompletion=suggested_words.sessions,
+        autocompletion=sessions,
     ),
 ]
+
+
+def read_input(file: str) -> tuple[bytes, str]:
+    """The content, and the name of its source for messages. Raises UsageError if the file cannot be read."""
+    if file == "-":
+        return sys.stdin.buffer.read(), "standard input"
+    try:
+        return Path(file).read_bytes(), file
+    except OSError as error:
+        raise UsageError(f"{file}: cannot be read ({error.strerror or error}).") from error
+
+
+def open_source(file: str) -> tuple[Source, str]:
+    """The file as a source, and for FILE#KEY the key of a session in it. Raises UsageError if it cannot be read."""
+    from nca.transcripts.formats.source import Source
+
+    name, key = file, ""
+    if file != "-" and not Path(file).exists():
+        before, mark, after = file.rpartition("#")
+        if mark and Path(before).exists():
+            name, key = before, after
+    if name != "-" and (Path(name).is_file() or Path(name).is_dir()):
+        return Source.of_file(Path(name)), key
+    raw, place = read_input(name)
+    return Source(place, raw=raw), key
+
+
+def print_notes(notes: Sequence[str]) -> None:
+    """What could not be read of a file, on standard error."""
+    import typer
+
+    from nca.terminal.render.sanitize import one_line
+
+    for note in notes:
+        typer.echo(f"nca: {one_line(note)}", err=True)

@@ -6,16 +6,14 @@ from typing import Annotated
 
 import typer
 
-from nca.cli import flags, suggested_words
+from nca.cli import flags
 from nca.cli.loop_arguments import LoopArguments
 
 
 def loop(
     session: Annotated[
         str | None,
-        typer.Argument(
-            metavar="ID", help="The session to resume, with --resume.", autocompletion=suggested_words.sessions
-        ),
+        typer.Argument(metavar="ID", help="The session to resume, with --resume.", autocompletion=flags.sessions),
     ] = None,
     model: flags.Model = None,
     continue_: Annotated[

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from nca.cli import flags, suggested_words
+from nca.cli import flags
 
 if TYPE_CHECKING:
     from nca.agent.conversation import Conversation
@@ -27,7 +27,7 @@ def run(
     model: flags.Model = None,
     session: Annotated[
         str | None,
-        typer.Option(help="Continue this session (id or name).", autocompletion=suggested_words.sessions),
+        typer.Option(help="Continue this session (id or name).", autocompletion=flags.sessions),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object: the answer and the figures.")] = False,
     stream: Annotated[str | None, typer.Option(help="ndjson: print every event as a line of JSON.")] = None,

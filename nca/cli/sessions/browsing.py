@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from nca.cli import suggested_words
+from nca.cli import flags
 from nca.cli.flags import AsJson, OfTeam, SessionId
 from nca.cli.startup import open_session_store
 from nca.terminal.render.humanize import counted, local_time
@@ -75,7 +75,7 @@ def search_sessions(
     question: Annotated[list[str], typer.Argument(metavar="TEXT", help="A question, words, a path or an error.")],
     in_session: Annotated[
         str,
-        typer.Option("--session", help="Search one session only.", autocompletion=suggested_words.sessions),
+        typer.Option("--session", help="Search one session only.", autocompletion=flags.sessions),
     ] = "",
     everything: Annotated[
         bool, typer.Option("--all", help="Show the best messages of all sessions, not the best sessions.")
