@@ -19,7 +19,7 @@ from nca.agent.sandbox_notices import SandboxNotices
 from nca.agent.state import SessionState
 from nca.agent.window import Window
 from nca.config.paths import FILE_NAME, PROJECT_FOLDER, data_dir, user_config_file
-from nca.config.permission_rules import ALLOW, RuleList, add_rule, remove_rule
+from nca.config.saving import ALLOW, RuleList, add_rule, remove_rule
 from nca.config.tables import PermissionRule
 from nca.errors import ConfigError
 from nca.events import ApprovalAsked, ApprovalGiven, Listener, Notice

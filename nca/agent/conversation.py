@@ -33,7 +33,7 @@ from nca.agent.reply_checks import (
 from nca.agent.rewinding import FINISHED_STEPS, FIRST_PROGRESS_SECONDS, NEXT_PROGRESS_SECONDS, WAITING, Rewinds
 from nca.agent.turn import Turn
 from nca.config.loaded import LoadedSettings
-from nca.config.names import canonical
+from nca.config.overrides import canonical
 from nca.context.repeats import NOT_RUN
 from nca.errors import ConfigError, NcaError, UsageError
 from nca.events import ErrorRaised, Listener, Listeners, Notice, TurnFinished, TurnStarted

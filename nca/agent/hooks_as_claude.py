@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from nca.atomic_write import PRIVATE
-from nca.config.claude_files import TOOLS
+from nca.config.claude_permissions import TOOLS
 from nca.context.history import History
 from nca.messages import Entry
 from nca.shapes.anthropic_blocks import new_blocks

@@ -19,8 +19,7 @@ from typing import Any, NamedTuple
 
 from nca.agent.instruction_files import CLAUDE_FOLDER, MAX_BYTES, InstructionReader
 from nca.agent.project_root import Project, real_home
-from nca.config.claude_files import claude_files
-from nca.config.claude_permissions import file_patterns
+from nca.config.claude_permissions import claude_files, file_patterns
 from nca.config.other_agents import Instructions, instruction_names
 from nca.config.paths import PROJECT_FOLDER
 from nca.config.tables import PermissionRule

@@ -49,7 +49,7 @@ def get(
     ],
 ) -> None:
     """Print the value of one setting."""
-    from nca.config.names import whole_name
+    from nca.config.overrides import whole_name
 
     loaded, key = _load(), whole_name(key)
     value = loaded.value(key)
@@ -71,10 +71,10 @@ def set_(
     user: Annotated[bool, typer.Option("--user", help="Save it in your own file, for all projects.")] = False,
 ) -> None:
     """Save a setting in the project's file, .nca/config.toml."""
-    from nca.config.names import whole_name
+    from nca.config.overrides import whole_name
     from nca.config.paths import project_config_file, user_config_file
+    from nca.config.projects import TrustStore
     from nca.config.saving import save_value
-    from nca.config.trust import TrustStore
     from nca.errors import ConfigError
 
     key = whole_name(key)
@@ -126,7 +126,7 @@ def init() -> None:
 def _load() -> LoadedSettings:
     """The settings as if this project were trusted; says which of them need trust to take effect."""
     from nca.config.layers import UNTRUSTED, load
-    from nca.config.trust import TrustRequest, TrustStore
+    from nca.config.projects import TrustRequest, TrustStore
 
     def trust_and_say(what: TrustRequest) -> bool:
         if not TrustStore(os.environ).is_trusted(what):
@@ -158,7 +158,7 @@ def _saved_text(file: Path, key: str) -> str:
 
 def _say_canonical(written: str) -> None:
     """Say nca's name for a setting that was given by another program's name."""
-    from nca.config.names import canonical
+    from nca.config.overrides import canonical
 
     found = canonical(written)
     if found is not None and found.foreign is not None:

@@ -40,7 +40,7 @@ def settings(incomplete: str) -> Words:
 
 def setting_values(ctx: typer.Context, incomplete: str) -> Words:
     """The valid values of the setting that was named before, if they can be listed."""
-    from nca.config.names import canonical, names_ending
+    from nca.config.overrides import canonical, names_ending
 
     written = str(ctx.params.get("key") or "")
     ends = names_ending(written)

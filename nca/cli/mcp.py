@@ -284,7 +284,7 @@ def _server(name: str) -> McpServer:
 
 def _keeping_trust(file: Path) -> contextlib.AbstractContextManager[None]:
     from nca.config.paths import user_config_file
-    from nca.config.trust import TrustStore
+    from nca.config.projects import TrustStore
 
     is_users_own = file.absolute() == user_config_file(os.environ).absolute()
     return contextlib.nullcontext() if is_users_own else TrustStore(os.environ).saving(Path.cwd())

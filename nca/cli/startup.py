@@ -44,8 +44,8 @@ def load_settings(
     chat in the project counts: a chat goes on with it, while `nca run` does what the settings say.
     """
     from nca.cli.trust_question import trusts
-    from nca.config.chosen_models import ChosenModels
     from nca.config.layers import load
+    from nca.config.projects import ChosenModels
 
     project = project or Path.cwd()
     chosen = ChosenModels(os.environ).of(project) if remembers else None

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from nca.config.trust import TrustCheck, TrustRequest, TrustStore
+    from nca.config.projects import TrustCheck, TrustRequest, TrustStore
 
 _ADVICE = (
     "Trust them only if you know who wrote them. Hooks run as you, and may allow calls, as permissions.allow does."
@@ -29,7 +29,7 @@ def trusts(*, by_flag: bool, asks: bool) -> TrustCheck:
     """The decision for `nca.config.layers.load`: trusted by flag, trusted before, or, with `asks`, asked now."""
 
     def decide(what: TrustRequest) -> bool:
-        from nca.config.trust import TrustStore
+        from nca.config.projects import TrustStore
 
         if by_flag:
             return True

@@ -1,6 +1,6 @@
 """The names that other programs, and older versions of nca, give to nca's settings.
 
-Every name is accepted wherever a setting is named, and answered with nca's own (`nca.config.names`). It is compared
+Every name is accepted wherever a setting is named, and answered with nca's own (`nca.config.overrides`). It is compared
 without case, `_` and `-`, so `contextCompaction.enablePruning` and `NCA_CONTEXTCOMPACTION__ENABLEPRUNING` are one name.
 """
 

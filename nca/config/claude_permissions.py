@@ -1,4 +1,4 @@
-"""The permission rules of Claude Code's settings files.
+"""Claude Code's settings files as JSON objects, its names of tools, and its permission rules.
 
 Those that deny or ask hold at once: stricter needs no trust. A project's that allow hold once the user trusts them, the
 user's own with `agent.use_claude_home`.
@@ -13,6 +13,7 @@ cannot be translated asks about every call that may be meant; one that allows is
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -20,11 +21,52 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from nca.config.claude_files import TOOLS, claude_files
-from nca.config.document import shown_name, shown_path
+from nca.config.document import read_bytes, shown_name, shown_path
 from nca.config.tables import PermissionRule, is_file_pattern
+from nca.errors import ConfigError
+
+FILES = (".claude/settings.json", ".claude/settings.local.json")
+TOOLS: Mapping[str, str] = {
+    "Bash": "shell",
+    "Read": "read_file",
+    "Write": "write_file",
+    "Edit": "edit_file",
+    "Grep": "grep",
+    "Glob": "glob",
+    "LS": "list_directory",
+    "WebFetch": "fetch_url",
+    "TodoWrite": "todo",
+    "Task": "task",
+    "Skill": "skill",
+}
+"""nca's tools by Claude Code's names for them."""
+
+
+class ClaudeFile(NamedTuple):
+    path: Path
+    data: dict[str, Any]
+
+
+def claude_files(folder: Path, notes: list[str]) -> Iterator[ClaudeFile]:
+    """The files below a project or the user's home that can be read; a note for each that cannot.
+
+    Whoever reads a file twice gets the same note twice, which is then shown once.
+    """
+    for path in (folder / name for name in FILES):
+        try:
+            raw = read_bytes(path)
+            data = json.loads(raw.decode("utf-8-sig")) if raw is not None else {}
+        except (ConfigError, ValueError, RecursionError) as error:
+            why = str(error) if isinstance(error, ConfigError) else f"{shown_path(path)}: it is no JSON."
+            notes.append(f"{why} Its hooks and permissions do not hold; correct the file.")
+            continue
+        if isinstance(data, dict):
+            yield ClaudeFile(path, data)
+        else:
+            notes.append(f"{shown_path(path)}: it is no JSON object. Its hooks and permissions do not hold.")
+
 
 Decision = Literal["deny", "ask", "allow"]
 _STRICTER: tuple[Decision, ...] = ("deny", "ask")

@@ -1,6 +1,6 @@
-"""What Claude Code's settings files (nca.config.claude_files) set of nca's settings, as documents.
+"""What Claude Code's settings files (nca.config.claude_permissions) set of nca's settings, as documents.
 
-A project's count once the user trusts them (nca.config.trust), the user's own with `agent.use_claude_home`. Rules of
+A project's count once the user trusts them (nca.config.projects), the user's own with `agent.use_claude_home`. Rules of
 `permissions` are translated in nca.config.claude_permissions.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from nca.config.claude_files import claude_files
+from nca.config.claude_permissions import claude_files
 from nca.config.document import Document, shown_name, shown_path, shown_value
 from nca.config.hooks import EVENTS, Hook
 from nca.config.tables import read_row

@@ -2,7 +2,7 @@
 
 Somebody else may have written that file. So a key is here only if no value of it could send data anywhere, write a
 file, run something, lose or hide the session, change the prompt, switch off a tool or a notice, cost money or loosen
-anything. Every other key waits for trust (nca.config.trust), including those that nobody has thought about.
+anything. Every other key waits for trust (nca.config.projects), including those that nobody has thought about.
 
 These wait although they look harmless:
 

@@ -1,7 +1,7 @@
 """Settings of hooks: `[[hooks]]`, programs of the person's that nca runs at certain moments.
 
 Their events, matchers and answers are Claude Code's, so that its scripts run unchanged. A project's file may define
-hooks only if the user trusts exactly these (nca.config.trust); they run beside the user's own and never replace them.
+hooks only if the user trusts exactly these (nca.config.projects); they run beside the user's own and replace none.
 """
 
 from __future__ import annotations

@@ -13,17 +13,23 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from nca.config.chosen_models import ChosenModel
 from nca.config.claude_permissions import held_rules
 from nca.config.claude_settings import ALLOW, claude_documents
 from nca.config.document import Document, KeyPath, leaves, read_document, shown_name, shown_path
 from nca.config.loaded import LoadedSettings, Pattern, defaults, merged_notes, profiled
-from nca.config.names import canonical, is_section
-from nca.config.overrides import Layer, Override, SettingValue, apply_overrides, fixed_place, prefix
+from nca.config.overrides import (
+    Layer,
+    Override,
+    SettingValue,
+    apply_overrides,
+    canonical,
+    fixed_place,
+    is_section,
+    prefix,
+)
 from nca.config.paths import project_config_file, user_config_file, user_home
-from nca.config.project_files import read_project
+from nca.config.projects import ChosenModel, TrustCheck, TrustStore, read_project, trust_request, waits_for_trust
 from nca.config.schema import KEYS, NAMED
-from nca.config.trust import TrustCheck, TrustStore, trust_request, waits_for_trust
 from nca.errors import ConfigError
 
 __all__ = ["FLAGS", "LoadedSettings", "defaults", "load"]

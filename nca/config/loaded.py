@@ -14,8 +14,17 @@ from typing import Any, NamedTuple
 
 from nca.compat.profiles import PROFILES
 from nca.config.claude_permissions import Decision, HeldRule
-from nca.config.names import canonical, is_section
-from nca.config.overrides import UNSET, Layer, Override, SettingValue, apply_overrides, fixed_place, resolve
+from nca.config.overrides import (
+    UNSET,
+    Layer,
+    Override,
+    SettingValue,
+    apply_overrides,
+    canonical,
+    fixed_place,
+    is_section,
+    resolve,
+)
 from nca.config.schema import KEYS, Settings
 
 _HELD: Mapping[str, Decision] = {"permissions.deny": "deny", "permissions.ask": "ask", "permissions.allow": "allow"}

@@ -1,4 +1,4 @@
-"""Save one setting to a file. Everything else in it stays, including comments."""
+"""Save one setting, or a permission rule, to a file. Everything else in it stays, including comments."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import contextlib
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from nca.atomic_write import write_atomically
 from nca.config.document import Document, read_document, shown_name, shown_path
 from nca.config.loaded import defaults
 from nca.config.overrides import UNSET, resolve
 from nca.config.schema import KEYS
-from nca.config.tables import Row
+from nca.config.tables import PermissionRule, Row
 from nca.config.value_types import InvalidValue
 from nca.errors import ConfigError
 
@@ -156,3 +156,38 @@ def _keep_copy(path: Path) -> None:
             return
         if copy.is_file() and copy.read_bytes() == raw:
             return
+
+
+RuleList = Literal["permissions.allow", "permissions.ask", "permissions.deny"]
+ALLOW: RuleList = "permissions.allow"
+ASK: RuleList = "permissions.ask"
+DENY: RuleList = "permissions.deny"
+
+
+def add_rule(file: Path, name: RuleList, rule: PermissionRule) -> None:
+    """Add a rule. Raises ConfigError if the file cannot be read or written; it is then unchanged."""
+    rules = _rules(file, name)
+    if rule not in rules:
+        save_value(file, name, [*rules, rule], is_users_own=True)
+
+
+def remove_rule(file: Path, name: RuleList, rule: PermissionRule) -> bool:
+    """Remove a rule; False if there was none. Raises ConfigError like `add_rule`."""
+    rules = _rules(file, name)
+    if rule not in rules:
+        return False
+    save_value(file, name, [one for one in rules if one != rule], is_users_own=True)
+    return True
+
+
+def _rules(file: Path, name: RuleList) -> tuple[PermissionRule, ...]:
+    """The rules in the file, without other layers."""
+    document = read_document(file.resolve())
+    section, _, key = name.partition(".")
+    table = document.data.get(section, {}) if document is not None else {}
+    raw = table.get(key, ()) if isinstance(table, dict) else ()
+    try:
+        rules: tuple[PermissionRule, ...] = KEYS[name].value_type.read(raw)
+    except ValueError as error:
+        raise ConfigError(f"{file}: {name}{error}") from None
+    return rules

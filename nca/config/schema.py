@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 from nca.config.extensions import STAGES, stage_names
 from nca.config.harmless import HARMLESS, Harmless
 from nca.config.hooks import Hook, hook_tables
-from nca.config.status_format import status_format
-from nca.config.tables import Injection, Section, tables
+from nca.config.tables import Injection, Section, status_format, tables
 from nca.config.tool_settings import McpSettings, PermissionSettings, RewindSettings, ToolSettings
 from nca.config.value_types import (
     ValueType,

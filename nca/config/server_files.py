@@ -8,7 +8,7 @@ from typing import Any
 
 from nca.config.document import Document, read_document, shown_path
 from nca.config.paths import project_config_file, user_config_file
-from nca.config.project_files import read_project
+from nca.config.projects import read_project
 from nca.config.saving import change_file
 from nca.config.servers import named_servers
 from nca.config.value_types import InvalidValue

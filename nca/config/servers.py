@@ -1,7 +1,7 @@
 """Settings of MCP servers: `[mcp.servers.NAME]`, one table for each server.
 
 A server is a program to start or an address to connect to, so a project's file may define one only if the user trusts
-exactly this definition (nca.config.trust). A server in a later layer replaces one of the same name.
+exactly this definition (nca.config.projects). A server in a later layer replaces one of the same name.
 """
 
 from __future__ import annotations

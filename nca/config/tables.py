@@ -1,4 +1,4 @@
-"""Settings that are lists of tables: `[[context.section]]`, `[[context.inject]]` and permission rules.
+"""`terminal.status`, and settings that are tables: `[[context.section]]`, `[[context.inject]]`, permission rules.
 
 Each row is a frozen dataclass whose fields are settings. A list in a later layer replaces the whole earlier one.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
+from string import Formatter
 from typing import Any, ClassVar, TypeVar
 
 from nca.config import value_types as types
@@ -199,3 +200,36 @@ def read_row(row: type[AnyRow], raw: Any, number: int | str) -> AnyRow:
 
 def _default(row: type[Row], name: str) -> Any:
     return next(item.default for item in fields(row) if item.name == name)
+
+
+NAMES = (
+    *("model", "usage", "gauge", "percent", "tokens", "mode", "auto", "cost", "session"),
+    *("activity", "directory", "branch", "cache", "limits", "command"),
+)
+
+
+def parts_of(text: str) -> list[tuple[str, str]]:
+    """What stands before each name, and the name; "" for the text behind the last one. Raises ValueError."""
+    found: list[tuple[str, str]] = []
+    before = ""
+    for literal, name, form, conversion in Formatter().parse(text):
+        before += literal
+        if name is None:
+            continue
+        if form or conversion or name not in NAMES:
+            raise InvalidValue(f" has no {{{name}}}; valid names: {', '.join(NAMES)}.")
+        found.append((before, name))
+        before = ""
+    return [*found, (before, "")] if before else found
+
+
+def status_format() -> ValueType:
+    valid = "one line of text with names in braces: " + ", ".join(NAMES)
+
+    def read(value: Any) -> str:
+        if not isinstance(value, str) or (value and not value.isprintable()):
+            raise ValueError("not valid")
+        parts_of(value)
+        return value.strip()
+
+    return ValueType(valid, read)

@@ -7,8 +7,8 @@ import os
 import time
 from typing import TYPE_CHECKING
 
-from nca.config.chosen_models import ChosenModel, ChosenModels
 from nca.config.overrides import Layer
+from nca.config.projects import ChosenModel, ChosenModels
 from nca.errors import ModelUnavailable
 from nca.models.choose import Choice, choice_of_session, choose, open_model
 from nca.models.reasoning import split_level

@@ -11,7 +11,7 @@ import pytest
 from nca.agent.claude_parts import unused_parts
 from nca.config.claude_settings import KEY_VARIABLE
 from nca.config.layers import load
-from nca.config.trust import TrustRequest
+from nca.config.projects import TrustRequest
 
 START = {"hooks": [{"type": "command", "command": "$CLAUDE_PROJECT_DIR/.claude/hooks/start.sh"}]}
 MANY_RULES = {

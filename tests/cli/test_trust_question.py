@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nca.cli.trust_question import setting_lines
-from nca.config.trust import TrustRequest
+from nca.config.projects import TrustRequest
 from tests.cli.command import environment
 from tests.terminal.tty import Tty
 from tests.testing.forked_tty import ForkedTty

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from nca.config.chosen_models import FILE_NAME, MOST_PROJECTS, ChosenModel, ChosenModels
 from nca.config.layers import load
 from nca.config.paths import data_dir
+from nca.config.projects import MODELS_FILE, MOST_PROJECTS, ChosenModel, ChosenModels
 
 CHOSEN = ChosenModel("openai/gpt-4.1", "high", "2026-11-22")
 
@@ -30,7 +30,7 @@ def test_each_directory_has_its_own_choice_until_it_is_forgotten(env: dict[str, 
     choices.record(two, ChosenModel("mistral/small"))
     assert ChosenModels(env).of(tmp_path / "link") == CHOSEN
     assert choices.of(two) == ChosenModel("mistral/small")
-    assert stat.S_IMODE((data_dir(env) / FILE_NAME).stat().st_mode) == 0o600
+    assert stat.S_IMODE((data_dir(env) / MODELS_FILE).stat().st_mode) == 0o600
     choices.forget(one)
     assert (choices.of(one), choices.of(two)) == (None, ChosenModel("mistral/small"))
 
@@ -38,7 +38,7 @@ def test_each_directory_has_its_own_choice_until_it_is_forgotten(env: dict[str, 
 def test_the_directories_that_were_used_last_are_kept(env: dict[str, str], tmp_path: Path) -> None:
     rows = {f"/old/{number}": {"name": "a/b"} for number in range(MOST_PROJECTS)}
     data_dir(env).mkdir(parents=True)
-    (data_dir(env) / FILE_NAME).write_text(json.dumps({"projects": rows}))
+    (data_dir(env) / MODELS_FILE).write_text(json.dumps({"projects": rows}))
     ChosenModels(env).record(tmp_path, CHOSEN)
     assert ChosenModels(env).of(Path("/old/0")) is None
     assert ChosenModels(env).of(Path("/old/1")) == ChosenModel("a/b")
@@ -51,7 +51,7 @@ def test_the_directories_that_were_used_last_are_kept(env: dict[str, str], tmp_p
 )
 def test_a_damaged_row_or_file_is_no_choice(env: dict[str, str], tmp_path: Path, row: object) -> None:
     data_dir(env).mkdir(parents=True)
-    file = data_dir(env) / FILE_NAME
+    file = data_dir(env) / MODELS_FILE
     for content in (json.dumps({"projects": {str(tmp_path): row}}), json.dumps({"projects": row}), "{", "[" * 9999):
         file.write_text(content)
         assert ChosenModels(env).of(tmp_path) is None
@@ -85,5 +85,5 @@ def test_a_project_cannot_choose(env: dict[str, str], tmp_path: Path) -> None:
     project = tmp_path / "project"
     for folder in (project, project / ".nca", project / ".nca" / "data"):
         folder.mkdir(exist_ok=True)
-        (folder / FILE_NAME).write_text(json.dumps({"projects": {str(project): {"name": "evil/model"}}}))
+        (folder / MODELS_FILE).write_text(json.dumps({"projects": {str(project): {"name": "evil/model"}}}))
     assert ChosenModels(env).of(project) is None

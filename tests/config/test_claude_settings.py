@@ -11,9 +11,8 @@ import pytest
 from nca.config.claude_settings import KEY_VARIABLE, MODELS
 from nca.config.layers import load
 from nca.config.loaded import LoadedSettings
-from nca.config.project_files import read_project
+from nca.config.projects import TrustRequest, read_project, trust_request
 from nca.config.tables import PermissionRule
-from nca.config.trust import TrustRequest, trust_request
 from nca.models import price_map
 from nca.models.providers import PROVIDERS
 from nca.tools.shell.environment import command_environment

@@ -14,7 +14,7 @@ from nca.compat.names import FOREIGN_NAMES
 from nca.config.example import toml_key, toml_value
 from nca.config.harmless import HARMLESS
 from nca.config.layers import defaults, load
-from nca.config.names import canonical
+from nca.config.overrides import canonical
 from nca.config.schema import KEYS
 from nca.errors import ConfigError
 

@@ -11,7 +11,7 @@ import pytest
 from nca.config.hooks import Hook
 from nca.config.layers import load
 from nca.config.loaded import LoadedSettings, defaults
-from nca.config.trust import TrustCheck, TrustRequest
+from nca.config.projects import TrustCheck, TrustRequest
 from nca.errors import ConfigError
 
 GUARD = {"type": "command", "command": "python3 guard.py", "timeout": 5}

@@ -9,7 +9,7 @@ import pytest
 
 from nca.compat.names import FOREIGN_NAMES
 from nca.config.layers import defaults, load
-from nca.config.names import _BY_NAME, _plain, canonical, nearest
+from nca.config.overrides import _BY_NAME, _plain, canonical, nearest
 from nca.config.schema import KEYS
 from nca.errors import ConfigError
 

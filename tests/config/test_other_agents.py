@@ -13,8 +13,8 @@ from nca.agent.project_instructions import nested_instructions, project_instruct
 from nca.config.layers import load
 from nca.config.loaded import LoadedSettings
 from nca.config.other_agents import FILES, instruction_names, unused_settings
+from nca.config.projects import TrustRequest
 from nca.config.server_files import file_to_change
-from nca.config.trust import TrustRequest
 from nca.errors import ConfigError
 
 CODEX = """

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from nca.config.layers import load
-from nca.config.permission_rules import ALLOW, DENY, add_rule, remove_rule
+from nca.config.saving import ALLOW, DENY, add_rule, remove_rule
 from nca.config.tables import PermissionRule
 from nca.errors import ConfigError
 

@@ -11,8 +11,8 @@ from nca.config.example import toml_value
 from nca.config.layers import load
 from nca.config.loaded import LoadedSettings
 from nca.config.paths import project_config_file
+from nca.config.projects import TrustCheck, TrustRequest, TrustStore
 from nca.config.saving import save_value
-from nca.config.trust import TrustCheck, TrustRequest, TrustStore
 from nca.errors import ConfigError
 
 ONE = '[mcp.servers.files]\ncommand = "files"\nargs = ["--root", "."]\n[mcp.servers.files.env]\nTOKEN = "secret"\n'

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from nca.config.layers import defaults, load
+from nca.config.projects import TrustRequest
 from nca.config.schema import KEYS
-from nca.config.trust import TrustRequest
 
 COMMANDS = {
     "tools.timeout_seconds": "86400",

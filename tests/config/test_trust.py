@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from nca.config.layers import load
-from nca.config.project_files import read_project
-from nca.config.trust import TrustRequest, TrustStore, trust_request
+from nca.config.projects import TrustRequest, TrustStore, read_project, trust_request
 from nca.errors import ConfigError
 
 MODEL = '[model]\nname = "openai/x"\n'

@@ -9,12 +9,11 @@ from typing import Any
 from rich.text import Text
 
 from nca.config.layers import load
-from nca.config.names import canonical, names_ending, whole_name
-from nca.config.overrides import UNSET
+from nca.config.overrides import UNSET, canonical, names_ending, whole_name
 from nca.config.paths import project_config_file
+from nca.config.projects import TrustStore
 from nca.config.saving import save_value
 from nca.config.schema import KEYS
-from nca.config.trust import TrustStore
 from nca.errors import UsageError
 from nca.terminal.commands.command import App, Command, Suggestion, beginning_with
 from nca.terminal.render.sanitize import one_line

@@ -11,7 +11,7 @@ from rich.text import Text
 from nca.config.claude_permissions import HeldRule
 from nca.config.document import shown_path
 from nca.config.paths import user_config_file
-from nca.config.permission_rules import ALLOW, ASK, DENY, RuleList
+from nca.config.saving import ALLOW, ASK, DENY, RuleList
 from nca.config.schema import KEYS
 from nca.config.tables import PermissionRule
 from nca.errors import UsageError

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from prompt_toolkit.formatted_text import ANSI, to_formatted_text
 from rich.cells import cell_len, set_cell_size
 
-from nca.config.status_format import parts_of
+from nca.config.tables import parts_of
 from nca.terminal.render.sanitize import to_terminal
 
 _COLOUR = re.compile(r"(\x1b\[[0-9;]*m)")

@@ -98,7 +98,7 @@ def toolbar(status: ToolbarStatus, width: int) -> list[tuple[str, str]]:
 
 
 def _values(status: ToolbarStatus) -> dict[str, tuple[str, str]]:
-    """The style and the text of each name but `command` (nca.config.status_format)."""
+    """The style and the text of each name but `command` (nca.config.tables)."""
     # Imported here because the first prompt is shown before there is a status.
     from nca.models.costs import money
     from nca.terminal.render.humanize import percent, short_tokens

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from nca.config.claude_files import TOOLS
+from nca.config.claude_permissions import TOOLS
 from nca.messages import clean_text
 from nca.tools.skills import front_matter
 from nca.tools.skills.places import Place

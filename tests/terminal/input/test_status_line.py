@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from nca.config.layers import defaults
-from nca.config.status_format import NAMES
+from nca.config.tables import NAMES
 from nca.errors import ConfigError
 from nca.terminal.input.status_line import coloured
 from nca.terminal.input.toolbar import ToolbarStatus, toolbar

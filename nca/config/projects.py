@@ -1,9 +1,12 @@
-"""Trust in a project's own settings: which ones need it, and the user's decision.
+"""What a person decided for each project: whether its own settings are trusted, and which model answers there.
 
 All settings but those of nca.config.harmless wait for trust: they are taken from a project's file only if the user
 trusts it. The decision is valid for the real path of the directory and the exact value of these settings; any change
-asks again, and nothing inside the project is consulted. Settings with `user_only` (endpoints, permissions) are never
-taken from a project, except for what Claude Code's settings allow (Document.is_grant).
+asks again. Settings with `user_only` (endpoints, permissions) are never taken from a project, except for what Claude
+Code's settings allow (Document.is_grant).
+
+Decisions are kept in private files of the data directory, by the real path of the project's. Nothing inside a project
+is consulted, so a project can neither trust itself nor choose a model.
 """
 
 from __future__ import annotations
@@ -14,14 +17,42 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from nca.config.document import Document, leaves, shown_name
-from nca.config.names import canonical, converted
-from nca.config.paths import data_dir
-from nca.config.project_files import read_project
-from nca.config.project_rows import read_rows, write_rows
+from nca.config.claude_settings import claude_documents
+from nca.config.document import Document, leaves, read_document, shown_name
+from nca.config.other_agents import server_documents
+from nca.config.overrides import canonical, converted
+from nca.config.paths import data_dir, project_config_file
 from nca.config.schema import KEYS, NAMED
 
-FILE_NAME = "trust.json"
+
+def read_project(directory: Path, env: Mapping[str, str]) -> tuple[list[Document], list[str]]:
+    """The documents of a project, the later ones more important, and notes. Raises ConfigError for nca's own file."""
+    notes: list[str] = []
+    own = read_document(project_config_file(directory))
+    found = [*server_documents(directory, notes), *claude_documents(directory, env, notes, is_own=False)]
+    return [*found, own] if own is not None else found, notes
+
+
+def read_rows(path: Path, most_bytes: int) -> dict[str, Any]:
+    """The rows by folder, in the order of the file; {} if the file is missing or cannot be read."""
+    try:
+        with path.open("rb") as file:
+            data = json.loads(file.read(most_bytes))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    projects = data.get("projects") if isinstance(data, dict) else None
+    return projects if isinstance(projects, dict) else {}
+
+
+def write_rows(path: Path, rows: dict[str, Any]) -> None:
+    """Replace the file atomically. Raises OSError."""
+    from nca.atomic_write import write_atomically
+
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    write_atomically(path, json.dumps({"version": 1, "projects": rows}, indent=1).encode())
+
+
+TRUST_FILE = "trust.json"
 _MAX_BYTES = 4 << 20
 
 
@@ -71,7 +102,7 @@ class TrustStore:
 
     def __init__(self, env: Mapping[str, str]) -> None:
         self._env = env
-        self._path = data_dir(env) / FILE_NAME
+        self._path = data_dir(env) / TRUST_FILE
 
     def decision(self, what: TrustRequest) -> bool | None:
         """The user's decision about exactly these settings; None if not asked yet."""
@@ -129,3 +160,66 @@ def waits_for_trust(name: str, raw: Any) -> bool:
     except ValueError:
         return False
     return not key.harmless.covers(value)
+
+
+MODELS_FILE = "chosen_models.json"
+MOST_PROJECTS = 1_000
+"""The choices of the projects that were used last are kept."""
+_MAX_MODELS_BYTES = 4 << 20
+_MAX_CHARS = 300
+
+
+class ChosenModel(NamedTuple):
+    """A choice. `level`: how much the model reasons; "" if the choice did not say. `day` as in 2026-11-22."""
+
+    name: str
+    level: str = ""
+    day: str = ""
+
+    @property
+    def origin(self) -> str:
+        return f"/model here on {self.day}" if self.day else "/model here"
+
+
+class ChosenModels:
+    """The choices of all projects."""
+
+    def __init__(self, env: Mapping[str, str]) -> None:
+        self._path = data_dir(env) / MODELS_FILE
+
+    def of(self, directory: Path) -> ChosenModel | None:
+        """What was chosen in this directory; None if nothing was, or if that cannot be read."""
+        return _choice(self._read().get(str(directory.resolve())))
+
+    def record(self, directory: Path, chosen: ChosenModel) -> None:
+        """Remember a choice. Raises OSError; then the next chat starts with the model before."""
+        projects = self._without(directory)
+        projects[str(directory.resolve())] = {"name": chosen.name, "level": chosen.level, "day": chosen.day}
+        self._write(projects)
+
+    def forget(self, directory: Path) -> None:
+        """Forget the choice of this directory. Raises OSError."""
+        before, after = self._read(), self._without(directory)
+        if after != before:
+            self._write(after)
+
+    def _without(self, directory: Path) -> dict[str, Any]:
+        own = str(directory.resolve())
+        return {path: row for path, row in self._read().items() if path != own}
+
+    def _read(self) -> dict[str, Any]:
+        """The rows by directory, the oldest first; {} if the file is unreadable."""
+        return read_rows(self._path, _MAX_MODELS_BYTES)
+
+    def _write(self, projects: dict[str, Any]) -> None:
+        write_rows(self._path, dict(list(projects.items())[-MOST_PROJECTS:]))
+
+
+def _choice(row: Any) -> ChosenModel | None:
+    if not isinstance(row, dict):
+        return None
+    words = [row.get(key, "") for key in ("name", "level", "day")]
+    texts = [word.strip() for word in words if isinstance(word, str) and word.isprintable()]
+    if len(texts) != len(words) or not texts[0] or max(map(len, texts)) > _MAX_CHARS:
+        return None
+    return ChosenModel(*texts)
