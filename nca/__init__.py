@@ -42,7 +42,7 @@ if TYPE_CHECKING:
         truncate_to_token_budget,
     )
     from nca.library.files import TruncatedOutput, file_token_budget, fit_files, truncate_tool_output
-    from nca.library.message_types import AnthropicMessage, ChatMessage, ChatToolCall, ResponsesItem
+    from nca.library.inputs import AnthropicMessage, ChatMessage, ChatToolCall, ResponsesItem
     from nca.library.pairs import RepairResult, repair_tool_pairs, validate_request
     from nca.models.failures import classify_provider_error, context_overflow_provider, is_context_overflow_error
     from nca.sessions.store import Store
@@ -60,15 +60,15 @@ _HOMES = {
     "StoreError": "nca.errors",
     "UsageError": "nca.errors",
     "ViewInUse": "nca.errors",
-    "AnthropicMessage": "nca.library.message_types",
+    "AnthropicMessage": "nca.library.inputs",
     "BudgetCheck": "nca.library.counting",
-    "ChatMessage": "nca.library.message_types",
-    "ChatToolCall": "nca.library.message_types",
+    "ChatMessage": "nca.library.inputs",
+    "ChatToolCall": "nca.library.inputs",
     "CompactionResult": "nca.library.compaction",
     "ContextView": "nca.library.context_view",
     "FittedRequest": "nca.library.context_view",
     "RepairResult": "nca.library.pairs",
-    "ResponsesItem": "nca.library.message_types",
+    "ResponsesItem": "nca.library.inputs",
     "TruncatedOutput": "nca.library.files",
     "TruncatedText": "nca.library.counting",
     "available_input_tokens": "nca.library.counting",

@@ -13,7 +13,7 @@ from nca.atomic_write import PRIVATE
 from nca.config.claude_permissions import TOOLS
 from nca.context.history import History
 from nca.messages import Entry
-from nca.shapes.anthropic_blocks import new_blocks
+from nca.shapes.anthropic import new_blocks
 from nca.tools.tool import ToolOutcome
 
 _NAMES = {own: theirs for theirs, own in TOOLS.items()}

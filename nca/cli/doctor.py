@@ -230,7 +230,7 @@ def _keys() -> Iterator[Finding]:
 
 
 def _servers(*, probe: bool) -> Iterator[Finding]:
-    from nca.models.local_servers import LOCAL_SERVERS, find_servers
+    from nca.models.providers import LOCAL_SERVERS, find_servers
 
     titles = ", ".join(server.title for server in LOCAL_SERVERS)
     if not probe:
@@ -296,8 +296,7 @@ def _model(*, probe: bool) -> Iterator[Finding]:
 
 def _endpoint(base: str) -> Finding:
     """The models that the configured endpoint lists."""
-    from nca.models.local_servers import list_models
-    from nca.models.providers import key_of
+    from nca.models.providers import key_of, list_models
 
     key = key_of("openai", os.environ)[1]
     if listed := list_models(f"{base.rstrip('/')}/models", api_key=key, seconds=_ENDPOINT_SECONDS):

@@ -15,11 +15,10 @@ from nca.config.tool_settings import RewindSettings
 from nca.errors import UsageError
 from nca.file_history.changes import FileChange, Read, net_changes
 from nca.file_history.disk import look, state_of
-from nca.file_history.interrupted import finish, settle, told
 from nca.file_history.plan import EVERYTHING_CERTAIN, Choice, PlannedChange, RewindPlan, obstacles, plan_rewind
 from nca.file_history.recording import Recording
 from nca.file_history.restore import CHANGED, NotRestored, Watch, restore, take_back
-from nca.file_history.scope import Scope
+from nca.file_history.scope import Scope, finish, settle, told
 from nca.sessions.file_states import Change
 from nca.sessions.store import Store
 

@@ -1,16 +1,20 @@
-"""One session in one workspace: its record, its bounds, and the lock that all sessions in the workspace share."""
+"""One session in one workspace: its record and bounds, the lock that all sessions share, and work that was cut off."""
 
 from __future__ import annotations
 
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from itertools import groupby
 from pathlib import Path
 
 from nca.config.tool_settings import RewindSettings
+from nca.file_history.disk import remove_temporaries
+from nca.file_history.restore import NotRestored, Watch, restore
 from nca.sessions.file_record import FileRecord
+from nca.sessions.file_states import Change
 from nca.sessions.lock import FileLock
 from nca.sessions.store import Store
 
@@ -121,3 +125,54 @@ class Scope:
     def _acquire(self, *, is_shared: bool) -> FileLock | None:
         path = self._store.file_records.lock_path(self.root)
         return FileLock.acquire(path, is_shared=is_shared) if path else None
+
+
+NAMED = 10
+"""Files that a message names."""
+NOT_FINISHED = "A rewind of files was cut off and cannot be finished, so it was taken back"
+
+
+def finish(scope: Scope, begun: Sequence[Change], left: Mapping[str, str]) -> None:
+    """All but what was left is restored."""
+    done = [one for one in begun if one.path not in left]
+    scope.record.finish(done, dropped=[one for one in begun if one.path in left])
+
+
+def settle(scope: Scope, rewind: int, begun: Sequence[Change], stuck: Mapping[str, str]) -> None:
+    """Nothing is restored: the record keeps what could not go back, and forgets the rest."""
+    if not stuck:
+        scope.record.drop_rewind(rewind)
+        return
+    scope.record.leave_chat(rewind)
+    finish(scope, begun, {one.path: "" for one in begun if one.path not in stuck})
+
+
+def told(failed: NotRestored) -> tuple[str, str]:
+    """What a person is told of it, and the advice."""
+    if not failed.path:
+        said = "Stopped: the files are what they were"
+    else:
+        said = f"{failed.path} could not be restored: {failed.reason}"
+    if not failed.stuck:
+        return f"{said}.", "Nothing was changed, neither files nor chat."
+    rows = [f"{path} ({reason})" for path, reason in sorted(failed.stuck.items())]
+    rest = f" and {len(rows) - NAMED} more" if len(rows) > NAMED else ""
+    advice = f"These could not go back and have their other state: {', '.join(rows[:NAMED])}{rest}."
+    return f"{said}.", f"{advice} All other files and the chat are what they were; /changes shows the rest."
+
+
+def finish_interrupted(scope: Scope, unfinished: Sequence[Change], watch: Watch) -> list[str]:
+    """Finish the rewinds that a crash cut off, or take them back. Returns what a person should know."""
+    remove_temporaries(scope.root, [one.path for one in unfinished])
+    notices = []
+    rewinds = [one for one in unfinished if one.rewind is not None]
+    for rewind, group in groupby(rewinds, key=lambda one: one.rewind or 0):
+        begun = list(group)
+        try:
+            left = restore(scope.root, begun, scope.record.content, scope.limits().max_file_bytes, watch)
+        except NotRestored as failed:
+            settle(scope, rewind, begun, failed.stuck)
+            notices.append(" ".join((NOT_FINISHED + ".", *told(failed))))
+        else:
+            finish(scope, begun, left)
+    return notices

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from nca.models.assemble import Assembler
 from nca.models.explain import BrokenStream, EmptyAnswer
-from nca.models.local_servers import is_loopback
 from nca.models.model import Delta
+from nca.models.providers import is_loopback
 from nca.models.redirects import refuse_elsewhere_async
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from nca.models.providers import EMBEDDED, PROVIDERS, key_of, provider_of
 
 if TYPE_CHECKING:
     from nca.config.loaded import LoadedSettings
-    from nca.models.local_servers import LocalServer
     from nca.models.model import Model
+    from nca.models.providers import LocalServer
     from nca.models.retry import OnRetry
 
 _BASE_VARIABLES = ("OPENAI_API_BASE", "OPENAI_BASE_URL")
@@ -71,7 +71,7 @@ def choose(
         return _at_endpoint(base, base_origin, env)
     if (keyed := _by_keys(env)) is not None:
         return keyed
-    from nca.models.local_servers import LOCAL_SERVERS, find_servers
+    from nca.models.providers import LOCAL_SERVERS, find_servers
 
     found = find_servers(LOCAL_SERVERS if servers is None else servers)
     if found:
@@ -179,7 +179,7 @@ def _provider(name: str) -> str:
 
 def _at_endpoint(base: str, origin: str, env: Mapping[str, str]) -> Choice:
     """OpenAI's default model if the endpoint lists it or lists nothing, otherwise the first that it lists."""
-    from nca.models.local_servers import list_models
+    from nca.models.providers import list_models
 
     variable, key = key_of("openai", env)
     listed = list_models(f"{base.rstrip('/')}/models", api_key=key, seconds=_LIST_SECONDS)

@@ -13,9 +13,17 @@ from fnmatch import fnmatchcase
 from nca.config.schema import ModelSettings
 from nca.errors import ModelNotFound
 from nca.models import price_map
-from nca.models.local_servers import LOCAL_SERVERS, list_models
 from nca.models.price_map import PriceEntry
-from nca.models.providers import EMBEDDED, PROVIDERS, SPEAKS_OPENAI, ProviderFacts, key_of, provider_of
+from nca.models.providers import (
+    EMBEDDED,
+    LOCAL_SERVERS,
+    PROVIDERS,
+    SPEAKS_OPENAI,
+    ProviderFacts,
+    key_of,
+    list_models,
+    provider_of,
+)
 
 _LIST_SECONDS = 2.0
 _NEAR = 3

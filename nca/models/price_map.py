@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from nca.models import fetched_prices
-from nca.models.price_rows import ABOVE, CHATS, KINDS
+from nca.models.fetched_prices import ABOVE, CHATS, KINDS
 
 FILE_NAME = "model_prices_and_context_window_backup.json"
 

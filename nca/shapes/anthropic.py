@@ -6,17 +6,217 @@ person says beside them is one more.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+import msgspec
+
+from nca.context.request import SIGNED_THOUGHTS
 from nca.context.rules.media import with_media_beside_results
 from nca.context.rules.turn_order import with_one_assistant
 from nca.errors import InvalidMessages
-from nca.messages import Message, clean_text
-from nca.shapes.anthropic_blocks import answer, changed_blocks, new_blocks, system_content, user_messages
-from nca.shapes.shaped import Origins, Rows, Written, copies, objects, repaired, without_notes
-from nca.wire import is_note, kind_name, shown_value
+from nca.messages import MediaPart, Message, Part, TextPart, ToolCall, clean_text
+from nca.shapes.shaped import (
+    Origins,
+    Rows,
+    Written,
+    arguments_of,
+    as_file,
+    content_rows,
+    copies,
+    json_text,
+    named,
+    objects,
+    others,
+    refused_type,
+    repaired,
+    result_content,
+    without_notes,
+)
+from nca.wire import checked_text, is_note, kind_name, plain_json, shown_value
+
+THOUGHTS = ("thinking", "redacted_thinking")
+SHOWN = ("image", "document", "search_result")
+USER_TYPES = ("text", *SHOWN, "container_upload", "tool_result")
+RESULT_TYPES = ("text", *SHOWN, "tool_reference")
+ON_THE_SERVER = (
+    "server_tool_use",
+    "web_search_tool_result",
+    "web_fetch_tool_result",
+    "code_execution_tool_result",
+    "bash_code_execution_tool_result",
+    "text_editor_code_execution_tool_result",
+    "tool_search_tool_result",
+    "mcp_tool_use",
+    "mcp_tool_result",
+    "compaction",
+)
+"""Blocks of an answer that the provider made and answered by itself: they stay with their message."""
+ASSISTANT_TYPES = ("text", *THOUGHTS, "tool_use", *ON_THE_SERVER)
+OWN_TYPES = (*THOUGHTS, "tool_use", "tool_result", *ON_THE_SERVER, "document", "search_result", "container_upload")
+"""Types that tell Anthropic's messages from OpenAI's."""
+
+
+def system_content(system: Any) -> str | tuple[Part, ...]:
+    """The system prompt: text, or blocks of text."""
+    if isinstance(system, str):
+        return clean_text(system)
+    blocks = objects(system, "system, block")
+    parts: list[Part] = []
+    for index, block in enumerate(blocks, 1):
+        if block.get("type") != "text":
+            raise refused_type(f"system, block {index}", block.get("type"), ("text",))
+        parts.append(_text(block, f"system, block {index}"))
+    return tuple(parts)
+
+
+def user_messages(
+    blocks: list[dict[str, Any]], place: str, names: Mapping[str, str]
+) -> Iterator[tuple[Message, list[dict[str, Any]]]]:
+    """The messages of a user row: each result, and what is said before, between and behind the results."""
+    parts: list[Part] = []
+    said: list[dict[str, Any]] = []
+    for number, block in enumerate(blocks, 1):
+        where = f"{place}, block {number}"
+        if block.get("type") != "tool_result":
+            parts.append(_part(block, where, USER_TYPES, is_result=False))
+            said.append(block)
+            continue
+        if said:
+            yield Message("user", tuple(parts)), said
+            parts, said = [], []
+        answered = clean_text(named(block.get("tool_use_id"), "tool_use_id", where))
+        result = Message(
+            "tool",
+            _result(block.get("content"), where),
+            tool_call_id=answered,
+            name=names.get(answered, ""),
+            is_error=bool(block.get("is_error")),
+        )
+        yield result, [block]
+    if said or not blocks:
+        yield Message("user", tuple(parts)), said
+
+
+def answer(blocks: list[dict[str, Any]], place: str, names: dict[str, str]) -> Message:
+    parts: list[Part] = []
+    calls: list[ToolCall] = []
+    thoughts: list[dict[str, Any]] = []
+    for number, block in enumerate(blocks, 1):
+        where, kind = f"{place}, block {number}", block.get("type")
+        if kind == "text":
+            parts.append(_text(block, where))
+        elif kind == "tool_use":
+            calls.append(_call(block, where))
+            names[calls[-1].id] = calls[-1].name
+        elif kind in THOUGHTS:
+            thoughts.append(plain_json(block, where))
+        elif kind in ON_THE_SERVER:
+            parts.append(as_file(str(kind), block, where))
+        else:
+            raise refused_type(where, kind, ASSISTANT_TYPES)
+    if thoughts and not parts and not calls:
+        # Thoughts alone are no empty message.
+        parts = [as_file(thought["type"], thought, place) for thought in thoughts]
+    extra = {SIGNED_THOUGHTS: thoughts} if thoughts else {}
+    return Message("assistant", tuple(parts) or None, tuple(calls), extra=extra)
+
+
+def _call(block: Mapping[str, Any], place: str) -> ToolCall:
+    call_id, name = named(block.get("id"), "id", place), named(block.get("name"), "name", place)
+    given = block.get("input", {})
+    if not isinstance(given, Mapping):
+        raise InvalidMessages(f"{place}: input is {kind_name(given)}; valid: an object.")
+    return ToolCall(clean_text(call_id), clean_text(name), json_text(plain_json(given, f"{place}: input")))
+
+
+def _result(content: Any, place: str) -> str | tuple[Part, ...]:
+    if content is None:
+        return result_content([])
+    if isinstance(content, str):
+        return result_content([TextPart(clean_text(content))])
+    return result_content(
+        [
+            _part(block, f"{place}, result block {number}", RESULT_TYPES, is_result=True)
+            for number, block in enumerate(objects(content, f"{place}, result block"), 1)
+        ]
+    )
+
+
+def _part(block: Mapping[str, Any], place: str, valid: Sequence[str], *, is_result: bool) -> Part:
+    """Text, a picture, or a document. A document that came as text is counted and searched as text."""
+    kind = block.get("type")
+    if kind not in valid:
+        raise refused_type(place, kind, valid)
+    if kind == "text":
+        return _text(block, place)
+    if (text := _document_text(block)) is not None:
+        title = str(block.get("title") or kind)
+        return TextPart(clean_text(text)) if is_result else as_file(title, clean_text(text), place)
+    payload = plain_json(dict(block), place)
+    return MediaPart("image" if kind == "image" else "document", payload)
+
+
+def _document_text(block: Mapping[str, Any]) -> str | None:
+    """The text of a document or of a search result; None for one that is not text, such as a PDF."""
+    source = block.get("source")
+    if block.get("type") == "search_result":
+        inside = block.get("content")
+    elif isinstance(source, Mapping) and source.get("type") == "text":
+        inside = source.get("data")
+    elif isinstance(source, Mapping) and source.get("type") == "content":
+        inside = source.get("content")
+    else:
+        return None
+    if isinstance(inside, list) and all(isinstance(one, Mapping) and one.get("type") == "text" for one in inside):
+        return "\n".join(str(one.get("text", "")) for one in inside)
+    return inside if isinstance(inside, str) else None
+
+
+def _text(block: Mapping[str, Any], place: str) -> TextPart:
+    extra = others(block, "type", "text")
+    return TextPart(checked_text(block.get("text"), f"{place}: text"), plain_json(extra, place) if extra else {})
+
+
+def new_blocks(message: Message) -> list[dict[str, Any]]:
+    """The blocks of a message that stands for others, or that was changed beyond recognition."""
+    content = content_rows(message.content, "text")
+    if message.role == "tool":
+        block = {"type": "tool_result", "tool_use_id": message.tool_call_id, "content": content}
+        return [block | ({"is_error": True} if message.is_error else {})]
+    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
+    blocks = [block for block in blocks if block.get("type") != "text" or block["text"].strip()]
+    calls = [
+        {"type": "tool_use", "id": call.id, "name": call.name, "input": arguments_of(call)}
+        for call in message.tool_calls
+    ]
+    return [*message.extra.get(SIGNED_THOUGHTS, ()), *blocks, *calls]
+
+
+def changed_blocks(blocks: list[dict[str, Any]], before: Message, after: Message) -> list[dict[str, Any]]:
+    """The blocks of a message with what compaction changed in it: a result's content, a call's input, a text."""
+    if after.role == "tool":
+        if after.content == before.content:
+            return blocks
+        return [{**blocks[0], "content": content_rows(after.content, "text")}]
+    if [call.id for call in before.tool_calls] != [call.id for call in after.tool_calls]:
+        return new_blocks(after)
+    calls = {call.id: call for call in after.tool_calls}
+    was = {call.id: call for call in before.tool_calls}
+    if after.content == before.content:
+        return [_changed_call(block, was, calls) if block["type"] == "tool_use" else block for block in blocks]
+    thoughts = [block for block in blocks if block["type"] in THOUGHTS]
+    text = new_blocks(msgspec.structs.replace(after, tool_calls=(), extra={}))
+    return thoughts + text + [_changed_call(block, was, calls) for block in blocks if block["type"] == "tool_use"]
+
+
+def _changed_call(block: dict[str, Any], was: Mapping[str, ToolCall], now: Mapping[str, ToolCall]) -> dict[str, Any]:
+    before, after = was[block["id"]], now[block["id"]]
+    if before == after:
+        return block
+    return {**block, "name": after.name, "input": arguments_of(after)}
+
 
 ROLES = ("user", "assistant")
 

@@ -7,8 +7,7 @@ from typing import Any
 
 from nca.errors import InvalidMessages
 from nca.shapes import responses
-from nca.shapes.anthropic import AnthropicMessages
-from nca.shapes.anthropic_blocks import OWN_TYPES
+from nca.shapes.anthropic import OWN_TYPES, AnthropicMessages
 from nca.shapes.openai import OpenAIMessages
 from nca.shapes.responses import ResponsesItems
 from nca.shapes.shaped import ShapedMessages

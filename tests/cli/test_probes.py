@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from nca.models.local_servers import LOCAL_SERVERS
+from nca.models.providers import LOCAL_SERVERS
 from tests.cli.command import environment
 from tests.terminal.tty import ROOT
 

@@ -11,8 +11,7 @@ from nca.errors import ModelUnavailable
 from nca.models.catalog import describe
 from nca.models.choose import Choice, choice_of_session, choose, named, open_model
 from nca.models.client import ProviderModel
-from nca.models.local_servers import LocalServer, find_servers, is_loopback
-from nca.models.providers import PROVIDERS
+from nca.models.providers import PROVIDERS, LocalServer, find_servers, is_loopback
 from nca.testing.provider import Provider
 
 NOTHING = ModelSettings()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import nca
 from nca.messages import Message
-from nca.shapes.anthropic_blocks import new_blocks
+from nca.shapes.anthropic import new_blocks
 from tests.context.promises import too_large
 from tests.context.samples import some
 from tests.shapes.conversions import Rows, conversations, to_anthropic
