@@ -17,8 +17,8 @@ from nca.context.view import Range, Summary, Verbatim, how_to_recall, is_in, wit
 from nca.errors import NcaError, SessionNotFound
 from nca.messages import Message
 from nca.sessions import Hit, Session, Store
-from nca.sessions.language import stop_words
 from nca.sessions.passages import RECALL
+from nca.sessions.query import stop_words
 from nca.sessions.ranking import RankingWeights
 from nca.sessions.results import SNIPPET_CHARS
 from nca.sessions.snippets import cut

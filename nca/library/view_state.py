@@ -15,7 +15,7 @@ from nca.errors import SessionLocked, SessionNotFound, StoreDamaged, UsageError,
 from nca.library.inputs import kind_of, read_text
 from nca.messages import Message
 from nca.sessions import Store
-from nca.sessions.program_views import StoredState
+from nca.sessions.view_rows import StoredState
 
 _encoder = msgspec.json.Encoder()
 

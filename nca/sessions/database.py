@@ -21,9 +21,10 @@ import apsw
 
 from nca.errors import StoreDamaged, StoreError
 from nca.messages import Entry
-from nca.sessions import closed, schema, sql_functions
+from nca.sessions import schema
 from nca.sessions import store_errors as faults
-from nca.sessions.full_text import FTS5Index
+from nca.sessions.file_header import mark_closed
+from nca.sessions.full_text import FTS5Index, register_functions
 from nca.sessions.lock import FileLock, lock_session
 from nca.sessions.passages import MAX_PASSAGES, passages_of
 from nca.sessions.paths import log_of, outputs_of, size_of, suspicion_of, unused
@@ -214,7 +215,7 @@ class Database:
             finally:
                 self.connection.close()
             if self.path and not self._is_read_only and size_of(log_of(self.path)) == 0:
-                closed.mark(self.path)
+                mark_closed(self.path)
 
     def _refuse_if_gone(self) -> None:
         if not self._is_read_only and _file_id(self.path) != self._file:
@@ -254,7 +255,7 @@ def connect(path: Path | None) -> apsw.Connection:
     else:
         connection = apsw.Connection(_uri(path, "rw"), flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_URI)
     connection.set_busy_handler(_busy_handler())
-    sql_functions.register(connection, outputs_of(path) if path else None)
+    register_functions(connection, outputs_of(path) if path else None)
     return connection
 
 

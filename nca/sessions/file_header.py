@@ -1,9 +1,15 @@
 """The first 100 bytes of a database file, nearly all of which are the same in every store.
 
+A mark beside the file tells whether it is as the last process left it; if not, its pages are checked before it is used.
+Whatever writes into the file from outside, and most damage, changes its size or its time.
+
 Offsets and values are those of https://www.sqlite.org/fileformat2.html#the_database_header.
 """
 
 from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
 
 HEADER_BYTES = 100
 MAGIC = b"SQLite format 3\0"
@@ -47,3 +53,26 @@ def page_bytes(header: bytes) -> int:
     size = int.from_bytes(header[_PAGE_SIZE])
     size = 65_536 if size == 1 else size
     return size if size in _PAGE_SIZES else 0
+
+
+def mark_of(path: Path) -> Path:
+    """The file that says how the database file was left."""
+    return path.parent / "locks" / f"{path.name}.closed"
+
+
+def mark_closed(path: Path) -> None:
+    """Remember the file as it is now. A mark that cannot be written costs one check."""
+    with suppress(OSError):
+        mark_of(path).write_text(_state(path), encoding="ascii")
+
+
+def is_as_left(path: Path) -> bool:
+    try:
+        return mark_of(path).read_text(encoding="ascii") == _state(path)
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+def _state(path: Path) -> str:
+    status = path.stat()
+    return f"{status.st_size} {status.st_mtime_ns}"

@@ -24,14 +24,14 @@ import apsw
 
 from nca.atomic_write import sync_folder
 from nca.errors import StoreDamaged, StoreError, StoreTooNew
-from nca.sessions import closed, schema
+from nca.sessions import schema
 from nca.sessions import store_errors as faults
 from nca.sessions.corruption import recover_readable
 from nca.sessions.database import Database, connect, connect_for_reading, migrate, prepare
-from nca.sessions.file_header import HEADER_BYTES, MAGIC, bytes_expected, is_of, is_sound
-from nca.sessions.frames import read_frames
+from nca.sessions.file_header import HEADER_BYTES, MAGIC, bytes_expected, is_as_left, is_of, is_sound
 from nca.sessions.lock import FileLock
 from nca.sessions.paths import log_of, size_of, suspicion_of, unused
+from nca.sessions.rows import read_frames
 from nca.sessions.sql import Row
 
 _OPENING_SECONDS = 30.0
@@ -182,7 +182,7 @@ def _open_existing(path: Path, kind: Kind, *, is_alone: bool) -> Database:
         # No check finds all that SQLite stumbles over: none looks into the words of a full-text index.
         raise faults.damaged(path, "a process that read it met damage")
     has_log = size_of(log_of(path)) > 0
-    needs_check = is_alone and size_of(path) > 0 and (has_log or not closed.is_as_left(path))
+    needs_check = is_alone and size_of(path) > 0 and (has_log or not is_as_left(path))
     with faults.explained(path):
         path.chmod(0o600)
         connection = connect(path)

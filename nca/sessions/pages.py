@@ -15,8 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import BinaryIO, NamedTuple
 
 from nca.sessions.file_header import HEADER_BYTES
-from nca.sessions.frames import Frame
-from nca.sessions.rows import Value, record_bytes, text_runs, values_of, varint
+from nca.sessions.rows import Frame, Value, record_bytes, text_runs, values_of, varint
 
 _TABLE_LEAF, _TABLE_INTERIOR, _INDEX_LEAF, _INDEX_INTERIOR = 13, 5, 10, 2
 _INTERIOR = (_TABLE_INTERIOR, _INDEX_INTERIOR)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-from nca.sessions import output_files
 from nca.sessions.file_records import FileRecords
 from nca.sessions.paths import archives_of, log_of, size_of
 from nca.sessions.sql import SessionDatabase
+from nca.sessions.vacuum import outputs_bytes
 
 _PARTS = {
     "messages": "messages",
@@ -77,7 +77,7 @@ def sizes(database: SessionDatabase, path: Path | None) -> StoreSizes:
         *kept,
         unused=unused + history_unused + size_of(log_of(path)),
         file_history=history,
-        outputs=output_files.size(path),
+        outputs=outputs_bytes(path),
         archives=sum(map(size_of, archives_of(path).glob("*.zip"))),
         set_aside=sum(map(size_of, aside)),
         aside=aside,

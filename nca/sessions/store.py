@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from nca.errors import SessionLocked, SessionNotFound, StoreDamaged, StoreError
-from nca.sessions import growth, output_files, results, transfer, usage
+from nca.sessions import growth, results, transfer, usage
 from nca.sessions import session as rows_of
 from nca.sessions import store_errors as faults
 from nca.sessions.database import Database
@@ -21,14 +21,14 @@ from nca.sessions.opening import open_for_reading, open_for_writing, open_in_mem
 from nca.sessions.past_sessions import MOST
 from nca.sessions.paths import archives_of, outputs_of
 from nca.sessions.preview import SessionPreview, load_preview
-from nca.sessions.program_views import ProgramViews
 from nca.sessions.results import SNIPPET_CHARS, Hit, SessionHit
 from nca.sessions.session import INFO, IS_EMPTY, Kind, Session, SessionInfo, as_info, as_name
 from nca.sessions.sizes import StoreSizes, sizes
 from nca.sessions.sql import Lease, SessionDatabase, Whose
 from nca.sessions.transfer import SessionCopy
 from nca.sessions.usage import Learned
-from nca.sessions.vacuum import vacuum
+from nca.sessions.vacuum import sweep_outputs, vacuum
+from nca.sessions.view_rows import ProgramViews
 
 Infos = list[SessionInfo]
 Hits = list[Hit]
@@ -208,7 +208,7 @@ class Store:
 
     def sweep_outputs(self) -> None:
         """Delete the saved outputs that no session refers to."""
-        output_files.sweep(self._database, self.path)
+        sweep_outputs(self._database, self.path)
 
     def archive_of(self, session_id: str) -> Path | None:
         """Where the archive of a session is, if it has one; None for a store in memory."""

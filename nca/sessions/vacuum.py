@@ -1,5 +1,8 @@
 """Give the room back that the databases no longer need. All that is kept stays, byte for byte.
 
+Tool outputs that were too large for the context are in `outputs/ID/` beside the database. A folder goes with its
+session unless another session, such as a fork, still refers to a file in it.
+
 SQLite rebuilds a file in one transaction: whatever ends the process, the file is as before or as after.
 """
 
@@ -7,15 +10,40 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from nca.errors import StoreError
-from nca.sessions import output_files
 from nca.sessions import store_errors as faults
 from nca.sessions.database import Database
 from nca.sessions.lock import FileLock
 from nca.sessions.opening import opening_lock
-from nca.sessions.paths import log_of, size_of
+from nca.sessions.paths import log_of, outputs_of, size_of
+from nca.sessions.sql import SessionDatabase
+
+
+def outputs_bytes(store: Path) -> int:
+    """Of all saved outputs, in bytes."""
+    return sum(size_of(path) for path in outputs_of(store).rglob("*") if path.is_file())
+
+
+def sweep_outputs(database: SessionDatabase, store: Path | None) -> None:
+    """Delete the folders that belong to no session and that no message refers to."""
+    if store is None:
+        return
+    try:
+        folders = [entry for entry in outputs_of(store).iterdir() if entry.is_dir() and not entry.is_symlink()]
+    except OSError:  # no session has saved an output yet
+        return
+    for path in folders:
+        if not database.row(
+            "SELECT 1 WHERE EXISTS (SELECT 1 FROM sessions WHERE id = ?1)"
+            " OR EXISTS (SELECT 1 FROM messages WHERE instr(body, ?2) > 0)",
+            (path.name, f"{path.parent.name}/{path.name}/"),
+        ):
+            with suppress(OSError):  # what cannot be deleted now is tried again later
+                shutil.rmtree(path)
+
 
 _COPIES = 2
 """A rebuilt database is written to the log, and then to the file."""
@@ -27,7 +55,7 @@ def vacuum(database: Database, path: Path, lock: FileLock | None) -> None:
     """Rebuild the sessions' database, and delete the outputs that no session refers to. Raises StoreError."""
 
     def tidy() -> None:
-        output_files.sweep(database, path)
+        sweep_outputs(database, path)
         with database.transaction() as connection:
             connection.execute("INSERT INTO passages (passages) VALUES ('optimize')")
 

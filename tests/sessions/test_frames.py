@@ -12,8 +12,8 @@ import pytest
 
 from nca.errors import StoreDamaged
 from nca.sessions import Store
-from nca.sessions.frames import read_frames
 from nca.sessions.paths import log_of
+from nca.sessions.rows import read_frames
 from tests.sessions.damage import PAGE_BYTES
 from tests.sessions.samples import said
 

@@ -6,8 +6,7 @@ import pytest
 
 from nca.messages import Message
 from nca.sessions import Session
-from nca.sessions.language import irregular_forms, near_words, stop_phrases, stop_words
-from nca.sessions.query import terms_of
+from nca.sessions.query import irregular_forms, near_words, stop_phrases, stop_words, terms_of
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from nca.sessions import Store
-from nca.sessions.frames import Frame
 from nca.sessions.pages import Pages
-from nca.sessions.rows import Value
+from nca.sessions.rows import Frame, Value
 from tests.sessions.samples import filled
 from tests.sessions.test_corruption import suspect
 

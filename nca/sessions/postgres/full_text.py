@@ -15,10 +15,10 @@ from typing import Any, Protocol
 import apsw
 
 from nca.messages import Message
+from nca.sessions.full_text import TOKENIZER
 from nca.sessions.passages import COUNTED, MAX_PASSAGES, passages_of
 from nca.sessions.query import Only, Phrase, WeightedTerm
 from nca.sessions.sql import Matched, Row
-from nca.sessions.sql_functions import TOKENIZER
 
 _LONGEST_WORD_CHARS = 500
 """A lexeme has at most 2,046 bytes."""
