@@ -17,9 +17,9 @@ from typing import Any
 from benchmarks.growth_probe import opened
 from benchmarks.material import coding_session
 from nca.sessions import Store
+from nca.transcripts.conversation_file import import_stored
 from nca.transcripts.formats.claude_code import FORMAT
 from nca.transcripts.formats.source import Source
-from nca.transcripts.importing import import_stored
 
 MESSAGES = 100_000
 Row = dict[str, Any]

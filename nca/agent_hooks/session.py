@@ -19,7 +19,7 @@ from nca.errors import NcaError
 from nca.messages import ToolCall
 from nca.safe_open import open_folder
 from nca.sessions.foreign_rows import ForeignDatabase, foreign_database
-from nca.transcripts.compactions import compactions
+from nca.transcripts.descriptions import compactions
 from nca.transcripts.formats.assemble import assemble
 from nca.transcripts.formats.building import parsed
 from nca.transcripts.formats.records import Compacted, Format, Record, Said

@@ -59,7 +59,7 @@ def bench(
     from nca.library.replay import replay
     from nca.models.providers import known_secrets
     from nca.redact import Redactor
-    from nca.transcripts.compactions import compactions
+    from nca.transcripts.descriptions import compactions
     from nca.transcripts.session_file import redacted
 
     given = settings_of(

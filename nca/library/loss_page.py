@@ -16,11 +16,9 @@ from nca.library.losses import (
     would_have_kept,
 )
 from nca.sessions.transfer import SessionCopy
-from nca.transcripts.compactions import new_summaries
-from nca.transcripts.descriptions import session_facts, session_title, utc_time
-from nca.transcripts.escaping import html_escaped
+from nca.transcripts.descriptions import new_summaries, session_facts, session_title, utc_time
 from nca.transcripts.html_page import page_head
-from nca.transcripts.html_text import prose
+from nca.transcripts.html_text import html_escaped, prose
 from nca.transcripts.timeline import timeline
 
 _FOLDED_CHARS = 600

@@ -27,7 +27,7 @@ from nca.messages import Entry, Message, Usage
 from nca.models.costs import cost_of, money
 from nca.sessions.transfer import SessionCopy
 from nca.sessions.view_rows import CompactionRecord
-from nca.transcripts.compactions import compaction_positions
+from nca.transcripts.descriptions import compaction_positions
 from nca.transcripts.formats.assemble import ENCRYPTED
 
 KINDS = {

@@ -4,7 +4,7 @@ session.json   the session as an export that is not redacted
 info.json      the part of it that a list shows
 outputs/       the saved tool outputs that its messages name
 
-The file that is restored may come from elsewhere: nca.transcripts.archive_limits says how much of it is read, and
+The file that is restored may come from elsewhere: nca.transcripts.archives says how much of it is read, and
 nothing is written but the session and outputs of sessions that the store does not have.
 
 A session leaves the store when its archive is on the disk and has been read back; an archive is deleted when its
@@ -14,14 +14,17 @@ and what is left of the archive goes with the next archive of it, or when the se
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import secrets
 import shutil
+import stat
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,13 +32,109 @@ import msgspec
 
 from nca.atomic_write import PRIVATE, atomic_file
 from nca.errors import InvalidMessages, NcaError, SessionLocked, SessionNotFound, StoreDamaged, StoreError
+from nca.ordinary_files import open_ordinary
 from nca.safe_open import open_folder
 from nca.sessions import SessionInfo, Store
 from nca.sessions.paths import archives_of
 from nca.sessions.store_errors import explained
 from nca.sessions.transfer import SessionCopy
-from nca.transcripts.archive_limits import INFO, SESSION, check_output_bytes, check_outputs, open_archive, read_json
 from nca.transcripts.session_file import read_session, to_json
+
+
+class Limits(NamedTuple):
+    """Of one JSON part.
+
+    size_bytes  unpacked
+    values      objects, arrays and what is in them: an empty object is three bytes in the file, and 64 in memory
+    depth       what nests deeper could be written to the store, and not be read again from deeper in the program
+    """
+
+    size_bytes: int
+    values: int
+    depth: int
+
+
+SESSION = Limits(512 << 20, 30_000_000, 100)
+"""Twice what a session of a million messages has. Memory has to hold the bytes several times."""
+INFO = Limits(1 << 20, 1_000, 10)
+MOST_OUTPUT_BYTES = 8 << 30
+MOST_OUTPUTS = 200_000
+_MOST_AT_ONCE = 64 << 20
+"""zipfile reads the list of members in one piece and keeps all of them: room for more than MOST_OUTPUTS."""
+_PIECE_BYTES = 1 << 20
+_STEPS = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
+_NO_BRACKETS = bytes(byte for byte in range(256) if byte not in _STEPS)
+_NOT_COUNTED = bytes(byte for byte in range(256) if byte not in b"[{,")
+
+
+@contextmanager
+def open_archive(path: Path) -> Iterator[zipfile.ZipFile]:
+    """Open an archive for reading. Raises OSError, zipfile.BadZipFile."""
+    with _Bounded(open_ordinary(path).detach()) as file, zipfile.ZipFile(file) as archive:  # type: ignore[attr-defined]
+        yield archive
+
+
+def check_outputs(members: list[zipfile.ZipInfo], place: str) -> None:
+    """Raise InvalidMessages if the outputs are too many or too large, or if one is no file. zipfile unpacks no more of
+    a member than it declares."""
+    if len(members) > MOST_OUTPUTS:
+        raise InvalidMessages(f"{place}: holds {len(members):,} outputs; valid: at most {MOST_OUTPUTS:,}.")
+    check_output_bytes(sum(member.file_size for member in members), place)
+    for member in members:
+        kind = stat.S_IFMT(member.external_attr >> 16)
+        if kind not in (0, stat.S_IFREG):
+            raise InvalidMessages(f"{place}: {member.filename!r} is a link or no file; valid: files.")
+
+
+def check_output_bytes(count: int, place: str) -> None:
+    if count > MOST_OUTPUT_BYTES:
+        raise InvalidMessages(f"{place}: its outputs unpack to more than {MOST_OUTPUT_BYTES >> 30} GiB, the limit.")
+
+
+def read_json(archive: zipfile.ZipFile, name: str, limits: Limits, place: str) -> bytes:
+    """The bytes of a JSON member. Raises InvalidMessages at the first piece that goes beyond a limit."""
+    read = bytearray()
+    with archive.open(name) as file:
+        for piece in checked(iter(lambda: file.read(_PIECE_BYTES), b""), limits, f"{place}: {name}"):
+            read += piece
+    return bytes(read)
+
+
+def checked(pieces: Iterable[bytes], limits: Limits, place: str) -> Iterator[bytes]:
+    """The pieces of a JSON text, each after it was found to be within the limits. Raises InvalidMessages."""
+    size = values = depth = 0
+    is_in_text, held = False, b""
+    for piece in pieces:
+        size += len(piece)
+        # A piece may end between a backslash and what it escapes.
+        plain = (held + piece).replace(b"\\\\", b"").replace(b'\\"', b"")
+        held = b"\\" if plain.endswith(b"\\") else b""
+        runs = plain.split(b'"')
+        outside = b"".join(runs[int(is_in_text) :: 2])
+        is_in_text ^= len(runs) % 2 == 0
+        values += len(outside.translate(None, _NOT_COUNTED))
+        depths = list(accumulate(map(_STEPS.__getitem__, outside.translate(None, _NO_BRACKETS)), initial=depth))
+        depth = depths[-1]
+        if size > limits.size_bytes:
+            raise InvalidMessages(f"{place}: unpacks to more than {limits.size_bytes >> 20} MiB, the limit.")
+        if values > limits.values:
+            raise InvalidMessages(f"{place}: holds more than {limits.values:,} values, the limit.")
+        if max(depths) > limits.depth:
+            raise InvalidMessages(f"{place}: is nested deeper than {limits.depth} levels, the limit.")
+        yield piece
+
+
+class _Bounded(io.BufferedReader):
+    """A file of which nobody reads more at once than _MOST_AT_ONCE."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        if size is None or size < 0 or size > _MOST_AT_ONCE:
+            data = super().read(_MOST_AT_ONCE + 1)
+            if len(data) > _MOST_AT_ONCE:
+                raise zipfile.BadZipFile(f"its list of files is larger than {_MOST_AT_ONCE >> 20} MiB")
+            return data
+        return super().read(size)
+
 
 _SESSION, _INFO = "session.json", "info.json"
 _OUTPUT = re.compile(r"outputs(/\w[\w.-]*){2,}", re.ASCII)

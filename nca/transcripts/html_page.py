@@ -17,20 +17,21 @@ from nca.context.view import Stub, Summary
 from nca.messages import AttachmentPart, Entry, Message, TextPart
 from nca.sessions.transfer import SessionCopy
 from nca.sessions.views import CompactionRecord
-from nca.transcripts.compactions import compaction_positions, new_summaries, replacements
 from nca.transcripts.descriptions import (
     compaction_line,
+    compaction_positions,
     message_notes,
+    new_summaries,
     range_text,
     replaced_line,
+    replacements,
     session_facts,
     session_title,
     shown_content,
     summary_line,
     utc_time,
 )
-from nca.transcripts.escaping import html_escaped
-from nca.transcripts.html_text import code, plain, prose
+from nca.transcripts.html_text import code, html_escaped, plain, prose
 from nca.transcripts.timeline import timeline
 from nca.wire import content_text, part_text
 

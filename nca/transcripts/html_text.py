@@ -1,4 +1,4 @@
-"""Texts of a session as inert HTML: Markdown, highlighted code, and text as it was written.
+"""Texts of a session as inert HTML (Markdown, highlighted code, text as written), and stored text made safe for files.
 
 Markdown gives no HTML of its own, no pictures, and links to the web and to mail addresses only; what it may not give is
 shown as written. A link shows its address, because its text may name another.
@@ -15,7 +15,32 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from rich.syntax import Syntax
 
-from nca.transcripts.escaping import html_escaped, visible
+from nca.messages import clean_text
+from nca.visible import HIDING
+
+_CONTROLS = re.compile(f"\r\n?|[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f{HIDING}]")
+_CONTROL_PICTURES = 0x2400
+"""The first of Unicode's pictures of control characters (U+2400, for NUL)."""
+
+
+def visible(text: str) -> str:
+    """The text with control characters, and those that reorder or hide text, made visible. Newlines and tabs stay."""
+    return _CONTROLS.sub(_picture, clean_text(text))
+
+
+def html_escaped(text: str) -> str:
+    """`visible` text, escaped for HTML content and quoted attributes."""
+    return html.escape(visible(text), quote=True)
+
+
+def _picture(found: re.Match[str]) -> str:
+    char = found[0]
+    if char == "\r\n":
+        return "\n"
+    if char < " ":
+        return chr(_CONTROL_PICTURES + ord(char))
+    return "␡" if char == "\x7f" else f"<U+{ord(char):04X}>"
+
 
 MOST_MARKDOWN_CHARS = 100_000
 """Longer text is shown as written: hostile brackets cost the parser 20 µs a character."""

@@ -19,7 +19,7 @@ from nca.context.parts import LABELS, TALK, LogParts, split
 from nca.context.view import View
 from nca.sessions.transfer import SessionCopy
 from nca.sessions.views import CompactionRecord
-from nca.transcripts.compactions import compaction_positions
+from nca.transcripts.descriptions import compaction_positions
 
 WIDTH, HEIGHT = 960, 280
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 16, 64, 32

@@ -25,8 +25,18 @@ from nca.file_history.history import FileHistory
 from nca.messages import AttachmentPart, Message, TextPart, Usage
 from nca.sessions import Session, Store
 from nca.sessions.transfer import SessionCopy
-from nca.transcripts.archive_limits import MOST_OUTPUTS, SESSION, Limits, check_outputs, checked
-from nca.transcripts.archives import Moved, archive, archive_expired, archived, restore
+from nca.transcripts.archives import (
+    MOST_OUTPUTS,
+    SESSION,
+    Limits,
+    Moved,
+    archive,
+    archive_expired,
+    archived,
+    check_outputs,
+    checked,
+    restore,
+)
 from tests.sessions.samples import MANUAL, RICH_VIEW, calling, hiding, result, said
 
 

@@ -16,13 +16,12 @@ from nca.errors import SessionLocked
 from nca.messages import Message
 from nca.sessions import Store
 from nca.sessions.session import SessionInfo
-from nca.transcripts.conversation_file import with_origin
+from nca.transcripts.conversation_file import Imported, import_stored, with_origin
 from nca.transcripts.formats.assemble import assemble
 from nca.transcripts.formats.claude_code import FORMAT
 from nca.transcripts.formats.cline import FORMAT as CLINE
 from nca.transcripts.formats.records import StoredSession
 from nca.transcripts.formats.source import Source
-from nca.transcripts.importing import Imported, import_stored
 from nca.transcripts.session_file import read_session, to_json
 from tests.sessions.samples import MANUAL, hiding
 from tests.transcripts.formats.test_claude_code import Row, answer, boundary, raw, summary, user

@@ -11,9 +11,9 @@ from nca.sessions.session import SessionInfo
 from nca.sessions.store import Store
 from nca.terminal.panels.session_loader import SessionLoader
 from nca.terminal.render.humanize import byte_size
+from nca.transcripts.conversation_file import Imported, import_stored, place_of, unchanged
 from nca.transcripts.formats.records import StoredSession
 from nca.transcripts.formats.registry import format_named, stored_sessions
-from nca.transcripts.importing import Imported, import_stored, place_of, unchanged
 
 _LARGE_BYTES = 5 * 1024 * 1024
 """A larger file takes more than half a second to import."""

@@ -8,16 +8,290 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
-from nca.transcripts.formats.codex_items import is_context, text_in
-from nca.transcripts.formats.codex_rollout import Rollout
-from nca.transcripts.formats.records import Record, StoredSession, Unreadable
+from nca.messages import AttachmentPart, Message, Part, ToolCall, Usage
+from nca.shapes.openai import as_chat_message
+from nca.transcripts.formats.blocks import json_of
+from nca.transcripts.formats.codex_items import (
+    CALLS,
+    OUTPUTS,
+    as_typed,
+    call,
+    is_about_codex,
+    is_context,
+    output,
+    parts_of,
+    said,
+    text_in,
+    thought,
+)
+from nca.transcripts.formats.records import About, Compacted, Live, Record, Said, StoredSession, Unreadable
 from nca.transcripts.formats.source import BadLine, Source
 from nca.transcripts.formats.stores import stored
-from nca.transcripts.formats.values import object_of, text_of
+from nca.transcripts.formats.values import count_of, object_of, objects_of, seconds_of, text_of
+
+_TURN_BEGINS = ("task_started", "turn_started")
+_NOT_SHOWN = ("ghost_snapshot", "compaction", "compaction_summary", "context_compaction", "compaction_trigger", "other")
+"""Items that are no part of an answer."""
+
+
+class _Answer(msgspec.Struct):
+    """What the model gave in one go: reasoning, text and calls, each an item of its own."""
+
+    id: str
+    model: str
+    at: float
+    place: str
+    parts: list[Part] = []
+    calls: list[ToolCall] = []
+    thoughts: list[str] = []
+    usage: Usage | None = None
+
+
+class _Part(NamedTuple):
+    id: str
+    is_by_a_person: bool
+
+
+class Rollout:
+    """Takes the lines in their order."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._waiting: list[Said | _Answer | Compacted | Unreadable] = []
+        """What was not handed out yet."""
+        self._alive: list[_Part] = []
+        """What was not taken back."""
+        self._turns: list[int] = []
+        """For each turn that was not taken back, how much of `_alive` came before it."""
+        self._turn_began: int | None = None
+        self._has_marks = False
+        """Whether this rollout says where turns begin; older ones do not."""
+        self._open: _Answer | None = None
+        self._last: _Answer | None = None
+        self._names: dict[str, str] = {}
+        self._known: dict[tuple[str, ...], str] = {}
+        """The newest part with this text or call, by its id."""
+        self._events: list[Said] = []
+        self._asked: Said | None = None
+        """The newest message in the person's role, while an event may say that they typed it."""
+        self._typed: set[str] = set()
+        """What events said that the person sent, until its message comes: older versions write the event first."""
+        self._about: About | None = None
+        self._model = ""
+
+    def take(self, number: int, row: Mapping[str, Any]) -> None:
+        kind, place, payload = row.get("type"), f"line {number}", object_of(row.get("payload"))
+        if self._about is None and (kind == "session_meta" or "payload" not in row):
+            # Of several the first counts: a fork repeats that of the session it comes from.
+            self._take_meta(payload or row)
+            if kind is None:
+                return
+        if kind == "turn_context":
+            self._model = text_of(payload.get("model")) or self._model
+        elif kind == "event_msg":
+            self._take_event(payload, place, row)
+        elif kind == "compacted":
+            self._compact(payload, place, _time(row))
+        elif kind == "response_item":
+            self._take_item(payload, place, _time(row))
+        elif "payload" not in row and kind != "session_meta" and kind is not None:
+            self._take_item(row, place, _time(row))
+
+    def finished(self) -> list[Record]:
+        """What no later line adds to: what stands before the newest answer."""
+        found = []
+        while self._waiting and self._waiting[0] is not self._last and self._waiting[0] is not self._asked:
+            found.append(_record(self._waiting.pop(0)))
+        return found
+
+    def records(self) -> Iterator[Record]:
+        yield from map(_record, self._waiting)
+        if not self._count:
+            # Some rollouts have only the events for the screen.
+            yield from self._events
+        yield self._about or About()
+        if self._count:
+            yield Live(frozenset(part.id for part in self._alive))
+
+    def _take_meta(self, meta: Mapping[str, Any]) -> None:
+        parent = text_of(meta.get("forked_from_id")) or text_of(meta.get("forked_from"))
+        self._about = About(
+            session=text_of(meta.get("id")),
+            directory=text_of(meta.get("cwd")),
+            version=text_of(meta.get("cli_version")),
+            parent=parent,
+        )
+
+    def _take_event(self, event: Mapping[str, Any], place: str, row: Mapping[str, Any]) -> None:
+        kind = event.get("type")
+        if kind == "token_count":
+            usage = _usage(object_of(object_of(event.get("info")).get("last_token_usage")))
+            if usage is not None and self._last is not None and self._last.usage is None:
+                self._last.usage = usage
+        elif kind in _TURN_BEGINS:
+            self._open = None
+            self._has_marks = True
+            self._turn_began = len(self._alive)
+        elif kind == "thread_rolled_back":
+            self._take_back(count_of(event.get("num_turns")))
+        elif kind in ("user_message", "agent_message") and (text := text_of(event.get("message"))):
+            message = Message("user", text) if kind == "user_message" else Message("assistant", text)
+            if kind == "user_message":
+                self._take_typed(text)
+                message = as_typed(message, text) or message
+            if not self._count:
+                self._events.append(Said(message=message, at=_time(row), place=place))
+
+    def _take_typed(self, text: str) -> None:
+        """Mark the message that the person typed; the event that says so stands behind it or before it."""
+        asked = self._asked
+        if asked is None or (message := as_typed(asked.message, text)) is None:
+            self._typed.add(text)
+            return
+        place = next(place for place, one in enumerate(self._waiting) if one is asked)
+        self._waiting[place] = msgspec.structs.replace(asked, message=message)
+        self._asked = None
+
+    def _take_item(self, item: Mapping[str, Any], place: str, at: float) -> None:
+        kind = item.get("type")
+        if kind == "message" and item.get("role") != "assistant":
+            self._say(said(item), ("message", text_in(item)), place, at, is_aside=is_about_codex(item))
+        elif kind in OUTPUTS:
+            self._say(output(item, self._names), ("output", text_of(item.get("call_id"))), place, at)
+        elif kind in (*CALLS, "message", "reasoning") or (kind not in _NOT_SHOWN and isinstance(kind, str)):
+            self._answer(item, place, at)
+
+    def _say(
+        self, message: Message | None, key: tuple[str, ...], place: str, at: float, *, is_aside: bool = False
+    ) -> None:
+        self._open = None
+        if message is None:
+            self._waiting.append(Unreadable(place, "has no content"))
+            return
+        if message.role == "user" and not message.is_synthetic:
+            # A second message in the same turn belongs to it.
+            if self._turn_began is not None or not self._has_marks:
+                self._turns.append(len(self._alive) if self._turn_began is None else self._turn_began)
+            self._turn_began = None
+        said = Said(message=message, id=self._next_id(), at=at, is_aside=is_aside, place=place)
+        if message.role == "user" and not message.source:
+            for typed in self._typed:
+                if marked := as_typed(message, typed):
+                    said = msgspec.structs.replace(said, message=marked)
+                    self._typed.remove(typed)
+                    break
+            self._asked = None if said.message.source else said
+        self._add(said, key)
+
+    def _answer(self, item: Mapping[str, Any], place: str, at: float) -> None:
+        kind = item.get("type")
+        self._asked = None
+        if self._open is None:
+            self._open = self._last = _Answer(self._next_id(), self._model, at, place)
+            self._add(self._open, ("answer", self._open.id))
+        if kind == "reasoning":
+            self._open.thoughts += [text] if (text := thought(item)) else []
+        elif kind == "message":
+            self._open.parts += parts_of(item.get("content"))
+            self._known["message", text_in(item)] = self._open.id
+        elif kind in CALLS:
+            if (made := call(item)) is None:
+                self._waiting.append(Unreadable(place, "is a call without an id"))
+                return
+            self._open.calls.append(made)
+            self._names[made.id] = made.name
+            self._known["call", made.id] = self._open.id
+        else:
+            # What the provider did by itself, such as a search.
+            text = json_of(item)
+            self._open.parts.append(AttachmentPart(text_of(kind), text, len(text.encode())))
+
+    def _add(self, part: Said | _Answer | Compacted, key: tuple[str, ...]) -> None:
+        self._count += 1
+        self._alive.append(_Part(part.id, _is_by_a_person(part)))
+        self._waiting.append(part)
+        self._known[key] = part.id
+
+    def _next_id(self) -> str:
+        return f"{self._count + 1}"
+
+    def _take_back(self, turns: int) -> None:
+        """Take back the newest turns, with the compactions in them."""
+        self._open = None
+        count = min(turns, len(self._turns))
+        if count:
+            del self._alive[self._turns[-count] :]
+            del self._turns[-count:]
+        self._turn_began = None
+
+    def _compact(self, payload: Mapping[str, Any], place: str, at: float) -> None:
+        self._open = None
+        summary = text_of(payload.get("message")).strip()
+        is_unreadable = not summary
+        history = payload.get("replacement_history")
+        if isinstance(history, list):
+            kept, texts, is_unreadable = self._replaced(history)
+            summary = summary if summary and not texts else "\n\n".join(texts)
+        else:
+            kept = [part.id for part in self._alive if part.is_by_a_person]
+        compacted = Compacted(
+            summary=summary,
+            id=self._next_id(),
+            kept=tuple(kept),
+            is_unreadable=is_unreadable,
+            at=at,
+            place=place,
+        )
+        self._add(compacted, ("compacted", compacted.id))
+
+    def _replaced(self, history: list[Any]) -> tuple[list[str], list[str], bool]:
+        """What a replacement kept of the messages before it, what it says besides, and whether that is encrypted."""
+        alive = {part.id for part in self._alive}
+        kept: list[str] = []
+        texts: list[str] = []
+        is_encrypted = False
+        for item in objects_of(history):
+            kind, text = item.get("type", "message"), text_in(item)
+            call_id = text_of(item.get("call_id"))
+            key = ("message", text) if kind == "message" else ("output" if kind in OUTPUTS else "call", call_id)
+            if self._known.get(key) in alive and (text or call_id):
+                kept.append(self._known[key])
+            elif kind == "message" and text and not is_context(text) and item.get("role") in ("user", "assistant"):
+                texts.append(text)
+            elif kind in ("compaction", "compaction_summary", "context_compaction"):
+                is_encrypted = True
+        return kept, texts, is_encrypted or not (texts or kept)
+
+
+def _time(row: Mapping[str, Any]) -> float:
+    return seconds_of(row.get("timestamp"))
+
+
+def _is_by_a_person(part: Said | _Answer | Compacted) -> bool:
+    return isinstance(part, Said) and part.message.role == "user" and not part.message.is_synthetic
+
+
+def _record(part: Said | _Answer | Compacted | Unreadable) -> Record:
+    if not isinstance(part, _Answer):
+        return part
+    thoughts = "\n\n".join(part.thoughts)
+    content = tuple(part.parts) or (None if part.calls or not thoughts else "")
+    message = as_chat_message(Message("assistant", content, tuple(part.calls), reasoning=thoughts))
+    return Said(message=message, id=part.id, at=part.at, usage=part.usage, model=part.model, place=part.place)
+
+
+def _usage(usage: Mapping[str, Any]) -> Usage | None:
+    """Codex counts what came from a cache inside the input."""
+    read, written = count_of(usage.get("input_tokens")), count_of(usage.get("output_tokens"))
+    if not read + written:
+        return None
+    cached, thinking = usage.get("cached_input_tokens"), usage.get("reasoning_output_tokens")
+    return Usage(read, written, min(read, count_of(cached)), reasoning_tokens=count_of(thinking))
+
 
 UNKNOWN_PARENT = "another session"
 

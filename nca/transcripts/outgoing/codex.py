@@ -1,4 +1,4 @@
-"""Codex's rollouts, as version 0.171.0 reads them: `nca.transcripts.formats.codex_rollout` says how they look.
+"""Codex's rollouts, as version 0.171.0 reads them: `nca.transcripts.formats.codex` says how they look.
 
 The items are what the model is sent, the events what the screen shows.
 """

@@ -25,7 +25,7 @@ from nca.sessions.transfer import SessionCopy
 from nca.sessions.usage import UsageRow
 from nca.shapes.openai import as_chat_message
 from nca.shapes.shaped import Origins
-from nca.transcripts.compactions import replacements
+from nca.transcripts.descriptions import replacements
 from nca.wire import content_text, content_to_wire
 
 _RULES = (*BLOCK_REPAIRS, with_results_in_order, with_one_assistant)
