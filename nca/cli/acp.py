@@ -86,7 +86,7 @@ class _Opener:
         from nca.cli.remembered_model import open_chat_conversation
         from nca.cli.startup import choose_model, load_settings
         from nca.config.servers import merged
-        from nca.terminal.panels.locked_session import SessionToOpen
+        from nca.terminal.panels.session_loader import SessionToOpen
 
         loaded = load_settings(self._given, self._config, trust=self._trust, remembers=True, project=directory)
         if servers:

@@ -79,7 +79,7 @@ def run(arguments: list[str]) -> int:
     from nca.terminal import signals
 
     if any(stream and (stream.encoding or UTF_8).lower() != UTF_8 for stream in (sys.stdout, sys.stderr)):
-        from nca.terminal.render.ascii_fallback import replace_unencodable
+        from nca.terminal.render.stream_writer import replace_unencodable
 
         replace_unencodable(sys.stdout, sys.stderr)
     import gc

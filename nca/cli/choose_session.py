@@ -14,8 +14,8 @@ from nca.terminal.interrupts import Leave
 if TYPE_CHECKING:
     from nca.sessions.session import SessionInfo
     from nca.sessions.store import Store
-    from nca.terminal.panels.locked_session import KeyChoice, SessionToOpen
     from nca.terminal.panels.offered_sessions import OtherSessions
+    from nca.terminal.panels.session_loader import KeyChoice, SessionToOpen
     from nca.terminal.render.output import Output
 
 _LISTED = 15
@@ -41,7 +41,7 @@ class WantedSession:
 
         Raises SessionNotFound, UsageError; SessionLocked if nobody can be asked; Leave if the person cancels.
         """
-        from nca.terminal.panels.locked_session import SessionToOpen, resolve_lock
+        from nca.terminal.panels.session_loader import SessionToOpen, resolve_lock
 
         info = await self._earlier(store, output)
         if info is not None and self._others is not None:
@@ -135,7 +135,7 @@ def _pick_by_number(store: Store, others: OtherSessions, agent: str) -> SessionI
 
 async def _ask(question: str, keys: Sequence[KeyChoice]) -> str:
     from nca.cli.typed_answer import typed_answer, wrapped
-    from nca.terminal.panels.locked_session import choices_line
+    from nca.terminal.panels.session_loader import choices_line
     from nca.terminal.render.sanitize import one_line
 
     print(wrapped(one_line(question)))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from nca.events import Listener
     from nca.models.choose import Choice
     from nca.sessions.store import Store
-    from nca.terminal.panels.locked_session import SessionToOpen
+    from nca.terminal.panels.session_loader import SessionToOpen
     from nca.tools.editor import Editor
 
 

@@ -16,8 +16,7 @@ from nca.terminal.input.file_finder import FileFinder
 from nca.terminal.input.first_prompt import FirstPrompt
 from nca.terminal.input.toolbar import ToolbarStatus, activity_of
 from nca.terminal.interrupts import Interrupts
-from nca.terminal.panels.key_approval import approve_by_key
-from nca.terminal.panels.key_question import choose_by_key, type_by_key
+from nca.terminal.panels.key_question import approve_by_key, choose_by_key, type_by_key
 from nca.terminal.reader import Completions, Reader
 from nca.terminal.render.draw import Draw
 from nca.terminal.render.sanitize import one_line
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from nca.agent.status_command import StatusCommand
     from nca.events import ApprovalAsked
     from nca.terminal.panels.list_panel import ListPanel
-    from nca.terminal.panels.locked_session import KeyChoice
+    from nca.terminal.panels.session_loader import KeyChoice
 
 T = TypeVar("T")
 

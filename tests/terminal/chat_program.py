@@ -22,7 +22,7 @@ from nca.sessions.store import Store
 from nca.terminal.app import ChatApp
 from nca.terminal.interrupts import Interrupts
 from nca.terminal.open_terminal import has_screen, open_terminal
-from nca.terminal.render.ascii_fallback import replace_unencodable
+from nca.terminal.render.stream_writer import replace_unencodable
 from nca.testing.scripted import ScriptedModel
 
 

@@ -18,7 +18,7 @@ from nca.terminal.app import ChatApp
 from nca.terminal.commands.registry import find_command
 from nca.terminal.interrupts import Interrupts
 from nca.terminal.panels.list_panel import ListPanel
-from nca.terminal.panels.locked_session import KeyChoice
+from nca.terminal.panels.session_loader import KeyChoice
 from nca.terminal.reader import Reader
 from nca.terminal.render.plain import PlainDraw
 from nca.testing.scripted import ScriptedModel

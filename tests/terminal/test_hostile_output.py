@@ -26,7 +26,7 @@ from nca.events import (
     TurnFinished,
 )
 from nca.terminal.panels.approval_panel import ApprovalPanel
-from nca.terminal.panels.key_approval import ApprovalKeys
+from nca.terminal.panels.key_question import ApprovalKeys
 from nca.terminal.render.draw import Draw
 from nca.terminal.render.plain import PlainDraw
 from nca.terminal.render.screen import Screen

@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from nca.terminal.input.lines import InputLines
+from nca.terminal.input.line_kind import InputLines
 from nca.terminal.line_reader import choose_by_line, type_by_line
 from nca.terminal.render.plain import PlainDraw
 

@@ -7,14 +7,191 @@ pause.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from rich.cells import set_cell_size
 
 from nca.errors import UsageError
 from nca.sessions.preview import SessionPreview
+from nca.sessions.results import SessionHit
 from nca.sessions.session import SessionInfo
-from nca.terminal.panels.list_panel import Listing, ListPanel
+from nca.sessions.sql import Whose
+from nca.terminal.panels.list_panel import Line, Listing, ListPanel
 from nca.terminal.panels.session_loader import SessionLoader
-from nca.terminal.panels.session_picker_rows import PickerRows
+from nca.terminal.render.humanize import byte_size, counted, local_time
+from nca.terminal.render.sanitize import one_line, to_terminal
+from nca.terminal.render.sessions import begun_by, place, short_id, title
+
+_PREVIEW_LINES = 5
+_LEAST_OF_ID = 4
+"""Fewer characters are not taken for the start of an id, because many ids start with the same one."""
+_NARROW = 56
+_SHOWN_CHARS = 400
+_PLACE_CELLS = 18
+_KEYS = (
+    "{chosen} · ↑↓ choose · Enter opens · Tab shows {other} · Esc cancels",
+    "{chosen} · Enter opens · Tab {other} · Esc cancels",
+    "↑↓ · Enter · Tab · Esc · {chosen}",
+)
+
+
+class _Known(NamedTuple):
+    """What the search filters as the person types, in lower case."""
+
+    info: SessionInfo
+    words: str
+    directory: str
+
+    def holds(self, word: str, *, is_here: bool) -> bool:
+        is_id = len(word) >= _LEAST_OF_ID and self.info.id.startswith(word)
+        is_named = is_id or word in self.words
+        return is_named or (not is_here and word in self.directory)
+
+
+class PickerRows:
+    """The state of the list: `shown` has the matching sessions, `selected` the index of the one that Enter opens."""
+
+    def __init__(
+        self, infos: Sequence[SessionInfo], directory: str, current: str = "", whose: Mapping[str, Whose] | None = None
+    ) -> None:
+        """whose: who began each session, if the store is shared."""
+        self._whose = whose or {}
+        self._known = [
+            _Known(info, to_terminal(f"{info.name} {info.title} {info.model}").lower(), info.directory.lower())
+            for info in infos
+        ]
+        self._by_id = {info.id: info for info in infos}
+        self._here = {info.id for info in infos if info.directory == directory}
+        self._current = current
+        self._text = ""
+        self._found: dict[str, str] = {}
+        """The snippet of each session that the full-text search found, best first."""
+        self.is_here = bool(self._here)
+        """Whether only sessions of this directory are shown."""
+        self.shown: list[SessionInfo] = []
+        self.selected = 0
+        self._filter()
+        # Nobody picks the session that is already open.
+        self.selected = 1 if len(self.shown) > 1 and self.shown[0].id == current else 0
+
+    @property
+    def chosen(self) -> SessionInfo | None:
+        return self.shown[self.selected] if self.shown else None
+
+    def search(self, text: str) -> None:
+        """Filter titles now. The results of the full-text search follow with `take`."""
+        self._text, self._found, self.selected = text, {}, 0
+        self._filter()
+
+    def take(self, text: str, hits: Sequence[SessionHit]) -> None:
+        """Add the results of a full-text search, unless the text has changed. The chosen session stays chosen."""
+        if text != self._text:
+            return
+        self._found = {hit.session: hit.hits[0].snippet for hit in hits if hit.hits}
+        self._refill()
+
+    def turn(self) -> None:
+        """Switch between this directory and all."""
+        self.is_here = not self.is_here
+        self._refill()
+
+    def move(self, by: int) -> None:
+        self.selected = max(0, min(len(self.shown) - 1, self.selected + by))
+
+    def snippet(self, session_id: str) -> str:
+        return self._found.get(session_id, "")
+
+    def listing(self, preview: SessionPreview | None, columns: int) -> Listing:
+        """The list with a `preview` of the chosen session, for a window of so many columns."""
+        about = self._about(preview)
+        if not self.shown:
+            return Listing(1, lambda _: self._nothing(), -1, about, self._keys())
+        return Listing(
+            len(self.shown),
+            lambda number: self._row(number, columns),
+            self.selected,
+            about,
+            self._keys(),
+            self._head(columns),
+        )
+
+    def _refill(self) -> None:
+        before = self.chosen
+        self._filter()
+        places = {info.id: place for place, info in enumerate(self.shown)}
+        self.selected = places.get(before.id, 0) if before else 0
+
+    def _filter(self) -> None:
+        words = self._text.lower().split()
+        shown = [
+            one.info
+            for one in self._known
+            if (not self.is_here or one.info.id in self._here)
+            and all(one.holds(word, is_here=self.is_here) for word in words)
+        ]
+        if self._found:
+            by_title = {info.id for info in shown}
+            inside = [name for name in self._found if name in self._by_id and name not in by_title]
+            shown += [self._by_id[name] for name in inside if not self.is_here or name in self._here]
+        self.shown = shown
+
+    def _nothing(self) -> Line:
+        said = "nothing found" if self._text.strip() else "no sessions"
+        where = " in this directory; Tab shows all" if self.is_here else ""
+        return [("class:quiet", f"{said}{where}")]
+
+    def _head(self, columns: int) -> Line:
+        """Above the columns of the rows, which stand behind a mark."""
+        if columns < _NARROW:
+            return [("class:label", "  when  session")]
+        where = "" if self.is_here else f"{'directory':<{_PLACE_CELLS}}  "
+        return [("class:label", f"  {'when':<16} {'messages':>8}  {where}session")]
+
+    def _row(self, number: int, columns: int) -> Line:
+        info = self.shown[number]
+        about = f"(this) {title(info)}" if info.id == self._current else title(info)
+        if columns < _NARROW:
+            return [("", f"{local_time(info.updated_at)[5:10]} {about}")]
+        where = "" if self.is_here else f"{set_cell_size(_end(place(info.directory)), _PLACE_CELLS)}  "
+        # How many messages another agent's session has is not known before it is read.
+        messages = f"{info.messages:,}" if info.messages else "–"
+        return [("", f"{local_time(info.updated_at)} {messages:>8}  {where}{about}")]
+
+    def _about(self, preview: SessionPreview | None) -> list[Line]:
+        info = self.chosen
+        if info is None:
+            return []
+        if "\0" in info.id:
+            # Another agent's: its id is made of its file.
+            facts = [f"a session of {one_line(info.model, 60)}, imported when it is opened"]
+        else:
+            facts = [f"{short_id(info.id)} · {one_line(info.model, 60)} · {counted(info.messages, 'message')}"]
+        facts += [byte_size(preview.size_bytes)] if preview else []
+        by = begun_by(self._whose.get(info.id))
+        facts += [f"began {local_time(info.created_at)}", *([by] if by else [])]
+        facts += ["from nca run"] if info.kind == "run" else []
+        found = self.snippet(info.id)
+        lines = [
+            ("class:quiet", " · ".join(facts)),
+            ("class:quiet", place(info.directory)),
+            ("", f"found: {one_line(found, _SHOWN_CHARS)}" if found else ""),
+            ("", f"› {one_line(preview.asked, _SHOWN_CHARS)}" if preview and preview.asked else ""),
+            ("", f"• {one_line(preview.answered, _SHOWN_CHARS)}" if preview and preview.answered else ""),
+        ]
+        filled: list[Line] = [[line] for line in lines if line[1]]
+        return filled + [[("", "")]] * (_PREVIEW_LINES - len(filled))
+
+    def _keys(self) -> tuple[str, ...]:
+        other = "all directories" if self.is_here else "this directory"
+        chosen = f"{self.selected + 1:,} of {len(self.shown):,}" if self.shown else "0"
+        return tuple(keys.format(chosen=chosen, other=other) for keys in _KEYS)
+
+
+def _end(text: str) -> str:
+    """The end of a path, which says more than its start."""
+    return text if len(text) <= _PLACE_CELLS else f"…{text[1 - _PLACE_CELLS :]}"
+
 
 SEARCH_SECONDS = 0.25
 """After this long without a key, the full text is searched."""

@@ -34,8 +34,7 @@ from nca.terminal.render import event_lines
 from nca.terminal.render.diffs import diff_lines
 from nca.terminal.render.notify import Notifier, codes
 from nca.terminal.render.output import RecentCalls
-from nca.terminal.render.reasoning import ReasoningCounter, ReasoningLines
-from nca.terminal.render.running_calls import RunningCalls, is_nested
+from nca.terminal.render.running_calls import ReasoningCounter, ReasoningLines, RunningCalls, is_nested
 from nca.terminal.render.sanitize import one_line, to_terminal
 from nca.terminal.render.screen import Screen
 from nca.terminal.render.theme import theme_for
@@ -43,7 +42,7 @@ from nca.terminal.render.word_wrap import Parted, broken_at_gaps, hung
 
 if TYPE_CHECKING:
     from nca.config.schema import TerminalSettings
-    from nca.terminal.render.markdown_stream import MarkdownStream
+    from nca.terminal.render.markdown import MarkdownStream
 
 FRAME_SECONDS = 0.08
 """The shortest time between two drawings of the tail."""
@@ -240,7 +239,7 @@ class Draw:
     def _new_answer(self) -> MarkdownStream:
         # Imported here because the parser and the lexers are not needed before the first answer.
         from nca.terminal.render.code_highlighter import code_theme
-        from nca.terminal.render.markdown_stream import MarkdownStream
+        from nca.terminal.render.markdown import MarkdownStream
 
         return MarkdownStream(code_theme(self._theme))
 

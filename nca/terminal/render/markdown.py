@@ -1,4 +1,4 @@
-"""Render one block of a model's Markdown with Rich: nothing hidden, nothing clickable, nothing unsafe.
+"""Render a model's Markdown with Rich, while it streams: nothing hidden, nothing clickable, nothing unsafe.
 
 It differs from Rich's own Markdown: link targets are shown as text instead of in an escape code. HTML, references,
 deeply nested text and all text of table cells are shown, not dropped. Characters from entities (`&#x202e;`) are
@@ -8,6 +8,7 @@ sanitized too. Code has no padding, so that it can be selected and copied.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import ClassVar
 
@@ -15,7 +16,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from rich import box
 from rich.cells import cell_len
-from rich.console import Console, ConsoleOptions, JustifyMethod, RenderableType, RenderResult
+from rich.console import Console, ConsoleOptions, Group, JustifyMethod, RenderableType, RenderResult
 from rich.markdown import CodeBlock, Heading, ListElement, Markdown, MarkdownElement, TableElement
 from rich.segment import Segment
 from rich.syntax import SyntaxTheme
@@ -23,8 +24,8 @@ from rich.table import Table
 from rich.text import Text
 
 from nca.terminal.render.code_highlighter import CodeHighlighter, CodeLines
-from nca.terminal.render.markdown_blocks import Block
-from nca.terminal.render.sanitize import to_terminal
+from nca.terminal.render.markdown_blocks import Block, BlockSplitter
+from nca.terminal.render.sanitize import StreamSanitizer, to_terminal
 
 MAX_DEPTH = 12
 """Lists and quotes nested deeper than this are shown as source text."""
@@ -255,3 +256,68 @@ def _target(address: str) -> Iterator[Token]:
     yield Token("text", "", 0, content=address)
     yield Token("link_url_close", "link_url", -1)
     yield Token("text", "", 0, content=")")
+
+
+TAIL_CHARS = 4_000
+"""The most of an unfinished block that is drawn."""
+
+
+@dataclass(slots=True)
+class MarkdownStream:
+    """`feed` and `finish` return what is final; `tail` is what to show below it for now."""
+
+    theme: SyntaxTheme
+    _sanitizer: StreamSanitizer = field(default_factory=StreamSanitizer)
+    _splitter: BlockSplitter = field(default_factory=BlockSplitter)
+    _has_printed: bool = False
+    _code: CodeHighlighter | None = None
+    _fence: int = 0
+
+    def feed(self, chunk: str) -> list[RenderableType]:
+        return self._rendered(self._splitter.feed(self._sanitizer.feed(chunk)))
+
+    def finish(self) -> list[RenderableType]:
+        blocks = self._splitter.feed(self._sanitizer.finish())
+        return self._rendered([*blocks, *self._splitter.finish()])
+
+    @property
+    def tail(self) -> RenderableType | None:
+        """The last TAIL_CHARS characters of the unfinished block; None if there is none."""
+        block = self._splitter.tail
+        if block is None:
+            return None
+        part = _last_part(block)
+        if block.kind == "code":
+            shown = indented(CodeLines(self._code_of(block).open_line(part.text)), block)
+        else:
+            shown = render_block(part, self.theme)
+        return Group(Text(""), shown) if self._has_printed and not block.is_joined else shown
+
+    def _rendered(self, blocks: list[Block]) -> list[RenderableType]:
+        printable: list[RenderableType] = []
+        for block in blocks:
+            if self._has_printed and not block.is_joined:
+                printable.append(Text(""))
+            if block.kind == "code":
+                printable.append(indented(CodeLines(self._code_of(block).add(block.text)), block))
+            else:
+                printable.append(render_block(block, self.theme))
+            self._has_printed = True
+        return printable
+
+    def _code_of(self, block: Block) -> CodeHighlighter:
+        """The highlighter for the block: one for all pieces of a code block."""
+        if self._code is None or self._fence != block.fence:
+            self._code, self._fence = CodeHighlighter(block.language, self.theme), block.fence
+        return self._code
+
+
+def _last_part(block: Block) -> Block:
+    """The end of a block, from the start of a line if possible. A table keeps its heading."""
+    if len(block.text) <= TAIL_CHARS:
+        return block
+    part = block.text[-TAIL_CHARS:]
+    _, newline, lines = part.partition("\n")
+    if newline and lines.strip():
+        part = f"{block.head}\n{lines}" if block.head else lines
+    return replace(block, text=part)

@@ -1,13 +1,17 @@
-"""The tool calls that are running, as one line."""
+"""What runs now, as one line: tool calls and reasoning."""
 
 from __future__ import annotations
 
 import re
+import time
+
+from rich.console import RenderableType
+from rich.text import Text
 
 from nca.events import ToolProgress, ToolStarted
-from nca.terminal.render.event_lines import TOOL_CHARS, tool_started_line
+from nca.terminal.render.event_lines import TOOL_CHARS, reasoning_line, tool_started_line
 from nca.terminal.render.humanize import counted
-from nca.terminal.render.sanitize import one_line
+from nca.terminal.render.sanitize import LineSanitizer, one_line
 
 _NESTED = re.compile(r"task-[0-9a-f]+/")
 """The prefix that nca.agent.subtask gives to the calls of a task."""
@@ -63,3 +67,43 @@ class RunningCalls:
         if not self._nested_count:
             return shown
         return f"{counted(self._nested_count, 'call')}, now {self._last} · {shown}"
+
+
+TAIL_CHARS = 2_000
+
+
+class ReasoningLines:
+    """Shows the reasoning: complete lines are returned, the unfinished one is the tail."""
+
+    def __init__(self) -> None:
+        self._lines = LineSanitizer()
+
+    def feed(self, chunk: str) -> list[RenderableType]:
+        return [Text(line, style="quiet") for line in self._lines.feed(chunk)]
+
+    def finish(self) -> list[RenderableType]:
+        rest = self._lines.finish()
+        return [Text(rest, style="quiet")] if rest.strip() else []
+
+    @property
+    def tail(self) -> RenderableType | None:
+        partial = self._lines.partial
+        return Text(partial[-TAIL_CHARS:], style="quiet") if partial.strip() else None
+
+
+class ReasoningCounter:
+    """Only counts the reasoning, and says in one line how much there was. `/show thoughts` shows the text."""
+
+    tail: RenderableType | None = None
+
+    def __init__(self) -> None:
+        self._started = time.monotonic()
+        self._chars = 0
+
+    def feed(self, chunk: str) -> list[RenderableType]:
+        self._chars += len(chunk)
+        return []
+
+    def line(self) -> Text:
+        line = reasoning_line(time.monotonic() - self._started, self._chars)
+        return Text(f"• {line} · /show thoughts", style="quiet")

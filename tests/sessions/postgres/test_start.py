@@ -15,7 +15,7 @@ from nca.errors import ConfigError, StoreError, StoreTooNew
 from nca.sessions import Store
 from nca.sessions.past_sessions import PastSessions, Wanted
 from nca.terminal.panels.session_loader import SessionLoader
-from nca.terminal.panels.session_picker_rows import PickerRows
+from nca.terminal.panels.session_picker import PickerRows
 from nca.testing.store_suite import made
 from tests.postgres import Cluster
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from nca.agent.mentions import mentioned
-from nca.terminal.input.file_mentions import dropped_files, mention_before, written
+from nca.terminal.input.file_finder import dropped_files, mention_before, written
 from nca.words import words
 
 

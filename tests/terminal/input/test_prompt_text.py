@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.document import Document
 
-from nca.terminal.input.edited_text import retold
+from nca.terminal.input.editor import retold
 from nca.terminal.input.prompt_text import Offer, PromptText, is_typed_in
 from nca.words import Source, Span, Words, merged, part_of, source_at, stripped, text_of, words
 

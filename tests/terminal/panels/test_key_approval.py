@@ -22,7 +22,7 @@ from nca.terminal.commands.registry import find_command
 from nca.terminal.input.key_questions import ENTER
 from nca.terminal.input.keyboard import ESCAPE_SECONDS
 from nca.terminal.panels.approval_panel import rule_of
-from nca.terminal.panels.key_approval import ApprovalKeys
+from nca.terminal.panels.key_question import ApprovalKeys
 from nca.terminal.render.plain import PlainDraw
 from tests.terminal.stage import a_stage
 from tests.terminal.tty import Tty, chats

@@ -8,7 +8,7 @@ import pytest
 
 from nca.errors import SessionLocked
 from nca.sessions import Store
-from nca.terminal.panels.locked_session import KeyChoice, resolve_lock
+from nca.terminal.panels.session_loader import KeyChoice, resolve_lock
 from nca.testing.store_suite import made, said
 from tests.postgres import Cluster
 

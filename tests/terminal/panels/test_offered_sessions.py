@@ -7,7 +7,7 @@ from pathlib import Path
 
 from nca.sessions import Store
 from nca.terminal.panels.offered_sessions import OfferedSessions, OtherSessions
-from nca.terminal.panels.session_picker_rows import PickerRows
+from nca.terminal.panels.session_picker import PickerRows
 from tests.sessions.samples import said
 from tests.transcripts.formats import test_codex as codex
 from tests.transcripts.formats.test_claude_code import raw, user

@@ -8,7 +8,7 @@ from rich.cells import cell_len
 
 from nca.sessions import Hit, SessionHit, SessionInfo, SessionPreview
 from nca.terminal.panels.list_panel import fitted_listing
-from nca.terminal.panels.session_picker_rows import PickerRows
+from nca.terminal.panels.session_picker import PickerRows
 
 EVIL = "\x1b]0;title\x07a \x9b2J漢字\u202e name"
 

@@ -11,7 +11,7 @@ import pytest
 
 import nca
 from nca.terminal.input.toolbar import gauge
-from nca.terminal.render.ascii_fallback import encodable, is_utf8, replace_unencodable
+from nca.terminal.render.stream_writer import encodable, is_utf8, replace_unencodable
 
 TERMINAL = Path(nca.__file__).parent / "terminal"
 

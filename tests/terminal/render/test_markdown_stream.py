@@ -13,9 +13,8 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from nca.terminal.render.code_highlighter import code_theme
-from nca.terminal.render.markdown import render_block
+from nca.terminal.render.markdown import TAIL_CHARS, MarkdownStream, render_block
 from nca.terminal.render.markdown_blocks import MAX_BLOCK_CHARS, MAX_LINE_CHARS, Block, BlockSplitter
-from nca.terminal.render.markdown_stream import TAIL_CHARS, MarkdownStream
 from nca.terminal.render.theme import plain_console, screen_console
 
 DOCUMENT = """# A title
