@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nca.atomic_write import write_atomically
+from nca.safe_files import write_atomically
 
 
 def mode(path: Path) -> int:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nca.ordinary_files import open_ordinary
+from nca.safe_files import open_ordinary
 
 
 def test_a_pipe_and_a_folder_are_refused_at_once(tmp_path: Path) -> None:

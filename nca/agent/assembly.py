@@ -34,8 +34,7 @@ from nca.sessions.session import Session
 from nca.sessions.store import Store
 from nca.tools.compact import CompactionWish
 from nca.tools.editor import Editor
-from nca.tools.files.read_files import FilesRead
-from nca.tools.files.reading_rules import Reading
+from nca.tools.files.reading_rules import FilesRead, Reading
 from nca.tools.mcp.servers import Servers
 from nca.tools.shell.jobs import Job, Jobs
 from nca.tools.toolbox import Toolbox

@@ -17,7 +17,7 @@ from nca.config.claude_permissions import claude_files
 from nca.config.claude_settings import agent_models, taken
 from nca.config.document import shown_name
 from nca.config.other_agents import unused_settings
-from nca.ordinary_files import open_ordinary
+from nca.safe_files import open_ordinary
 
 USED, AT_ONCE, ONCE_TRUSTED, NOT_USED = "used", "used at once", "once trusted", "not used"
 WITH_SETTING = "with `agent.use_claude_home`"

@@ -9,10 +9,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from nca.atomic_write import PRIVATE
 from nca.config.claude_permissions import TOOLS
 from nca.context.history import History
 from nca.messages import Entry
+from nca.safe_files import PRIVATE
 from nca.shapes.anthropic import new_blocks
 from nca.tools.tool import ToolOutcome
 

@@ -1,7 +1,7 @@
 """Read instruction files and what they import as `@path`.
 
 Both may be foreign, so nothing outside of the project is read. An import is opened component by component below the
-project's root (nca.safe_open), so that no link is followed, whoever changes the tree meanwhile. Every text passes the
+project's root (nca.safe_files), so that no link is followed, whoever changes the tree meanwhile. Every text passes the
 redactor as a tool's result does, before anything is cut.
 """
 

@@ -16,13 +16,12 @@ from pathlib import Path
 import msgspec
 
 from nca.agent.state import SessionState
-from nca.atomic_write import write_atomically
 from nca.config.schema import MemorySettings
 from nca.context.record.compose import plain_record
 from nca.context.view import Summary
 from nca.errors import ConfigError
 from nca.messages import clean_text
-from nca.ordinary_files import open_ordinary
+from nca.safe_files import open_ordinary, write_atomically
 from nca.tools.files.workspace import shown
 
 MAX_FILE_BYTES = 8 << 20

@@ -19,7 +19,7 @@ from nca.errors import UsageError
 from nca.images import MAX_IMAGE_BYTES, image_kind, image_part, image_problem
 from nca.messages import AttachmentPart, MediaPart, Message, Source, TextPart, clean_text, user_message
 from nca.tools.files.read import listing
-from nca.tools.files.read_files import FilesRead
+from nca.tools.files.reading_rules import FilesRead
 from nca.tools.files.workspace import Workspace, open_own, shown
 from nca.tools.tool import ToolError, in_lines
 from nca.words import Words, source_at

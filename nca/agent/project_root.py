@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nca.config.paths import PROJECT_FOLDER
-from nca.ordinary_files import open_ordinary
+from nca.safe_files import open_ordinary
 
 MAX_LEVELS = 64
 _ROOT_USER = 0

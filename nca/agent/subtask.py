@@ -29,8 +29,7 @@ from nca.messages import Message, Usage, clean_text
 from nca.models.model import Model
 from nca.sessions.store import Store
 from nca.tools.compact import CompactionWish
-from nca.tools.files.read_files import FilesRead
-from nca.tools.files.reading_rules import Reading
+from nca.tools.files.reading_rules import FilesRead, Reading
 from nca.tools.skills.agents import AgentFile
 from nca.tools.task import NAME
 from nca.tools.tool import ToolError, ToolOutcome

@@ -21,8 +21,7 @@ from nca.messages import Entry
 from nca.models.catalog import ModelFacts
 from nca.tools.compact import CompactionWish
 from nca.tools.editor import Editor
-from nca.tools.files.read_files import FilesRead
-from nca.tools.files.reading_rules import Reading
+from nca.tools.files.reading_rules import FilesRead, Reading
 from nca.tools.mcp.tool import server_of
 from nca.tools.recall import Archive
 from nca.tools.shell.jobs import Jobs

@@ -20,8 +20,7 @@ from nca.errors import UsageError
 from nca.events import Listener, MessageTaken, Notice
 from nca.messages import AttachmentPart, Message, Source, clean_text, user_message
 from nca.redact import Redactor
-from nca.tools.files.read_files import FilesRead
-from nca.tools.files.reading_rules import Reading
+from nca.tools.files.reading_rules import FilesRead, Reading
 from nca.tools.mcp.servers import Servers
 from nca.words import Words, merged, text_of, words
 

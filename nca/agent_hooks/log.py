@@ -9,8 +9,7 @@ from pathlib import Path
 import msgspec
 
 from nca.agent_hooks.client import LOG
-from nca.atomic_write import write_atomically
-from nca.ordinary_files import open_ordinary
+from nca.safe_files import open_ordinary, write_atomically
 
 MOST_BYTES = 2 * 1024 * 1024
 """Of a longer log the newer half stays."""

@@ -17,7 +17,7 @@ from nca.context.repeats import Failure, Repeats
 from nca.context.request import resolve
 from nca.errors import NcaError
 from nca.messages import ToolCall
-from nca.safe_open import open_folder
+from nca.safe_files import open_folder
 from nca.sessions.foreign_rows import ForeignDatabase, foreign_database
 from nca.transcripts.descriptions import compactions
 from nca.transcripts.formats.assemble import assemble

@@ -264,8 +264,8 @@ def login(name: Annotated[str, typer.Argument(help="The server's name.")]) -> No
 @app.command()
 def logout(name: Annotated[str, typer.Argument(help="The server's name.")]) -> None:
     """Forget the login at an HTTP server."""
-    from nca.tools.mcp.logins import Logins
-    from nca.tools.mcp.variables import expanded
+    from nca.tools.mcp.oauth import Logins
+    from nca.tools.mcp.transports import expanded
 
     was_there = Logins(os.environ).remove(expanded(_server(name)).url)
     typer.echo(f"Logged out of {name}." if was_there else f"There is no login at {name}.")

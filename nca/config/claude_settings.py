@@ -16,7 +16,7 @@ from nca.config.document import Document, shown_name, shown_path, shown_value
 from nca.config.hooks import EVENTS, Hook
 from nca.config.tables import read_row
 from nca.config.value_types import InvalidValue
-from nca.ordinary_files import open_ordinary
+from nca.safe_files import open_ordinary
 
 KEY_VARIABLE = "ANTHROPIC_API_KEY"
 MODELS: Mapping[str, str] = {

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from nca.errors import ConfigError
-from nca.ordinary_files import open_ordinary
+from nca.safe_files import open_ordinary
 
 MAX_BYTES = 1 << 20
 MAX_DEPTH = 12

@@ -46,7 +46,7 @@ def read_rows(path: Path, most_bytes: int) -> dict[str, Any]:
 
 def write_rows(path: Path, rows: dict[str, Any]) -> None:
     """Replace the file atomically. Raises OSError."""
-    from nca.atomic_write import write_atomically
+    from nca.safe_files import write_atomically
 
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     write_atomically(path, json.dumps({"version": 1, "projects": rows}, indent=1).encode())

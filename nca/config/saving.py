@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from nca.atomic_write import write_atomically
 from nca.config.document import Document, read_document, shown_name, shown_path
 from nca.config.loaded import defaults
 from nca.config.overrides import UNSET, resolve
@@ -16,6 +15,7 @@ from nca.config.schema import KEYS
 from nca.config.tables import PermissionRule, Row
 from nca.config.value_types import InvalidValue
 from nca.errors import ConfigError
+from nca.safe_files import write_atomically
 
 
 def save_value(path: Path, name: str, raw: Any, *, is_users_own: bool = False) -> str:

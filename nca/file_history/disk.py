@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
-from nca.safe_open import Folder, open_folder
+from nca.safe_files import Folder, open_folder
 from nca.sessions.file_states import ABSENT, FileState
 
 _MIB = 1 << 20

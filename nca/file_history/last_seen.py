@@ -11,7 +11,7 @@ from typing import NamedTuple
 from nca.config.tool_settings import RewindSettings
 from nca.file_history.disk import look_in
 from nca.file_history.scan import Scan, Stopped, TooMuch, scan
-from nca.safe_open import open_folder
+from nca.safe_files import open_folder
 from nca.sessions.file_record import FileRecord
 from nca.sessions.file_states import ABSENT, Change, FileState, Known
 

@@ -18,7 +18,7 @@ import msgspec
 from nca.errors import StoreDamaged
 from nca.file_history.changes import FileChange, Read
 from nca.file_history.disk import has_other_names, look, nearest_folder
-from nca.safe_open import open_folder
+from nca.safe_files import open_folder
 from nca.sessions.file_states import ABSENT, BACKGROUND, RWX, Change, FileState
 
 _MADE = ("restored", "deleted", "folders")

@@ -9,7 +9,6 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from nca.atomic_write import write_atomically
 from nca.context import admission
 from nca.context.admission import FILE_RATIO, MAX_OUTPUT_BYTES, MAX_OUTPUT_LINES, admit_output
 from nca.context.calibration import Calibration
@@ -18,6 +17,7 @@ from nca.library.counting import available_input_tokens
 from nca.library.inputs import kind_of, read_choice, read_mappings, read_number, read_text, read_whole
 from nca.messages import clean_text
 from nca.models.catalog import describe
+from nca.safe_files import write_atomically
 
 DIRECTIONS = ("both", "head", "tail")
 PRIVATE_FOLDER = 0o700

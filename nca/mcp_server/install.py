@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nca.atomic_write import write_atomically
 from nca.errors import ConfigError
 from nca.mcp_server.clients import KEPT_VARIABLES, Client, Command
 from nca.mcp_server.json_insert import NotInsertable, inserted, read
-from nca.ordinary_files import open_ordinary
+from nca.safe_files import open_ordinary, write_atomically
 
 MOST_BYTES = 64 * 1024 * 1024
 """Claude Code's file holds a history of prompts too."""

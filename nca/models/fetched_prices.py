@@ -249,7 +249,7 @@ def _checked(data: bytes, address: str) -> tuple[dict[str, msgspec.Raw], int]:
 
 
 def _write(path: Path, content: bytes) -> None:
-    from nca.atomic_write import write_atomically
+    from nca.safe_files import write_atomically
 
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -17,7 +17,7 @@ from typing import Any
 import apsw
 
 from nca.errors import InvalidMessages
-from nca.ordinary_files import open_ordinary
+from nca.safe_files import open_ordinary
 from nca.sessions.database import connect_for_reading, connect_immutable
 from nca.sessions.file_header import MAGIC as MAGIC
 from nca.sessions.paths import log_of, size_of

@@ -22,8 +22,8 @@ from typing import NamedTuple
 
 import apsw
 
-from nca.atomic_write import sync_folder
 from nca.errors import StoreDamaged, StoreError, StoreTooNew
+from nca.safe_files import sync_folder
 from nca.sessions import schema
 from nca.sessions import store_errors as faults
 from nca.sessions.corruption import recover_readable

@@ -22,7 +22,7 @@ from typing import Any
 import msgspec
 
 from nca.messages import AttachmentPart, Message, TextPart, clean_text
-from nca.ordinary_files import open_ordinary
+from nca.safe_files import open_ordinary
 
 PASSAGE_CHARS = 1_200
 MAX_PASSAGES = 4_096

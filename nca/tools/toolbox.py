@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from nca.file_history.recorder import Recorder
     from nca.tools.compact import CompactionWish
     from nca.tools.editor import Editor
-    from nca.tools.files.read_files import FilesRead
-    from nca.tools.files.reading_rules import Reading
+    from nca.tools.files.reading_rules import FilesRead, Reading
     from nca.tools.recall import Archive
     from nca.tools.shell.jobs import Jobs
     from nca.tools.shell.runner import CommandRunner
@@ -193,8 +192,7 @@ def default_toolbox(root: Path, archive: Archive | None = None, context: ToolCon
     from nca.tools.compact import Compact
     from nca.tools.files.edit import EditFile, WriteFile
     from nca.tools.files.read import ListDirectory, ReadFile
-    from nca.tools.files.read_files import FilesRead
-    from nca.tools.files.reading_rules import ANY_READING
+    from nca.tools.files.reading_rules import ANY_READING, FilesRead
     from nca.tools.files.workspace import Workspace
     from nca.tools.programs import find_program
     from nca.tools.recall import Recall

@@ -30,10 +30,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from nca.atomic_write import PRIVATE, atomic_file
 from nca.errors import InvalidMessages, NcaError, SessionLocked, SessionNotFound, StoreDamaged, StoreError
-from nca.ordinary_files import open_ordinary
-from nca.safe_open import open_folder
+from nca.safe_files import PRIVATE, atomic_file, open_folder, open_ordinary
 from nca.sessions import SessionInfo, Store
 from nca.sessions.paths import archives_of
 from nca.sessions.store_errors import explained

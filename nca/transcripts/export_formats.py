@@ -8,10 +8,10 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from nca.atomic_write import write_atomically
 from nca.context.view import Stub
 from nca.errors import NcaError, UsageError
 from nca.messages import Entry
+from nca.safe_files import write_atomically
 from nca.sessions.transfer import SessionCopy
 from nca.transcripts.descriptions import (
     compaction_line,

@@ -20,7 +20,7 @@ from nca.messages import Message, ToolCall
 from nca.sessions.store import Store
 from nca.testing.scripted import ScriptedModel
 from nca.tools.files.edit import WriteFile
-from nca.tools.files.read_files import FilesRead
+from nca.tools.files.reading_rules import FilesRead
 from nca.tools.files.workspace import Workspace
 from nca.tools.tool import Approval, Permission, ToolError, ToolOutcome, TypedTool
 from nca.tools.toolbox import Toolbox

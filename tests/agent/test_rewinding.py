@@ -27,7 +27,7 @@ from nca.models.catalog import ModelFacts
 from nca.redact import Redactor
 from nca.sessions.store import Store
 from nca.testing.scripted import ScriptedModel
-from nca.tools.files.read_files import FilesRead
+from nca.tools.files.reading_rules import FilesRead
 from nca.tools.shell.jobs import Jobs
 from tests.agent.parts import compactor_of, context_of, window_of
 from tests.agent.test_conversation import Room, call, sent_by

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from nca.errors import UsageError
 from nca.models import fetched_prices, price_map
 from nca.models.fetched_prices import NEWER, VARIABLE, RefreshFailed, checked, in_use, path_of, read, refresh
-from nca.testing.loopback import LoopbackHandler, LoopbackProvider
+from nca.testing.provider import LoopbackHandler, LoopbackProvider
 from tests.cli.command import environment, nca
 
 ROW = {

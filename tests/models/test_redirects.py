@@ -15,7 +15,7 @@ from nca.models.catalog import describe
 from nca.models.client import ModelRequest, ProviderModel
 from nca.models.litellm_import import warm
 from nca.models.redirects import RedirectRefused, refuse_elsewhere, refuse_inward
-from nca.testing.loopback import LoopbackHandler, LoopbackProvider
+from nca.testing.provider import LoopbackHandler, LoopbackProvider
 
 KEY = "sk-secret-0123456789"
 REQUEST = ModelRequest([{"role": "user", "content": "Hello there"}], max_output_tokens=500)

@@ -15,7 +15,7 @@ from typing import Any
 import httpx2 as httpx
 import pytest
 
-from nca.testing.loopback import LoopbackHandler, LoopbackProvider
+from nca.testing.provider import LoopbackHandler, LoopbackProvider
 from tests.serve.test_serve import post, serving
 
 FOLDER = os.environ.get("NCA_TEST_AGENTS", "")

@@ -12,7 +12,7 @@ import json
 from hashlib import blake2b
 from typing import Any
 
-from nca.testing.loopback import LoopbackHandler, LoopbackProvider
+from nca.testing.provider import LoopbackHandler, LoopbackProvider
 from nca.testing.script import Answer, Script, prose
 from nca.testing.scripted import split_text
 from nca.vocabulary import count

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from nca.testing.loopback import InvalidRequests
+from nca.testing.provider import InvalidRequests
 from nca.testing.script import Answer, in_order
 from tests.testing.anthropic_provider import AnthropicProvider
 from tests.testing.anthropic_rules import body_problems

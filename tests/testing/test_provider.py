@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from nca.testing.loopback import InvalidRequests
-from nca.testing.provider import Provider
+from nca.testing.provider import InvalidRequests, Provider
 from nca.testing.script import SECTIONS, Answer, in_order, prose
 from nca.testing.scripted import count_request_tokens, split_text
 

@@ -22,7 +22,7 @@ from nca.errors import UsageError
 from nca.events import Event, Notice
 from nca.tools.mcp.connection import Connection
 from nca.tools.mcp.servers import Servers
-from nca.tools.mcp.stdio import MAX_MESSAGE_BYTES, STDERR_BYTES
+from nca.tools.mcp.transports import MAX_MESSAGE_BYTES, STDERR_BYTES
 from nca.tools.tool import ToolError
 
 ROOT = Path(__file__).resolve().parents[2]

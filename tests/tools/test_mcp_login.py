@@ -17,7 +17,7 @@ from nca.config.tool_settings import McpSettings
 from nca.errors import UsageError
 from nca.events import Event, Notice
 from nca.tools.mcp.login import log_in
-from nca.tools.mcp.logins import FOLDER, Login, Logins
+from nca.tools.mcp.oauth import FOLDER, Login, Logins
 from nca.tools.mcp.servers import Servers
 from nca.tools.tool import ToolError
 from tests.tools.oauth_servers import Accounts, KnownClient, Person, guarded_server

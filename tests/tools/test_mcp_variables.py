@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nca.config.servers import McpServer
-from nca.tools.mcp.variables import expanded
+from nca.tools.mcp.transports import expanded
 from nca.tools.tool import ToolError
 
 ENV = {"HOME": "/home/me", "TRACKER_TOKEN": "t-1", "OPENAI_API_KEY": "sk-secret-secret-secret"}

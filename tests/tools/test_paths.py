@@ -12,7 +12,7 @@ import pytest
 
 from nca.tools.files.edit import EditFile, WriteFile
 from nca.tools.files.read import ListDirectory, ReadFile
-from nca.tools.files.read_files import FilesRead
+from nca.tools.files.reading_rules import FilesRead
 from nca.tools.files.workspace import Workspace
 from nca.tools.search.grep_and_glob import Glob, Grep
 from nca.tools.tool import ToolError, ToolOutcome

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from nca.atomic_write import sync_folder
 from nca.errors import ModelUnavailable, NcaError
 from nca.models.embedded import from_hub, from_pip, machine
 from nca.models.embedded.known import KnownModel
+from nca.safe_files import sync_folder
 
 Source = Literal["auto", "pip", "hub"]
 SOURCES: tuple[Source, ...] = ("auto", "pip", "hub")

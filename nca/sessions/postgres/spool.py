@@ -17,9 +17,9 @@ from typing import Literal
 
 import msgspec
 
-from nca.atomic_write import PRIVATE, sync_folder
 from nca.errors import StoreError
 from nca.messages import Entry, Message
+from nca.safe_files import PRIVATE, sync_folder
 from nca.sessions import log, store_errors, usage
 from nca.sessions.encoding import decode, decode_message, encode, encode_bytes
 from nca.sessions.lock import FileLock

@@ -21,11 +21,10 @@ from nca.file_history.changes import counts, has_unseen, unified
 from nca.file_history.recorder import Recorder
 from nca.messages import clean_text
 from nca.redact import REDACTED
-from nca.tools.files.atomic import write_file
 from nca.tools.files.merge import merged
-from nca.tools.files.read_files import MAX_CHANGED_BYTES, FilesRead
+from nca.tools.files.reading_rules import MAX_CHANGED_BYTES, FilesRead
 from nca.tools.files.replace import replaced
-from nca.tools.files.text_file import TextFile, can_save, is_binary, is_unsaved, says_the_same
+from nca.tools.files.text_file import TextFile, can_save, is_binary, is_unsaved, says_the_same, write_file
 from nca.tools.files.workspace import NoSuchFile, Workspace, shown
 from nca.tools.tool import Approval, Permission, ToolError, ToolOutcome, TypedTool, in_lines
 from nca.visible import WRITTEN_OUT

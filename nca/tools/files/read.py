@@ -16,8 +16,8 @@ from typing import Annotated, Any, BinaryIO, ClassVar
 from nca.context.admission import Limits
 from nca.context.tokens import text_tokens
 from nca.images import MAX_IMAGE_BYTES, image_kind, image_part, image_problem, image_size
-from nca.safe_open import Folder
-from nca.tools.files.read_files import MAX_CHANGED_BYTES, FilesRead
+from nca.safe_files import Folder
+from nca.tools.files.reading_rules import MAX_CHANGED_BYTES, FilesRead
 from nca.tools.files.text_file import is_binary
 from nca.tools.files.workspace import IsDirectory, Workspace, shown
 from nca.tools.tool import Permission, ToolError, ToolOutcome, TypedTool, in_lines

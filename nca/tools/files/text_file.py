@@ -1,4 +1,4 @@
-"""Decode a text file and encode it again with the same encoding, byte-order mark and line endings.
+"""Decode a text file, encode it again with the same encoding, byte-order mark and line endings, and write it.
 
 An editor holds text without byte-order mark and often with its own line ends. Where its text says the same as the file
 on the disk, the file's bytes count.
@@ -7,15 +7,19 @@ on the disk, the file's bytes count.
 from __future__ import annotations
 
 import codecs
+import contextlib
 import os
+import secrets
+import stat
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 from nca.messages import clean_text
+from nca.safe_files import Folder
 from nca.tools.editor import EditorFiles
-from nca.tools.files.read_files import MAX_CHANGED_BYTES
+from nca.tools.files.reading_rules import MAX_CHANGED_BYTES
 from nca.tools.tool import ToolError
 
 _MARKS = (
@@ -115,3 +119,56 @@ def _text_of(raw: bytes) -> TextFile | None:
         return TextFile.of(raw, "")
     except ToolError:
         return None
+
+
+def write_file(folder: Folder, name: str, data: bytes, before: os.stat_result | None) -> None:
+    """Write `data` to the file `name`, durably; mode and owner are preserved. Raises OSError.
+
+    before  the status of the file that is replaced. None: the file is new, and FileExistsError if it exists by now.
+    """
+    here = folder.handle
+    # In the same folder: a rename is atomic only within one file system.
+    temporary = f".nca-{secrets.token_hex(8)}.tmp"
+    handle = folder.create(temporary, 0o666 if before is None else 0o600)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            if before is not None:
+                _preserve_owner_and_mode(handle, before)
+            os.fsync(handle)
+        if before is None:
+            _publish_new(folder, temporary, name)
+        else:
+            os.replace(temporary, name, src_dir_fd=here, dst_dir_fd=here)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary, dir_fd=here)
+        raise
+    folder.sync()
+
+
+def _preserve_owner_and_mode(handle: int, before: os.stat_result) -> None:
+    now = os.fstat(handle)
+    if (now.st_uid, now.st_gid) != (before.st_uid, before.st_gid):
+        # Only an administrator may give files away. Another user's file that we may write becomes ours.
+        with contextlib.suppress(PermissionError):
+            os.fchown(handle, before.st_uid, before.st_gid)
+    os.fchmod(handle, stat.S_IMODE(before.st_mode))
+
+
+def _publish_new(folder: Folder, temporary: str, name: str) -> None:
+    """Rename a new file to `name`. Raises FileExistsError if that name is taken by now."""
+    here = folder.handle
+    try:
+        os.link(temporary, name, src_dir_fd=here, dst_dir_fd=here, follow_symlinks=False)
+    except FileExistsError:
+        raise
+    except OSError:
+        # The file system has no hard links.
+        with contextlib.suppress(FileNotFoundError):
+            folder.stat(name)
+            raise FileExistsError(17, "it exists by now", name) from None
+        os.replace(temporary, name, src_dir_fd=here, dst_dir_fd=here)
+    else:
+        os.unlink(temporary, dir_fd=here)

@@ -1,7 +1,7 @@
 """The folder that tools may access. Resolves names to paths inside it and refuses everything outside.
 
 Links are resolved before the check, so neither `..`, nor an absolute path, nor a link inside the project reaches a file
-outside. Files are then opened component by component without following links (nca.safe_open), so a link
+outside. Files are then opened component by component without following links (nca.safe_files), so a link
 that was created since the check leads nowhere.
 """
 
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from nca.config.paths import PROJECT_FOLDER
-from nca.safe_open import READ_FLAGS, Folder, open_folder
+from nca.safe_files import READ_FLAGS, Folder, open_folder
 from nca.tools.editor import EditorFiles
 from nca.tools.files.acting_files import plain_parts, why_asked, why_change_asked
 from nca.tools.files.reading_rules import ANY_READING, Reading

@@ -18,11 +18,10 @@ from typing import TYPE_CHECKING, Any, Literal
 from nca.config.servers import McpServer
 from nca.messages import clean_text
 from nca.tools.mcp.listing import ALL_KINDS, Listing, ListKind, changed_list, keep_listening, read_lists
-from nca.tools.mcp.logins import Logins
+from nca.tools.mcp.oauth import Logins
 from nca.tools.mcp.requests import Host, Requests
 from nca.tools.mcp.results import described, outcome_of, progress_line, text_of_resource
-from nca.tools.mcp.stdio import ServerProcess
-from nca.tools.mcp.variables import expanded
+from nca.tools.mcp.transports import ServerProcess, expanded
 from nca.tools.shell.environment import command_environment
 from nca.tools.tool import ToolError, ToolOutcome, progress_listener
 
@@ -251,7 +250,7 @@ class Connection:
         self._process = None
         if server.url:
             from nca.tools.mcp.oauth import stored_login
-            from nca.tools.mcp.web import connect_web
+            from nca.tools.mcp.transports import connect_web
 
             auth = None if server.has_own_token else stored_login(server.url, Logins(os.environ))
             return connect_web(

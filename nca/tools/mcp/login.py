@@ -14,10 +14,8 @@ from urllib.parse import parse_qs, urlsplit
 from nca.config.servers import McpServer
 from nca.errors import UsageError
 from nca.tools.mcp.connection import load_sdk, one_reason
-from nca.tools.mcp.logins import Logins
-from nca.tools.mcp.oauth import new_login
-from nca.tools.mcp.variables import expanded
-from nca.tools.mcp.web import connect_web
+from nca.tools.mcp.oauth import Logins, new_login
+from nca.tools.mcp.transports import connect_web, expanded
 from nca.tools.tool import ToolError
 
 if TYPE_CHECKING:

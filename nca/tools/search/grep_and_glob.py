@@ -15,7 +15,7 @@ from typing import Annotated, Any, ClassVar
 from nca.tools.files.workspace import Workspace, shown
 from nca.tools.programs import python_command, started
 from nca.tools.search import ripgrep
-from nca.tools.search.shares import hidden_note, left_out_of, share_out
+from nca.tools.search.ripgrep import hidden_note, left_out_of, share_out
 from nca.tools.search.worker import SearchRequest
 from nca.tools.tool import Permission, ToolError, ToolOutcome, TypedTool
 

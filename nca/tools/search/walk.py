@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import pathspec
 
-from nca.safe_open import Folder, open_folder
+from nca.safe_files import Folder, open_folder
 
 SKIPPED_FOLDERS = frozenset({".git", ".hg", ".svn", "node_modules", ".venv", "__pycache__"})
 _MAX_IGNORE_BYTES = 1 << 20

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 from nca.file_history.recorder import Recorder
-from nca.tools.files.read_files import MAX_CHANGED_BYTES, FilesRead
+from nca.tools.files.reading_rules import MAX_CHANGED_BYTES, FilesRead
 from nca.tools.files.workspace import Workspace
 from nca.tools.shell.command_rules import rule_names
-from nca.tools.shell.command_text import mentioned_commands, mentioned_names, remarks, searched_folders
-from nca.tools.shell.command_words import command_list
+from nca.tools.shell.command_words import command_list, mentioned_commands, mentioned_names, remarks, searched_folders
 from nca.tools.shell.jobs import Jobs
 from nca.tools.shell.output_capture import readable
 from nca.tools.shell.read_only_commands import read_only_argv

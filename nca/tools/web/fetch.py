@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from nca.addresses import is_public
+from nca.models.redirects import is_public
 from nca.tools.tool import Approval, Permission, ToolError, ToolOutcome, TypedTool
 from nca.tools.web.page_text import is_text, text_of
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from nca.messages import Message, Part, TextPart, Usage
 from nca.messages import Source as Author
-from nca.ordinary_files import open_ordinary
+from nca.safe_files import open_ordinary
 from nca.tools.skills.front_matter import fields
 from nca.tools.tool import ToolError
 from nca.transcripts.formats.authors import text_by

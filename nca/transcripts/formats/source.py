@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 import msgspec
 
 from nca.errors import InvalidMessages
-from nca.ordinary_files import open_ordinary
+from nca.safe_files import open_ordinary
 
 HEAD_BYTES = 64 * 1024
 """How much a format may look at to recognise its file. Claude Code's first lines may hold a long first message."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from nca.errors import InvalidMessages
 from nca.messages import clean_text
-from nca.ordinary_files import open_ordinary
+from nca.safe_files import open_ordinary
 from nca.sessions.foreign_rows import MAGIC, foreign_tables
 from nca.transcripts.formats.records import StoredSession
 from nca.transcripts.formats.source import Source, decode

@@ -15,7 +15,7 @@ from nca.file_history.changes import unified
 from nca.terminal.panels.approval_panel import PART_LINES, PIECE_CHARS, ApprovalPanel
 from nca.terminal.render.theme import plain_console
 from nca.tools.files.edit import EditFile, WriteFile
-from nca.tools.files.read_files import FilesRead
+from nca.tools.files.reading_rules import FilesRead
 from nca.tools.files.workspace import Workspace
 from nca.visible import WRITTEN_OUT, unambiguous
 from tests.terminal.payloads import PAYLOADS, SURROGATES, forbidden

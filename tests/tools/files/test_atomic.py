@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from nca.safe_open import open_folder
-from nca.tools.files.atomic import write_file
+from nca.safe_files import open_folder
+from nca.tools.files.text_file import write_file
 
 KILLS = 30
 SIZE = 4 << 20
 _WRITER = """
 import sys
-from nca.tools.files.atomic import write_file
-from nca.safe_open import open_folder
+from nca.tools.files.text_file import write_file
+from nca.safe_files import open_folder
 root, size = sys.argv[1], int(sys.argv[2])
 print("ready", flush=True)
 with open_folder(root, []) as folder:

@@ -13,7 +13,7 @@ import pytest
 from nca.messages import ToolCall
 from nca.tools.files.edit import MAX_OUTCOME_DIFF_LINES, Edit, EditFile, WriteFile
 from nca.tools.files.read import ReadFile
-from nca.tools.files.read_files import MAX_CHANGED_BYTES, FilesRead
+from nca.tools.files.reading_rules import MAX_CHANGED_BYTES, FilesRead
 from nca.tools.files.workspace import Workspace
 from nca.tools.tool import ToolError, ToolOutcome
 from nca.tools.toolbox import Toolbox

@@ -9,8 +9,8 @@ import pytest
 from nca.config.tool_settings import ToolSettings
 from nca.context.admission import Limits
 from nca.messages import ToolCall
-from nca.tools.files.read_files import FilesRead
-from nca.tools.shell.command_text import mentioned_names, remarks
+from nca.tools.files.reading_rules import FilesRead
+from nca.tools.shell.command_words import mentioned_names, remarks
 from nca.tools.shell.runner import CommandRunner
 from nca.tools.shell.tool import Shell
 from nca.tools.tool import ToolError

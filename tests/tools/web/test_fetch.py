@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from nca.addresses import is_public
+from nca.models.redirects import is_public
 from nca.tools.tool import ToolError
 from nca.tools.web.fetch import MAX_FETCHED_BYTES, MAX_REDIRECTS, FetchUrl, _body, _is_same_site
 from nca.tools.web.page_text import text_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from nca.testing.loopback import LoopbackHandler, LoopbackProvider
+from nca.testing.provider import LoopbackHandler, LoopbackProvider
 
 ANSWER = "The tests pass."
 Event = tuple[str, dict[str, Any]]

@@ -1,24 +1,31 @@
-"""The stdio transport for an MCP server that runs as a program: messages over its input and output.
+"""The transports of MCP servers: over HTTP, and over the input and output of a program.
 
-Unlike the SDK's own transport, it bounds the length of a line, and keeps the end of the error output in memory instead
-of writing it to the terminal. The program runs in its own process group, which is ended as a whole.
+Unlike the SDK's own transport for programs, this one bounds the length of a line, and keeps the end of the error output
+in memory instead of writing it to the terminal. The program runs in its own process group, which is ended as a whole.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
+import re
 import signal
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nca import process_groups
+from nca.config.servers import McpServer
+from nca.tools.shell.environment import command_environment
 from nca.tools.shell.process import has_ended
+from nca.tools.tool import ToolError
 
 if TYPE_CHECKING:
+    import httpx2
     from mcp.client._transport import TransportStreams
 
 MAX_MESSAGE_BYTES = 8 << 20
@@ -183,3 +190,82 @@ def _close_pipes(process: asyncio.subprocess.Process) -> None:
     transport = getattr(process, "_transport", None)
     if transport is not None:
         transport.close()
+
+
+@asynccontextmanager
+async def connect_web(
+    url: str,
+    headers: Mapping[str, str],
+    timeout_seconds: float,
+    *,
+    auth: httpx2.Auth | None = None,
+    on_answer: Callable[[int], None] = lambda _: None,
+) -> AsyncIterator[TransportStreams]:
+    """Connect and yield the message streams. Redirects to another origin are not followed, so no header leaks.
+
+    on_answer  gets the HTTP status of each answer of the server
+    """
+    import httpx2
+    from mcp.client.streamable_http import streamable_http_client
+
+    class Bounded(httpx2.AsyncByteStream):
+        """The body of an answer that is not an event stream; the SDK reads it whole."""
+
+        def __init__(self, inner: Any) -> None:
+            self._inner = inner
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            taken = 0
+            async for chunk in self._inner:
+                taken += len(chunk)
+                if taken > MAX_MESSAGE_BYTES:
+                    raise httpx2.StreamError(f"more than {MAX_MESSAGE_BYTES >> 20} MiB in one message")
+                yield chunk
+
+        async def aclose(self) -> None:
+            await self._inner.aclose()
+
+    async def bound(response: Any) -> None:
+        if response.request.url == url:
+            on_answer(response.status_code)
+        if not response.headers.get("content-type", "").startswith("text/event-stream"):
+            response.stream = Bounded(response.stream)
+
+    timeout = httpx2.Timeout(timeout_seconds, read=None)
+    async with (
+        httpx2.AsyncClient(
+            headers=dict(headers), timeout=timeout, auth=auth, event_hooks={"response": [bound]}
+        ) as client,
+        streamable_http_client(url, http_client=client, max_sse_event_size=MAX_MESSAGE_BYTES) as streams,
+    ):
+        yield streams
+
+
+_VARIABLE = re.compile(r"\$\{([A-Za-z_]\w*)(?::-([^}]*))?\}")
+
+
+def expanded(server: McpServer, env: Mapping[str, str] = os.environ) -> McpServer:
+    """The server with its variables replaced. A provider's key never is. Raises ToolError for one that is not set."""
+    pairs = (*server.env, *server.headers)
+    texts = (server.command, *server.args, server.url, *(text for _, text in pairs))
+    names = {match[1] for text in texts for match in _VARIABLE.finditer(text)}
+    if not names:
+        return server
+    known = command_environment(env, names)
+
+    def value(match: re.Match[str]) -> str:
+        if match[1] not in known and match[2] is None:
+            raise ToolError(f"the variable {match[1]} is not set, or holds a provider's key")
+        return known.get(match[1], match[2])
+
+    def filled(text: str) -> str:
+        return _VARIABLE.sub(value, text)
+
+    return replace(
+        server,
+        command=filled(server.command),
+        args=tuple(map(filled, server.args)),
+        env=tuple((name, filled(text)) for name, text in server.env),
+        url=filled(server.url),
+        headers=tuple((name, filled(text)) for name, text in server.headers),
+    )

@@ -1,4 +1,4 @@
-"""Open files inside a folder without following links.
+"""Open files inside a folder without following links; open ordinary files only; write files atomically.
 
 A path is opened component by component, each one relative to the folder before it. If somebody replaces a component by
 a link after the path was checked, opening it fails. The search process loads this module too, so it imports only the
@@ -8,9 +8,14 @@ standard library.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import stat
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Literal
 
 _FOLDER = os.O_DIRECTORY | os.O_CLOEXEC
 # O_PATH (Linux): a folder on the way may be one that can be entered but not listed.
@@ -77,3 +82,69 @@ def open_folder(root: str, parts: Sequence[str], *, create: bool = False) -> Ite
         yield Folder(handle)
     finally:
         os.close(handle)
+
+
+PRIVATE = 0o600
+"""Readable by the user only."""
+
+
+def write_atomically(path: Path, content: bytes, *, mode: int | None = PRIVATE) -> None:
+    """Replace or create `path`; the content is on the disk on return. Raises OSError. `mode` as in `atomic_file`."""
+    with atomic_file(path, mode=mode) as file:
+        file.write(content)
+
+
+@contextmanager
+def atomic_file(path: Path, *, mode: int | None = PRIVATE) -> Iterator[BinaryIO]:
+    """A new file that takes the place of `path` at the end of the block, when it is on the disk. Raises OSError.
+
+    An exception in the block leaves `path` as it is.
+    mode: permissions; None keeps those of the existing file, and uses the defaults for a new one.
+    """
+    temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}.tmp")
+    permissions = 0o666 if mode is None else mode
+    # Python's own flags: on Windows they say that no line end is changed.
+    file = open(temporary, "xb", opener=lambda name, flags: os.open(name, flags, permissions))  # noqa: SIM115
+    try:
+        with file:
+            yield file
+            if mode is None:
+                with suppress(FileNotFoundError):
+                    temporary.chmod(stat.S_IMODE(path.stat().st_mode))
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            temporary.unlink()
+        raise
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make a new or renamed entry of a folder durable, if the file system can."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+_BUFFER_BYTES = 64 * 1024
+"""Logs of other agents have lines of many kilobytes; with the default, each would be read in several pieces."""
+
+
+def open_ordinary(path: Path, mode: Literal["rb", "ab"] = "rb", *, follows_links: bool = True) -> BinaryIO:
+    """Open a file to read it, or to append to it; for `ab`, a missing one is created for its owner only.
+
+    Raises OSError, also for anything that is no ordinary file, and ValueError for what is no path.
+    """
+    flags = os.O_RDONLY if mode == "rb" else os.O_WRONLY | os.O_CREAT | os.O_APPEND
+    for flag in ("O_NONBLOCK", "O_CLOEXEC", "O_BINARY", *(() if follows_links else ("O_NOFOLLOW",))):
+        flags |= getattr(os, flag, 0)
+    handle = os.open(path, flags, PRIVATE)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError(errno.EINVAL, "not an ordinary file")
+    return os.fdopen(handle, mode, _BUFFER_BYTES)
