@@ -20,8 +20,7 @@ from nca.sessions import Hit, Session, Store
 from nca.sessions.passages import RECALL
 from nca.sessions.query import stop_words
 from nca.sessions.ranking import RankingWeights
-from nca.sessions.results import SNIPPET_CHARS
-from nca.sessions.snippets import cut
+from nca.sessions.results import SNIPPET_CHARS, cut
 from nca.tools.recall import Recalled
 
 if TYPE_CHECKING:

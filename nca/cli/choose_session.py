@@ -113,7 +113,7 @@ async def _pick_on_screen(store: Store, others: OtherSessions, agent: str) -> Se
 
 def _pick_by_number(store: Store, others: OtherSessions, agent: str) -> SessionInfo | None:
     """The session that the person picks from a numbered list; None for a new one."""
-    from nca.cli.typed_answer import typed_answer
+    from nca.cli.early_questions import typed_answer
     from nca.terminal.render.humanize import counted, local_time
     from nca.terminal.render.sessions import title
 
@@ -134,7 +134,7 @@ def _pick_by_number(store: Store, others: OtherSessions, agent: str) -> SessionI
 
 
 async def _ask(question: str, keys: Sequence[KeyChoice]) -> str:
-    from nca.cli.typed_answer import typed_answer, wrapped
+    from nca.cli.early_questions import typed_answer, wrapped
     from nca.terminal.panels.session_loader import choices_line
     from nca.terminal.render.sanitize import one_line
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nca.cli.typed_answer import agrees
+from nca.cli.early_questions import agrees
 from nca.terminal.render.sanitize import one_line, to_terminal
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nca.cli.typed_answer import agrees
+from nca.cli.early_questions import agrees
 from nca.errors import UsageError
 from nca.terminal.render.sanitize import one_line, to_terminal
 

@@ -43,7 +43,7 @@ def load_settings(
     them before. With `asks`, nca asks once on a terminal. With `remembers`, the model that was chosen in an earlier
     chat in the project counts: a chat goes on with it, while `nca run` does what the settings say.
     """
-    from nca.cli.trust_question import trusts
+    from nca.cli.early_questions import trusts
     from nca.config.layers import load
     from nca.config.projects import ChosenModels
 

@@ -9,9 +9,9 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from nca.errors import NcaError
-from nca.mcp_server import prompts, resources
 from nca.mcp_server.answers import AnyAnswer
 from nca.mcp_server.history import History
+from nca.mcp_server.resources import filled_prompt, listed_prompts, listed_resources, read_resource, resource_templates
 from nca.mcp_server.tools import tools_of
 from nca.messages import clean_text
 from nca.tools.recall import plain
@@ -101,20 +101,20 @@ class _Answers:
 
     async def list_resources(self, context: Any, parameters: Any) -> ListResourcesResult:
         cursor = parameters.cursor if parameters else None
-        return await self._or_error(context, lambda: resources.listed(self._history, cursor))
+        return await self._or_error(context, lambda: listed_resources(self._history, cursor))
 
     async def list_templates(self, context: Any, parameters: Any) -> ListResourceTemplatesResult:
-        return resources.templates()
+        return resource_templates()
 
     async def read_resource(self, context: Any, parameters: Any) -> ReadResourceResult:
-        return await self._or_error(context, lambda: resources.read(self._history, parameters.uri))
+        return await self._or_error(context, lambda: read_resource(self._history, parameters.uri))
 
     async def list_prompts(self, context: Any, parameters: Any) -> ListPromptsResult:
-        return prompts.listed()
+        return listed_prompts()
 
     async def get_prompt(self, context: Any, parameters: Any) -> GetPromptResult:
         arguments = parameters.arguments or {}
-        return await self._or_error(context, lambda: prompts.got(self._history, parameters.name, arguments))
+        return await self._or_error(context, lambda: filled_prompt(self._history, parameters.name, arguments))
 
     async def _answered(self, name: str, arguments: dict[str, Any]) -> AnyAnswer:
         if name not in self._tools:

@@ -98,7 +98,7 @@ def test_the_version_needs_nothing_at_all() -> None:
 
 
 def test_the_first_prompt_comes_before_everything_else() -> None:
-    what = "import nca.cli.loop_arguments, nca.cli.chat, nca.cli.trust_question, nca.config.layers, nca.models.choose"
+    what = "import nca.cli.loop_arguments, nca.cli.chat, nca.cli.early_questions, nca.config.layers, nca.models.choose"
     settings = "import nca.cli.startup as startup; startup.settings_of()"
     imported = imported_by(f"{what}; {settings}; import nca.terminal.input.first_prompt")
     heavy = {"typer", "click", "pydantic", "msgspec", "apsw", "litellm", "http.client", "tomllib", "platformdirs"}

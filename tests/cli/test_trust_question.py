@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nca.cli.trust_question import setting_lines
+from nca.cli.early_questions import setting_lines
 from nca.config.projects import TrustRequest
 from tests.cli.command import environment
 from tests.terminal.tty import Tty

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nca.sessions.snippets import SnippetFinder, cut
+from nca.sessions.results import SnippetFinder, cut
 
 
 def same(word: str) -> str:

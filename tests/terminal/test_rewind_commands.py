@@ -14,7 +14,7 @@ import pytest
 from nca.errors import ProviderError, UsageError
 from nca.messages import Message, ToolCall, Usage
 from nca.models.client import Reply
-from nca.terminal.panels.rewind_picker import RewindPicker
+from nca.terminal.panels.pickers import RewindPicker
 from nca.words import text_of
 from tests.terminal.stage import ScriptedReader, Stage, a_stage
 

@@ -227,7 +227,7 @@ def show_changes(
     from pathlib import Path
 
     from nca.file_history.changes import net_changes
-    from nca.terminal.render.rewinds import path, totals
+    from nca.terminal.render.file_changes import path, totals
     from nca.terminal.render.sanitize import to_terminal
 
     with open_session_store(read_only=True) as store:

@@ -72,7 +72,7 @@ class ModelCommand(Command):
             return ""
         # Imported here: only a screen needs prompt_toolkit.
         from nca.models.lookup import known, offers
-        from nca.terminal.panels.model_picker import ModelPicker
+        from nca.terminal.panels.pickers import ModelPicker
 
         conversation = app.conversation
         settings = conversation.loaded.settings

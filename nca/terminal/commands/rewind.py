@@ -17,8 +17,8 @@ from nca.terminal.commands.command import App, Command, Suggestion, beginning_wi
 from nca.terminal.commands.going_back import asked, restoring, tell
 from nca.terminal.input.line_kind import line_of
 from nca.terminal.panels.context import in_effect
+from nca.terminal.render.file_changes import diffs, excerpt, left_lines, path, summary, totals, unset_lines
 from nca.terminal.render.humanize import counted, local_time
-from nca.terminal.render.rewinds import diffs, excerpt, left_lines, path, summary, totals, unset_lines
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.tables import new_table
 
@@ -111,7 +111,7 @@ async def _chosen(app: App) -> Point | None:
         _list(app)
         return None
     # Imported here: only a screen needs prompt_toolkit.
-    from nca.terminal.panels.rewind_picker import RewindPicker
+    from nca.terminal.panels.pickers import RewindPicker
 
     picker = RewindPicker(app.conversation.rewinds, app.conversation.loaded.settings.terminal.theme)
     if picker.is_empty:

@@ -3,6 +3,8 @@
 prompt_toolkit edits plain text. Beside it `PromptText` keeps the same text as `Words`, and is told of each change. Text
 that comes back (undo, yank, history) has the source that it had. Where nobody can know it, the text counts as pasted,
 because only what was typed may attach files, command, or set a rule.
+
+A text that had no effect comes back, and the next thing typed replaces it, as in a text that is selected.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from typing import NamedTuple
 
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
+from prompt_toolkit.layout.processors import Processor, Transformation, TransformationInput
 
 from nca.words import Span, Words, marked, merged, part_of, replaced, text_of
 
@@ -229,3 +232,29 @@ def _count_alike(one: str, other: str, most: int) -> int:
 
 def _letters(text: str) -> list[str]:
     return sorted("".join(text.split()).casefold())
+
+
+HINT = "Not sent. Typing replaces it, → keeps it, Enter resends."
+"""Fits a window of 60 columns."""
+
+
+class ReturnedText(Processor):
+    """Knows what was sent last, and draws it as selected while it gives way."""
+
+    def __init__(self) -> None:
+        self._sent = ""
+        self.gives_way = False
+
+    def sent(self, said: Words) -> None:
+        """This left the prompt."""
+        self._sent = text_of(said).strip()
+
+    def begin(self, default: Words) -> None:
+        """A prompt begins with this text."""
+        self.gives_way = bool(self._sent) and text_of(default).strip() == self._sent
+
+    def apply_transformation(self, transformation_input: TransformationInput) -> Transformation:
+        fragments = transformation_input.fragments
+        if not self.gives_way:
+            return Transformation(fragments)
+        return Transformation([(f"{style} class:selected", text) for style, text, *_ in fragments])

@@ -31,7 +31,7 @@ from nca.events import (
     TurnStarted,
 )
 from nca.terminal.render import event_lines
-from nca.terminal.render.diffs import diff_lines
+from nca.terminal.render.file_changes import diff_lines
 from nca.terminal.render.notify import Notifier, codes
 from nca.terminal.render.output import RecentCalls
 from nca.terminal.render.running_calls import ReasoningCounter, ReasoningLines, RunningCalls, is_nested

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from prompt_toolkit.key_binding import KeyPress
 
+from nca.terminal.input.display import fitted, typed_ahead
 from nca.terminal.input.keyboard import PasteTimeoutParser
 from nca.terminal.input.line_editor import first_line, separated, typed, unsent
 from nca.terminal.input.pastes import FOLD_LINES
-from nca.terminal.input.prompt_style import fitted, typed_ahead
 from nca.words import text_of, words
 
 LEFT, DELETE, HOME, END = "\x1b[D", "\x1b[3~", "\x1b[H", "\x1b[F"

@@ -8,7 +8,7 @@ from nca.config.schema import ModelSettings
 from nca.models.catalog import describe
 from nca.models.lookup import Offer, known, offers
 from nca.terminal.panels.list_panel import fitted_listing
-from nca.terminal.panels.model_picker import ModelPicker
+from nca.terminal.panels.pickers import ModelPicker
 from tests.terminal.tty import chats
 
 ENV = {"ANTHROPIC_API_KEY": "k"}

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 from rich.text import Text
 
-from nca.terminal.render.diffs import LONGEST_LINE_CHARS, DiffLine, diff_lines
+from nca.terminal.render.file_changes import LONGEST_LINE_CHARS, DiffLine, diff_lines
 
 TITLE = "--- a/x\n+++ b/x\n@@ -1,4 +1,4 @@\n"
 

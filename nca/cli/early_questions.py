@@ -1,7 +1,8 @@
-"""Ask whether to trust a project's settings: all of them are shown whole before "yes" can be said.
+"""Ask a question before there is a prompt, answered with a word and Enter: whether to trust a project's settings.
 
-What the project wrote is indented by two columns, and the rest of a row that is folded begins with a mark in the first
-column, as in the approval panel; nca's own words begin there too. So no setting can pass for a word of nca's.
+All of them are shown whole before "yes" can be said. What the project wrote is indented by two columns, and the rest of
+a row that is folded begins with a mark in the first column, as in the approval panel; nca's own words begin there too.
+So no setting can pass for a word of nca's.
 """
 
 from __future__ import annotations
@@ -10,11 +11,47 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
+import textwrap
+from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from nca.config.projects import TrustCheck, TrustRequest, TrustStore
+
+YES_OR_NO = ("y", "yes", "n", "no")
+
+
+def typed_answer(question: str, valid: Collection[str]) -> str:
+    """The valid word that the person types, in lower case; "" at the end of the input.
+
+    An empty line, and any other word, answers nothing: the question is asked again. What was typed before the question
+    appeared is discarded.
+
+    question  names the valid words, and ends with a blank
+    """
+    if sys.platform != "win32":
+        from nca.terminal.input.terminal_modes import forget_typed
+
+        forget_typed()
+    while True:
+        try:
+            word = input(f"{wrapped(question)} ").strip().lower()
+        except EOFError:
+            return ""
+        if word in valid:
+            return word
+
+
+def wrapped(text: str) -> str:
+    """The text in rows of the terminal's width, broken between words."""
+    columns = shutil.get_terminal_size().columns
+    return textwrap.fill(text, columns, break_long_words=False, break_on_hyphens=False)
+
+
+def agrees(question: str) -> bool:
+    """Whether the person types yes. The end of the input means no."""
+    return typed_answer(f"{question} y or n: ", YES_OR_NO).startswith("y")
+
 
 _ADVICE = (
     "Trust them only if you know who wrote them. Hooks run as you, and may allow calls, as permissions.allow does."
@@ -44,7 +81,6 @@ def trusts(*, by_flag: bool, asks: bool) -> TrustCheck:
 
 
 def _ask(what: TrustRequest) -> bool:
-    from nca.cli.typed_answer import YES_OR_NO, agrees, typed_answer, wrapped
     from nca.terminal.render.humanize import counted
     from nca.terminal.render.sanitize import one_line
 
@@ -67,7 +103,7 @@ def setting_lines(what: TrustRequest) -> Iterator[str]:
 
     What cannot be seen, or looks like something else, is written out. No line holds a line break.
     """
-    from nca.terminal.render.diffs import marked
+    from nca.terminal.render.file_changes import marked
 
     for name, raw in what.settings:
         for title, value in _entries(name, raw):
