@@ -29,7 +29,7 @@ from nca.models.retry import OnRetry, with_retries
 from nca.models.stream import Deadlines, LitellmStream, limits_of
 
 if TYPE_CHECKING:
-    from nca.models.litellm_import import AnthropicClient, OpenAIClient
+    from nca.models.http_clients import AnthropicClient, OpenAIClient
 
 _REASONS_AT_OPENAI = re.compile(r"(?:^|/)(?:gpt-[5-9]|o\d)")
 """OpenAI's models with arguments of their own (max_completion_tokens, no temperature), which litellm knows."""
@@ -283,7 +283,7 @@ class ProviderModel:
         if way.is_direct:
             return ChatEndpoint(api_base=way.api_base, api_key=way.api_key, total_seconds=seconds)
         # Imports httpx and openai: only when first needed, like litellm.
-        from nca.models.litellm_import import AnthropicClient, OpenAIClient
+        from nca.models.http_clients import AnthropicClient, OpenAIClient
 
         if way.provider == "openai":
             return OpenAIClient(api_base=way.api_base, api_key=way.api_key, total_seconds=seconds)
