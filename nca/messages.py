@@ -79,6 +79,7 @@ class Message(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     name             on a tool message: the tool's name; otherwise the optional participant name
     reasoning        the model's reasoning, if the provider sends it
     is_error         on a tool message: the tool failed
+    asks_to_read     on a tool message: the tool refused a change because the model has not read the file as it is now
     is_interrupted   an answer that the user or a crash cut short
     source           who said it, unless a part says otherwise; "" stands for what the role implies
     extra            a provider's other keys, such as signed thinking blocks; stored and sent back
@@ -92,6 +93,7 @@ class Message(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     name: str = ""
     reasoning: str = ""
     is_error: bool = False
+    asks_to_read: bool = False
     is_interrupted: bool = False
     source: Source | Literal[""] = ""
     extra: dict[str, Any] = {}

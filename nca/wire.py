@@ -22,7 +22,7 @@ _OWN_KEYS = {"role", "content", "tool_calls", "tool_call_id", "tool_call_ids", "
 _CALL_KEYS = {"id", "type", "function", "index"}
 """Streamed calls have an `index`; providers refuse requests that contain it."""
 _FUNCTION_KEYS = {"name", "arguments"}
-_FLAGS = {"_error": "is_error", "_interrupted": "is_interrupted"}
+_FLAGS = {"_error": "is_error", "_asks_to_read": "asks_to_read", "_interrupted": "is_interrupted"}
 _SOURCES: frozenset[str] = frozenset(get_args(Source))
 
 
@@ -110,6 +110,7 @@ def _any_message(row: Any, index: int) -> Message:
         if row.get("reasoning_content")
         else "",
         is_error=bool(row.get("_error")),
+        asks_to_read=bool(row.get("_asks_to_read")),
         is_interrupted=bool(row.get("_interrupted")),
         source=_read_source(row),
         extra=plain_json(extra, place) if extra else {},
@@ -117,8 +118,8 @@ def _any_message(row: Any, index: int) -> Message:
 
 
 def message_to_dict(message: Message, *, annotate: bool = False) -> dict[str, Any]:
-    """The message as a provider expects it. `annotate` adds nca's own keys: `_error`, `_interrupted`, `_source`, and
-    `_parts` where these have sources of their own."""
+    """The message as a provider expects it. `annotate` adds nca's own keys: `_error`, `_asks_to_read`, `_interrupted`,
+    `_source`, and `_parts` where these have sources of their own."""
     row: dict[str, Any] = {"role": message.extra.get("role", message.role)}
     row["content"] = content_to_wire(message.content)
     if message.tool_calls:

@@ -30,7 +30,7 @@ from nca.tools.mcp.forms import Field
 from nca.tools.mcp.requests import Filled
 from nca.tools.permissions import about, decide, matching, refusal
 from nca.tools.tool import Approval, Permission, ToolError, ToolOutcome
-from nca.tools.toolbox import Toolbox
+from nca.tools.toolbox import Toolbox, failed
 from nca.words import Words
 
 DENIED = "[not run: the person said no]"
@@ -183,7 +183,7 @@ class Approvals:
             if needed == "read":
                 approval = Approval()
             else:
-                return refused(error.for_model(), str(error))
+                return Refused(failed(error))
         if found := self._matching(deny, call, needed, approval, toolbox):
             return refused(RULE.format(rule=found), f"not allowed by your rule {found}")
         if needed != "read" and approval.path and _is_own(Path(approval.path)):

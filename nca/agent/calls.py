@@ -151,7 +151,14 @@ class Calls:
             nested = await asyncio.to_thread(self._nested.for_call, call, view_id)
         text = "\n".join(filter(None, (text, nested.text)))
         said = (TextPart(clean_text(outcome.typed), source="typed"),) if outcome.typed else ()
-        result = Message("tool", text, tool_call_id=call.id, name=call.name, is_error=outcome.is_error)
+        result = Message(
+            "tool",
+            text,
+            tool_call_id=call.id,
+            name=call.name,
+            is_error=outcome.is_error,
+            asks_to_read=outcome.asks_to_read,
+        )
         parts = (TextPart(text), *said, *self._repeated(call, result, outcome.text, view_id), *outcome.media)
         self._window.append(msgspec.structs.replace(result, content=parts) if len(parts) > 1 else result)
         shown_id, diff, printed = self._within + call.id, outcome.diff, outcome.printed

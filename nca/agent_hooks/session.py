@@ -113,7 +113,7 @@ class WatchedSession:
     def __init__(self, reader: Format, transcript: Transcript | StoredTranscript, clean: Callable[[str], str]) -> None:
         self._reader, self._transcript, self._clean = reader, transcript, clean
         self._calls_lock, self._lost_lock = Lock(), Lock()
-        self._repeats = Repeats()
+        self._repeats = Repeats(marks_refusals=False)
         self._calls_read = -FAR_BYTES
         self._ready: tuple[Handover | None, int] = None, 0
         """What the compaction loses, and how far the transcript was read for it."""

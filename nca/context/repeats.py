@@ -45,7 +45,6 @@ _REMARKS = ("description",)
 """Arguments that say what a call is for, and not what it does."""
 _RUNS_ON = re.compile(r"(?<![&>|\\])&(?![&>])|\b(?:nohup|setsid|disown)\b")
 """A command that leaves something running. It may change things at any time."""
-_ASKS_TO_READ = re.compile(r"(?i)\bread\b")
 _TOOK = re.compile(r"\b\d+(?:\.\d+)? ?(?:m?s|sec(?:onds?)?)\b")
 """How long something took is no news."""
 
@@ -100,10 +99,16 @@ class _Step(NamedTuple):
 
 
 class Repeats:
-    """Reads a log message by message. `reads` says of a call whether it is known to change nothing."""
+    """Reads a log message by message.
 
-    def __init__(self, reads: Callable[[ToolCall], bool] = only_reads) -> None:
+    reads            says of a call whether it is known to change nothing
+    marks_refusals   the tools mark a change that they refused because the file was not read. Where they do not, a look
+                     at the file may be all that any failed change of it waits for.
+    """
+
+    def __init__(self, reads: Callable[[ToolCall], bool] = only_reads, *, marks_refusals: bool = True) -> None:
         self._reads = reads
+        self._marks_refusals = marks_refusals
         self._forget()
 
     def _forget(self) -> None:
@@ -158,7 +163,7 @@ class Repeats:
         if not result.is_error:
             self._note_read(call)
         if result.is_error and not result.is_synthetic:
-            if (path := changes_file(call)) and _ASKS_TO_READ.search(result.text):
+            if (path := changes_file(call)) and (result.asks_to_read or not self._marks_refusals):
                 self._unread[asked(call)] = basename(path)
             self._failed[asked(call)] = Failure(excerpt(result.text.strip(), RESULT_TOKENS), seq)
         else:

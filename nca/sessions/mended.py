@@ -47,7 +47,10 @@ _PIECE = re.compile(r'(?:[^"\\]|\\.)+')
 _ROLE = re.compile(r'^\{"role":"[^" ]{0,12}("|$)')
 """How each message begins. Its row says the role too."""
 _VALUE = re.compile(r"[\[\]{},:]*(?:true|false|null|[\d.]+)?[\[\]{},:]*")
-_FLAGS, _TEXTS = ("is_error", "is_interrupted"), ("tool_call_id", "name", "reasoning", "source", "made_by")
+_FLAGS, _TEXTS = (
+    ("is_error", "asks_to_read", "is_interrupted"),
+    ("tool_call_id", "name", "reasoning", "source", "made_by"),
+)
 
 
 _Fields = msgspec.defstruct(

@@ -32,6 +32,7 @@ class ToolOutcome:
     left_out  the lines that `text` misses in its middle, if recall can show them; None if it is whole
     printed  what a command printed, for a person, or ""
     typed    what the person typed about the call, for the model, or ""
+    asks_to_read  the call failed because the model has not read the file as it is now; afterwards it may work
     """
 
     text: str
@@ -42,6 +43,7 @@ class ToolOutcome:
     left_out: LeftOut | None = None
     printed: str = ""
     typed: str = ""
+    asks_to_read: bool = False
 
 
 def in_lines(count: int) -> str:
@@ -89,11 +91,15 @@ class Approval:
 
 
 class ToolError(ValueError):
-    """The call failed. The message is one line for the model; `excerpt` holds lines of a file that go below it."""
+    """The call failed. The message is one line for the model; `excerpt` holds lines of a file that go below it.
 
-    def __init__(self, message: str, excerpt: str = "") -> None:
+    asks_to_read  as in ToolOutcome
+    """
+
+    def __init__(self, message: str, excerpt: str = "", *, asks_to_read: bool = False) -> None:
         super().__init__(message)
         self.excerpt = excerpt
+        self.asks_to_read = asks_to_read
 
     def for_model(self) -> str:
         return f"Error: {self}" + (f"\n{self.excerpt}" if self.excerpt else "")

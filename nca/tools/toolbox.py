@@ -134,11 +134,11 @@ class Toolbox:
         tool = self._tools.get(call.name)
         if tool is None:
             known = ", ".join(self._tools) or "none"
-            return _failed(ToolError(f"there is no tool {call.name!r}; the tools are: {known}"))
+            return failed(ToolError(f"there is no tool {call.name!r}; the tools are: {known}"))
         try:
             outcome = await tool.run(_parse(call.arguments))
         except Exception as error:  # noqa: BLE001  a tool may be anyone's code: its failure is for the model to read
-            return _failed(error)
+            return failed(error)
         summary = outcome.summary or ("failed" if outcome.is_error else f"{len(outcome.text):,} characters")
         text, diff, printed = clean_text(outcome.text), clean_text(outcome.diff), clean_text(outcome.printed)
         return replace(outcome, text=text, summary=_one_line(summary), diff=diff, printed=printed)
@@ -246,14 +246,17 @@ def _parse(arguments: str) -> dict[str, Any]:
     return value
 
 
-def _failed(error: Exception) -> ToolOutcome:
+def failed(error: Exception) -> ToolOutcome:
+    """The result of a call that raised this."""
     shown = _in_one_line(error)
-    return ToolOutcome(shown.for_model(), is_error=True, summary=str(shown))
+    return ToolOutcome(shown.for_model(), is_error=True, summary=str(shown), asks_to_read=shown.asks_to_read)
 
 
 def _in_one_line(error: Exception) -> ToolError:
-    excerpt = error.excerpt if isinstance(error, ToolError) else ""
-    return ToolError(_one_line(_reason(error)), clean_text(excerpt))
+    line = _one_line(_reason(error))
+    if not isinstance(error, ToolError):
+        return ToolError(line)
+    return ToolError(line, clean_text(error.excerpt), asks_to_read=error.asks_to_read)
 
 
 def _reason(error: Exception) -> str:

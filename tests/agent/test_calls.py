@@ -200,6 +200,21 @@ async def test_a_failure_that_is_repeated_with_nothing_changed_is_said(room: Roo
     assert sent[-1] == f"Error: it failed\n\n{said[2]}"
 
 
+async def test_a_change_that_waits_for_a_look_at_the_file_is_marked_in_the_log_and_works_after_it(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "a.txt").write_text("old\n")
+    written = calls(("write_file", '{"path": "a.txt", "content": "new\\n"}'))
+    model = ScriptedModel([written, written, calls(("read_file", '{"path": "a.txt"}')), written, "Done."], facts=SMALL)
+    loaded = defaults().with_values({"agent.permission": "auto"}, "the test")
+    conversation = Conversation.open(loaded, store=Store.open(None), model=model, directory=tmp_path)
+    await conversation.send("Go")
+    marks = [one.message.asks_to_read for one in conversation.session.log.entries() if one.message.role == "tool"]
+    assert marks == [True, True, False, False]
+    assert [bool(text) for text in told(conversation)] == [False, True, False, False]
+    assert (tmp_path / "a.txt").read_text() == "new\n"
+
+
 async def test_a_call_that_was_not_run_has_not_failed(room: Room) -> None:
     refused = calls(("change", '{"say": "fail"}'), ("execute", "{}"))
     conversation = room.open(refused, refused, "Done.")

@@ -18,14 +18,17 @@ SESSIONS = Path(__file__).parents[1] / "data" / "sessions"
 PERSON = Message("user", "Go on")
 
 
-def step(name: str, arguments: dict[str, object], result: str = "same", *, fails: bool = False) -> list[Message]:
+def step(
+    name: str, arguments: dict[str, object], result: str = "same", *, fails: bool = False, asks: bool = False
+) -> list[Message]:
     call = ToolCall("c", name, json.dumps(arguments))
-    return [Message("assistant", tool_calls=(call,)), Message("tool", result, tool_call_id="c", is_error=fails)]
+    answer = Message("tool", result, tool_call_id="c", is_error=fails or asks, asks_to_read=asks)
+    return [Message("assistant", tool_calls=(call,)), answer]
 
 
-def is_said(*steps: Sequence[Message], of: Sequence[Message]) -> bool:
+def is_said(*steps: Sequence[Message], of: Sequence[Message], marks_refusals: bool = True) -> bool:
     """Whether the call of a step is said to have failed, when these steps went before."""
-    repeats = Repeats()
+    repeats = Repeats(marks_refusals=marks_refusals)
     for message in (one for made in steps for one in made):
         repeats.note(message)
     repeats.note(of[0])
@@ -51,13 +54,20 @@ def test_a_failure_is_said_until_something_may_have_changed() -> None:
 
 
 def test_an_edit_that_waits_for_a_look_at_the_file_may_work_after_it() -> None:
-    unread = step("Edit", {"file_path": "/w/a.py", "old_string": "x"}, "a.py was not read; read it first", fails=True)
-    wrong = step("Edit", {"file_path": "/w/a.py", "old_string": "x"}, "no such text", fails=True)
+    unread = step("Edit", {"file_path": "/w/a.py", "old_string": "x"}, "a.py ist unbekannt", asks=True)
+    wrong = step("Edit", {"file_path": "/w/a.py", "old_string": "x"}, "no line is similar; read it again", fails=True)
     assert is_said(unread, step("Read", {"file_path": "/w/b.py"}), of=unread)
     assert is_said(unread, step("Read", {"file_path": "/w/a.py"}, "no such file", fails=True), of=unread)
     assert not is_said(unread, READ, of=unread)
     assert is_said(wrong, READ, of=wrong)
     assert is_said(unread, READ, wrong, READ, of=wrong)
+
+
+def test_where_refusals_are_not_marked_any_failed_edit_may_wait_for_a_look() -> None:
+    failed = step("Edit", {"file_path": "/w/a.py", "old_string": "x"}, "File has not been read yet", fails=True)
+    assert is_said(failed, step("Read", {"file_path": "/w/b.py"}), of=failed, marks_refusals=False)
+    assert not is_said(failed, READ, of=failed, marks_refusals=False)
+    assert is_said(TEST, READ, of=TEST, marks_refusals=False)
 
 
 def test_what_runs_on_may_change_anything_later() -> None:

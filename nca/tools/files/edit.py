@@ -105,13 +105,13 @@ class _ChangingTool(TypedTool):
             _check_redacted(change)
             diff, approved, self._approved = change.diff(), self._approved, None
             if approved is not None and approved[0] == _given(arguments) and approved[1] != diff:
-                raise ToolError(f"{change.name} has changed just now; read it again")
+                raise ToolError(f"{change.name} has changed just now; read it again", asks_to_read=True)
             data = (change.before or TextFile("")).encode(change.after)
             try:
                 with self._recorder.edit(change.path, data, self.name):
                     data = self._saved_by_editor(change, data) or self._write(change, data)
             except FileExistsError:
-                raise ToolError(f"{change.name} exists by now; read it first") from None
+                raise ToolError(f"{change.name} exists by now; read it first", asks_to_read=True) from None
             except OSError as error:
                 raise ToolError(f"{change.name} cannot be written ({error.strerror})") from error
             self._note(change, data)
@@ -131,7 +131,7 @@ class _ChangingTool(TypedTool):
             )
         with self._workspace.folder(change.path.parent, create=True) as folder:
             if change.facts is not None and _changed(change.facts, folder.stat(change.path.name)):
-                raise ToolError(f"{change.name} has changed just now; read it again")
+                raise ToolError(f"{change.name} has changed just now; read it again", asks_to_read=True)
             write_file(folder, change.path.name, data, change.facts)
         return data
 
@@ -182,7 +182,7 @@ class _ChangingTool(TypedTool):
         if not facts.st_mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH):
             raise ToolError(f"{shown(name)} is read-only")
         if self._files_read.is_known(path) and not self._files_read.is_current(path, raw):
-            raise ToolError(f"{shown(name)} has changed since it was read; read it again")
+            raise ToolError(f"{shown(name)} has changed since it was read; read it again", asks_to_read=True)
         return path, TextFile.of(raw, shown(name)), facts
 
     def _why_unread(self, path: Path, name: str) -> str:
@@ -219,7 +219,7 @@ class WriteFile(_ChangingTool):
         content = _checked(content, "content")
         file, before, facts = self._current(path)
         if before is not None and (why := self._why_unread(file, path)):
-            raise ToolError(why)
+            raise ToolError(why, asks_to_read=True)
         after = before.with_own_line_ends(content) if before else content
         name = self._workspace.relative(file)
         lines = len(after.removesuffix("\n").split("\n")) if after else 0
@@ -295,7 +295,7 @@ class EditFile(_ChangingTool):
             raise ToolError(f"there is no file {shown(path)}; write_file creates one")
         name, why_unread = self._workspace.relative(file), self._why_unread(file, path)
         if why_unread and (old_text is None or replace_all or any(edit.replace_all for edit in more_edits or ())):
-            raise ToolError(why_unread)
+            raise ToolError(why_unread, asks_to_read=True)
         if old_text is None:
             after, said = _with_code(before, _checked(new_text, "new_text"), name)
             return Change(name, file, before, facts, after, f"[edited {name}: {'; '.join(said)}]")
@@ -306,11 +306,11 @@ class EditFile(_ChangingTool):
             try:
                 done = replaced(replace(before, text=after), old, new, name, everywhere=edit.replace_all)
                 if why_unread and done.is_forgiven:
-                    raise ToolError(why_unread)
+                    raise ToolError(why_unread, asks_to_read=True)
             except ToolError as error:
                 if why_unread:
                     # An excerpt would show what the person may not want read.
-                    raise ToolError(f"{why_unread}: old_text is not there exactly, once") from error
+                    raise ToolError(f"{why_unread}: old_text is not there exactly, once", asks_to_read=True) from error
                 if len(edits) == 1:
                     raise
                 which = f"nothing is changed, because of edit {number} of {len(edits)}"
