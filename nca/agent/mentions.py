@@ -16,12 +16,13 @@ from typing import NamedTuple
 from nca.context.admission import PREVIEW_BYTES, Admitted, fit_files
 from nca.context.tokens import frame_tokens, part_tokens
 from nca.errors import UsageError
+from nca.humanize import counted
 from nca.images import MAX_IMAGE_BYTES, image_kind, image_part, image_problem
 from nca.messages import AttachmentPart, MediaPart, Message, Source, TextPart, clean_text, user_message
 from nca.tools.files.read import listing
 from nca.tools.files.reading_rules import FilesRead
 from nca.tools.files.workspace import Workspace, open_own, shown
-from nca.tools.tool import ToolError, in_lines
+from nca.tools.tool import ToolError
 from nca.words import Words, source_at
 
 _MENTION = re.compile(r"(?:(?<=\s)|^)@(?:\"([^\"\n]+)\"|([^\s\"'`()<>{}|;,]+))")
@@ -223,7 +224,7 @@ def attached_lines(message: Message, tokens_of: Callable[[int], int]) -> Iterato
         is_of_hook = name == HOOK
         what = "What a hook added" if is_of_hook else name
         if isinstance(part, MediaPart) or not part.is_cut:
-            size = "" if isinstance(part, MediaPart) else in_lines(len(part.text.splitlines()))
+            size = "" if isinstance(part, MediaPart) else counted(len(part.text.splitlines()), "line")
             told = f"A hook added {size}" if is_of_hook else " · ".join(filter(None, (f"Attached {name}", size)))
             whole.append(f"{told} · about {tokens_of(part_tokens(part)):,} tokens")
         elif part.text:

@@ -25,6 +25,7 @@ from nca.agent.user_input import TaskInput
 from nca.agent.window import Window
 from nca.errors import NcaError
 from nca.events import ContextCompaction, Event, Notice, RetryScheduled, ToolFinished, ToolStarted, TurnFinished
+from nca.humanize import counted
 from nca.messages import Message, Usage, clean_text
 from nca.models.model import Model
 from nca.sessions.store import Store
@@ -95,7 +96,7 @@ def _outcome(finished: TurnFinished, tokens: int) -> ToolOutcome:
     ending = _ENDINGS.get(finished.reason, "").format(steps=finished.steps)
     text = "\n".join(part for part in (finished.text.strip(), ending) if part)
     is_error = not finished.text.strip()
-    summary = f"{finished.steps} step{'s' if finished.steps != 1 else ''}, {tokens:,} tokens"
+    summary = f"{counted(finished.steps, 'step')}, {tokens:,} tokens"
     return ToolOutcome(text or "[the task ended without an answer]", is_error=is_error, summary=summary)
 
 

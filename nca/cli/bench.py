@@ -193,7 +193,7 @@ def _compactions(report: Replay) -> Iterator[str]:
 
 def _loss_lines(agent: str, compactions: Sequence[CompactionLoss]) -> Iterator[str]:
     """What each compaction lost, in the person's own words."""
-    from nca.terminal.render.humanize import counted
+    from nca.humanize import counted
     from nca.terminal.render.sanitize import one_line
 
     times = "once" if len(compactions) == 1 else counted(len(compactions), "time")

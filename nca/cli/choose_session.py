@@ -114,7 +114,7 @@ async def _pick_on_screen(store: Store, others: OtherSessions, agent: str) -> Se
 def _pick_by_number(store: Store, others: OtherSessions, agent: str) -> SessionInfo | None:
     """The session that the person picks from a numbered list; None for a new one."""
     from nca.cli.early_questions import typed_answer
-    from nca.terminal.render.humanize import counted, local_time
+    from nca.humanize import counted, local_time
     from nca.terminal.render.sessions import title
 
     own = [] if agent else store.list(limit=_LISTED)

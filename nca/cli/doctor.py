@@ -165,7 +165,7 @@ def _data() -> Iterator[Finding]:
 def _database() -> Iterator[Finding]:
     from nca.cli.startup import open_session_store, store_place
     from nca.errors import ConfigError
-    from nca.terminal.render.humanize import byte_size, counted
+    from nca.humanize import byte_size, counted
 
     try:
         path, url = store_place()
@@ -194,8 +194,8 @@ def _database() -> Iterator[Finding]:
 
 def _postgres(url: str) -> Finding:
     """The store that `session.store` names: whether it answers, its versions, and how fast it is."""
+    from nca.humanize import counted
     from nca.sessions.postgres import facts
-    from nca.terminal.render.humanize import counted
 
     found = facts(url)
     detail = (
@@ -210,7 +210,7 @@ def _postgres(url: str) -> Finding:
 def _disk(sizes: StoreSizes) -> Finding:
     """What takes how much, largest first."""
     from nca.cli.disk_usage import VACUUM, disk_parts
-    from nca.terminal.render.humanize import byte_size
+    from nca.humanize import byte_size
 
     parts = disk_parts(sizes)
     total = byte_size(sum(part.size_bytes for part in parts))

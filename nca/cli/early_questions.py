@@ -81,7 +81,7 @@ def trusts(*, by_flag: bool, asks: bool) -> TrustCheck:
 
 
 def _ask(what: TrustRequest) -> bool:
-    from nca.terminal.render.humanize import counted
+    from nca.humanize import counted
     from nca.terminal.render.sanitize import one_line
 
     print(wrapped(f"This project's settings ({one_line(str(what.directory), 4_000)}) can act on your behalf:"))

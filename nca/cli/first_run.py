@@ -87,8 +87,8 @@ def _require_runtime() -> None:
 
 def _wanted(choice: Choice) -> str | None:
     """The name of the model to download; None if the person has a key."""
+    from nca.humanize import byte_size
     from nca.models.embedded import weights
-    from nca.terminal.render.humanize import byte_size
 
     if os.environ.get(weights.VARIABLE) or choice.is_named:
         return choice.model.removeprefix("embedded/")

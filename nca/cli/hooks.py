@@ -67,7 +67,7 @@ def status() -> None:
     from nca.agent_hooks.install import folder_of, problem_of, programs, settings_file
     from nca.agent_hooks.log import Log
     from nca.errors import ConfigError
-    from nca.terminal.render.humanize import counted
+    from nca.humanize import counted
 
     lines = Log(folder_of(os.environ)).lines()
     for known in AGENTS.values():
@@ -168,7 +168,7 @@ def _described(line: Line) -> str:
 
 
 def _when(line: Line) -> str:
-    from nca.terminal.render.humanize import local_time
+    from nca.humanize import local_time
 
     return local_time(line.at)
 

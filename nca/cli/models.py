@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from nca.terminal.render.humanize import byte_size
+from nca.humanize import byte_size
 from nca.terminal.render.sanitize import one_line
 
 if TYPE_CHECKING:

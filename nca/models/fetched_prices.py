@@ -18,6 +18,7 @@ import msgspec
 
 from nca.config.paths import cache_dir
 from nca.errors import NcaError, UsageError
+from nca.humanize import counted
 from nca.models.providers import is_loopback
 from nca.models.redirects import RedirectRefused, refuse_elsewhere
 
@@ -170,7 +171,7 @@ def _days_since(day: str) -> str:
         days = (date.today() - date.fromisoformat(day)).days
     except ValueError:
         return "on an unknown day"
-    return "today" if days <= 0 else f"{days} day{'s' if days != 1 else ''} ago"
+    return "today" if days <= 0 else f"{counted(days, 'day')} ago"
 
 
 def litellm_version() -> str:

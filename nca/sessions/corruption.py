@@ -16,6 +16,7 @@ from typing import NamedTuple
 import apsw
 
 from nca.errors import StoreError
+from nca.humanize import counted
 from nca.messages import Message
 from nca.sessions import store_errors as faults
 from nca.sessions import view_rows
@@ -54,14 +55,10 @@ class Recovered(NamedTuple):
     def __str__(self) -> str:
         if not self.sessions:
             return "no sessions could be read"
-        read = f"{_counted(self.sessions, 'session')} with {_counted(self.messages, 'message')} could be read"
-        hurt = [f"{_counted(self.mended, 'message')} only in part"] if self.mended else []
-        hurt += [f"{_counted(self.lost, 'message')} {'is' if self.lost == 1 else 'are'} lost"] if self.lost else []
+        read = f"{counted(self.sessions, 'session')} with {counted(self.messages, 'message')} could be read"
+        hurt = [f"{counted(self.mended, 'message')} only in part"] if self.mended else []
+        hurt += [f"{counted(self.lost, 'message')} {'is' if self.lost == 1 else 'are'} lost"] if self.lost else []
         return ", ".join([read, *hurt])
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number:,} {what}{'s' * (number != 1)}"
 
 
 def recover_readable(damaged: Path, target: Database) -> Recovered:

@@ -139,7 +139,7 @@ def resource_completions(servers: Servers, mention: str) -> Iterator[Completion]
     A resource is found by the beginning of its URI and by any part of its URI or name.
     """
     # Imported here: the first prompt does not need it.
-    from nca.terminal.render.humanize import counted
+    from nca.humanize import counted
 
     named, colon, wanted = mention.partition(":")
     for one in servers.connections:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, TextIO
 
 from nca.agent.approvals import Answer
 from nca.events import ApprovalAsked
+from nca.humanize import counted
 from nca.terminal.input.line_kind import InputLines
 from nca.terminal.input.terminal_modes import forget_typed
 from nca.terminal.interrupts import Interrupts
 from nca.terminal.panels.approval_panel import ApprovalPanel, rule_of
 from nca.terminal.panels.session_loader import KeyChoice, choices_line
 from nca.terminal.reader import Reader
-from nca.terminal.render.humanize import counted
 from nca.terminal.render.output import Output
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.signals import INTERRUPTED_EXIT_CODE

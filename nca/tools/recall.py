@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Annotated, Any, ClassVar, Protocol
 
+from nca.humanize import counted
 from nca.sessions import Hit
 from nca.sessions.passages import RECALL
-from nca.tools.tool import Permission, ToolError, ToolOutcome, TypedTool, in_lines
+from nca.tools.tool import Permission, ToolError, ToolOutcome, TypedTool
 
 MAX_ANSWER_TOKENS = 1_500
 MAX_EXPANDED_TOKENS = 4_000
@@ -236,7 +237,7 @@ def _page_of_lines(text: str, wanted: str, lines: str, room: int) -> ToolOutcome
     first = max(1, int(asked[1]))
     last = min(len(whole), int(asked[2] or asked[1]))
     if first > last:
-        raise ToolError(f"{wanted} has {in_lines(len(whole))}; lines {lines.strip()} are not among them")
+        raise ToolError(f"{wanted} has {counted(len(whole), 'line')}; lines {lines.strip()} are not among them")
     piece = fitting("".join(whole[first - 1 : last]), room)
     shown = len(_LINE.findall(piece))
     end = first + shown - 1
@@ -246,7 +247,7 @@ def _page_of_lines(text: str, wanted: str, lines: str, room: int) -> ToolOutcome
     else:
         more = f"; continue with lines={end + 1}-{last}" if end < last else ""
     header = f"[{wanted[:60]}: lines {first}-{end} of {len(whole)}{more}. {_FRAME}]"
-    return ToolOutcome(f"{header}\n{piece}", summary=in_lines(shown))
+    return ToolOutcome(f"{header}\n{piece}", summary=counted(shown, "line"))
 
 
 def fitting(text: str, max_tokens: int) -> str:

@@ -46,11 +46,6 @@ class ToolOutcome:
     asks_to_read: bool = False
 
 
-def in_lines(count: int) -> str:
-    """A number of lines as a person reads it: "1 line", "1,200 lines"."""
-    return f"{count:,} line{'' if count == 1 else 's'}"
-
-
 progress_listener: ContextVar[Callable[[str], None]] = ContextVar("progress_listener", default=lambda _: None)
 """Called by a running tool with one line that says how far it is; set for each call by who runs it."""
 

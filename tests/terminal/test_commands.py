@@ -12,9 +12,9 @@ from nca.config.schema import KEYS
 from nca.context.retention import WHOLE
 from nca.errors import ConfigError, ModelUnavailable, UsageError
 from nca.events import Event
+from nca.humanize import percent
 from nca.terminal.commands.registry import FOREIGN_NAMES, advice_for, all_commands, find_command
 from nca.terminal.interrupts import Leave
-from nca.terminal.render.humanize import percent
 from tests.terminal.stage import Stage, a_stage
 
 LONG = "The parser reads src/parse.py and fails at line 12 with ValueError: bad token. " * 40

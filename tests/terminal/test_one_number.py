@@ -10,9 +10,9 @@ import msgspec
 import pytest
 
 from nca.events import ContextCompaction, ContextWarning, Event, RequestStarted
+from nca.humanize import percent, short_tokens
 from nca.terminal.input.toolbar import toolbar
 from nca.terminal.prompt_reader import status_of
-from nca.terminal.render.humanize import percent, short_tokens
 from tests.terminal.stage import Stage, a_stage
 from tests.terminal.test_commands import LONG, SUMMARY
 

@@ -12,7 +12,7 @@ import typer
 from nca.cli import flags
 from nca.cli.flags import AsJson, OfTeam, SessionId
 from nca.cli.startup import open_session_store
-from nca.terminal.render.humanize import counted, local_time
+from nca.humanize import counted, local_time
 from nca.terminal.render.sanitize import one_line, to_terminal
 from nca.terminal.render.sessions import begun_by, title
 

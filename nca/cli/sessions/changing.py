@@ -13,7 +13,7 @@ from nca.cli.disk_usage import disk_parts
 from nca.cli.early_questions import agrees
 from nca.cli.flags import AsJson, SessionId
 from nca.cli.startup import open_session_store, store_place
-from nca.terminal.render.humanize import byte_size, counted
+from nca.humanize import byte_size, counted
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.sessions import title
 

@@ -13,7 +13,7 @@ import typer
 from nca.cli.flags import SessionId, open_source, print_notes
 from nca.cli.sessions.changing import print_new_session
 from nca.cli.startup import named_place, open_session_store, store_place
-from nca.terminal.render.humanize import counted
+from nca.humanize import counted
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.sessions import written_lines
 

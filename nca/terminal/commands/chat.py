@@ -5,10 +5,10 @@ from __future__ import annotations
 from rich.text import Text
 
 from nca.errors import UsageError
+from nca.humanize import local_time
 from nca.terminal.commands.command import App, Command
 from nca.terminal.input.editor import edited_words
 from nca.terminal.interrupts import Leave
-from nca.terminal.render.humanize import local_time
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.sessions import place
 from nca.words import part_of, text_of

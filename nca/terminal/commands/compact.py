@@ -11,13 +11,13 @@ from nca.agent.compaction_diff import Preview
 from nca.context.retention import kept_in_words
 from nca.context.view import Range
 from nca.errors import UsageError
+from nca.humanize import counted
 from nca.models.costs import money
 from nca.terminal.commands.command import App, Command, Suggestion, beginning_with
 from nca.terminal.commands.context_edit import usage_line
 from nca.terminal.commands.context_history import as_text
 from nca.terminal.input.editor import edited
 from nca.terminal.interrupts import IS_SAID
-from nca.terminal.render.humanize import counted
 from nca.terminal.render.sanitize import one_line, to_terminal
 from nca.terminal.render.tables import new_table
 from nca.terminal.render.word_wrap import Parted

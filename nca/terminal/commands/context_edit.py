@@ -8,9 +8,9 @@ from itertools import islice
 from rich.text import Text
 
 from nca.errors import UsageError
+from nca.humanize import counted, percent
 from nca.messages import Message
 from nca.terminal.commands.command import App
-from nca.terminal.render.humanize import counted, percent
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.tables import fitting_table
 

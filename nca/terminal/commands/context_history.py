@@ -16,10 +16,10 @@ from nca.context.parts import LABELS
 from nca.context.retention import kept_in_words
 from nca.context.view import Marker, Range, Stub, Summary, hidden_by, is_in, merge_ranges
 from nca.errors import UsageError
+from nca.humanize import counted, duration, local_time
 from nca.models.costs import money
 from nca.terminal.commands.command import App
 from nca.terminal.panels.context_picture import BLOCK, FREE
-from nca.terminal.render.humanize import counted, duration, local_time
 from nca.terminal.render.sanitize import one_line, to_terminal
 from nca.terminal.render.tables import fitting_table, new_table
 from nca.terminal.render.word_wrap import Parted

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from nca.humanize import percent
 from nca.models.costs import money
 from nca.terminal.commands.command import App, Command
-from nca.terminal.render.humanize import percent
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.tables import fitting_table
 from nca.terminal.render.word_wrap import Parted

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from nca.errors import UsageError
+from nca.humanize import counted
 from nca.terminal.commands.command import App, Command, Suggestion, beginning_with
-from nca.terminal.render.humanize import counted
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.sessions import place, short_id, written_lines
 

@@ -10,9 +10,9 @@ from rich.console import Group
 
 from nca.file_history.plan import Choice
 from nca.file_history.restore import Watch
+from nca.humanize import counted
 from nca.terminal.commands.command import App
 from nca.terminal.render.file_changes import diffs, going_lines, path, paths
-from nca.terminal.render.humanize import counted
 from nca.terminal.render.sanitize import one_line
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from nca.errors import UsageError
+from nca.humanize import duration
 from nca.terminal.commands.command import App, Command, Suggestion, beginning_with
-from nca.terminal.render.humanize import duration
 from nca.terminal.render.sanitize import one_line, to_terminal
 from nca.terminal.render.tables import new_table
 

@@ -13,12 +13,12 @@ from rich.text import Text
 from nca.agent.rewinding import Point, What
 from nca.errors import UsageError
 from nca.file_history.plan import EVERYTHING_CERTAIN, Choice
+from nca.humanize import counted, local_time
 from nca.terminal.commands.command import App, Command, Suggestion, beginning_with
 from nca.terminal.commands.going_back import asked, restoring, tell
 from nca.terminal.input.line_kind import line_of
 from nca.terminal.panels.context import in_effect
 from nca.terminal.render.file_changes import diffs, excerpt, left_lines, path, summary, totals, unset_lines
-from nca.terminal.render.humanize import counted, local_time
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.tables import new_table
 

@@ -8,8 +8,8 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from nca.errors import UsageError
+from nca.humanize import counted, local_time
 from nca.terminal.commands.command import App, Command, Suggestion, beginning_with
-from nca.terminal.render.humanize import counted, local_time
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.sessions import session_table, short_id, title
 

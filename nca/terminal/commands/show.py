@@ -13,10 +13,10 @@ from rich.padding import Padding
 from rich.text import Text
 
 from nca.errors import UsageError
+from nca.humanize import counted, duration
 from nca.messages import Entry, Message, ToolCall
 from nca.terminal.commands.command import App, Command, Suggestion
 from nca.terminal.render.file_changes import diff_lines, left_out
-from nca.terminal.render.humanize import counted, duration
 from nca.terminal.render.sanitize import one_line, to_terminal
 
 MOST_LINES, MOST_CHARS = 500, 60_000

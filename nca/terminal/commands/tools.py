@@ -10,8 +10,8 @@ from rich.text import Text
 
 from nca.agent.tool_selection import BUILT_IN, ToolCount, tool_counts
 from nca.errors import UsageError
+from nca.humanize import short_tokens
 from nca.terminal.commands.command import App, Command, Suggestion, beginning_with, nearest
-from nca.terminal.render.humanize import short_tokens
 from nca.terminal.render.sanitize import one_line, to_terminal
 from nca.terminal.render.tables import fitting_table
 from nca.terminal.render.word_wrap import Parted

@@ -100,8 +100,8 @@ def toolbar(status: ToolbarStatus, width: int) -> list[tuple[str, str]]:
 def _values(status: ToolbarStatus) -> dict[str, tuple[str, str]]:
     """The style and the text of each name but `command` (nca.config.tables)."""
     # Imported here because the first prompt is shown before there is a status.
+    from nca.humanize import percent, short_tokens
     from nca.models.costs import money
-    from nca.terminal.render.humanize import percent, short_tokens
 
     style = "class:gauge.high" if status.is_high else "class:gauge"
     share = percent(status.usage_ratio) if status.is_counted else "…"

@@ -16,8 +16,8 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.text import Text
 
 from nca.events import ApprovalAsked
+from nca.humanize import counted
 from nca.terminal.render.file_changes import coloured, diff_rows, end_marked, marked
-from nca.terminal.render.humanize import counted
 from nca.terminal.render.sanitize import one_line
 from nca.tools.mcp.tool import rule_in_words
 

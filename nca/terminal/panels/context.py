@@ -14,9 +14,9 @@ from rich.table import Column
 from rich.text import Text
 
 from nca.context.retention import kept_in_words
+from nca.humanize import counted, percent
 from nca.models.costs import money
 from nca.terminal.panels.context_picture import picture
-from nca.terminal.render.humanize import counted, percent
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.tables import new_table
 from nca.terminal.render.theme import plain_console

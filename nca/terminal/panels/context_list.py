@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Literal
 from rich.cells import cell_len
 
 from nca.errors import NcaError
+from nca.humanize import counted
 from nca.terminal.panels.context_picture import BLOCK
 from nca.terminal.panels.list_panel import BAR, Line, Listing, ListPanel, cut, wrapped
-from nca.terminal.render.humanize import counted
 from nca.terminal.render.sanitize import one_line
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
 from nca.context.parts import KINDS, LABELS
-from nca.terminal.render.humanize import percent
+from nca.humanize import percent
 
 if TYPE_CHECKING:
     from nca.agent.stats import ContextStats

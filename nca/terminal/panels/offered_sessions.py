@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from nca.humanize import byte_size
 from nca.sessions.preview import SessionPreview
 from nca.sessions.session import SessionInfo
 from nca.sessions.store import Store
 from nca.terminal.panels.session_loader import SessionLoader
-from nca.terminal.render.humanize import byte_size
 from nca.transcripts.conversation_file import Imported, import_stored, place_of, unchanged
 from nca.transcripts.formats.records import StoredSession
 from nca.transcripts.formats.registry import format_named, stored_sessions

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 
 from nca.agent.rewinding import Point, Rewinds
 from nca.errors import StoreError
+from nca.humanize import local_time, short_tokens
 from nca.models.catalog import ModelFacts, describe
 from nca.models.lookup import Offer
 from nca.terminal.panels.list_panel import Line, Listing, ListPanel
 from nca.terminal.render.file_changes import totals
-from nca.terminal.render.humanize import local_time, short_tokens
 from nca.terminal.render.sanitize import one_line, to_terminal
 
 _MODEL_KEYS = (

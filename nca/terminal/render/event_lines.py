@@ -16,8 +16,8 @@ from nca.events import (
     TurnFinished,
     UsageReported,
 )
+from nca.humanize import counted, duration
 from nca.models.costs import money
-from nca.terminal.render.humanize import counted, duration
 from nca.terminal.render.sanitize import one_line
 
 TOOL_CHARS = 160

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.text import Text
 
-from nca.terminal.render.humanize import counted
+from nca.humanize import counted
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.word_wrap import hung
 from nca.visible import written_out

@@ -26,8 +26,8 @@ from nca.events import (
     ToolStarted,
     TurnFinished,
 )
+from nca.humanize import duration
 from nca.terminal.render import event_lines
-from nca.terminal.render.humanize import duration
 from nca.terminal.render.notify import BELL, Notifier
 from nca.terminal.render.output import RecentCalls
 from nca.terminal.render.running_calls import RunningCalls, is_nested

@@ -9,8 +9,8 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from nca.events import ToolProgress, ToolStarted
+from nca.humanize import counted
 from nca.terminal.render.event_lines import TOOL_CHARS, reasoning_line, tool_started_line
-from nca.terminal.render.humanize import counted
 from nca.terminal.render.sanitize import LineSanitizer, one_line
 
 _NESTED = re.compile(r"task-[0-9a-f]+/")

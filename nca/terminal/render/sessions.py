@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nca.terminal.render.humanize import counted, local_time
+from nca.humanize import counted, local_time
 from nca.terminal.render.sanitize import one_line
 
 if TYPE_CHECKING:

@@ -19,6 +19,7 @@ import msgspec
 
 from nca.file_history.changes import counts, has_unseen, unified
 from nca.file_history.recorder import Recorder
+from nca.humanize import counted
 from nca.messages import clean_text
 from nca.redact import REDACTED
 from nca.tools.files.merge import merged
@@ -26,7 +27,7 @@ from nca.tools.files.reading_rules import MAX_CHANGED_BYTES, FilesRead
 from nca.tools.files.replace import replaced
 from nca.tools.files.text_file import TextFile, can_save, is_binary, is_unsaved, says_the_same, write_file
 from nca.tools.files.workspace import NoSuchFile, Workspace, shown
-from nca.tools.tool import Approval, Permission, ToolError, ToolOutcome, TypedTool, in_lines
+from nca.tools.tool import Approval, Permission, ToolError, ToolOutcome, TypedTool
 from nca.visible import WRITTEN_OUT
 
 MAX_OUTCOME_DIFF_LINES = 400
@@ -223,7 +224,7 @@ class WriteFile(_ChangingTool):
         after = before.with_own_line_ends(content) if before else content
         name = self._workspace.relative(file)
         lines = len(after.removesuffix("\n").split("\n")) if after else 0
-        said = f"[{'written' if before else 'created'} {name}: {in_lines(lines)}]"
+        said = f"[{'written' if before else 'created'} {name}: {counted(lines, 'line')}]"
         return Change(name, file, before, facts, after, said)
 
 

@@ -15,12 +15,13 @@ from typing import Annotated, Any, BinaryIO, ClassVar
 
 from nca.context.admission import Limits
 from nca.context.tokens import text_tokens
+from nca.humanize import counted
 from nca.images import MAX_IMAGE_BYTES, image_kind, image_part, image_problem, image_size
 from nca.safe_files import Folder
 from nca.tools.files.reading_rules import MAX_CHANGED_BYTES, FilesRead
 from nca.tools.files.text_file import is_binary
 from nca.tools.files.workspace import IsDirectory, Workspace, shown
-from nca.tools.tool import Permission, ToolError, ToolOutcome, TypedTool, in_lines
+from nca.tools.tool import Permission, ToolError, ToolOutcome, TypedTool
 
 MAX_LINES = 2_000
 MAX_BYTES = 256 * 1024
@@ -106,7 +107,7 @@ class ReadFile(TypedTool):
         if page.last < offset and page.total is None:
             raise ToolError(f"line {offset:,} of {shown(name)} is too far into the file to be read")
         if page.last < offset and offset > 1:
-            raise ToolError(f"{shown(name)} has {in_lines(page.reached)}; line {offset:,} is past its end")
+            raise ToolError(f"{shown(name)} has {counted(page.reached, 'line')}; line {offset:,} is past its end")
         return _answer(self._workspace.relative(path), page, asked_last=offset + limit - 1)
 
     def _image(self, file: BinaryIO, kind: str, name: str) -> ToolOutcome:
@@ -201,7 +202,7 @@ def _answer(name: str, page: _Page, *, asked_last: int) -> ToolOutcome:
         text += "" if text.endswith("\n") else "\n"
         why = "no more fit; " if page.last < asked_last else ""
         text += f"[{why}continue with offset={page.last + 1}]"
-    return ToolOutcome(header + text, summary=in_lines(lines))
+    return ToolOutcome(header + text, summary=counted(lines, "line"))
 
 
 class ListDirectory(TypedTool):

@@ -12,6 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
+from nca.humanize import counted
 from nca.tools.files.workspace import Workspace, shown
 from nca.tools.programs import python_command, started
 from nca.tools.search import ripgrep
@@ -96,8 +97,8 @@ class Glob(_SearchTool):
         if total > len(found):
             lines.append(f"[{total - len(found):,} older files are not shown; narrow the pattern]")
         lines += _stopped(last, has_results=bool(found))
-        count = f"{total:,} file{'s' if total != 1 else ''}"
-        return ToolOutcome("\n".join(lines) or f"[no file matches {shown(pattern)}]", summary=count)
+        said = "\n".join(lines) or f"[no file matches {shown(pattern)}]"
+        return ToolOutcome(said, summary=counted(total, "file"))
 
 
 def _stopped(last: dict[str, Any], *, has_results: bool) -> list[str]:

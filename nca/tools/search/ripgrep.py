@@ -16,6 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from nca.humanize import counted
 from nca.tools.files.workspace import Workspace, shown
 from nca.tools.programs import started
 from nca.tools.search.walk import SKIPPED_FOLDERS
@@ -63,9 +64,9 @@ def hidden_note(hidden: Mapping[str, int], *, is_all: bool) -> str:
     named = sorted(hidden.items(), key=lambda one: -one[1])[:_NAMED]
     files = ", ".join(f"{shown(file)} {count:,}" for file, count in named)
     if others := len(hidden) - len(named):
-        files += f" and {others:,} other file{'s' if others > 1 else ''}"
+        files += f" and {counted(others, 'other file')}"
     total = sum(hidden.values())
-    some = f"{'' if is_all else 'at least '}{total:,} more match{'es' if total > 1 else ''}"
+    some = f"{'' if is_all else 'at least '}{counted(total, 'more match', 'more matches')}"
     return f"[{some} not shown: {files}; search one file, or raise max_results]"
 
 

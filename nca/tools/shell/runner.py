@@ -14,6 +14,7 @@ from pathlib import Path
 from nca.config.paths import data_dir, user_config_file
 from nca.config.tool_settings import ToolSettings
 from nca.context.admission import SAVED, LeftOut, Limits
+from nca.humanize import counted
 from nca.models.providers import known_secrets
 from nca.redact import Redactor
 from nca.tools.editor import EditorTerminal
@@ -23,7 +24,7 @@ from nca.tools.shell.environment import command_environment
 from nca.tools.shell.output_capture import Output, OutputCapture
 from nca.tools.shell.process import Ended, OnOutput, Start, run_process
 from nca.tools.shell.sandbox import sandboxed
-from nca.tools.tool import ToolError, in_lines
+from nca.tools.tool import ToolError
 
 _SCRIPT = "trap 'command pwd -P >/dev/fd/{note}' EXIT; eval \"$1\""
 """Reports the final directory on a separate descriptor, so no output can imitate it. Works in POSIX sh."""
@@ -50,7 +51,8 @@ class CommandResult:
     def summary(self) -> str:
         """In a few words how it ended, and how much it printed."""
         lines = self.output.text.count("\n") + bool(self.output.text and not self.output.text.endswith("\n"))
-        size = f"{self.output.total_bytes:,} bytes" if self.output.saved else in_lines(lines) if lines else "no output"
+        printed = counted(lines, "line") if lines else "no output"
+        size = f"{self.output.total_bytes:,} bytes" if self.output.saved else printed
         return f"{ending(self.ended, self.timeout_seconds)[1:-1] or 'done'} · {size}"
 
     @property

@@ -22,11 +22,12 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Annotated, Any, ClassVar
 
+from nca.humanize import counted
 from nca.messages import clean_text
 from nca.tools.files.workspace import shown
 from nca.tools.skills import front_matter
 from nca.tools.skills.places import MAX_LISTED, SKILL_FILE, Place
-from nca.tools.tool import Approval, Permission, ToolError, ToolOutcome, TypedTool, in_lines
+from nca.tools.tool import Approval, Permission, ToolError, ToolOutcome, TypedTool
 
 NAME = "skill"
 """Results of the tool with this name are never pruned (context.prune.protected_tools)."""
@@ -133,7 +134,7 @@ class Skill(TypedTool):
         if skill is None:
             raise ToolError(f"there is no skill {name!r}; the skills are: {', '.join(self._skills)}")
         text = await asyncio.to_thread(skill.text_of, file) if file else await asyncio.to_thread(skill.text)
-        return ToolOutcome(text, summary=in_lines(len(text.splitlines()) - 1))
+        return ToolOutcome(text, summary=counted(len(text.splitlines()) - 1, "line"))
 
     def approval(self, arguments: dict[str, Any]) -> Approval:
         """With the file that is shown, so that rules about files hold for it."""

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from nca import vocabulary
+from nca.humanize import duration, percent, short_tokens
 from nca.models.costs import money
 from nca.terminal.input.toolbar import ToolbarStatus, activity_of, gauge, toolbar
 from nca.terminal.prompt_reader import status_of
-from nca.terminal.render.humanize import duration, percent, short_tokens
 from tests.terminal.stage import a_stage
 
 STATUS = ToolbarStatus(
