@@ -36,7 +36,7 @@ from nca.tools.compact import CompactionWish
 from nca.tools.editor import Editor
 from nca.tools.files.reading_rules import FilesRead, Reading
 from nca.tools.mcp.servers import Servers
-from nca.tools.shell.jobs import Job, Jobs
+from nca.tools.shell.jobs import Jobs
 from nca.tools.toolbox import Toolbox
 
 
@@ -65,29 +65,17 @@ def assemble(
     prepares: bool,
     editor: Editor | None = None,
 ) -> ConversationParts:
-    """All parts of one conversation. Raises ConfigError if the settings leave no budget for this model.
-
-    toolbox   None: nca's own tools
-    prepares  compactions are prepared in the background
-    editor    the editor that nca's own tools work with
-    """
+    """All parts of one conversation, from the arguments of Conversation.open. Raises ConfigError as it does."""
     state = SessionState(store, session, loaded, model.facts)
     memory = Memory(state, directory)
     archive = Archive(state, memory)
-    variables = dict(one.split("=", 1) for one in state.settings.tools.variables)
-    redactor = Redactor(known_secrets({**os.environ, **variables}))
+    redactor = _redactor(state)
     prompts = ProjectPrompts(directory, redactor, tools=toolbox.names if toolbox else None)
     outputs, files_read = store.outputs_folder(session.info.id), FilesRead()
     prompt = prompts.of(state.settings, state.facts)
     subtasks = Subtasks(prompt.agents)
-    files = FileHistory(
-        store, session.info.id, directory, head=lambda: state.history.head, limits=lambda: state.settings.rewind
-    )
-
-    def say_end(job: Job) -> None:
-        emit(Notice(f"Job {job.number} has ended ({job.state}): {job.name}"))
-
-    jobs = Jobs(say_end)
+    files = _file_history(state, directory)
+    jobs = Jobs(lambda job: emit(Notice(f"Job {job.number} has ended ({job.state}): {job.name}")))
     wish = CompactionWish()
     own = partial(own_toolbox, outputs=outputs, files_read=files_read, recorder=files.recorder, jobs=jobs, wish=wish)
     tools = toolbox or own(state, directory, archive, skills=prompt.skills, subtasks=subtasks, editor=editor)
@@ -121,5 +109,17 @@ def assemble(
         emit=emit,
     )
     subtasks.serve(parts)
-    beside = Beside(window, models, spending, emit)
-    return ConversationParts(parts, user_input, memory, servers, compactor, beside)
+    return ConversationParts(parts, user_input, memory, servers, compactor, Beside(window, models, spending, emit))
+
+
+def _redactor(state: SessionState) -> Redactor:
+    """Of the keys in the environment, and in the variables that commands get."""
+    variables = dict(one.split("=", 1) for one in state.settings.tools.variables)
+    return Redactor(known_secrets({**os.environ, **variables}))
+
+
+def _file_history(state: SessionState, directory: Path) -> FileHistory:
+    session_id = state.session.info.id
+    return FileHistory(
+        state.store, session_id, directory, head=lambda: state.history.head, limits=lambda: state.settings.rewind
+    )

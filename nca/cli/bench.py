@@ -13,6 +13,7 @@ from nca.cli import flags
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from nca.config.loaded import LoadedSettings
     from nca.library.losses import CompactionLoss, LostFact
     from nca.library.replay import Replay
     from nca.sessions.transfer import SessionCopy
@@ -55,12 +56,7 @@ def bench(
     from nca.cli.startup import settings_of
     from nca.config.layers import load
     from nca.context.view import is_in
-    from nca.library.losses import losses
     from nca.library.replay import replay
-    from nca.models.providers import known_secrets
-    from nca.redact import Redactor
-    from nca.transcripts.descriptions import compactions
-    from nca.transcripts.session_file import redacted
 
     given = settings_of(
         context_window=context_window,
@@ -74,22 +70,29 @@ def bench(
     aside = copy.view(copy.head_view).aside
     messages = [entry.message for entry in copy.entries if not is_in(entry.seq, aside)]
     report = replay(messages, loaded, model=model or copy.info.model, tools=tools, summarizer=summarizer_of(loaded))
-    lost: list[CompactionLoss] = []
-    if compactions(copy):
-        copy = redacted(copy, Redactor(known_secrets(os.environ)))
-        lost = losses(copy, loaded, model=model)
+    copy, lost = _lost(copy, loaded, model)
     if html is not None:
         _write_page(html, agent, copy, lost, overwrites=force)
     if as_json:
         _print_json(report, lost)
-        return 0
-    for line in _lines(name, report, has_summarizer=summarizer not in (None, "", "none")):
-        typer.echo(line)
-    if lost:
-        typer.echo("")
-        for line in _loss_lines(agent, lost):
-            typer.echo(line)
+    else:
+        lines = _lines(name, report, has_summarizer=summarizer not in (None, "", "none"))
+        typer.echo("\n".join([*lines, *_loss_lines(agent, lost)]))
     return 0
+
+
+def _lost(copy: SessionCopy, loaded: LoadedSettings, model: str) -> tuple[SessionCopy, list[CompactionLoss]]:
+    """The session without keys, and what its compactions lost; as it is where it was never compacted."""
+    from nca.library.losses import losses
+    from nca.models.providers import known_secrets
+    from nca.redact import Redactor
+    from nca.transcripts.descriptions import compactions
+    from nca.transcripts.session_file import redacted
+
+    if not compactions(copy):
+        return copy, []
+    copy = redacted(copy, Redactor(known_secrets(os.environ)))
+    return copy, losses(copy, loaded, model=model)
 
 
 def _print_json(report: Replay, lost: list[CompactionLoss]) -> None:
@@ -196,6 +199,9 @@ def _loss_lines(agent: str, compactions: Sequence[CompactionLoss]) -> Iterator[s
     from nca.humanize import counted
     from nca.terminal.render.sanitize import one_line
 
+    if not compactions:
+        return
+    yield ""
     times = "once" if len(compactions) == 1 else counted(len(compactions), "time")
     yield f"{one_line(agent)} compacted this session {times}. In the first request after each, word for word:"
     for one in compactions[:_LISTED]:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from nca.serve.service import Options
 
 KEEP_ALIVE_SECONDS = 75
 """An idle connection stays open for longer than clients and proxies keep theirs (aiohttp 15, nginx 60): it is they who
@@ -31,14 +34,9 @@ def serve(
     timeout: Annotated[float, typer.Option(help="Seconds that a request may take.", min=0.1, max=3600)] = 60.0,
 ) -> int:
     """Serve the context engine over HTTP: compress, compact, check and recall."""
-    from functools import partial
-
-    import uvicorn
-    from uvicorn.supervisors import Multiprocess
-
     from nca.cli.startup import named_place
     from nca.errors import UsageError
-    from nca.serve.service import LOOPBACK, Options, application, open_views, read_tokens
+    from nca.serve.service import LOOPBACK, Options, open_views, read_tokens
 
     if tokens is None and host not in LOOPBACK:
         raise UsageError(
@@ -58,6 +56,19 @@ def serve(
     )
     if views := open_views(options):
         views.close()  # what is wrong with the store is said here, once
+    _listen(options, host, port, workers)
+    return 0
+
+
+def _listen(options: Options, host: str, port: int, workers: int) -> None:
+    """Serve until a signal ends it."""
+    from functools import partial
+
+    import uvicorn
+    from uvicorn.supervisors import Multiprocess
+
+    from nca.serve.service import application
+
     config = uvicorn.Config(
         partial(application, options),
         factory=True,
@@ -68,7 +79,7 @@ def serve(
         server_header=False,
         access_log=False,
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
-        timeout_graceful_shutdown=int(timeout) + 1,
+        timeout_graceful_shutdown=int(options.timeout_seconds) + 1,
     )
     if workers == 1:
         uvicorn.Server(config).run()
@@ -76,4 +87,3 @@ def serve(
         shared = config.bind_socket()
         shared.listen(config.backlog)  # so that nobody is refused before the first worker is ready
         Multiprocess(config, sockets=[shared]).run()
-    return 0
