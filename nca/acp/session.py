@@ -23,9 +23,9 @@ from acp.schema import (
 )
 
 from nca.acp.commands import EditorCommands, command_for, config_options, offered, unknown
-from nca.acp.errors import request_error
 from nca.acp.outlet import Outlet
 from nca.acp.prompts import Block, Prompt, prompt_of
+from nca.acp.stdio import request_error
 from nca.acp.updates import Updates
 from nca.config.servers import McpServer
 from nca.errors import NcaError, UsageError

@@ -17,7 +17,7 @@ from nca.agent.project_root import Project, Reach
 from nca.redact import Redactor
 from nca.tools.files.reading_rules import Reading
 from nca.tools.files.workspace import NoSuchFile, Workspace, shown
-from nca.tools.skills import front_matter
+from nca.tools.skills.places import split_front
 from nca.tools.tool import ToolError
 
 MAX_BYTES = 64 * 1024
@@ -109,7 +109,7 @@ class InstructionReader:
         text = raw.decode("utf-8-sig", "replace") if is_whole else raw[: MAX_BYTES - 4].decode("utf-8-sig", "ignore")
         if CLAUDE_FOLDER in path.parts:
             # What stands there for Claude Code, such as a rule's paths, is no instruction.
-            text = front_matter.split(text)[1]
+            text = split_front(text)[1]
         return InstructionFile(name, self._redactor.clean(text), size)
 
     def _name(self, path: Path) -> str:

@@ -29,8 +29,7 @@ from nca.redact import KEYS_BY_SHAPE, Redactor
 from nca.tools.files.reading_rules import ANY_READING, Reading
 from nca.tools.files.workspace import Workspace, shown
 from nca.tools.permissions import reading_rule
-from nca.tools.skills import front_matter
-from nca.tools.skills.places import Place
+from nca.tools.skills.places import Place, front_fields, front_line, split_front
 from nca.tools.tool import ToolError
 
 AGENTS_FILES = ("AGENTS.override.md", "AGENTS.md", "CLAUDE.md", ".claude/CLAUDE.md", "GEMINI.md")
@@ -192,7 +191,7 @@ def output_style(directory: Path, home: Path | None) -> tuple[str, Path | None]:
     for folder in reversed(folders if name.strip() else ()):
         place = Place(folder / STYLES_FOLDER, Workspace(folder))
         for file in place.markdown_files():
-            if name in (PurePosixPath(file).stem, front_matter.line(_front(place, file), "name")):
+            if name in (PurePosixPath(file).stem, front_line(_front(place, file), "name")):
                 return name, place.folder / file
     return name, None
 
@@ -232,8 +231,8 @@ def _covered(paths: Any, base: Path) -> Iterator[PermissionRule]:
 def _front(place: Place, name: str) -> dict[str, Any]:
     """The fields of a file's front matter. A file that cannot be read has none; who reads it whole says why."""
     try:
-        front, _ = front_matter.split(place.read(name, MAX_FILE_BYTES).decode("utf-8-sig", "replace"))
-        return front_matter.fields(front) if front is not None else {}
+        front, _ = split_front(place.read(name, MAX_FILE_BYTES).decode("utf-8-sig", "replace"))
+        return front_fields(front) if front is not None else {}
     except ToolError:
         return {}
 

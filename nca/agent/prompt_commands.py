@@ -16,8 +16,7 @@ from nca.agent.mentions import Beside, mentioned
 from nca.config.paths import user_config_file
 from nca.errors import UsageError
 from nca.messages import clean_text
-from nca.tools.skills import front_matter
-from nca.tools.skills.places import Place, places
+from nca.tools.skills.places import Place, front_fields, front_line, places, split_front
 from nca.tools.skills.tool import FOLDER, MAX_SKILL_BYTES, SkillFile, find_skills
 from nca.tools.tool import ToolError
 from nca.words import Words, text_of, words
@@ -69,7 +68,7 @@ class PromptCommand:
         raw = self.place.read(self.file, MAX_SKILL_BYTES + 1)
         if len(raw) > MAX_SKILL_BYTES:
             raise ToolError(f"{source} is larger than {MAX_SKILL_BYTES:,} bytes")
-        return front_matter.split(clean_text(raw.decode("utf-8-sig", "replace")))[1].strip()
+        return split_front(clean_text(raw.decode("utf-8-sig", "replace")))[1].strip()
 
     def _files(self, text: str, directory: Path) -> tuple[Path, ...]:
         """A project's prompt cannot attach a file from outside of the project."""
@@ -128,11 +127,11 @@ def _described(place: Place, file: str) -> PromptCommand | None:
     if not name.isprintable() or " " in name:
         return None
     try:
-        front, body = front_matter.split(clean_text(place.read(file, MAX_SKILL_BYTES).decode("utf-8-sig", "replace")))
-        found = front_matter.fields(front) if front is not None else {}
+        front, body = split_front(clean_text(place.read(file, MAX_SKILL_BYTES).decode("utf-8-sig", "replace")))
+        found = front_fields(front) if front is not None else {}
     except ToolError:
         return None
     first = next((line.strip("# ") for line in body.splitlines() if line.strip("# ")), "")
-    about = front_matter.line(found, "description") or first
-    hint = front_matter.line(found, "argument-hint")
+    about = front_line(found, "description") or first
+    hint = front_line(found, "argument-hint")
     return PromptCommand(name, about[:ABOUT_CHARS], hint[:ABOUT_CHARS], place, file)

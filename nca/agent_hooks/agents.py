@@ -13,7 +13,7 @@ from typing import Literal
 
 from nca.config.paths import user_home
 from nca.errors import UsageError
-from nca.mcp_server.clients import client_named
+from nca.mcp_server.install import client_named
 from nca.transcripts.formats.stores import data_folder
 
 Kind = Literal["begins", "compacting", "summarized", "compacted", "over", "prompt", "call", "ends"]

@@ -20,8 +20,7 @@ from nca.agent_hooks import client
 from nca.agent_hooks.agents import TELLING, Agent
 from nca.config.paths import cache_dir
 from nca.errors import ConfigError
-from nca.mcp_server.clients import KEPT_VARIABLES
-from nca.mcp_server.install import itself, text_of
+from nca.mcp_server.install import KEPT_VARIABLES, itself, text_of
 from nca.mcp_server.json_insert import NotInsertable, appended, read, removed
 
 HOOKS = "hooks"

@@ -209,7 +209,7 @@ def _postgres(url: str) -> Finding:
 
 def _disk(sizes: StoreSizes) -> Finding:
     """What takes how much, largest first."""
-    from nca.cli.disk_usage import VACUUM, disk_parts
+    from nca.cli.store import VACUUM, disk_parts
     from nca.humanize import byte_size
 
     parts = disk_parts(sizes)

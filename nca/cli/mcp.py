@@ -50,8 +50,7 @@ def install(
 
     Without --all or --directory, the agent sees the sessions of the project that you start it in.
     """
-    from nca.mcp_server.clients import client_named
-    from nca.mcp_server.install import own_command, plan, write
+    from nca.mcp_server.install import client_named, own_command, plan, write
 
     scope = scope_of(everything, directory)
     words = ["--all"] if everything else [f"--directory={one.expanduser().absolute()}" for one in directory or ()]

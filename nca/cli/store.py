@@ -1,10 +1,15 @@
-"""`nca store init`: prepare a PostgreSQL database for sessions."""
+"""`nca store init`: prepare a PostgreSQL database for sessions; and what nca takes on the disk, part by part."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
+
+if TYPE_CHECKING:
+    from nca.sessions.sizes import StoreSizes
 
 app = typer.Typer(name="store", help="Prepare a PostgreSQL database for sessions.", no_args_is_help=True)
 
@@ -37,3 +42,41 @@ def init(
     typer.echo(f"Prepared {one_line(found.where)}: PostgreSQL {found.version}, schema {found.schema}.")
     if team:
         typer.echo("Add each person's role to the team: GRANT nca_team TO ada;")
+
+
+VACUUM = "nca sessions vacuum"
+
+
+class DiskPart(NamedTuple):
+    """A part, what it is, and what can be done about it."""
+
+    name: str
+    size_bytes: int
+    detail: str
+
+
+def disk_parts(store: StoreSizes) -> list[DiskPart]:
+    """All parts that take room, largest first."""
+    from nca.config.paths import cache_dir
+    from nca.models.embedded import weights
+
+    aside = ", ".join(path.name for path in store.aside)
+    folder = weights.models_dir()
+    parts = [
+        DiskPart("messages", store.messages, "what was said, and what tools showed"),
+        DiskPart("summaries", store.summaries, "summaries, views and the history of compactions"),
+        DiskPart("search index", store.search_index, "what recall and search look up"),
+        DiskPart("unused", store.unused, f"freed in the databases; {VACUUM} gives it back"),
+        DiskPart("file history", store.file_history, "what /undo needs"),
+        DiskPart("outputs", store.outputs, "tool outputs that were too large for the context"),
+        DiskPart("archives", store.archives, "archived sessions"),
+        DiskPart("set aside", store.set_aside, f"nca does not need it any more, you may delete it: {aside}"),
+        DiskPart("weights", folder_bytes(folder), f"embedded models; you may delete the files in {folder}"),
+        DiskPart("cache", folder_bytes(cache_dir(os.environ)), "made again when it is needed"),
+    ]
+    return sorted((part for part in parts if part.size_bytes), key=lambda part: -part.size_bytes)
+
+
+def folder_bytes(folder: Path) -> int:
+    """The size of all files in a folder; 0 if there is no folder."""
+    return sum(path.lstat().st_size for path in folder.rglob("*") if path.is_file() and not path.is_symlink())

@@ -200,7 +200,7 @@ class ChatApp:
             or conversation.loaded.origin("terminal.plain") != "default"
         ):
             return
-        from nca.terminal.screen_reader import plain_offer, running_screen_reader
+        from nca.terminal.open_terminal import plain_offer, running_screen_reader
 
         self._is_plain_offered = True
         if reader := await asyncio.to_thread(running_screen_reader):

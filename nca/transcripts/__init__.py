@@ -1,5 +1,5 @@
 """Conversations as files: parse transcripts of other programs; export and import whole sessions."""
 
-from nca.transcripts.reading import VALID, Transcript, read_transcript
+from nca.transcripts.session_file import VALID, Transcript, read_transcript
 
 __all__ = ["VALID", "Transcript", "read_transcript"]

@@ -20,8 +20,7 @@ from nca.transcripts.formats.records import Format, StoredSession, Unreadable
 from nca.transcripts.formats.registry import format_named, formats, recognise, refuse_neighbour
 from nca.transcripts.formats.source import Source
 from nca.transcripts.formats.stores import stored
-from nca.transcripts.reading import Transcript, read_transcript
-from nca.transcripts.session_file import FORMAT, session_of
+from nca.transcripts.session_file import FORMAT, Transcript, read_transcript, session_of
 from nca.wire import message_to_dict
 
 _LISTED = 3

@@ -10,8 +10,7 @@ import pytest
 
 from nca.agent_hooks.handover import MOST_CHARS, OPEN_WORK, Handover
 from nca.sessions.transfer import SessionCopy
-from nca.transcripts.reading import Transcript
-from nca.transcripts.session_file import session_of
+from nca.transcripts.session_file import Transcript, session_of
 
 SESSIONS = Path(__file__).parents[1] / "data" / "sessions"
 

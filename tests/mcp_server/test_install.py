@@ -15,8 +15,7 @@ from typer.testing import CliRunner, Result
 
 from nca.cli.mcp import app as mcp_app
 from nca.errors import ConfigError, UsageError
-from nca.mcp_server.clients import CLIENTS, client_named
-from nca.mcp_server.install import own_command, plan, write
+from nca.mcp_server.install import CLIENTS, client_named, own_command, plan, write
 
 outer = typer.Typer()
 outer.add_typer(mcp_app, name="mcp")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from nca.terminal.screen_reader import running_screen_reader
+from nca.terminal.open_terminal import running_screen_reader
 from tests.terminal.tty import chat
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="a program's name makes no VoiceOver of it")

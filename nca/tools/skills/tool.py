@@ -25,8 +25,7 @@ from typing import Annotated, Any, ClassVar
 from nca.humanize import counted
 from nca.messages import clean_text
 from nca.tools.files.workspace import shown
-from nca.tools.skills import front_matter
-from nca.tools.skills.places import MAX_LISTED, SKILL_FILE, Place
+from nca.tools.skills.places import MAX_LISTED, SKILL_FILE, Place, front_fields, front_line, split_front
 from nca.tools.tool import Approval, Permission, ToolError, ToolOutcome, TypedTool
 
 NAME = "skill"
@@ -71,7 +70,7 @@ class SkillFile:
         """Its text without the front matter, headed by where it is from and what is beside it. Raises ToolError."""
         raw = self.place.read(self.file, MAX_SKILL_BYTES + 1)
         is_cut = len(raw) > MAX_SKILL_BYTES
-        _, body = front_matter.split(clean_text(_decoded(raw[:MAX_SKILL_BYTES], is_cut=is_cut)))
+        _, body = split_front(clean_text(_decoded(raw[:MAX_SKILL_BYTES], is_cut=is_cut)))
         whose = "the person's own" if self.is_own else "the project's, so it gives no permissions"
         cut = f"; only its first {MAX_SKILL_BYTES:,} bytes" if is_cut else ""
         header = f"[skill {self.name}, {self.source}; {whose}{cut}]"
@@ -152,16 +151,16 @@ class Skill(TypedTool):
 def described(place: Place, file: str) -> SkillFile:
     """Read the front matter. Raises ToolError if it is not valid."""
     source = place.shown(file)
-    front, _ = front_matter.split(clean_text(place.read(file, MAX_HEAD_BYTES).decode("utf-8-sig", "replace")))
+    front, _ = split_front(clean_text(place.read(file, MAX_HEAD_BYTES).decode("utf-8-sig", "replace")))
     if front is None:
         raise ToolError(f"{source} does not begin with front matter (---, name: …, description: …, ---)")
     try:
-        found = front_matter.fields(front)
+        found = front_fields(front)
     except ToolError as error:
         raise ToolError(f"{source}: {error}") from None
     path = PurePosixPath(file)
-    name = front_matter.line(found, "name") or (path.parent.name if path.name == SKILL_FILE else path.stem)
-    when = " ".join(filter(None, (front_matter.line(found, key) for key in ("description", "when", "when_to_use"))))
+    name = front_line(found, "name") or (path.parent.name if path.name == SKILL_FILE else path.stem)
+    when = " ".join(filter(None, (front_line(found, key) for key in ("description", "when", "when_to_use"))))
     if not _NAME.fullmatch(name):
         raise ToolError(f"{source} has no usable name (letters, digits, . _ -; at most 64)")
     if not when:

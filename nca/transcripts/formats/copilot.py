@@ -15,7 +15,7 @@ from typing import Any
 from nca.messages import Message, Part, TextPart, Usage
 from nca.messages import Source as Author
 from nca.safe_files import open_ordinary
-from nca.tools.skills.front_matter import fields
+from nca.tools.skills.places import front_fields
 from nca.tools.tool import ToolError
 from nca.transcripts.formats.authors import text_by
 from nca.transcripts.formats.building import (
@@ -67,7 +67,7 @@ def _title(source: Source) -> str:
     if source.path is None:
         return ""
     with suppress(OSError, ValueError, ToolError), open_ordinary(source.path.with_name("workspace.yaml")) as file:
-        return text_of(fields(file.read(_WORKSPACE_BYTES).decode("utf-8", "replace")).get("name"))
+        return text_of(front_fields(file.read(_WORKSPACE_BYTES).decode("utf-8", "replace")).get("name"))
     return ""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nca.tools.skills.front_matter import fields, line, split
+from nca.tools.skills.places import front_fields, front_line, split_front
 from nca.tools.tool import ToolError
 
 
@@ -25,17 +25,17 @@ from nca.tools.tool import ToolError
     ],
 )
 def test_fields_are_read_as_they_were_meant(front: str, name: str, text: str) -> None:
-    assert line(fields(front.replace("\n", "\r\n")), name) == text
-    assert line(fields(front), name) == text
+    assert front_line(front_fields(front.replace("\n", "\r\n")), name) == text
+    assert front_line(front_fields(front), name) == text
 
 
 @pytest.mark.parametrize("front", ["just words\n", "- a\n- b\n", "a: 'open\n b: c", "&a [*a]\n"])
 def test_what_is_no_list_of_fields_is_refused(front: str) -> None:
     with pytest.raises(ToolError, match="not valid YAML"):
-        fields(front)
+        front_fields(front)
 
 
 def test_a_text_is_split_behind_its_front_matter() -> None:
-    assert split("---\nname: a\n---\nBody\n---\n") == ("name: a\n", "Body\n---\n")
-    assert split("No front matter\n---\n") == (None, "No front matter\n---\n")
-    assert split("---\nname: a\n") == (None, "---\nname: a\n")
+    assert split_front("---\nname: a\n---\nBody\n---\n") == ("name: a\n", "Body\n---\n")
+    assert split_front("No front matter\n---\n") == (None, "No front matter\n---\n")
+    assert split_front("---\nname: a\n") == (None, "---\nname: a\n")
