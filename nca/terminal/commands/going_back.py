@@ -18,13 +18,26 @@ from nca.terminal.render.sanitize import one_line
 if TYPE_CHECKING:
     from nca.file_history.plan import PlannedChange, RewindPlan
 
+NOTHING = "Nothing was changed."
 SHOWN_AFTER_SECONDS, EACH_SECONDS = 1.0, 0.25
 _MERGE_LINES = 200
 T = TypeVar("T")
 
 
-async def asked(app: App, plan: RewindPlan) -> Choice | None:
-    """What the person says to what nca cannot know. None where they go back to nothing."""
+async def agreed(app: App, plan: RewindPlan, *, is_shown: bool = False) -> Choice | None:
+    """Name the files that go back, and ask about what nca cannot know. None where the person goes back to nothing.
+
+    is_shown  the person has seen the files
+    """
+    for line in () if is_shown else going_lines(plan):
+        app.output.notice(line)
+    choice = await _asked(app, plan)
+    if choice is None:
+        app.output.notice(NOTHING)
+    return choice
+
+
+async def _asked(app: App, plan: RewindPlan) -> Choice | None:
     if not await _jobs_ended(app, plan):
         return None
     keep: frozenset[str] = frozenset()
@@ -42,12 +55,6 @@ async def asked(app: App, plan: RewindPlan) -> Choice | None:
         return Choice(keep=keep)
     choice = await _of_others(app, plan.left)
     return None if choice is None else Choice(choice.take, keep, choice.merges)
-
-
-def tell(app: App, plan: RewindPlan) -> None:
-    """Name the files that go back."""
-    for line in going_lines(plan):
-        app.output.notice(line)
 
 
 async def restoring(app: App, work: Callable[[Watch], Coroutine[Any, Any, T]]) -> T:

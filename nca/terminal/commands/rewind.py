@@ -12,10 +12,10 @@ from rich.text import Text
 
 from nca.agent.rewinding import Point, What
 from nca.errors import UsageError
-from nca.file_history.plan import EVERYTHING_CERTAIN, Choice
+from nca.file_history.plan import EVERYTHING_CERTAIN
 from nca.humanize import counted, local_time
 from nca.terminal.commands.command import App, Command, Suggestion, beginning_with
-from nca.terminal.commands.going_back import asked, restoring, tell
+from nca.terminal.commands.going_back import NOTHING, agreed, restoring
 from nca.terminal.input.line_kind import line_of
 from nca.terminal.panels.context import in_effect
 from nca.terminal.render.file_changes import diffs, excerpt, left_lines, path, summary, totals, unset_lines
@@ -31,7 +31,6 @@ DIFF_LINES = 120
 MOST_LINES = 20_000
 _LISTED = 20
 _ABOUT_CHARS = 50
-NOTHING = "Nothing was changed."
 UNRECORDED = "Not taken back, because it was not recorded, is what commands changed {}."
 _NOT_FILES = "Databases, the network and installed packages do not come back."
 
@@ -75,13 +74,8 @@ async def go_back(app: App, point: Point, what: str = "") -> None:
         if not what:
             app.output.notice(NOTHING)
             return
-    choice: Choice | None = EVERYTHING_CERTAIN
-    if what != "chat":
-        if not is_shown:
-            tell(app, plan)
-        choice = await asked(app, plan)
+    choice = await agreed(app, plan, is_shown=is_shown) if what != "chat" else EVERYTHING_CERTAIN
     if choice is None:
-        app.output.notice(NOTHING)
         return
     chosen = choice
     outcome = await restoring(app, lambda watch: rewinds.go_back(point, plan, cast(What, what), chosen, watch))
@@ -175,10 +169,8 @@ class UndoCommand(Command):
         history = app.conversation.context.history
         compactions = len(in_effect(history()))
         plan = await rewinds.plan(turn)
-        tell(app, plan)
-        choice = await asked(app, plan)
+        choice = await agreed(app, plan)
         if choice is None:
-            app.output.notice(NOTHING)
             return
         outcome = await restoring(app, lambda watch: rewinds.go_back(turn, plan, "both", choice, watch))
         taken = [f"{excerpt(turn)} {'and its answer' if turn.last > turn.seq else '(no answer)'}"]
@@ -202,10 +194,8 @@ class RedoCommand(Command):
                 "There is nothing to go forward to.",
                 advice="After a new message, /rewind has the other branch; /context redo is for compactions.",
             )
-        tell(app, plan)
-        choice = await asked(app, plan)
+        choice = await agreed(app, plan)
         if choice is None:
-            app.output.notice(NOTHING)
             return
         outcome = await restoring(app, lambda watch: rewinds.go_forward(plan, choice, watch))
         if outcome is not None:

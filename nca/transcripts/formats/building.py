@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal
 
 from nca.errors import InvalidMessages
@@ -137,6 +137,15 @@ def _has_content(content: Content) -> bool:
 def bad_line(bad: BadLine) -> tuple[Unreadable, ...]:
     """Nothing for a last line without its end: the agent is writing it, or was stopped."""
     return () if bad.is_cut else (Unreadable(f"line {bad.number}", bad.reason),)
+
+
+def read_rows(source: Given, read: Callable[[dict[str, Any], str], Iterable[Record]]) -> Iterator[Record]:
+    """What `read` makes of each row, given its place ("line 12"), and Unreadable for each bad line."""
+    for line in source.rows():
+        if isinstance(line, BadLine):
+            yield from bad_line(line)
+        else:
+            yield from read(line[1], f"line {line[0]}")
 
 
 def some_messages(records: Iterable[Record], source: Given, agent: str) -> Iterator[Record]:

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from nca.messages import Message, Part, TextPart
 from nca.transcripts.formats.authors import text_by
-from nca.transcripts.formats.building import answer, joined, person, picture, printed, shown, tool_call, tool_result
+from nca.transcripts.formats.building import (
+    answer,
+    joined,
+    person,
+    picture,
+    printed,
+    read_rows,
+    shown,
+    tool_call,
+    tool_result,
+)
+from nca.transcripts.formats.records import Record, Said, Unreadable
+from nca.transcripts.formats.source import Source
 from nca.transcripts.formats.values import list_of, object_of, objects_of, text_of
 
 
@@ -42,6 +54,17 @@ class ChatRows:
         first = next((part.text for part in parts if isinstance(part, TextPart)), "").lstrip()
         is_added = row.get("injected") is True or (bool(self._added) and first.startswith(self._added))
         return person(joined(parts), "nca" if is_added else "")
+
+    def records(self, source: Source, said: Callable[[Mapping[str, Any], Message, str], Said]) -> Iterator[Record]:
+        """The records of JSON lines. `said` makes one of a row, its message and its place."""
+
+        def read(row: Mapping[str, Any], place: str) -> Iterator[Record]:
+            if not is_row(row):
+                yield Unreadable(place, "is a message without a known role")
+            elif (message := self.message(row)) is not None:
+                yield said(row, message, place)
+
+        return read_rows(source, read)
 
     def _answer(self, row: Mapping[str, Any], parts: list[Part | None]) -> Message | None:
         calls = []

@@ -20,19 +20,19 @@ from nca.tools.tool import ToolError
 from nca.transcripts.formats.authors import text_by
 from nca.transcripts.formats.building import (
     answer,
-    bad_line,
     command_ran,
     joined,
     media,
     name_of,
     person,
     printed,
+    read_rows,
     some_messages,
     tool_call,
     tool_result,
 )
 from nca.transcripts.formats.records import About, Compacted, Record, Said, StoredSession, Unreadable
-from nca.transcripts.formats.source import BadLine, Source
+from nca.transcripts.formats.source import Source
 from nca.transcripts.formats.stores import chosen_folder, stored
 from nca.transcripts.formats.values import count_of, object_of, objects_of, seconds_of, text_of
 
@@ -84,17 +84,13 @@ class _Reading:
 
     def records(self, source: Source) -> Iterator[Record]:
         yield About(title=_title(source))
-        for row in source.rows():
-            if isinstance(row, BadLine):
-                yield from bad_line(row)
-                continue
-            number, event = row
-            if isinstance(event.get("type"), str) and isinstance(event.get("data"), dict):
-                yield from self._record(event, event["data"], f"line {number}")
-            else:
-                yield Unreadable(f"line {number}", "is no event")
+        yield from read_rows(source, self._record)
 
-    def _record(self, event: Mapping[str, Any], data: dict[str, Any], place: str) -> Iterator[Record]:
+    def _record(self, event: Mapping[str, Any], place: str) -> Iterator[Record]:
+        data = event.get("data")
+        if not isinstance(event.get("type"), str) or not isinstance(data, dict):
+            yield Unreadable(place, "is no event")
+            return
         agent, record_id = text_of(event.get("agentId")), text_of(event.get("id")) or place
         at, usage = seconds_of(event.get("timestamp")), None
         message: Message | None = None

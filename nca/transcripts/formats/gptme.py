@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from nca.messages import Usage
-from nca.transcripts.formats.building import bad_line, some_messages
+from nca.messages import Message, Usage
+from nca.transcripts.formats.building import some_messages
 from nca.transcripts.formats.chat_rows import ChatRows, is_row, most
-from nca.transcripts.formats.records import About, Record, Said, StoredSession, Unreadable
-from nca.transcripts.formats.source import BadLine, Source
+from nca.transcripts.formats.records import About, Record, Said, StoredSession
+from nca.transcripts.formats.source import Source
 from nca.transcripts.formats.stores import chosen_folder, data_folder, stored
 from nca.transcripts.formats.values import cost_of, count_of, object_of, seconds_of, text_of
 
@@ -50,27 +50,14 @@ def _name(source: Source) -> str:
 
 def _records(source: Source) -> Iterator[Record]:
     yield About(session=_name(source), title=_name(source))
-    rows = ChatRows()
-    for line in source.rows():
-        if isinstance(line, BadLine):
-            yield from bad_line(line)
-            continue
-        number, row = line
-        place = f"line {number}"
-        if not is_row(row):
-            yield Unreadable(place, "is a message without a known role")
-            continue
-        message = rows.message(row)
-        beside = object_of(row.get("metadata"))
-        if message is not None:
-            is_answer = message.role == "assistant"
-            yield Said(
-                message=message,
-                at=seconds_of(row.get("timestamp")),
-                usage=_usage(beside) if is_answer else None,
-                model=text_of(beside.get("model")) if is_answer else "",
-                place=place,
-            )
+    yield from ChatRows().records(source, _said)
+
+
+def _said(row: Mapping[str, Any], message: Message, place: str) -> Said:
+    beside, at = object_of(row.get("metadata")), seconds_of(row.get("timestamp"))
+    if message.role != "assistant":
+        return Said(message=message, at=at, place=place)
+    return Said(message=message, at=at, usage=_usage(beside), model=text_of(beside.get("model")), place=place)
 
 
 def _usage(beside: Mapping[str, Any]) -> Usage | None:

@@ -15,19 +15,19 @@ import msgspec
 from nca.messages import Message, Part, TextPart, ToolCall, Usage
 from nca.transcripts.formats.building import (
     answer,
-    bad_line,
     joined,
     name_of,
     person,
     picture,
     printed,
+    read_rows,
     shown,
     some_messages,
     tool_call,
     tool_result,
 )
 from nca.transcripts.formats.records import About, Compacted, Live, Record, Said, StoredSession, Unreadable
-from nca.transcripts.formats.source import BadLine, Source
+from nca.transcripts.formats.source import Source
 from nca.transcripts.formats.stores import chosen_folder, json_file, stored
 from nca.transcripts.formats.values import count_of, object_of, objects_of, seconds_of, text_of
 
@@ -95,12 +95,7 @@ class _Reading:
 
     def records(self, source: Source) -> Iterator[Record]:
         yield _about(source)
-        for line in source.rows():
-            if isinstance(line, BadLine):
-                yield from bad_line(line)
-                continue
-            number, row = line
-            yield from self._record(row, f"line {number}")
+        yield from read_rows(source, self._record)
         yield from self._answered("end", 0.0)
         if self._left:
             yield Live(frozenset(id for id, _ in self._seen))

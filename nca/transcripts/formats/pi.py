@@ -16,20 +16,20 @@ from nca.transcripts.formats.authors import attached
 from nca.transcripts.formats.building import (
     Content,
     answer,
-    bad_line,
     command_ran,
     joined,
     name_of,
     person,
     picture,
     printed,
+    read_rows,
     some_messages,
     tool_call,
     tool_result,
 )
 from nca.transcripts.formats.parent_chain import Branches
 from nca.transcripts.formats.records import About, Compacted, Live, Record, Said, StoredSession, Unreadable
-from nca.transcripts.formats.source import BadLine, Source
+from nca.transcripts.formats.source import Source
 from nca.transcripts.formats.stores import chosen_folder, stored
 from nca.transcripts.formats.values import cost_of, count_of, object_of, objects_of, seconds_of, text_of
 
@@ -69,12 +69,7 @@ class _Reading:
         self._shown: set[str] = set()
 
     def records(self, source: Source) -> Iterator[Record]:
-        for row in source.rows():
-            if isinstance(row, BadLine):
-                yield from bad_line(row)
-                continue
-            number, entry = row
-            yield from self._record(entry, f"line {number}")
+        yield from read_rows(source, self._record)
         if not self._branches.are_linear:
             yield Live(frozenset(self._branches.to(self._branches.last)))
 

@@ -14,11 +14,11 @@ from typing import Any
 import msgspec
 
 from nca.messages import Message, Part, TextPart
-from nca.transcripts.formats.building import answer, bad_line, joined, person, some_messages
+from nca.transcripts.formats.building import answer, joined, person, read_rows, some_messages
 from nca.transcripts.formats.google_parts import Parts, read_parts, read_usage, said_by, sent
 from nca.transcripts.formats.parent_chain import Branches
 from nca.transcripts.formats.records import About, Compacted, Live, Record, Said, StoredSession, Unreadable
-from nca.transcripts.formats.source import BadLine, Source
+from nca.transcripts.formats.source import Source
 from nca.transcripts.formats.stores import chosen_folder, stored
 from nca.transcripts.formats.values import count_of, object_of, objects_of, seconds_of, text_of
 
@@ -68,11 +68,7 @@ class _Reading:
         self._title = ""
 
     def records(self, source: Source) -> Iterator[Record]:
-        for line in source.rows():
-            if isinstance(line, BadLine):
-                yield from bad_line(line)
-            else:
-                yield from self._record(line[1], f"line {line[0]}")
+        yield from read_rows(source, self._record)
         if not self._branches.are_linear:
             yield Live(frozenset(self._branches.to(self._branches.last)))
 

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from nca.messages import Message
-from nca.transcripts.formats.building import bad_line, some_messages
+from nca.transcripts.formats.building import some_messages
 from nca.transcripts.formats.chat_rows import ChatRows, is_row, most
-from nca.transcripts.formats.records import About, Record, Said, StoredSession, Unreadable
-from nca.transcripts.formats.source import BadLine, Source
+from nca.transcripts.formats.records import About, Record, Said, StoredSession
+from nca.transcripts.formats.source import Source
 from nca.transcripts.formats.stores import chosen_folder, json_file, stored
 from nca.transcripts.formats.values import object_of, seconds_of, text_of
 
@@ -66,13 +66,6 @@ def _records(source: Source) -> Iterator[Record]:
     )
     if prompt := text_of(object_of(meta.get("system_prompt")).get("content")):
         yield Said(message=Message("system", prompt), place="meta.json")
-    rows = ChatRows()
-    for line in source.rows():
-        if isinstance(line, BadLine):
-            yield from bad_line(line)
-            continue
-        number, row = line
-        if not is_row(row):
-            yield Unreadable(f"line {number}", "is a message without a known role")
-        elif (message := rows.message(row)) is not None:
-            yield Said(message=message, id=text_of(row.get("message_id")), place=f"line {number}")
+    yield from ChatRows().records(
+        source, lambda row, message, place: Said(message=message, id=text_of(row.get("message_id")), place=place)
+    )
