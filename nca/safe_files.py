@@ -17,12 +17,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Literal
 
-_FOLDER = os.O_DIRECTORY | os.O_CLOEXEC
+
+def _flags(*names: str) -> int:
+    """Those of these flags that this system has. Windows, on which the library works, lacks most."""
+    return sum(getattr(os, name, 0) for name in names)
+
+
+_FOLDER = _flags("O_DIRECTORY", "O_CLOEXEC")
 # O_PATH (Linux): a folder on the way may be one that can be entered but not listed.
-_TRAVERSED = _FOLDER | getattr(os, "O_PATH", 0)
+_TRAVERSED = _FOLDER | _flags("O_PATH")
 # O_NONBLOCK: opening a pipe would wait for its writer.
-READ_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
-_CREATE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+READ_FLAGS = os.O_RDONLY | _flags("O_NONBLOCK", "O_NOFOLLOW", "O_CLOEXEC")
+_CREATE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _flags("O_NOFOLLOW", "O_CLOEXEC")
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +147,7 @@ def open_ordinary(path: Path, mode: Literal["rb", "ab"] = "rb", *, follows_links
     Raises OSError, also for anything that is no ordinary file, and ValueError for what is no path.
     """
     flags = os.O_RDONLY if mode == "rb" else os.O_WRONLY | os.O_CREAT | os.O_APPEND
-    for flag in ("O_NONBLOCK", "O_CLOEXEC", "O_BINARY", *(() if follows_links else ("O_NOFOLLOW",))):
-        flags |= getattr(os, flag, 0)
+    flags |= _flags("O_NONBLOCK", "O_CLOEXEC", "O_BINARY") | (0 if follows_links else _flags("O_NOFOLLOW"))
     handle = os.open(path, flags, PRIVATE)
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)

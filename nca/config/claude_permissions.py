@@ -131,7 +131,7 @@ def held_rules(
             shown = f"~/{name}" if is_own else name
             base = path.parent if is_own else folder
             rules = [
-                _allowing(written, shown, "" if is_own else str(folder))
+                allowing(written, shown, "" if is_own else str(folder))
                 if decision == "allow"
                 else held(decision, written, shown, base)
                 for decision, written in _written(data, decisions, shown_path(path), notes)
@@ -169,7 +169,7 @@ def held(decision: Decision, written: str, file: str, base: Path) -> HeldRule:
     return HeldRule(decision, written, file, rules, bool(exact) or _is_of_no_tool(written))
 
 
-def _allowing(written: str, file: str, directory: str) -> HeldRule:
+def allowing(written: str, file: str, directory: str) -> HeldRule:
     """One rule that allows. `directory`: where alone its commands are allowed; "": everywhere."""
     found = list(_allowed(written, directory))
     origin = f"{shown_name(written)} in {file}"

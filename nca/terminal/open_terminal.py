@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -57,6 +56,9 @@ _SECONDS = 2.0
 def running_screen_reader() -> str:
     """Its name; "" if none is found. It looks at the names of all processes: call it in a thread."""
     if sys.platform == "darwin":
+        # Imported here: the chat opens its terminal without it.
+        import subprocess
+
         with suppress(OSError, subprocess.TimeoutExpired):
             command = [_PGREP, "-x", _MAC_READER]
             found = subprocess.run(command, capture_output=True, timeout=_SECONDS, check=False)  # noqa: S603  fixed words

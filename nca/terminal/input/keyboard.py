@@ -1,4 +1,4 @@
-"""Read keys from a Unix terminal, with fixes for prompt_toolkit's handling of pastes and Escape.
+"""Read keys from a Unix terminal, with fixes for prompt_toolkit's handling of pastes and Escape; and write above it.
 
 - A paste whose end never arrives (a lost connection, a terminal that crashed) would swallow every key from then on,
   Ctrl-C included. After PASTE_SECONDS without another byte, what has arrived counts as the paste.
@@ -10,15 +10,23 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from typing import Any
 
+from prompt_toolkit.application import Application, run_in_terminal
 from prompt_toolkit.input.vt100 import Vt100Input
 from prompt_toolkit.input.vt100_parser import Vt100Parser
 from prompt_toolkit.key_binding import KeyPress
 from prompt_toolkit.keys import Keys
+from prompt_toolkit.output import ColorDepth, Output
+from prompt_toolkit.output.vt100 import Vt100_Output
+
+from nca.terminal.render.stream_writer import encodable, is_utf8
+from nca.terminal.render.theme import has_colour
 
 PASTE_SECONDS = 1.0
 """The value of Claude Code and others. A paste over a slow line pauses less than that."""
@@ -156,3 +164,45 @@ class Keyboard(Vt100Input):
             self._parser.await_rest(input_ready_callback)
 
         return super().attach(on_input)
+
+
+class _NoQuestions(Vt100_Output):
+    """Sends the terminal no queries: an answer that comes late (over ssh, say) would be typed into the prompt."""
+
+    @property
+    def responds_to_cpr(self) -> bool:
+        return False
+
+    def get_rows_below_cursor_position(self) -> int:
+        return 1
+
+    def write(self, data: str) -> None:
+        super().write(data if is_utf8(self.encoding()) else encodable(data, self.encoding()))
+
+
+def write_above(app: Application[Any], write: Callable[[], None]) -> None:
+    """Write above what an application draws, or at once if it is not on the screen.
+
+    An application that ends cancels its tasks, also before they begin; then the text is written below it.
+    """
+    is_written = False
+
+    def write_once() -> None:
+        nonlocal is_written
+        if not is_written:
+            is_written = True
+            write()
+
+    async def in_turn() -> None:
+        await run_in_terminal(write_once)
+
+    if app.is_running:
+        app.create_background_task(in_turn()).add_done_callback(lambda _: write_once())
+    else:
+        write_once()
+
+
+def terminal_output() -> Output:
+    """Where prompt_toolkit draws: a terminal that is sent no queries, without colour if none is wanted."""
+    depth = None if has_colour(os.environ) else ColorDepth.DEPTH_1_BIT
+    return _NoQuestions.from_pty(sys.stdout, term=os.environ.get("TERM"), default_color_depth=depth)
