@@ -133,6 +133,39 @@ async def test_a_writer_waits_for_all_before_it_and_all_behind_wait_for_it(room:
     assert room.look.most == 2
 
 
+class Slow(TypedTool):
+    """Takes a while to end when it is stopped."""
+
+    name, permission = "slow", "read"
+    started = ended = 0
+
+    async def call(self) -> ToolOutcome:
+        """Wait."""
+        self.started += 1
+        try:
+            await asyncio.Event().wait()
+        finally:
+            for _ in range(3):
+                await asyncio.sleep(0)
+            self.ended += 1
+        return ToolOutcome("")
+
+
+async def test_a_stopped_turn_waits_for_all_calls_that_ran_side_by_side(tmp_path: Path) -> None:
+    slow = Slow()
+    model = ScriptedModel([calls(("slow", "{}"), ("slow", "{}"), ("slow", "{}"))], facts=SMALL)
+    loaded = defaults().with_values({"agent.permission": "auto"}, "the test")
+    conversation = Conversation.open(
+        loaded, store=Store.open(None), model=model, directory=tmp_path, toolbox=Toolbox([slow])
+    )
+    turn = asyncio.ensure_future(conversation.send("Go"))
+    while slow.started < 3:
+        await asyncio.sleep(0)
+    turn.cancel()
+    assert (await turn).reason == "interrupted"
+    assert slow.ended == 3
+
+
 async def test_stopped_in_the_middle_each_call_has_a_true_result(room: Room) -> None:
     made = [("look", "{}"), ("change", '{"wait": 1000000000}'), ("change", "{}")]
     conversation = room.open(calls(*made))

@@ -132,6 +132,11 @@ def test_doctor_asks_no_endpoint(home: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert findings()["model"]["detail"] == "from http://127.0.0.1:9/v1 (--probe lists its models)"
 
 
+def test_doctor_looks_for_servers_only_where_that_is_wanted(home: Path) -> None:
+    assert findings()["servers"]["detail"].startswith("not checked (")
+    assert "not checked" not in findings("--probe")["servers"]["detail"]
+
+
 def test_doctor_asks_an_endpoint_where_that_is_wanted(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NCA_MODEL__NAME")
     with Provider(models=("one", "two")) as provider:

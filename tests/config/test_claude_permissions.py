@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nca.config.claude_permissions import held
+from nca.config.claude_permissions import allowing, held
 from nca.config.layers import UNTRUSTED, load
 from nca.config.loaded import LoadedSettings
 from nca.config.tables import PermissionRule
@@ -140,6 +140,21 @@ def test_the_rules_of_each_form(written: str, rules: set[PermissionRule]) -> Non
     found = held("deny", written, "f", Path("/base"))
     assert found.is_exact
     assert {replace(rule, origin="") for rule in found.of("deny")} == rules
+
+
+@pytest.mark.parametrize(
+    ("written", "is_exact"),
+    [
+        ("Read(src/**)", True),
+        ("Grep", True),
+        ("Read(//etc/**)", False),
+        ("Read(~/notes)", False),
+        ("Bash(a; b)", False),
+    ],
+)
+def test_a_rule_that_allows_reading_below_the_directory_needs_none_of_nca(written: str, is_exact: bool) -> None:
+    found = allowing(written, "f", "")
+    assert (found.rules, found.is_exact) == ((), is_exact)
 
 
 @given(st.text(max_size=40) | st.from_regex(r"(Read|Edit|Bash|WebFetch|mcp__a__b|\w{3})\([^)]{0,20}\)", fullmatch=True))

@@ -1,0 +1,49 @@
+"""Numbers, sizes and times as people read them, at the places where their form changes."""
+
+from __future__ import annotations
+
+import pytest
+
+from nca.humanize import byte_size, counted, duration, local_time, percent, short_tokens
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [(999, "999"), (1_000, "1.0k"), (9_949, "9.9k"), (9_950, "10k"), (999_499, "999k"), (999_500, "1.0M")],
+)
+def test_tokens_in_short(count: int, text: str) -> None:
+    assert short_tokens(count) == text
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [
+        (999, "999 bytes"),
+        (1_000, "1 kB"),
+        (999_499, "999 kB"),
+        (999_500, "1.0 MB"),
+        (9_949_999, "9.9 MB"),
+        (9_950_000, "10 MB"),
+        (999_499_999, "999 MB"),
+        (999_500_000, "1.0 GB"),
+    ],
+)
+def test_a_size(count: int, text: str) -> None:
+    assert byte_size(count) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(9.94, "9.9 s"), (10, "10 s"), (59.4, "59 s"), (60, "1 min 00 s"), (125, "2 min 05 s")]
+)
+def test_a_time_span(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
+
+
+def test_a_count_a_share_and_a_time_that_is_none() -> None:
+    assert [counted(0, "day"), counted(1, "day"), counted(1_234, "match", "matches")] == [
+        "0 days",
+        "1 day",
+        "1,234 matches",
+    ]
+    assert [percent(0), percent(0.004), percent(0.006), percent(1)] == ["0%", "<1%", "1%", "100%"]
+    assert local_time(1e30) == "unknown time"
