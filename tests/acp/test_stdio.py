@@ -56,6 +56,13 @@ def test_garbage_is_answered_in_one_line_each_and_the_rest_is_served(tmp_path: P
     assert "Traceback" not in said
 
 
+def test_what_the_protocol_cannot_answer_is_said_in_one_line_on_standard_error(tmp_path: Path) -> None:
+    code, _, said = served(tmp_path, lines(INITIALIZE, {"jsonrpc": "2.0", "method": "session/cancel", "params": {}}))
+    assert code == 0
+    assert "session/cancel" in said
+    assert [line[:9] for line in said.splitlines()] == ["nca acp: "]
+
+
 @given(
     st.binary(max_size=200)
     | st.recursive(

@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from nca.agent.conversation import Conversation
 from nca.config.loaded import defaults
-from nca.errors import CostLimitReached
-from nca.events import ErrorRaised, Event, Notice, TurnFinished
+from nca.errors import CostLimitReached, ProviderError
+from nca.events import ErrorRaised, Event, Notice, SideRequestFinished, TurnFinished
 from nca.messages import Message, ToolCall, Usage
 from nca.models.catalog import ModelFacts
 from nca.models.client import Reply
@@ -153,3 +155,15 @@ async def test_each_turn_says_what_it_cost(tmp_path: Path) -> None:
     assert costs == [0.25, 0.5]
     assert room.conversation.spending.of_turn == 0.5
     await room.conversation.close()
+
+
+async def test_a_question_beside_that_fails_is_heard_of(tmp_path: Path) -> None:
+    events: list[Event] = []
+    model = ScriptedModel([ProviderError("It is out of order.")], facts=FACTS)
+    conversation = Conversation.open(
+        defaults(), store=Store.open(None), model=model, directory=tmp_path, listener=events.append
+    )
+    with pytest.raises(ProviderError):
+        await conversation.beside.ask("Why?")
+    (heard,) = [event for event in events if isinstance(event, SideRequestFinished)]
+    assert (heard.purpose, heard.model, heard.failure, heard.usage) == ("question", FACTS.name, "ProviderError", None)

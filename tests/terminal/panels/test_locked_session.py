@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
 from nca.errors import SessionLocked
 from nca.sessions import Store
-from nca.terminal.panels.session_loader import KeyChoice, resolve_lock
+from nca.terminal.panels.session_loader import KeyChoice, SessionToOpen, resolve_lock
 from nca.testing.store_suite import made, said
 from tests.postgres import Cluster
 
@@ -46,3 +47,22 @@ async def test_a_file_is_not_taken_over(tmp_path_factory: pytest.TempPathFactory
         session = made(there, "one")
         assert await resolve_lock(here, session.info, cancel) is None
         assert asked == ["r", "f"]
+
+
+async def test_it_can_be_read_or_copied(tmp_path: Path) -> None:
+    path = tmp_path / "sessions.db"
+    with Store.open(path) as there, Store.open(path) as here:
+        info = made(there, "one").info
+
+        async def read(question: str, choices: Sequence[KeyChoice]) -> str:
+            return "r"
+
+        async def fork(question: str, choices: Sequence[KeyChoice]) -> str:
+            return "f"
+
+        found = await resolve_lock(here, info, read)
+        assert found == SessionToOpen(info, read_only=True)
+        copied = await resolve_lock(here, info, fork)
+        assert copied
+        assert copied.session
+        assert (copied.session.id == info.id, copied.read_only) == (False, False)
