@@ -202,7 +202,7 @@ class Approvals:
         return await self._by_mode(call, needed, approval, toolbox.describe(call), is_unclear=is_unclear)
 
     async def refusal_of(self, asked: ApprovalAsked) -> str:
-        """Decide what is no call of a tool by the mode, and by the person where the mode asks. "" if it may happen."""
+        """Decide, by the mode or the person, about something that is no tool call. "" if it may happen."""
         decision = decide(self.mode, asked.needs)
         if decision == "deny":
             return f"the permission mode {self.mode} does not allow it"
@@ -255,7 +255,7 @@ class Approvals:
     async def _ask(
         self, call: ToolCall, needed: Permission, approval: Approval, summary: str, *, is_by_rule: bool = False
     ) -> Verdict:
-        """is_by_rule: a rule wants each such call asked, so no rule that allows may be made of the answer."""
+        """is_by_rule: a rule asks about each such call, so the answer cannot become a rule that allows."""
         subject = "" if is_by_rule or approval.is_masked else self._rule(call, approval).subject
         asked = ApprovalAsked(
             call.id,

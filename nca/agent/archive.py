@@ -142,7 +142,7 @@ class Archive:
         return max(1, log.said(seq)[1]), min(log.next_said(seq) or log.head + 1, log.head + 1) - 1
 
     def _without_view(self, found: Iterable[Hit], limit: int, *, is_list: bool) -> Recalled:
-        """The results that the model does not see: neither in view, nor in a record word for word, nor its question."""
+        """The results that the model does not see: not in view, not word for word in a record, not its question."""
         own, asking = self._state.session.info.id, self._asking_seq()
         request = self._state.history.newest_user
         hits: list[Hit] = []

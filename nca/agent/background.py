@@ -84,7 +84,7 @@ class Background(Compactor):
         return await super().preview(focus, only)
 
     async def swap_in(self) -> None:
-        """Put a finished preparation in force, or drop one that is no longer good. One that runs goes on."""
+        """Put a finished preparation in force, or drop one that is no longer good. One that still runs goes on."""
         task = self._task
         if task is None or (not task.done() and self._is_good()):
             return

@@ -87,7 +87,7 @@ class Calls:
         return "" if call.id in self._begun else STOPPED
 
     def _read_on(self) -> None:
-        """Show the law of repetition what is new in the log: the answer with the calls, and messages of the person."""
+        """Let `repeats` read what is new in the log: the answer with the calls, and messages of the person."""
         history = self._window.history
         self._read_to = max(self._read_to, (history.newest_user or 1) - 1)
         for entry in history.entries[self._read_to :]:

@@ -60,7 +60,7 @@ def newly_hidden(before: View, after: View) -> tuple[Range, ...]:
 
 
 def newly_stubbed(before: View, after: View) -> int:
-    """How many messages the second view shortens otherwise than the first."""
+    """How many messages the second view shortens that the first shows whole, or shortens in another way."""
     old = {item for item in before.items if isinstance(item, Stub)}
     return sum(isinstance(item, Stub) and item not in old for item in after.items)
 

@@ -264,7 +264,7 @@ class Compactor:
         return self.take(proposal, "provider", seconds, cost).compacted
 
     def take(self, proposal: Proposal, trigger: Trigger, seconds: float, cost: float | None) -> CompactionOutcome:
-        """Put a finished proposal in force that cost so many US dollars. Raises StoreError as `finish` does."""
+        """Put a finished proposal in force. `cost`: its price in US dollars. Raises StoreError as `finish` does."""
         self.summarizer.start(cost)
         self.say_starting(trigger)
         return self.finish(proposal, trigger, seconds)

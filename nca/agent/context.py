@@ -74,7 +74,7 @@ class Context:
 
     @property
     def reserve_tokens(self) -> int:
-        """What of the window is kept free for the answer."""
+        """The part of the window that is kept free for the answer."""
         return self._window.budget.reserve_tokens
 
     def where_we_were(self) -> tuple[str, ...]:
@@ -128,7 +128,7 @@ class Context:
         return self._show_moved(self._views.undo(), self._views.redo)
 
     def redo(self) -> CompactionRecord | None:
-        """Apply the compaction that was undone last once more; None where there is none."""
+        """Apply the last undone compaction again; None where there is none."""
         return self._show_moved(self._views.redo(), self._views.undo)
 
     def clear(self) -> CompactionRecord | None:

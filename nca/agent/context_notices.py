@@ -69,7 +69,7 @@ def does_not_fit(measured: Measurement, auto: str) -> ContextDoesNotFit:
 _FEWEST_WORDS = 4
 """A shorter message ("go on") is no task, unless there is no other."""
 _LOOKED_AT = 1_000
-"""Messages, the newest ones: to come back to a long session takes no longer than to a short one."""
+"""Only so many of the newest messages are read, so a long session takes no longer than a short one."""
 _CHARS = 160
 _NAMED = 4
 """Files and steps that are named."""

@@ -285,7 +285,7 @@ class Hooks:
         return _joined(answers) if answers else None
 
     async def _run(self, hook: Hook, sent: Mapping[str, Any], environment: Mapping[str, str]) -> Answer:
-        """The hook's answer, of which the person has been told what is for them."""
+        """The hook's answer. The person has been shown what it says to them."""
         if hook.prompt:
             from nca.agent.hook_process import ask_hook
 

@@ -21,7 +21,7 @@ from nca.tools.skills.places import split_front
 from nca.tools.tool import ToolError
 
 MAX_BYTES = 64 * 1024
-"""No more is read of one file, and no more is sent of all together."""
+"""The most that is read of one file, and that is sent of all files together."""
 MOST_IMPORTS = 50
 CLAUDE_FOLDER = ".claude"
 IMPORT_DEPTH = 5

@@ -23,7 +23,7 @@ SECOND_TRY = "retry"
 FEWEST_RESTORED_TURNS = 3
 """CowAgent restores max(3, max_context_turns / 6) turns."""
 COLLAPSED_TOKENS = 32
-"""What is left of a message that is no tool result: its beginning."""
+"""What stays of a message that is no tool result: its beginning."""
 
 
 def named_ranges(window: Window, wanted: str) -> Sequence[Range]:

@@ -42,7 +42,7 @@ OWN_FILE = f"{PROJECT_FOLDER}/instructions.md"
 MAX_FILE_BYTES = 32 * 1024
 """Of one file; Codex reads as much of all its AGENTS.md together (project_doc_max_bytes)."""
 MAX_PROBLEMS = 5
-"""Told one by one."""
+"""Notices that are shown one by one."""
 FEWEST_BYTES = 200
 """A shorter part of a file says nothing."""
 BUDGET_SHARE = 4

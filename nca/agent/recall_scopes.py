@@ -38,7 +38,7 @@ def listed(entries: Iterable[Entry], scope: str) -> list[Listed]:
 
 
 def turn_in(scope: str) -> int:
-    """The message that a scope such as `turn 12` names; 0 if it names none."""
+    """The message that a scope such as `turn 12` names, or 0."""
     match = _TURN.fullmatch(scope)
     return int(match[1]) if match else 0
 

@@ -158,7 +158,7 @@ class Rewinds:
         return await asyncio.to_thread(self._files.merged, one)
 
     def finish_interrupted(self) -> str:
-        """Finish what becomes of the chat where a rewind was cut off. Returns what the person should know, or ""."""
+        """Finish the chat's part of a rewind that was cut off. Returns what the person should know, or ""."""
         if not self._window.store.has_file_records:
             return ""
         try:

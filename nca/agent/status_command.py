@@ -41,7 +41,7 @@ class StatusCommand:
         self._next: Conversation | None = None
 
     def run(self, conversation: Conversation) -> None:
-        """Run it for what the conversation is now; after the run that goes on, if one does."""
+        """Run it for the state of the conversation now, or after the run in progress."""
         if not conversation.loaded.settings.terminal.status_command:
             self.line = ""
             return

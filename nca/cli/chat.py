@@ -27,7 +27,7 @@ _NEEDED = (
         "nca.tools.web.fetch",
     ),
 )
-"""What takes the longest to import of what `_opened` needs."""
+"""The slowest imports of `_opened`."""
 
 
 def open_chat(words: LoopArguments) -> int:
@@ -96,7 +96,7 @@ def _is_cut_off(loaded: LoadedSettings) -> bool:
 
 
 async def _load_behind(first: FirstPrompt) -> None:
-    """Load while the person types already, in a thread so that what is typed is seen."""
+    """Load while the person types. A thread does it, so that the terminal shows what is typed."""
     import asyncio
 
     from nca.terminal.interrupts import Leave

@@ -38,7 +38,7 @@ _VALUES = {
     "summarizer": "MODEL",
     "target": "SHARE",
 }
-"""How the help calls the value of an option, where that is not the last word of the option's name."""
+"""The word for an option's value in the help, if it is not the last word of the option's name."""
 
 
 def _group(

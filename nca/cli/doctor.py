@@ -24,7 +24,7 @@ Level = Literal["ok", "warn", "fail"]
 
 OLDEST_PYTHON = (3, 11)
 LITELLM_FROM, LITELLM_BELOW = (1, 102), (1, 106)
-"""The tested range; pyproject.toml has the same."""
+"""The tested range, as in pyproject.toml."""
 LITELLM_STOLEN = frozenset({"1.82.7", "1.82.8"})
 """Two compromised releases that sent credentials to an attacker."""
 OLDEST_SQLITE = (3, 51, 3)

@@ -25,7 +25,7 @@ class CompactionWish:
         self._focus = focus
 
     def take(self) -> str | None:
-        """What is to be kept above all, "" for nothing special; None where nothing is wanted."""
+        """What to keep above all, or "" for nothing special; None if no compaction is wanted."""
         taken, self._focus = self._focus, None
         return taken
 

@@ -148,7 +148,7 @@ def copy_sessions(
 
 
 def _copy(here: Store, there: Store, session_id: str) -> bool:
-    """Whether it was copied; not if it is there. Raises StoreError if another session has its id, or it differs."""
+    """True if it was copied, False if it was there. Raises StoreError if another session has its id, or it differs."""
     from nca.errors import SessionNotFound, StoreError
 
     copy = here.exact_copy_of(session_id)

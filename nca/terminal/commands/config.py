@@ -28,7 +28,7 @@ _OPTIONS = {
 _OPENED_WITH = frozenset(
     f"model.{name}" for name in ("api_base", "first_token_seconds", "idle_seconds", "total_seconds", "max_retries")
 )
-"""What a model is opened with; the one that answers keeps what it has."""
+"""Settings with which a model is opened; the model that answers keeps those that it has."""
 
 
 class ConfigCommand(Command):

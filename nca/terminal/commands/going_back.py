@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 async def agreed(app: App, plan: RewindPlan, *, is_shown: bool = False) -> Choice | None:
-    """Name the files that go back, and ask about what nca cannot know. None where the person goes back to nothing.
+    """Name the files that go back, and ask about what nca cannot know. None if the person does not go back.
 
     is_shown  the person has seen the files
     """
@@ -58,7 +58,7 @@ async def _asked(app: App, plan: RewindPlan) -> Choice | None:
 
 
 async def restoring(app: App, work: Callable[[Watch], Coroutine[Any, Any, T]]) -> T:
-    """Do it, and say how far it is where it takes longer than a moment."""
+    """Do it, and say how far it is if it takes longer than a moment."""
     far = [0, 0]
 
     def progress(done: int, of: int) -> None:

@@ -130,7 +130,7 @@ def _list(app: App) -> None:
 
 
 async def _what(app: App, point: Point, plan: RewindPlan) -> str:
-    """Show what would change, and ask. "" where the person goes back to nothing."""
+    """Show what would change, and ask. "" if the person does not go back."""
     if not app.reader.can_choose:
         raise UsageError(
             f"Files have changed since: {summary(plan)}.",

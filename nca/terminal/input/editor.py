@@ -24,7 +24,7 @@ from nca.words import Span, Words, merged, part_of, text_of
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _WORD = re.compile(r"\s+|\S+")
 _MOST_EXACT = 2_000
-"""Pieces up to which each is compared with each; in longer texts difflib leaves out the frequent ones."""
+"""The most pieces of which each is compared with each; in longer texts difflib leaves out the frequent ones."""
 
 
 def retold(before: Words, text: str) -> Words:
@@ -100,7 +100,7 @@ async def edited(text: str, lent_terminal: AbstractContextManager[object], *, na
 
 
 async def edited_words(said: Words, lent_terminal: AbstractContextManager[object]) -> Words:
-    """The same for a text of which it is known who said what. Raises UsageError."""
+    """The same for a text whose parts have known sources. Raises UsageError."""
     # Imported here: the prompt needs it only behind an editor.
 
     text = await edited(text_of(said), lent_terminal)

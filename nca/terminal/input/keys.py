@@ -102,7 +102,7 @@ def _add_enter_and_tab(bindings: KeyBindings, is_lone_escape: Condition) -> None
 
     @bindings.add("escape", "/", filter=emacs_mode & ~is_searching)
     def begin_command(event: KeyPressEvent) -> None:
-        """An Escape out of habit, then a command. Alt-/ would complete, as Tab does, and the model get the rest."""
+        """An Escape out of habit, then a command. Else Alt-/ would complete as Tab does, and the rest would be sent."""
         event.key_processor.feed(event.key_sequence[-1], first=True)
 
     @bindings.add("escape", filter=is_lone_escape & has_completions & emacs_mode, eager=True)

@@ -67,7 +67,7 @@ class Block:
 
 
 def lines_of(blocks: Sequence[Block]) -> list[str]:
-    """The text of the blocks again."""
+    """The blocks as text."""
     return [line for block in blocks for line in (*block.lines, *block.after)]
 
 

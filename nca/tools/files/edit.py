@@ -198,7 +198,7 @@ class _ChangingTool(TypedTool):
 
 
 def _given(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Without those left at their default: the call names all of them, the question about it only what was given."""
+    """The arguments that are not at their default. A call names all of them; the question about it names only these."""
     return {name: value for name, value in arguments.items() if value}
 
 

@@ -23,7 +23,7 @@ from nca.tools.tool import ToolError
 _SIMILAR_RATIO = 0.6
 """A statement replaces the most similar one from here on."""
 _INSIDE = re.compile(r"(?:return|yield|break|continue|raise)\b")
-"""Stands only in a function."""
+"""Statements that stand only in a function."""
 _WORD = re.compile(r"[A-Za-z_$][\w$]*")
 _IMPORT = re.compile(r"(?:import|from|use|#include|require|using)\b")
 _CHECKED_CHARS = 500_000
@@ -66,7 +66,7 @@ class _Merge:
         self.done: list[str] = []
         self._filename = filename
         self._repeated: set[str] = set()
-        """Names that are more than once in the new code."""
+        """Names that the new code has more than once."""
 
     def _note_repeated(self, new: Sequence[Block]) -> None:
         self._repeated |= {name for name, count in Counter(block.name for block in new).items() if count > 1}

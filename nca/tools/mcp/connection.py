@@ -96,7 +96,7 @@ class Connection:
         self._stop, self._settled = asyncio.Event(), asyncio.Event()
 
     async def renew(self) -> None:
-        """Read the lists again that the server said have changed. A list that cannot be read stays as it is."""
+        """Read the lists again that have changed, as the server said. A list that cannot be read stays as it is."""
         async with self._renewing:
             if self.state != "ready":
                 return

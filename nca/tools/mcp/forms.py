@@ -65,7 +65,7 @@ class Field:
 
     @property
     def kind(self) -> str:
-        """A text where it is none of the others."""
+        """The kind of value; "string" where it is none of the others."""
         kind = self.schema.get("type")
         return kind if kind in tuple(_HINTS) else "string"
 

@@ -34,7 +34,7 @@ def outcome_of(result: CallToolResult, *, can_see: bool) -> ToolOutcome:
 
 
 def line_and_image(block: Any, images: int, *, can_see: bool) -> tuple[str, MediaPart | None]:
-    """A content block as text, and the image that it is, behind so many others; the text says why one is not shown."""
+    """A content block as text, and its image, if any. `images`: those before it. The text says why one is not shown."""
     line, encoded = described(block), _encoded_image(block)
     if encoded is None:
         return line, None
