@@ -78,6 +78,7 @@ def test_settings_decide_as_in_the_chat() -> None:
 def test_what_cannot_fit_is_counted_and_does_not_stop_it() -> None:
     found = replay([user("word " * 9_000), assistant("No."), user("Shorter."), assistant("Yes.")], window(8_000))
     assert found.with_nca.over_budget <= found.without.over_budget == 2
+    assert (found.without.first_over_budget, replay(talk(4), window(100_000)).without.first_over_budget) == (1, 0)
     assert found.requests == 2
 
 
