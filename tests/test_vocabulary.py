@@ -67,6 +67,7 @@ def test_other_vocabularies_are_there_too(name: vocabulary.Name, tokens: int) ->
 
 
 def test_a_missing_vocabulary_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    vocabulary._counting.cache_clear()
     monkeypatch.setitem(vocabulary._FILES, "cl100k", "nowhere")
     with pytest.raises(NcaError, match="Tokens cannot be counted: litellm's file nowhere cannot be read"):
         count_in("cl100k", ["a"])

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
 import nca
+from nca import vocabulary
 from nca.messages import Message
 from nca.serve.service import Options, application
 from nca.wire import message_to_dict
@@ -55,6 +56,20 @@ def test_a_conversation_comes_back_valid(messages: list[Message], window: int, r
         assert len(nca.validate_request(shown, "openai")) <= len(nca.validate_request(given_rows, "openai"))
     else:
         assert nca.validate_request(shown, "openai") == []
+
+
+def test_no_request_loads_a_vocabulary() -> None:
+    """It would stop the other requests of the process meanwhile."""
+    try:
+        with TestClient(application(Options()), base_url="http://localhost") as client:
+            loaded = vocabulary._counting.cache_info().misses
+            for model in ("claude-sonnet-4-5", "gpt-4"):
+                said = [{"role": "user", "content": f"What is {number}?"} for number in range(200)]
+                body = {"model": model, "messages": said, "context_window": 2_000}
+                assert client.post("/v1/compress", json=body).status_code == 200
+            assert vocabulary._counting.cache_info().misses == loaded
+    finally:
+        gc.unfreeze()
 
 
 def test_what_a_server_loads_at_its_start_is_not_collected() -> None:
