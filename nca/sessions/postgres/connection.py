@@ -6,13 +6,15 @@ import logging
 import os
 import re
 import socket
-from collections.abc import Sequence
-from contextlib import nullcontext
-from functools import lru_cache
+import time
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext, suppress
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import psycopg
 from psycopg import conninfo
+from psycopg.abc import RV, PQGen
 from psycopg.adapt import Loader
 from psycopg.types.string import StrDumper
 
@@ -22,8 +24,11 @@ from nca.errors import ConfigError, StoreError
 logging.getLogger("psycopg").addHandler(logging.NullHandler())
 
 _CONNECT_SECONDS = 10
-_SILENT_MILLISECONDS = 10_000
-"""After so long without a sign of life from the server's machine, the connection is lost."""
+_SILENT_SECONDS = 2.0
+"""After so long without an answer, a second connection asks whether the server works at it. No setting of libpq does:
+a tunnel or proxy that has lost the server still confirms to TCP that it got everything."""
+_ASK_SECONDS = 2
+"""How long the server may take to answer a second connection; libpq knows no less."""
 _BUSY_MILLISECONDS = 10_000
 """How long a statement waits for another writer, as in SQLite."""
 _OLDEST = 130_000
@@ -36,9 +41,13 @@ _SET_UP = (
     # The first passages of a word are to be the oldest: how many there are follows from how far they reach.
     " set_config('synchronize_seqscans', 'off', false),"
     " set_config('tcp_keepalives_idle', '30', false), set_config('tcp_keepalives_interval', '10', false),"
-    " set_config('tcp_keepalives_count', '3', false)"
+    " set_config('tcp_keepalives_count', '3', false), set_config('tcp_user_timeout', '60000', false)"
 )
 """The server notices within a minute that a machine is gone, and gives its sessions free."""
+_IS_WORKING = (
+    "SELECT 1 FROM pg_stat_activity WHERE pid = $1 AND backend_start = $2 AND wait_event_type IS DISTINCT FROM 'Client'"
+)
+"""Whether a process of the server waits for nothing from its client."""
 
 
 class _Number(Loader):
@@ -87,23 +96,69 @@ class Statement(NamedTuple):
         return self.sql.startswith(("SELECT", "WITH")) or "RETURNING" in self.sql
 
 
+class NoAnswer(psycopg.OperationalError):
+    """The server gives no answer and cannot be asked why."""
+
+
+class _Patient(psycopg.Connection[tuple[Any, ...]]):
+    """Waits for an answer as long as the server works at it; else it is closed. Raises NoAnswer, psycopg.Error.
+
+    silent_seconds  how long it waits before it asks
+    is_working      asks the server whether it does, and raises NoAnswer
+    """
+
+    silent_seconds: float = _SILENT_SECONDS
+    is_working: Callable[[], bool] | None = None
+
+    def wait(self, gen: PQGen[RV], *limits: Any, **more: Any) -> RV:
+        return super().wait(self._answered(gen), *limits, **more)
+
+    def _answered(self, answer: PQGen[RV]) -> PQGen[RV]:
+        """The same, which psycopg resumes ten times a second while nothing comes."""
+        try:
+            wants, heard = next(answer), time.monotonic()
+            while True:
+                if ready := (yield wants):
+                    heard = time.monotonic()
+                elif time.monotonic() > heard + self.silent_seconds:
+                    self._ask(answer)
+                    heard = time.monotonic()
+                wants = answer.send(ready)
+        except StopIteration as end:
+            value: RV = end.value
+            return value
+
+    def _ask(self, answer: PQGen[RV]) -> None:
+        lost = psycopg.OperationalError("the connection is lost")
+        try:
+            if self.is_working is not None and self.is_working():
+                return
+        except NoAnswer as error:
+            lost = error
+        self.close()
+        with suppress(psycopg.Error, StopIteration):
+            answer.throw(lost)  # so that it ends
+        raise lost
+
+
 class Connection:
     """Statements on one connection. Raises psycopg.Error."""
 
     def __init__(self, url: str, *, of_team: bool = False, seconds: int = _CONNECT_SECONDS) -> None:
         """of_team: show the sessions of the whole team. seconds: how long the server may take to answer."""
-        self._psycopg = psycopg.connect(
+        self._connect = partial(
+            _Patient.connect,
             url,
             autocommit=True,
             cursor_factory=psycopg.RawCursor,
             application_name="nca",
-            connect_timeout=seconds,
             client_encoding="UTF8",
             keepalives_idle=30,
             keepalives_interval=10,
             keepalives_count=3,
-            tcp_user_timeout=_SILENT_MILLISECONDS,
         )
+        self._psycopg = self._connect(connect_timeout=seconds)
+        self._psycopg.silent_seconds = seconds
         adapters = self._psycopg.adapters
         adapters.register_dumper(str, StrDumper)
         adapters.register_loader("numeric", _Number)
@@ -114,9 +169,19 @@ class Connection:
             self.run(_SET_UP, (socket.gethostname(), str(_BUSY_MILLISECONDS), "team" if of_team else "own"))
             found = self.run("SELECT pid, backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()", ())
             self.backend = Backend(*found[0])
+            self._psycopg.is_working, self._psycopg.silent_seconds = self._is_working, _SILENT_SECONDS
         except BaseException:
             self.close()
             raise
+
+    def _is_working(self) -> bool:
+        try:
+            with self._connect(connect_timeout=_ASK_SECONDS) as asking:
+                return bool(asking.execute(_IS_WORKING, self.backend).fetchall())
+        except psycopg.OperationalError as error:
+            if error.sqlstate:  # it is there, but takes no more connections
+                return True
+            raise NoAnswer("the server does not answer") from error
 
     @property
     def is_lost(self) -> bool:

@@ -22,7 +22,7 @@ from nca.sessions import schema
 from nca.sessions.passages import MAX_PASSAGES
 from nca.sessions.paths import outputs_of
 from nca.sessions.postgres import faults, lease
-from nca.sessions.postgres.connection import Backend, Connection, Rows, Statement, where
+from nca.sessions.postgres.connection import Backend, Connection, NoAnswer, Rows, Statement, where
 from nca.sessions.postgres.delivery import deliver
 from nca.sessions.postgres.full_text import TsvectorIndex
 from nca.sessions.postgres.lease import PostgresLease
@@ -193,23 +193,34 @@ class PostgresDatabase:
 
     def _steadily(self, action: Callable[[], T]) -> T:
         """Carry an action out, again with a new connection if the connection is lost."""
+        since = None
         while True:
             try:
                 return action()
             except psycopg.OperationalError as error:
                 if not self._connection.is_lost:
                     raise
-                self.reconnect(error)
+                since = self.reconnect(error, since)
 
-    def reconnect(self, lost: psycopg.Error) -> None:
-        """Connect again, with the locks of all leases. Raises the error after RETRY_SECONDS; next time, at once."""
+    def reconnect(self, lost: psycopg.Error, since: float | None = None) -> float:
+        """Connect again, with the locks of all leases. Raises the error after RETRY_SECONDS; next time, at once.
+
+        since: when the connection was first lost for the same action; returned. A connection may be there, and what is
+        sent on it be lost each time.
+        """
         if self._is_closed:
             raise StoreError("The store is closed")
-        pause, is_told = _FIRST_PAUSE_SECONDS, False
         began = time.monotonic()
+        since = began if since is None else since
+        if began > since + self._retry_seconds:
+            self._quiet_until = began + self._retry_seconds
+            raise lost
         if began < self._quiet_until:
             raise lost
         deadline = began + (0 if self._has_given_up else self._retry_seconds)
+        pause = _FIRST_PAUSE_SECONDS
+        if is_told := isinstance(lost, NoAnswer):  # the wait was long enough
+            self._tell_lost()
         while True:
             tried = time.monotonic()
             try:
@@ -220,8 +231,7 @@ class PostgresDatabase:
                     self._quiet_until = now + min(_QUIET_TIMES * (now - tried), self._retry_seconds)
                     raise lost from None
                 if not is_told:
-                    seconds = f"{self._retry_seconds:.0f} seconds"
-                    self._tell(f"The connection to {self.where} is lost. Trying again for {seconds}.")
+                    self._tell_lost()
                     is_told = True
                 time.sleep(pause)
                 pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
@@ -229,7 +239,10 @@ class PostgresDatabase:
                 if is_told or self._has_given_up:
                     self._tell(f"Connected to {self.where} again.")
                 self._has_given_up = False
-                return
+                return since
+
+    def _tell_lost(self) -> None:
+        self._tell(f"The connection to {self.where} is lost. Trying again for {self._retry_seconds:.0f} seconds.")
 
     def _connected_again(self) -> Connection:
         connection = self._connect(seconds=_AGAIN_SECONDS)
@@ -295,6 +308,7 @@ class _Transaction:
             self._waiting.append(Statement(sql, bindings, is_many=True))
 
     def commit(self) -> None:
+        since = None
         while True:
             number = self._number
             try:
@@ -302,16 +316,18 @@ class _Transaction:
             except psycopg.OperationalError as error:
                 if not self._database.connection.is_lost:
                     raise
-                if self._is_committed(number, error):
+                lost_at = time.monotonic()
+                if self._is_committed(number, error, since):
                     return
+                since = since or lost_at
                 self._resuming(self._again, again=False)
             else:
                 return
 
-    def _is_committed(self, number: str, lost: psycopg.Error) -> bool:
+    def _is_committed(self, number: str, lost: psycopg.Error, since: float | None) -> bool:
         """What the server says of a transaction whose COMMIT it did not answer."""
         try:
-            self._database.reconnect(lost)
+            self._database.reconnect(lost, since)
             return self._database.rows("SELECT pg_xact_status(CAST(CAST(? AS text) AS xid8))", (number,)) == [
                 ("committed",)
             ]
@@ -348,13 +364,14 @@ class _Transaction:
 
     def _resuming(self, action: Callable[[], T], *, again: bool = True) -> T:
         """`again`: after a loss, what was done before the action is to be done again first."""
+        since = None
         while True:
             try:
                 return action()
             except psycopg.OperationalError as error:
                 if not self._database.connection.is_lost:
                     raise
-                self._database.reconnect(error)
+                since = self._database.reconnect(error, since)
                 if again:
                     self._resuming(self._again, again=False)
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing, suppress
-from pathlib import Path
-from urllib.parse import quote
+from contextlib import closing
 
 import pytest
 
@@ -16,69 +13,9 @@ from nca.errors import SessionLocked, StoreError
 from nca.sessions import Session, Store
 from nca.testing.store_suite import made, said
 from tests.postgres import Cluster
+from tests.sessions.postgres.relay import Link, Relay
 
 END_ALL = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'nca'"
-
-
-class Cut:
-    """A socket before the server's, which cuts a connection when the server has carried out the next COMMIT."""
-
-    def __init__(self, cluster: Cluster, folder: Path) -> None:
-        self._server = str(cluster.folder / ".s.PGSQL.5432")
-        self._listening = socket.socket(socket.AF_UNIX)
-        self._listening.bind(str(folder / ".s.PGSQL.5432"))
-        self._listening.listen()
-        self.is_armed = False
-        self._cut: socket.socket | None = None
-        self._threads = [threading.Thread(target=self._accept, daemon=True)]
-        self._threads[0].start()
-
-    def _accept(self) -> None:
-        with suppress(OSError):
-            while True:
-                client, _ = self._listening.accept()
-                thread = threading.Thread(target=self._serve, args=(client,), daemon=True)
-                self._threads.append(thread)
-                thread.start()
-
-    def _serve(self, client: socket.socket) -> None:
-        with suppress(OSError), client, socket.socket(socket.AF_UNIX) as server:
-            server.connect(self._server)
-            back = threading.Thread(target=self._pass_back, args=(server, client), daemon=True)
-            back.start()
-            self._pass_on(client, server)
-            _end(server)
-            back.join()
-
-    def _pass_on(self, client: socket.socket, server: socket.socket) -> None:
-        with suppress(OSError):
-            while content := client.recv(65_536):
-                if self.is_armed and b"COMMIT" in content:
-                    self.is_armed = False
-                    # The answer says that it is committed, and no answer reaches the client.
-                    self._cut = client
-                server.sendall(content)
-
-    def _pass_back(self, server: socket.socket, client: socket.socket) -> None:
-        with suppress(OSError):
-            while content := server.recv(65_536):
-                if self._cut is client:
-                    break
-                client.sendall(content)
-        _end(client)
-
-    def close(self) -> None:
-        """Once every connection is closed at its other end."""
-        _end(self._listening)
-        for thread in self._threads:
-            thread.join()
-        self._listening.close()
-
-
-def _end(one: socket.socket) -> None:
-    """Wake whoever waits for it."""
-    with suppress(OSError):
-        one.shutdown(socket.SHUT_RDWR)
 
 
 def end_all(cluster: Cluster) -> None:
@@ -124,20 +61,16 @@ def test_inside_a_transaction(cluster: Cluster, store: Store) -> None:
 def test_after_the_commit_before_its_answer(cluster: Cluster, store: Store, url: str) -> None:
     session_id = made(store, "one").info.id
     store.close()
-    folder = cluster.folder / "cut"
-    folder.mkdir()
-    cut = Cut(cluster, folder)
-    told: list[str] = []
-    try:
-        through = url.replace(quote(str(cluster.folder), safe=""), quote(str(folder), safe=""))
-        with Store.open(None, url=through, tell=told.append) as cut_off, cut_off.open_session(session_id) as session:
-            cut.is_armed = True
-            session.log.append(said("two"))
-            assert not cut.is_armed
-            session.log.append(said("three"))
-            assert texts(session) == ["one", "two", "three"]
-    finally:
-        cut.close()
+    with (
+        closing(Relay(cluster)) as relay,
+        Store.open(None, url=relay.through(url)) as cut_off,
+        cut_off.open_session(session_id) as session,
+    ):
+        relay.at_next_commit(Link.cut_next_answer)
+        session.log.append(said("two"))
+        assert not relay.is_armed
+        session.log.append(said("three"))
+        assert texts(session) == ["one", "two", "three"]
 
 
 def test_the_server_crashes_and_comes_back(cluster: Cluster, url: str) -> None:

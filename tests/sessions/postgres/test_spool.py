@@ -6,9 +6,8 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
-from urllib.parse import quote
 
 import pytest
 
@@ -18,7 +17,8 @@ from nca.messages import Message, Usage
 from nca.sessions import CompactionRecord, Session, Store
 from nca.testing.store_suite import made, said
 from tests.postgres import Cluster
-from tests.sessions.postgres.test_connection_lost import Cut, texts
+from tests.sessions.postgres.relay import Link, Relay
+from tests.sessions.postgres.test_connection_lost import texts
 
 
 @pytest.fixture
@@ -214,25 +214,20 @@ def test_who_was_taken_over_leaves_a_copy(
 
 
 def test_a_commit_without_an_answer_is_not_stored_twice(cluster: Cluster, url: str, path: Path) -> None:
-    folder = cluster.folder / "cut2"
-    folder.mkdir()
-    cut = Cut(cluster, folder)
-    way = folder / ".s.PGSQL.5432"
-    through = url.replace(quote(str(cluster.folder), safe=""), quote(str(folder), safe=""))
-    try:
-        with impatient(through, path, [], seconds=0) as store:
-            session = made(store, "one")
-            cut.is_armed = True
-            way.rename(folder / "away")  # the connection that there is stays; no new one can be made
-            session.log.append(said("two"))
-            assert not cut.is_armed
-            assert spools(path)
-            (folder / "away").rename(way)
-            session.log.append(said("three"))
-            assert texts(session) == ["one", "two", "three"]
-            assert spools(path) == []
-    finally:
-        cut.close()
+    with closing(Relay(cluster)) as relay, impatient(relay.through(url), path, [], seconds=0) as store:
+        session = made(store, "one")
+
+        def cut(link: Link) -> None:
+            relay.refuses = link.cuts_next_answer = True
+
+        relay.at_next_commit(cut)
+        session.log.append(said("two"))
+        assert not relay.is_armed
+        assert spools(path)
+        relay.refuses = False
+        session.log.append(said("three"))
+        assert texts(session) == ["one", "two", "three"]
+        assert spools(path) == []
 
 
 def texts_of(store: Store) -> dict[str, list[str]]:
