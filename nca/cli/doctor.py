@@ -84,6 +84,7 @@ def _findings(*, probe: bool) -> Iterator[Finding]:
         "settings": _settings,
         "data": _data,
         "database": _database,
+        "spool": _spools,
         "keys": _keys,
         "servers": partial(_servers, probe=probe),
         "embedded": _runtime,
@@ -205,6 +206,33 @@ def _postgres(url: str) -> Finding:
     if found.schema < found.newest_schema:
         return Finding("database", "warn", f"{detail}.", "The next start prepares it, as `nca store init` does.")
     return Finding("database", "ok", detail)
+
+
+def _spools() -> Iterator[Finding]:
+    """What was said while a database could not be reached, and is not stored yet."""
+    from nca.cli.startup import store_place
+    from nca.config.paths import data_dir
+    from nca.errors import StoreDamaged
+    from nca.sessions.postgres import spool
+    from nca.terminal.render.humanize import counted, local_time
+
+    used = store_place().path
+    for folder in sorted(data_dir(os.environ).glob("postgresql-*")):
+        advice = "Where the session is open, it is stored once the database can be reached; else at the next start."
+        if folder != used.parent:
+            advice = "session.store names another database now. A start with the one that it is of stores it."
+        for file, session_id, _ in spool.left_in(folder / used.name):
+            try:
+                kept = spool.messages_in(file)
+                since = kept[0].at if kept else file.stat().st_mtime
+            except FileNotFoundError:  # stored meanwhile
+                continue
+            except StoreDamaged as error:
+                detail = f"session {session_id}: {file} cannot be stored. {error.message}."
+                yield Finding("spool", "warn", detail, "Mend the line, or delete it and those behind it.")
+                continue
+            what = f"{counted(len(kept), 'message')} since {local_time(since)}"
+            yield Finding("spool", "warn", f"session {session_id}: {what}, in {file}.", advice)
 
 
 def _disk(sizes: StoreSizes) -> Finding:

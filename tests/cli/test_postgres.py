@@ -12,8 +12,11 @@ from typing import Any
 import pytest
 
 from nca.sessions import Store
+from nca.sessions.encoding import encode, encode_bytes
+from nca.sessions.postgres.spool import Kept, spool_of
+from nca.terminal.render.humanize import local_time
 from nca.testing.provider import Provider
-from nca.testing.store_suite import made
+from nca.testing.store_suite import made, said
 from tests.cli.command import keys, nca
 from tests.postgres import Cluster
 
@@ -116,6 +119,35 @@ def test_init_and_doctor(tmp_path: Path, url: str) -> None:
     assert "session.store is not set" in nca("store", "init", home=tmp_path).stderr
     away = nca("doctor", home=tmp_path, NCA_SESSION__STORE="postgresql://ada@/none?host=/nowhere")
     assert (away.returncode, "Cannot reach the PostgreSQL database none at /nowhere" in away.stdout) == (1, True)
+
+
+@pytest.fixture
+def spool(tmp_path: Path) -> Path:
+    """Two messages that a chat kept for a database."""
+    home = tmp_path / "nca" / "data" / "postgresql-nowhere-d"
+    spool = spool_of(home / "sessions.db", "0a1b2c3d", 1)
+    spool.parent.mkdir(parents=True)
+    kept = [Kept(seq, 1.7e9, encode(said(text)[0])) for seq, text in ((1, "one"), (2, "two"))]
+    spool.write_bytes(b"".join(encode_bytes(one) + b"\n" for one in kept))
+    return spool
+
+
+@pytest.mark.parametrize("store", ["postgresql://ada@/d?host=/nowhere", ""])
+def test_doctor_names_a_spool_that_waits(store: str, tmp_path: Path, spool: Path) -> None:
+    findings = json.loads(nca("doctor", "--json", home=tmp_path, NCA_SESSION__STORE=store).stdout)["findings"]
+    [found] = [one for one in findings if one["name"] == "spool"]
+    assert found["status"] == "warn"
+    assert found["detail"] == f"session 0a1b2c3d: 2 messages since {local_time(1.7e9)}, in {spool}."
+    assert ("next start" if store else "names another database") in found["advice"]
+
+
+@pytest.mark.parametrize(("damage", "why"), [(b"?", "Cannot read line 1: "), (b"", "Message 2 is missing.")])
+def test_doctor_names_a_spool_that_cannot_be_stored(damage: bytes, why: str, tmp_path: Path, spool: Path) -> None:
+    first, second = spool.read_bytes().splitlines(keepends=True)
+    spool.write_bytes(damage + first + second.replace(b'"seq":2', b'"seq":3'))
+    found = nca("doctor", home=tmp_path).stdout
+    assert f"session 0a1b2c3d: {spool} cannot be stored. {why}" in found
+    assert "Mend the line, or delete it and those behind it." in found
 
 
 def test_a_file_s_commands_say_what_to_do_instead(tmp_path: Path, url: str) -> None:

@@ -12,12 +12,13 @@ import hashlib
 import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
-from nca.errors import StoreError
+from nca.errors import StoreDamaged, StoreError
 from nca.messages import Entry, Message
 from nca.safe_files import PRIVATE, sync_folder
 from nca.sessions import log, store_errors, usage
@@ -131,21 +132,31 @@ def take(spool: Path) -> FileLock | None:
 def read(spool: Path) -> list[Kept]:
     """What a holder that has ended left. A last line that is not whole was never on the disk as far as anybody knew.
 
-    The answer that it was streaming becomes an interrupted message.
+    The answer that it was streaming becomes an interrupted message. Raises StoreDamaged, StoreError.
     """
     with store_errors.explained(spool, "read"):
         try:
             *lines, _ = spool.read_bytes().split(b"\n")
         except FileNotFoundError:  # stored meanwhile
             return []
-    lines_read = [decode(line.decode(errors="replace"), _decoder, str(spool)) for line in lines]
+    lines_read = [
+        decode(line.decode(errors="replace"), _decoder, f"line {number}") for number, line in enumerate(lines, 1)
+    ]
     kept = [one for one in lines_read if one.what != "answer so far"]
     if lines_read and (last := lines_read[-1]).what == "answer so far":
-        partial = decode(last.body, _partial_decoder, str(spool))
+        partial = decode(last.body, _partial_decoder, "the last line")
         if partial.text.strip():
             message = Message("assistant", partial.text, reasoning=partial.reasoning, is_interrupted=True)
             kept.append(Kept(last.seq, partial.at, encode(message)))
+    for before, after in pairwise(one.seq for one in kept if one.is_message):
+        if after != before + 1:
+            raise StoreDamaged(f"Message {before + 1} is missing")
     return kept
+
+
+def messages_in(spool: Path) -> list[Entry]:
+    """The messages that a spool keeps. Raises StoreDamaged, StoreError."""
+    return [one.entry() for one in read(spool) if one.is_message]
 
 
 def write(database: SessionDatabase, transaction: Transaction, session: int, kept: Sequence[Kept]) -> None:
