@@ -81,9 +81,7 @@ class SavedState:
             if state != before.state:
                 self._views.save(self._key, _encoder.encode(state).decode(), before.stored)
         except SessionLocked as error:
-            raise ViewInUse(
-                f"Another request keeps the messages of {self._key!r} now.", advice="Nothing was changed; fit it again."
-            ) from error
+            raise self._in_use() from error
         except ViewInUse:
             if session != known:
                 self._store.delete(session)
@@ -96,6 +94,24 @@ class SavedState:
             raise SessionNotFound(f"No messages are kept under the key {self._key!r}.")
         with self._store.open_session(state.session, read_only=True) as session:
             return History(session.log.entries(), state.view)
+
+    def delete(self) -> None:
+        """Delete the messages, if they are kept, and then the state. Raises SessionNotFound, ViewInUse."""
+        state, stored = self.read()
+        if stored is None:
+            raise SessionNotFound(f"Nothing is kept under the key {self._key!r}.")
+        try:
+            if state.session:
+                with suppress(SessionNotFound):
+                    self._store.delete(state.session)
+        except SessionLocked as error:
+            raise self._in_use() from error
+        self._views.delete(self._key, stored)
+
+    def _in_use(self) -> ViewInUse:
+        return ViewInUse(
+            f"Another request keeps the messages of {self._key!r} now.", advice="Nothing was changed; ask again."
+        )
 
     def _keep(self, messages: list[Message], session_id: str) -> str:
         """Keep the messages, in the session that has those before them or in a new one; returns its id."""

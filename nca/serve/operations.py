@@ -18,6 +18,7 @@ from nca.library.compaction import compact
 from nca.library.context_view import ContextView, FittedRequest
 from nca.library.counting import check_context_budget, estimate_messages_tokens
 from nca.library.inputs import is_list, kind_of
+from nca.library.view_state import SavedState
 from nca.sessions import Store
 from nca.sessions.passages import RECALL
 from nca.shapes.responses import CALLS, OUTPUTS
@@ -47,20 +48,21 @@ class Caller:
 
     def view(self, body: Mapping[str, Any]) -> ContextView:
         """The view speaks of `recall` only to a model that has a tool of this name."""
-        key, has_recall = body.get("key"), RECALL in _names(body.get("tools"))
-        if key is None:
+        has_recall = RECALL in _names(body.get("tools"))
+        if body.get("key") is None:
             return ContextView(**_given(body, _VIEW), has_recall=has_recall)
+        store, key = self.place(body["key"])
+        return ContextView(
+            **_given(body, _VIEW), has_recall=has_recall, store=store, key=key, keeps_messages=self.keeps_messages
+        )
+
+    def place(self, key: Any) -> tuple[Store, str]:
+        """Where what belongs to a key of this caller is kept, and under which name. Raises UsageError."""
         if self.store is None:
             raise UsageError("key: this server keeps no views.", advice="Start it with --store FILE, or leave key out.")
         if not isinstance(key, str) or not key:
             raise UsageError(f"key: is {kind_of(key) if key != '' else 'empty'}; valid: a name of the conversation.")
-        return ContextView(
-            **_given(body, _VIEW),
-            has_recall=has_recall,
-            store=self.store,
-            key=f"{self.name}/{key}",
-            keeps_messages=self.keeps_messages,
-        )
+        return self.store, f"{self.name}/{key}"
 
 
 def compress(body: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
@@ -182,15 +184,26 @@ def recall_kept(asked: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
             "This server keeps no messages.",
             advice="Start it with --store and --keep-messages, or hand in the conversation with POST.",
         )
-    valid = ("key", "model", "context_window", *_RECALL)
+    _refuse_others(asked, ("key", "model", "context_window", *_RECALL))
+    numbers = {name: _whole(asked[name], name) for name in ("context_window", "offset") if name in asked}
+    asked = {**asked, **numbers}
+    return {"text": caller.view(asked).recall(**_given(asked, _RECALL))}
+
+
+def delete_kept(asked: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
+    """`DELETE /v1/recall`: delete the messages and the view of a key. Raises SessionNotFound, ViewInUse."""
+    _refuse_others(asked, ("key",))
+    SavedState(*caller.place(asked["key"]), keeps_messages=True).delete()
+    return {"deleted": True}
+
+
+def _refuse_others(asked: Mapping[str, Any], valid: tuple[str, ...]) -> None:
+    """Of a query. Raises UsageError."""
     for name in asked:
         if name not in valid:
             raise UsageError(f"{name[:40]}: is not known; valid: {', '.join(valid)}.")
     if "key" not in asked:
         raise UsageError("key: is missing; valid: the key of an earlier request.")
-    numbers = {name: _whole(asked[name], name) for name in ("context_window", "offset") if name in asked}
-    asked = {**asked, **numbers}
-    return {"text": caller.view(asked).recall(**_given(asked, _RECALL))}
 
 
 def _whole(text: str, name: str) -> int:

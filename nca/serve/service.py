@@ -92,7 +92,8 @@ def application(options: Options) -> Starlette:
     """The application of one worker. It opens the store when it starts."""
     service = _Service(options)
     routes = [Route(path, service.answering(work), methods=["POST"]) for path, work in PATHS.items()]
-    routes.append(Route("/v1/recall", service.answering(operations.recall_kept), methods=["GET"]))
+    for method, work in (("GET", operations.recall_kept), ("DELETE", operations.delete_kept)):
+        routes.append(Route("/v1/recall", service.answering(work), methods=[method]))
     routes += [Route(path, service.health, methods=["GET"]) for path in ("/healthz", "/readyz")]
     # Without tokens it listens on loopback: a page in a browser may not reach it under another name.
     hosts = [] if options.tokens else [Middleware(TrustedHostMiddleware, allowed_hosts=list(LOOPBACK))]
@@ -116,7 +117,7 @@ class _Service:
             caller = Caller(self._store, self._name_of(request), keeps_messages=self._options.keeps_messages)
             try:
                 async with asyncio.timeout(self._options.timeout_seconds):
-                    if request.method in ("GET", "HEAD"):
+                    if request.method != "POST":
                         return _json(await beside_loop(lambda: work(request.query_params, caller)))
                     raw = await self._body(request)
                     return _json(await beside_loop(lambda: work(_object(raw), caller)))

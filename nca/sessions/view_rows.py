@@ -153,6 +153,8 @@ def record_id(view: int) -> str:
 
 _VERSION_BITS = 62
 
+_DELETE = "DELETE FROM program_views WHERE key = ? AND version = ? RETURNING key"
+
 
 class StoredState(NamedTuple):
     """The state of a view as JSON. `version`: no other save has it."""
@@ -182,22 +184,30 @@ class ProgramViews:
         name = clean_text(key)
         with self._database.transaction() as connection:
             # Where several may write at once, the second waits for the first, and then finds no such row.
-            deletes = "DELETE FROM program_views WHERE key = ? AND version = ? RETURNING key"
-            is_first = replaces is None or connection.execute(deletes, (name, replaces.version)).get is not None
+            is_first = replaces is None or connection.execute(_DELETE, (name, replaces.version)).get is not None
             row = (secrets.randbits(_VERSION_BITS), name, clean_text(body), time.time())
             inserts = "INSERT INTO program_views VALUES (?, ?, ?, ?) ON CONFLICT (key) DO NOTHING RETURNING key"
             if not is_first or connection.execute(inserts, row).get is None:
-                raise ViewInUse(
-                    f"Another request has fitted the conversation {key!r} meanwhile.",
-                    advice="Nothing was changed; fit it again.",
-                )
+                raise _changed(key)
 
-    def delete(self, key: str) -> None:
-        """Delete what was saved, if anything was: the view begins anew. Raises StoreError."""
+    def delete(self, key: str, stored: StoredState | None = None) -> None:
+        """Delete what was saved, if anything was: the view begins anew. Raises StoreError.
+
+        stored: what was read before; raises ViewInUse and deletes nothing if somebody has saved or deleted it since
+        """
         self._refuse_reader()
         with self._database.transaction() as connection:
-            connection.execute("DELETE FROM program_views WHERE key = ?", (clean_text(key),))
+            if stored is None:
+                connection.execute("DELETE FROM program_views WHERE key = ?", (clean_text(key),))
+            elif connection.execute(_DELETE, (clean_text(key), stored.version)).get is None:
+                raise _changed(key)
 
     def _refuse_reader(self) -> None:
         if self._is_read_only:
             raise StoreError("The store is open for reading only")
+
+
+def _changed(key: str) -> ViewInUse:
+    return ViewInUse(
+        f"Another request has fitted the conversation {key!r} meanwhile.", advice="Nothing was changed; ask again."
+    )

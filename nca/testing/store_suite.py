@@ -248,8 +248,9 @@ class StoreSuite:
         read = two.read("ada/1")
         one.save("ada/1", "second", read)
         refused(ViewInUse, lambda: two.save("ada/1", "other", read))
+        refused(ViewInUse, lambda: two.delete("ada/1", read))
         assert (two.read("ada/1") or ("",))[0] == "second"
-        one.delete("ada/1")
+        one.delete("ada/1", one.read("ada/1"))
         refused(ViewInUse, lambda: two.save("ada/1", "other", read))
         assert two.read("ada/1") is None
 

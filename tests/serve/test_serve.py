@@ -271,7 +271,57 @@ def test_kept_messages_are_recalled_by_the_caller_who_sent_them(place: str, tmp_
         assert {info.name: info.messages for info in kept.list()} == {"ada/7": 105, "bob/7": 105}
 
 
+def test_what_is_kept_under_a_key_is_deleted_by_its_caller(place: str, tmp_path: Path) -> None:
+    tokens = tmp_path / "tokens"
+    tokens.write_text("".join(f"{name} {token}\n" for name, token in TOKENS.items()))
+    with serving("--tokens", str(tokens), "--store", place, "--keep-messages") as (url, _):
+
+        def asked(method: str, name: str, **query: str) -> httpx.Response:
+            headers = {"Authorization": f"Bearer {TOKENS[name]}"}
+            return httpx.request(method, f"{url}/v1/recall", params=query, headers=headers, timeout=60)
+
+        for name in TOKENS:
+            for key in ("7", "8"):
+                body = {"context_window": WINDOW, "key": key, "messages": talk(40)}
+                assert post(url, "/v1/compress", body, TOKENS[name]).status_code == 200
+        assert httpx.delete(f"{url}/v1/recall", params={"key": "7"}).status_code == 401
+        deleted = asked("DELETE", "ada", key="7")
+        assert (deleted.status_code, deleted.json()) == (200, {"deleted": True})
+        for method in ("GET", "DELETE"):
+            gone = asked(method, "ada", key="7")
+            assert (gone.status_code, "under the key 'ada/7'" in gone.json()["error"]["message"]) == (404, True)
+        assert asked("GET", "ada", key="8", query="zebra").status_code == 200
+        assert asked("GET", "bob", key="7", query="zebra").status_code == 200
+        for query, said in (
+            ({}, "key: is missing"),
+            ({"key": ""}, "key: is empty"),
+            ({"key": "8", "query": "zebra"}, "query: is not known; valid: key."),
+        ):
+            refused = asked("DELETE", "ada", **query)
+            assert (refused.status_code, said in refused.json()["error"]["message"]) == (400, True)
+        # The conversation may begin anew.
+        again = post(url, "/v1/compress", {"context_window": WINDOW, "key": "7", "messages": talk(8)}, TOKENS["ada"])
+        assert again.status_code == 200
+        assert asked("GET", "ada", key="7", expand="1").status_code == 200
+        assert asked("DELETE", "ada", key="7").status_code == 200
+    with opened(place) as kept:
+        assert sorted(info.name for info in kept.list()) == ["ada/8", "bob/7", "bob/8"]
+        assert kept.program_views.read("ada/7") is None
+
+
+def test_what_another_request_writes_is_not_deleted(place: str) -> None:
+    with serving("--store", place, "--keep-messages") as (url, _):
+        body = {"context_window": WINDOW, "key": "7", "messages": talk(40)}
+        assert post(url, "/v1/compress", body).status_code == 200
+        with opened(place) as store, store.open_session("local/7"):
+            busy = httpx.delete(f"{url}/v1/recall", params={"key": "7"}, timeout=60)
+            assert (busy.status_code, busy.json()["error"]["type"]) == (409, "view_in_use")
+        assert httpx.delete(f"{url}/v1/recall", params={"key": "7"}, timeout=60).status_code == 200
+
+
 def test_a_server_that_keeps_no_messages_says_so(url: str) -> None:
+    refused = httpx.delete(f"{url}/v1/recall", params={"key": "7"})
+    assert (refused.status_code, "this server keeps no views" in refused.json()["error"]["message"]) == (400, True)
     refused = httpx.get(f"{url}/v1/recall", params={"key": "7", "query": "zebra"})
     assert refused.status_code == 400
     assert "Start it with --store and --keep-messages" in refused.json()["error"]["message"]
