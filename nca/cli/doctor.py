@@ -213,8 +213,8 @@ def _spools() -> Iterator[Finding]:
     from nca.cli.startup import store_place
     from nca.config.paths import data_dir
     from nca.errors import StoreDamaged
+    from nca.humanize import counted, local_time
     from nca.sessions.postgres import spool
-    from nca.terminal.render.humanize import counted, local_time
 
     used = store_place().path
     for folder in sorted(data_dir(os.environ).glob("postgresql-*")):

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
+from nca.humanize import local_time
 from nca.sessions import Store
 from nca.sessions.encoding import encode, encode_bytes
 from nca.sessions.postgres.spool import Kept, spool_of
-from nca.terminal.render.humanize import local_time
 from nca.testing.provider import Provider
 from nca.testing.store_suite import made, said
 from tests.cli.command import keys, nca
