@@ -6,6 +6,7 @@ NcaError                     exit code 1
 │   ├── InvalidMessages      2  messages that cannot be read
 │   └── ViewInUse            2  a view of one conversation was used for another
 ├── ProviderError            3  the provider failed; .failure says how
+│   ├── OnlyReasoned         3  the answer reached its length limit before any text
 │   └── ModelUnavailable     3  no endpoint, no key, no weights
 │       └── ModelNotFound    3  the provider does not know the model
 ├── ContextDoesNotFit        4  what may not be compacted is larger than the budget
@@ -93,6 +94,10 @@ class ProviderError(NcaError):
     def __init__(self, message: str, *, advice: str = "", failure: ProviderFailure | None = None) -> None:
         super().__init__(message, advice=advice)
         self.failure = failure or ProviderFailure(action="fail", is_overflow=False, message=message)
+
+
+class OnlyReasoned(ProviderError):
+    """The model reasoned until the answer reached its length limit."""
 
 
 class ModelUnavailable(ProviderError):

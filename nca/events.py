@@ -202,6 +202,7 @@ class TurnFinished(_Event, frozen=True):
     """The end of a turn, sent for every turn. `text` is the final answer, or its beginning.
 
     stuck: the model made the same calls again and again and got the same results each time.
+    length: the answer reached its length limit, and so did its continuation.
     cost: US dollars for all requests of the turn, summaries included; None if a price is unknown.
     exit_code: what `nca run` exits with: 0 for a whole answer, the error's own code for a failed turn, 130 for an
     interrupted one, else 1. is_unanswered: a call needed an approval and nobody could be asked.
@@ -209,7 +210,7 @@ class TurnFinished(_Event, frozen=True):
     files_changed: the paths of the files that the turn changed, as far as that is recorded.
     """
 
-    reason: Literal["answered", "interrupted", "max_steps", "stuck", "failed"]
+    reason: Literal["answered", "interrupted", "max_steps", "stuck", "length", "failed"]
     text: str
     steps: int
     seconds: float

@@ -38,7 +38,12 @@ if TYPE_CHECKING:
     from nca.agent.conversation import Conversation
     from nca.tools.editor import EditorFiles
 
-_STOPS: dict[str, StopReason] = {"answered": "end_turn", "stuck": "end_turn", "max_steps": "max_turn_requests"}
+_STOPS: dict[str, StopReason] = {
+    "answered": "end_turn",
+    "stuck": "end_turn",
+    "max_steps": "max_turn_requests",
+    "length": "max_tokens",
+}
 
 
 class EditorSession:

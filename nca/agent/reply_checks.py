@@ -66,12 +66,13 @@ def has_run(messages: Iterable[Message]) -> bool:
 
 def ending(reply: Reply, answer_tokens: int) -> str:
     """Why an answer ended early, or "". `answer_tokens`: the room it had."""
+    not_run = " Its call did not run." if reply.message.tool_calls else ""
     match reply.finish_reason:
         case "length" if reply.usage is not None and reply.usage.completion_tokens < AT_LIMIT_RATIO * answer_tokens:
             used = reply.usage.completion_tokens
-            return f"The provider cut the answer off after {used:,} tokens; it was allowed {answer_tokens:,}."
+            return f"The provider cut the answer off after {used:,} tokens; it was allowed {answer_tokens:,}.{not_run}"
         case "length":
-            return f"The answer was cut off at its limit of {answer_tokens:,} tokens."
+            return f"The answer was cut off at its limit of {answer_tokens:,} tokens.{not_run}"
         case "content_filter":
             return "The provider's content filter ended the answer."
         case reason if reason in _WHOLE:

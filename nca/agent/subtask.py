@@ -44,6 +44,7 @@ PROMPT = (
 _ENDINGS = {
     "max_steps": "[the task reached its limit of {steps} steps]",
     "stuck": "[the task was stopped: it made the same calls with the same results again and again]",
+    "length": "[the task was stopped: two answers in a row reached their length limit]",
 }
 _ID_BYTES = 4
 

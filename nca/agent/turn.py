@@ -18,7 +18,7 @@ from nca.agent.user_input import TaskInput, UserInput
 from nca.agent.window import Window
 from nca.context.budget import Measurement
 from nca.context.validate import validate_request
-from nca.errors import ContextDoesNotFit, NcaError, ProviderError, ProviderFailure, sentence
+from nca.errors import ContextDoesNotFit, NcaError, OnlyReasoned, ProviderError, ProviderFailure, sentence
 from nca.events import (
     Listener,
     Notice,
@@ -45,14 +45,20 @@ PARTIAL_SECONDS, PARTIAL_BYTES = 2.0, 4_096
 NEVER_TOKENS = 1_000_000_000
 """No request is so long, so a provider told to compact from here on never does."""
 STEP_LIMIT = "[not run: the turn reached its limit of {steps} steps]"
-CUT_CALL = "[not run: the answer was cut off at its length limit, the arguments may be incomplete]"
+CUT_CALL = (
+    "[not run: the answer reached its length limit of {tokens:,} tokens, so the arguments may be incomplete. "
+    "Make a shorter call, such as a file in several parts.]"
+)
 LENGTHEN = "[The answer reached its length limit here. Go on exactly where it ended, without repeating any of it.]"
+ANSWER_NOW = "[Your reasoning reached the length limit of the answer. Answer now.]"
 GO_ON = "[The connection broke off here. Go on exactly where your answer ended, without repeating any of it.]"
+GOES_ON = frozenset({LENGTHEN, GO_ON})
+"""What the model is told between two parts of one answer."""
 NOTHING_HELPS = (
     "Compacting did not help. Unpin messages, shorten the input, or use a model with a larger window (/model)."
 )
 STOPPED = "[interrupted by the user: outcome unknown]"
-EXIT_CODES = {"answered": 0, "max_steps": 1, "stuck": 1, "interrupted": 130}
+EXIT_CODES = {"answered": 0, "max_steps": 1, "stuck": 1, "length": 1, "interrupted": 130}
 """What a program exits with after such a turn."""
 
 
@@ -81,6 +87,7 @@ class Turn:
         self._partial = ""
         self._reasoning = ""
         self._has_gone = False
+        self._told: list[str] = []
         self._unsaved_bytes = 0
         self._timer: asyncio.TimerHandle | None = None
 
@@ -94,19 +101,23 @@ class Turn:
         self.models.begin_turn()
         self.spending.check()
         await self.compactor.before_turn()
+        was_cut = False
         while True:
             self.steps += 1
             reply = await self._step()
-            calls = reply.message.tool_calls
+            calls, is_second_cut = reply.message.tool_calls, was_cut
+            was_cut = reply.finish_reason == "length"
             if not calls:
                 if self.steps < limit and await self.user_input.goes_on(self.text):
                     continue
                 if self.steps < limit and self._is_told(missing):
                     missing = str
                     continue
-                return self._finished("answered", started)
-            if reply.finish_reason == "length":
-                self._close_calls(CUT_CALL)
+                return self._finished("length" if was_cut else "answered", started)
+            if was_cut:
+                self._close_calls(CUT_CALL.format(tokens=self.window.answer_tokens()))
+                if is_second_cut:
+                    return self._finished("length", started)
                 continue_turn = self.steps < limit
             elif self.steps >= limit:
                 self._close_calls(STEP_LIMIT.format(steps=limit))
@@ -147,10 +158,19 @@ class Turn:
         return self.models.active
 
     async def _step(self) -> Reply:
-        """One request, and its answer in the log.
+        """One answer, in the log. An answer that goes on is one text, so what is said of it comes behind it."""
+        try:
+            return await self._answer()
+        finally:
+            for said in self._told:
+                self.emit(Notice(said))
+            self._told.clear()
+
+    async def _answer(self) -> Reply:
+        """Ask until there is an answer.
 
         Recovers if the provider reports an overflow, lets another model take over if the provider is down, and asks
-        again if the provider stops to compact.
+        again if the provider stops to compact, or the answer breaks off or ends for length.
         """
         shares, stops = iter(RECOVERY_SHARES), 0
         has_gone_on, is_lengthened, begun = False, False, ""
@@ -161,11 +181,15 @@ class Turn:
                 reply = await self._ask(may_compact=stops < MOST_STOPS)
             except ProviderError as error:
                 if self._partial:
-                    if has_gone_on or not self._goes_on(error):
+                    if has_gone_on or not self._can_go_on(error):
                         raise
+                    self.keep_partial()
                     has_gone_on, begun = True, begun + self.text
-                    continue
-                if await self.models.take_over(error, self.window.settings.model.fallbacks):
+                    self._ask_on(GO_ON, sentence(error.message))
+                elif isinstance(error, OnlyReasoned) and not is_lengthened:
+                    is_lengthened = True
+                    self._ask_on(ANSWER_NOW, sentence(error.message))
+                elif await self.models.take_over(error, self.window.settings.model.fallbacks):
                     shares = iter(RECOVERY_SHARES)
                 elif not await self._recovered(failure := self._explained(error.failure), next(shares, None)):
                     if failure.is_overflow:
@@ -174,33 +198,27 @@ class Turn:
                 continue
             self.text = begun + self.text
             self.spending.warn()
-            if reply.finish_reason != "compaction":
-                if not is_lengthened and self._lengthens(reply):
-                    is_lengthened, begun = True, self.text
-                    continue
-                if said := ending(reply, self.window.answer_tokens()):
-                    self.emit(Notice(said))
-                return reply
-            # If the summary replaced nothing, the same request would end in the same stop.
-            stops = stops + 1 if self._has_gone else MOST_STOPS
+            if reply.finish_reason == "compaction":
+                # If the summary replaced nothing, the same request would end in the same stop.
+                stops = stops + 1 if self._has_gone else MOST_STOPS
+                continue
+            said = ending(reply, self.window.answer_tokens())
+            if reply.finish_reason == "length" and not reply.message.tool_calls and not is_lengthened:
+                is_lengthened, begun = True, self.text
+                self._ask_on(LENGTHEN, said)
+                continue
+            self._told += [said] if said else []
+            return reply
 
-    def _goes_on(self, error: ProviderError) -> bool:
-        """Whether the model can be asked to go on with an answer that broke off. What there is of it is kept."""
+    def _ask_on(self, asked: str, why: str) -> None:
+        """Let the next request ask the model to go on."""
+        self.window.append(Message("user", asked, source="nca"))
+        self._told.append(f"{why} The model was asked to go on.")
+
+    def _can_go_on(self, error: ProviderError) -> bool:
+        """Whether the model can be asked to go on with an answer that broke off."""
         is_broken = isinstance(error, PassingFailure) and error.most_retries is None
-        if not is_broken or not self._partial.strip() or not self.window.settings.model.max_retries:
-            return False
-        self.keep_partial()
-        self.window.append(Message("user", GO_ON, source="nca"))
-        self.emit(Notice(f"{sentence(error.message)} The model is asked to go on."))
-        return True
-
-    def _lengthens(self, reply: Reply) -> bool:
-        """Whether the model can be asked to go on with an answer that ended for length."""
-        is_cut = reply.finish_reason == "length" and not reply.message.tool_calls and bool(reply.message.text.strip())
-        if is_cut:
-            self.window.append(Message("user", LENGTHEN, source="nca"))
-            self.emit(Notice(f"{ending(reply, self.window.answer_tokens())} The model is asked to go on."))
-        return is_cut
+        return is_broken and bool(self._partial.strip() and self.window.settings.model.max_retries)
 
     def _explained(self, failure: ProviderFailure) -> ProviderFailure:
         """The failure; a refusal without a word is an overflow if the request was near the window."""
@@ -353,7 +371,7 @@ class Turn:
             self.window.append(*results)
 
     def _finished(
-        self, reason: Literal["answered", "interrupted", "max_steps", "stuck"], started: float
+        self, reason: Literal["answered", "interrupted", "max_steps", "stuck", "length"], started: float
     ) -> TurnFinished:
         seconds = time.monotonic() - started
         return TurnFinished(reason, self.text, self.steps, seconds, exit_code=EXIT_CODES[reason])

@@ -9,7 +9,7 @@ import json
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from nca.errors import ProviderError, ProviderFailure
+from nca.errors import OnlyReasoned, ProviderError, ProviderFailure
 from nca.messages import Message, ResponseFacts, Usage, clean_text
 from nca.models.claude import ClaudeBlocks, as_count, samplings
 from nca.models.error_details import looks_like_error
@@ -156,7 +156,8 @@ class Assembler:
         match self.finish_reason:
             case "length":
                 said = "The output limit was reached before any text."
-                raise _failed(said, "Raise model.max_output_tokens with /config, or /compact.")
+                advice = "Raise model.max_output_tokens with /config, or let the model reason less (/effort low)."
+                raise OnlyReasoned(said, advice=advice, failure=ProviderFailure("fail", False, message=said))
             case "content_filter" | "refusal":
                 raise _failed("The provider's content filter stopped the answer.", "Rephrase it, or use /model.")
             case _:

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from nca.agent.approvals import Person
 from nca.agent.conversation import Conversation
 from nca.config.loaded import defaults
-from nca.errors import ConfigError, ProviderError, ProviderFailure
+from nca.errors import ConfigError, OnlyReasoned, ProviderError, ProviderFailure
 from nca.events import (
     ContextCompaction,
     ContextWarning,
@@ -407,18 +407,49 @@ async def test_the_step_limit_closes_every_pair(room: Room) -> None:
     assert (await conversation.send("And now?")).reason == "answered"
 
 
-async def test_an_answer_that_ends_for_length_goes_on_once(room: Room) -> None:
-    def cut(text: str) -> Reply:
-        return Reply(Message("assistant", text), Usage(100, 4_000), finish_reason="length")
+def cut(text: str) -> Reply:
+    return Reply(Message("assistant", text), Usage(100, 4_000), finish_reason="length")
 
+
+async def test_an_answer_that_ends_for_length_goes_on_once(room: Room) -> None:
     conversation = room.open([cut("One, two, "), "three.", cut("Four, "), cut("five, "), "never"])
-    assert (await conversation.send("Count")).text == "One, two, three."
-    assert (await conversation.send("More")).text == "Four, five, "
+    first = await conversation.send("Count")
+    second = await conversation.send("More")
+    assert (first.text, first.reason, first.exit_code) == ("One, two, three.", "answered", 0)
+    assert (second.text, second.reason, second.exit_code) == ("Four, five, ", "length", 1)
     roles = [(entry.message.role, entry.message.source) for entry in conversation.context.entries]
     assert roles == [("user", "typed"), ("assistant", ""), ("user", "nca"), ("assistant", "")] * 2
     assert "length limit" in conversation.model.requests[1].messages[-1]["content"]  # type: ignore[attr-defined]
     told = [event.message for event in room.of(Notice)]
-    assert [said.endswith("The model is asked to go on.") for said in told] == [True, True, False]
+    assert [said.endswith("The model was asked to go on.") for said in told] == [True, True, False]
+
+
+async def test_nothing_is_said_in_the_middle_of_an_answer_that_goes_on(room: Room) -> None:
+    more = Reply(Message("assistant", "ly.", reasoning="Where was I?"), Usage(100, 5))
+    await room.open([cut("Certain"), more]).send("Sure?")
+    kinds = [type(event) for event in room.events]
+    first, last = kinds.index(TextDelta), len(kinds) - kinds[::-1].index(TextDelta)
+    assert Notice not in kinds[first:last]
+    assert Notice in kinds[last:]
+
+
+async def test_reasoning_without_an_answer_is_asked_for_one_once(room: Room) -> None:
+    conversation = room.open([OnlyReasoned("No text."), "Yes.", OnlyReasoned("No text."), OnlyReasoned("No text.")])
+    assert (await conversation.send("Is it?")).text == "Yes."
+    assert "Answer now" in conversation.model.requests[1].messages[-1]["content"]  # type: ignore[attr-defined]
+    assert [event.message for event in room.of(Notice)] == ["No text. The model was asked to go on."]
+    failed = await conversation.send("And that?")
+    assert (failed.reason, failed.exit_code, len(conversation.model.requests)) == ("failed", 3, 4)  # type: ignore[attr-defined]
+
+
+async def test_a_second_call_cut_by_length_ends_the_turn(room: Room) -> None:
+    long = [Reply(call("list_directory", '{"path": "', f"c{number}"), finish_reason="length") for number in range(9)]
+    conversation = room.open([*long[:2], "Shorter.", long[2], call("list_directory", "{}", "c"), long[3], "Done."])
+    finished = await conversation.send("Look")
+    assert (finished.reason, finished.steps) == ("length", 2)
+    assert "several parts" in conversation.context.entries[2].message.text
+    assert (await conversation.send("Go on")).text == "Shorter."
+    assert (await conversation.send("And now?")).text == "Done."
 
 
 async def test_calls_cut_by_length_are_not_run(room: Room) -> None:

@@ -14,7 +14,8 @@ import pytest
 from nca.errors import UsageError
 from nca.events import ToolFinished
 from nca.messages import Message, ToolCall
-from nca.terminal.commands.copy import OSC_52_MOST_BYTES, code_blocks, copy_text
+from nca.models.model import Reply
+from nca.terminal.commands.copy import OSC_52_MOST_BYTES, answers_backwards, code_blocks, copy_text
 from nca.terminal.commands.show import MOST_LINES, ShowCommand
 from nca.terminal.render.draw import Draw
 from nca.terminal.render.screen import Screen
@@ -138,6 +139,14 @@ def test_a_program_of_the_machine_is_given_the_text(tmp_path: Path, environment:
 def test_blocks_of_code() -> None:
     answer = "a\n```py\nx\n\ny\n```\n1. b\n   ```sh\n   ls\n     deep\n   ```\n\n```\nopen"
     assert code_blocks(answer) == ["x\n\ny\n", "ls\n  deep\n", "open\n"]
+
+
+async def test_an_answer_that_was_asked_to_go_on_is_copied_whole(tmp_path: Path) -> None:
+    cut = Reply(Message("assistant", "Two and t"), finish_reason="length")
+    with a_stage(tmp_path, ["One.", cut, "wo."]) as stage:
+        await talk(stage)
+        await talk(stage)
+        assert list(answers_backwards(stage.conversation.context.backwards())) == ["Two and two.", "One."]
 
 
 def test_copying_in_the_chat_is_one_sequence_and_one_line(tmp_path: Path) -> None:

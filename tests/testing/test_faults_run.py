@@ -48,7 +48,9 @@ def test_every_fault_ends_as_it_should(name: str, runs: FaultRuns) -> None:
     assert len(outcome.rows) == len(fault.stored)
     assert outcome.stderr == ""
     finished = outcome.of("turn_finished")
-    assert [event["reason"] for event in finished] == ["answered" if fault.outcome == "answer" else "failed"]
+    assert [event["reason"] for event in finished] == [
+        {"answer": "answered", "error": "failed"}.get(fault.outcome, fault.outcome)
+    ]
     errors = outcome.of("error_raised")
     assert len(errors) == (fault.outcome == "error")
     assert all("\n" not in error["message"] + error["advice"] for error in errors)

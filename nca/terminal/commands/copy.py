@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
+from nca.agent.turn import GOES_ON
 from nca.errors import UsageError
 from nca.messages import Entry
 from nca.terminal.commands.command import App, Command, Suggestion
@@ -122,10 +123,20 @@ class CopyCommand(Command):
 
 
 def answers_backwards(entries: Iterable[Entry]) -> Iterable[str]:
-    """What the model said to the person, the last first, of a conversation that is given newest first."""
-    for entry in entries:
-        if entry.message.role == "assistant" and entry.message.text.strip():
-            yield entry.message.text.strip()
+    """What the model said to the person, the last first, of a conversation that is given newest first.
+
+    An answer that was asked to go on is one with what followed.
+    """
+    later, goes_on = "", False
+    for message in (entry.message for entry in entries):
+        if message.source == "nca" and message.text in GOES_ON:
+            goes_on = True
+        elif message.role == "assistant" and message.text.strip():
+            if later and not goes_on:
+                yield later.strip()
+            later, goes_on = message.text + later if goes_on else message.text, False
+    if later:
+        yield later.strip()
 
 
 def code_blocks(markdown: str) -> list[str]:

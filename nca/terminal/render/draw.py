@@ -87,6 +87,8 @@ class Draw:
         self._answer: MarkdownStream | None = None
         self._unfed: list[str] = []
         """The answer's text since the last frame."""
+        self._goes_on = False
+        """Another request was sent for the answer that is being drawn: its reasoning does not part the text."""
         self._reasoning_stream: ReasoningLines | ReasoningCounter | None = None
         self._section = ""
         self._status = ""
@@ -118,6 +120,7 @@ class Draw:
             case ReasoningDelta():
                 self._on_reasoning(event.text)
             case TurnStarted() | RequestStarted():
+                self._goes_on = self._answer is not None
                 self._set_status("Thinking")
             case RequestRead(read, total):
                 is_long = total - read >= LONG_READ_TOKENS
@@ -232,7 +235,7 @@ class Draw:
                 return
             self._begin("answer")
             self._answer = self._new_answer()
-            self._status = ""
+        self._status, self._goes_on = "", False
         self._unfed.append(text)
         self._frame(only_when_due=True)
 
@@ -244,6 +247,8 @@ class Draw:
         return MarkdownStream(code_theme(self._theme))
 
     def _on_reasoning(self, text: str) -> None:
+        if self._goes_on:
+            return
         if self._answer is not None:
             self._end_stream()
         if self._reasoning_stream is None:
@@ -300,6 +305,7 @@ class Draw:
         fed = self._fed()
         stream, self._answer = self._answer, None
         reasoning, self._reasoning_stream = self._reasoning_stream, None
+        self._goes_on = False
         finished = stream.finish() if stream else reasoning.finish() if isinstance(reasoning, ReasoningLines) else []
         if isinstance(reasoning, ReasoningCounter):
             self._begin("tools")
@@ -342,7 +348,7 @@ class Draw:
         stream = self._answer or self._reasoning_stream
         if stream is not None and stream.tail is not None:
             parts.append(stream.tail)
-        elif self._question is not None:
+        if self._question is not None:
             parts.append(broken_at_gaps(self._question(), self.screen.console.width))
         elif self._status:
             parts.append(self._status_line(now))

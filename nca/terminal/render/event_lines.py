@@ -61,6 +61,9 @@ def _line(event: Event) -> tuple[str, str] | None:
         case TurnFinished(reason="stuck"):
             text = "Stopped: the same calls returned the same results again and again. Say what to do differently."
             return text, "notice"
+        case TurnFinished(reason="length"):
+            text = "Stopped: two answers in a row reached the length limit (model.max_output_tokens). Say “go on”."
+            return text, "notice"
         case _:
             return None
 

@@ -20,6 +20,7 @@ from nca.events import (
     Event,
     MessageTaken,
     ReasoningDelta,
+    RequestStarted,
     TextDelta,
     ToolFinished,
     ToolProgress,
@@ -61,6 +62,8 @@ class PlainDraw:
         self._text = StreamSanitizer()
         self._reasoning = StreamSanitizer()
         self._is_line_open = False
+        self._goes_on = False
+        """Another request was sent for the answer whose line is open: its reasoning does not part the text."""
         self._is_thought_open = False
         self._running = RunningCalls()
         self._notices = event_lines.Notices()
@@ -85,7 +88,9 @@ class PlainDraw:
         match event:
             case TextDelta():
                 self._answer(self._text.feed(event.text))
-            case ReasoningDelta() if self._show_reasoning:
+            case RequestStarted():
+                self._goes_on = self._is_line_open
+            case ReasoningDelta() if self._show_reasoning and not self._goes_on:
                 self._end_answer()
                 self._is_thought_open = True
                 self._write(self._asides, self._reasoning.feed(event.text))
@@ -187,6 +192,7 @@ class PlainDraw:
         if not text:
             return
         self._end_thought()
+        self._goes_on = False
         self._is_line_open = not text.endswith("\n")
         if self._wrap is not None:
             self._wrap.columns = _columns()

@@ -101,6 +101,35 @@ def test_an_answer_with_tools_reads_from_top_to_bottom() -> None:
     ]
 
 
+def test_an_answer_that_goes_on_after_its_length_limit_is_one_text() -> None:
+    lines = Seen().lines(
+        RequestStarted(1, "m", 1, 2),
+        TextDelta("It is cert"),
+        RequestStarted(1, "m", 1, 2),
+        ReasoningDelta("Where was I?"),
+        TextDelta("ain:\n\n```\none\n"),
+        RequestStarted(1, "m", 1, 2),
+        TextDelta("two\n```\n"),
+        Notice("The model was asked to go on."),
+        finished("length"),
+    )
+    assert lines[0] == "It is certain:"
+    assert [line.strip() for line in lines[1:5]] == ["", "one", "two", ""]
+    assert lines[5] == "The model was asked to go on."
+    assert lines[6].startswith("Stopped: two answers in a row")
+
+
+def test_between_two_parts_of_an_answer_the_wait_is_shown() -> None:
+    async def screen() -> str:
+        seen = Seen()
+        async with seen.draw.at_work("Thinking"):
+            seen.lines(TextDelta("It is cert"))
+            seen.seconds += 1
+            return "\n".join(seen.lines(RequestStarted(1, "m", 1, 2)))
+
+    assert re.search(r"It is cert\n.*Thinking…", asyncio.run(screen()))
+
+
 def test_the_line_of_a_call_goes_on_behind_its_mark() -> None:
     words = " ".join(f"word{number}" for number in range(12))
     lines = Seen(columns=40).lines(

@@ -17,7 +17,7 @@ class Case:
     """One fault, and what must come of one turn against it (`nca run`, or a line in the chat).
 
     run            answers each request
-    outcome        "answer": the turn ends with the answer; "error": with one clear line
+    outcome        "answer": the turn ends with the answer; "length": with a part of it; "error": with one clear line
     says           text that is reported besides the answer: the error, a notice, a compaction (any case)
     shown          text of the answer that the user has seen by the end, if it is not the script's own
     requests       number of requests in the turn, those for summaries included
@@ -32,7 +32,7 @@ class Case:
 
     about: str
     run: Fault
-    outcome: Literal["answer", "error"] = "error"
+    outcome: Literal["answer", "length", "error"] = "error"
     says: str = ""
     shown: str = ""
     requests: int = 1
@@ -55,7 +55,7 @@ class Case:
 
     @property
     def exit_code(self) -> int:
-        return 0 if self.outcome == "answer" else self.error_code
+        return {"answer": 0, "length": 1, "error": self.error_code}[self.outcome]
 
 
 def breaks(about: str, run: Fault, says: str = "") -> Case:
