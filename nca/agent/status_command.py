@@ -1,4 +1,4 @@
-"""Run the person's `terminal.status_command`: it reads what Claude Code gives a `statusLine`, and writes a line."""
+"""Run the person's `terminal.status_command`: it reads what Claude Code gives a `statusLine`, and writes its lines."""
 
 from __future__ import annotations
 
@@ -19,15 +19,19 @@ if TYPE_CHECKING:
 LIMIT_SECONDS = 5.0
 PAUSE_SECONDS = 0.3
 """Between two runs, as in Claude Code."""
+MOST_LINES = 3
+"""Lines that are shown: Claude Code shows each that the program writes."""
 _KEPT_BYTES = 8_192
 _LARGE_TOKENS = 200_000
 """Claude Code's name for more than these is `exceeds_200k_tokens`."""
 
 
 class StatusCommand:
-    """The newest line of the command. It runs beside everything else, once at a time; nothing waits for it.
+    """The newest lines of the command, at most MOST_LINES.
 
-    on_line     called when there is another line
+    It runs beside everything else, once at a time; nothing waits for it.
+
+    on_line     called when they differ
     on_problem  called with why there is none, once for each command
     """
 
@@ -69,7 +73,7 @@ class StatusCommand:
 
 
 async def _ask(command: str, sent: Mapping[str, Any], conversation: Conversation) -> tuple[str, str]:
-    """The first line that it wrote, and why there is none."""
+    """The first lines that it wrote, and why there are none."""
     directory = conversation.directory
     tools = conversation.loaded.settings.tools
     environment = command_environment(os.environ, tools.environment, tools.variables)
@@ -82,7 +86,9 @@ async def _ask(command: str, sent: Mapping[str, Any], conversation: Conversation
         return "", not_started(error)
     if ended.is_timeout:
         return "", stopped_after(LIMIT_SECONDS)
-    return ("", exited(ended.exit_code, errors.text)) if ended.exit_code else (output.text.partition("\n")[0], "")
+    if ended.exit_code:
+        return "", exited(ended.exit_code, errors.text)
+    return "\n".join([line for line in output.text.split("\n") if line.strip()][:MOST_LINES]), ""
 
 
 class _Beginning:

@@ -30,13 +30,14 @@ async def ran(stage: Stage, times: int = 1) -> tuple[str, list[str]]:
 
 
 async def test_it_reads_what_claude_code_gives(tmp_path: Path) -> None:
-    program = "import json, sys; json.dump(json.load(sys.stdin), open('seen.json', 'w')); print('one\\ntwo')"
+    lines = "one\\n\\ntwo\\nthree\\nfour"
+    program = f"import json, sys; json.dump(json.load(sys.stdin), open('seen.json', 'w')); print('{lines}')"
     command = f"{shlex.quote(sys.executable)} -c {shlex.quote(program)}"
     with a_stage(tmp_path, ["Hello."], store_path=tmp_path / "store.db", terminal__status_command=command) as stage:
         conversation = stage.conversation
         await conversation.send("Hi.")
         conversation.session.usage.record(2, "m", Usage(900, 7, 600, 100, cost=0.25), 0)
-        assert await ran(stage) == ("one", [])
+        assert await ran(stage) == ("one\ntwo\nthree", [])
         seen: dict[str, Any] = json.loads((tmp_path / "seen.json").read_text())
         stats = conversation.context.stats()
         assert seen["session_id"] == conversation.session.info.id
@@ -75,7 +76,7 @@ async def test_a_failing_command_is_said_once(tmp_path: Path, command: str, why:
 
 async def test_endless_output_and_a_closed_input_are_no_problem(tmp_path: Path) -> None:
     with a_stage(tmp_path, terminal__status_command="exec <&-; yes line | head -c 3000000") as stage:
-        assert await ran(stage) == ("line", [])
+        assert await ran(stage) == ("line\nline\nline", [])
 
 
 async def test_of_many_wishes_the_last_one_counts_and_runs_do_not_overlap(tmp_path: Path) -> None:

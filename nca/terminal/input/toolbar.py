@@ -26,7 +26,7 @@ class ToolbarStatus(NamedTuple):
     is_high     the usage is at the compaction threshold, which the gauge's colour shows
     is_counted  False for the moment in which the vocabulary loads: the gauge waits
     written     the person's format, `terminal.status`; the fields below it are what only a format names
-    command     the line of `terminal.status_command`, which may hold escape sequences
+    command     the lines of `terminal.status_command`, which may hold escape sequences
     """
 
     model: str
@@ -59,18 +59,19 @@ def gauge(ratio: float) -> str:
 def toolbar(status: ToolbarStatus, width: int) -> list[tuple[str, str]]:
     """Styled parts that fit `width` cells. In a narrow window names are dropped first and the gauge last.
 
-    The line of a command is a row above the others, unless the person's format names it.
+    The lines of a command are rows above the others, unless the person's format names it: then the first stands there.
     """
     values = _values(status)
     if status.written or status.command:
         from nca.terminal.input.status_line import coloured, cut, filled
         from nca.terminal.render.theme import has_colour
 
-        command = coloured(status.command, has_colour=has_colour())
+        first, _, others = status.command.partition("\n")
+        command = coloured(first, has_colour=has_colour())
         if status.written:
             own = {name: [part] for name, part in values.items()} | {"command": command}
             return [("", " "), *filled(status.written, own, width - 2)]
-        return [("", " "), *cut(command, width - 2), ("", "\n"), *toolbar(status._replace(command=""), width)]
+        return [("", " "), *cut(command, width - 2), ("", "\n"), *toolbar(status._replace(command=others), width)]
     model, whole, mode, auto = (values[name] for name in ("model", "usage", "mode", "auto"))
     cost, session, activity = (values[name] for name in ("cost", "session", "activity"))
     style, share = values["percent"]

@@ -38,6 +38,12 @@ def test_names_give_way_first_and_the_share_stays() -> None:
     assert shrinking[-1] == ""
 
 
+def test_the_lines_of_a_command_stand_above_each_cut_at_the_window() -> None:
+    rows = text(STATUS._replace(command="\x1b[32mmain\x1b[0m · clean\n5h 23%\n" + "x" * 99), 40).split("\n")
+    assert rows == [" main · clean", " 5h 23%", f" {'x' * 37}…", text(STATUS, 40)]
+    assert text(STATUS._replace(command="main\n5h", written="{percent} {command}"), 40) == " 43% main"
+
+
 @given(st.text(max_size=60), st.text(max_size=60), st.floats(0, 3), st.integers(0, 250))
 def test_it_never_is_wider_than_the_window(model: str, session: str, ratio: float, width: int) -> None:
     status = STATUS._replace(model=model, session=session, usage_ratio=ratio)
