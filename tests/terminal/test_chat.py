@@ -160,6 +160,31 @@ def test_what_is_typed_next_replaces_a_refused_message_and_an_arrow_keeps_it(
     assert not any("gone.pypasted" in line for line in tty.shown())
 
 
+def test_a_second_undo_replaces_the_text_that_the_first_one_brought_back(start: Callable[..., Tty]) -> None:
+    tty = start("First.", "Second.")
+    tty.line("One")
+    tty.sees("First.")
+    tty.line("Two")
+    tty.sees("Second.")
+    tty.line("/undo")
+    tty.sees("Took back “Two”")
+    tty.sees("Typing replaces it")
+    tty.line("/undo")
+    tty.sees("Took back “One”")
+
+
+def test_what_an_editor_left_does_not_give_way(start: Callable[..., Tty], tmp_path: Path) -> None:
+    editor = tmp_path / "editor"
+    editor.write_text("#!/bin/sh\nprintf 'from the editor' > \"$1\"\n")
+    editor.chmod(0o755)
+    tty = start("First.", env={"EDITOR": str(editor)})
+    tty.line("/editor")
+    tty.until(lambda: any("› from the editor" in line for line in tty.shown()))
+    tty.line(" and here")
+    tty.sees("First.")
+    assert "› from the editor and here" in tty.text()
+
+
 def test_what_is_queued_behind_a_turn_that_brings_nothing_waits_for_its_own_enter(start: Callable[..., Tty]) -> None:
     tty = start({"error": "The key was refused."}, "Now it works.", "And this.")
     tty.line("PAUSE first")

@@ -144,7 +144,7 @@ class Prompt:
         self._text.become(())
         self._paths.begin()
         taken = tuple(Span(clean_text(span.text), span.source) for span in self._pastes.unfold(said))
-        self._returned.sent(taken)
+        self._returned.sent()
         return taken
 
     @property
@@ -210,6 +210,8 @@ class Prompt:
     @contextmanager
     def lent_terminal(self, *, is_quiet: bool = False) -> Iterator[None]:
         """While another program, such as an editor, has the terminal, or a list of nca's own (`is_quiet`)."""
+        if not is_quiet:
+            self._returned.written()
         with self._interrupts.lent(), self.type_ahead.lent(is_quiet=is_quiet):
             yield
 

@@ -234,24 +234,34 @@ def _letters(text: str) -> list[str]:
     return sorted("".join(text.split()).casefold())
 
 
-HINT = "Not sent. Typing replaces it, → keeps it, Enter resends."
+HINT = "Typing replaces it, → keeps it, Enter sends it again."
 """Fits a window of 60 columns."""
 
 
 class ReturnedText(Processor):
-    """Knows what was sent last, and draws it as selected while it gives way."""
+    """Knows whether the text of a prompt was sent before, and draws it as selected while it gives way.
+
+    Text comes back where it had no effect, such as a message with `@` and a missing file, or was undone. The next thing
+    typed replaces it. Otherwise a person who types on, such as a second `/undo`, would append to it and send it again.
+    Any other key keeps it, to be mended.
+    """
 
     def __init__(self) -> None:
-        self._sent = ""
+        self._is_new = False
         self.gives_way = False
 
-    def sent(self, said: Words) -> None:
-        """This left the prompt."""
-        self._sent = text_of(said).strip()
+    def sent(self) -> None:
+        """A text left the prompt."""
+        self._is_new = False
+
+    def written(self) -> None:
+        """An editor had the terminal: the text that comes from it was never sent."""
+        self._is_new = True
 
     def begin(self, default: Words) -> None:
         """A prompt begins with this text."""
-        self.gives_way = bool(self._sent) and text_of(default).strip() == self._sent
+        self.gives_way = bool(text_of(default).strip()) and not self._is_new
+        self._is_new = False
 
     def apply_transformation(self, transformation_input: TransformationInput) -> Transformation:
         fragments = transformation_input.fragments
