@@ -142,13 +142,14 @@ def _read(file: str) -> tuple[str, SessionCopy, list[Any], str]:
 
 def _lines(name: str, report: Replay, *, has_summarizer: bool) -> Iterator[str]:
     """Figures only: the text of the conversation is not shown."""
+    from nca.humanize import counted
     from nca.terminal.render.sanitize import one_line
 
     window = f"{report.model or 'any model'}, window {report.window_tokens:,} tokens"
     assumed = " (assumed; set it with --model or --context-window)" if report.window_is_assumed else ""
     yield (
-        f"{one_line(name)}: {report.messages:,} messages, {report.turns:,} turns,"
-        f" {report.requests:,} requests; {one_line(window)}{assumed}, budget {report.budget_tokens:,}"
+        f"{one_line(name)}: {counted(report.messages, 'message')}, {counted(report.turns, 'turn')},"
+        f" {counted(report.requests, 'request')}; {one_line(window)}{assumed}, budget {report.budget_tokens:,}"
     )
     yield ""
     yield from _comparison(report)

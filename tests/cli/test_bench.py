@@ -55,6 +55,12 @@ def test_figures_for_a_person_and_nothing_of_what_was_said(tmp_path: Path) -> No
     assert not any(text[:40] in done.stdout for text in texts)
 
 
+def test_one_turn_is_one_turn(tmp_path: Path) -> None:
+    talk = '{"role": "user", "content": "Hello."}\n{"role": "assistant", "content": "Hello!"}\n'
+    done = nca("bench", "-", home=tmp_path, stdin=talk)
+    assert ": 2 messages, 1 turn, 1 request; " in done.stdout.splitlines()[0]
+
+
 def test_prices_that_are_not_known_are_not_zero(tmp_path: Path) -> None:
     done = nca("bench", CODING, "-m", "nobody/model", home=tmp_path)
     assert "unknown" in done.stdout

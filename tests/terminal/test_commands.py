@@ -197,7 +197,8 @@ async def test_model_shows_and_switches(tmp_path: Path, monkeypatch: pytest.Monk
 
 async def test_effort_is_set_for_the_chat_and_sent(tmp_path: Path) -> None:
     with a_stage(tmp_path, ["Hello."]) as stage:
-        assert "Reasoning: auto (the provider's default)." in await stage.command("/effort")
+        shown = await stage.command("/effort")
+        assert "Reasoning: auto (the provider's default). Another level: /effort auto|off|low|medium|high." in shown
         assert "Reasoning: high" in await stage.command("/effort HIGH")
         await stage.conversation.send("Hi.")
         assert stage.conversation.model.requests[-1].reasoning == "high"  # type: ignore[attr-defined]

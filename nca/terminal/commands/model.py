@@ -124,7 +124,10 @@ class EffortCommand(Command):
         if level:
             conversation.set("model.reasoning", level)
         now = conversation.loaded.settings.model.reasoning
-        app.output.show(f"Reasoning: {now} ({MEANINGS[now]}). /config model.reasoning {now} --save keeps it.")
+        next_step = (
+            f"/config model.reasoning {now} --save keeps it" if level else f"Another level: /effort {'|'.join(LEVELS)}"
+        )
+        app.output.show(f"Reasoning: {now} ({MEANINGS[now]}). {next_step}.")
         if now not in (AUTO, OFF) and not facts.can_reason:
             app.output.warn(f"{one_line(facts.name)} does not reason, as far as is known; this has no effect.")
 

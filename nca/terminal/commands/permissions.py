@@ -105,7 +105,7 @@ def _as_held(rule: HeldRule) -> str:
 
 def _show(app: App) -> None:
     approvals = app.conversation.approvals
-    app.output.show(f"{approvals.mode}: nca {MODES[approvals.mode]}.")
+    app.output.show(f"{approvals.mode}: nca {MODES[approvals.mode]}. Another mode: /permissions {'|'.join(MODES)}.")
     rules = _listed(app)
     if not rules:
         app.output.show(f"No rules. Add them when nca asks you, or in {shown_path(user_config_file(os.environ))}.")

@@ -397,7 +397,9 @@ def test_a_choice_waits_for_enter_and_other_keys_for_the_line(start: Callable[..
     tty.sees("That key did nothing")
     assert not (tmp_path / "project" / "a.txt").exists()
     assert not (tmp_path / "nca" / "config.toml").exists()
-    tty.answer("a", ENTER)
+    tty.answer("a")
+    tty.sees("Enter always here")
+    tty.answer(ENTER)
     tty.sees("Written.")
     assert "a.txt" in (tmp_path / "nca" / "config.toml").read_text()
 
