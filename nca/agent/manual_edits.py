@@ -103,10 +103,16 @@ def text_only(window: Window) -> View:
     return draft.view()
 
 
+def no_message(seq: int, last: int) -> UsageError:
+    """`last`: the number of the newest message, 0 where there is none."""
+    valid = f"Valid: 1 to {last}." if last else "The session has no messages yet."
+    return UsageError(f"There is no message {seq}.", advice=valid)
+
+
 def check_exists(history: History, seq: int) -> None:
     """Raise UsageError where the conversation has no such message."""
     if not 1 <= seq <= history.head:
-        raise UsageError(f"There is no message {seq}.", advice=f"Valid: 1 to {history.head}.")
+        raise no_message(seq, history.head)
     if is_in(seq, history.view.aside):
         raise UsageError(f"Message {seq} is no part of the conversation any more.", advice="/rewind goes back to it.")
 

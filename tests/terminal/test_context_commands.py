@@ -59,6 +59,13 @@ async def test_one_message_comes_back_by_its_number_and_the_summary_stands_for_t
         assert left.ranges == ((2, summary.ranges[-1][1]),)
 
 
+@pytest.mark.parametrize("command", ["pin", "show", "collapse"])
+async def test_a_message_of_a_session_without_any_is_not_one_of_1_to_0(tmp_path: Path, command: str) -> None:
+    with a_stage(tmp_path, []) as stage, pytest.raises(UsageError) as refused:
+        await stage.command(f"/context {command} 9")
+    assert refused.value.advice == "The session has no messages yet."
+
+
 async def test_what_cannot_be_shown_says_why(tmp_path: Path) -> None:
     with a_stage(tmp_path, [*replies(6), SUMMARY], window_tokens=40_000, context__target_ratio=0.1) as stage:
         summary = await compacted(stage)

@@ -12,6 +12,7 @@ from rich.padding import Padding
 from rich.table import Column, Table
 from rich.text import Text
 
+from nca.agent.manual_edits import no_message
 from nca.context.parts import LABELS
 from nca.context.retention import kept_in_words
 from nca.context.view import Marker, Range, Stub, Summary, hidden_by, is_in, merge_ranges
@@ -111,7 +112,7 @@ def _show_found(app: App, item: Summary | Marker, *, is_standing: bool) -> None:
 def _show_message(app: App, seq: int) -> None:
     entries = app.conversation.context.entries
     if not 1 <= seq <= len(entries):
-        raise UsageError(f"There is no message {seq}.", advice=f"Valid: 1 to {len(entries)}.")
+        raise no_message(seq, len(entries))
     message, view = entries[seq - 1].message, app.conversation.context.view
     stands = hidden_by(view, seq)
     if is_in(seq, view.aside):
