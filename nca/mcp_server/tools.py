@@ -57,7 +57,7 @@ class Recall(HistoryTool):
 
     async def call(
         self,
-        query: Annotated[str, "A question, words, a path, an error message."],
+        query: Annotated[str, "A question, words, a path, an error message, in the language in which it was said."],
         directory: Annotated[str, "Only sessions in this directory (absolute path) or below it."] = "",
         agent: Annotated[str, "Only sessions of this agent, such as nca, claude or codex."] = "",
         since: Annotated[str, "Only from then on: 2026-03-01, or an age: 12h, 7d, 2w."] = "",

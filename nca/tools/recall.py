@@ -77,7 +77,7 @@ class Recall(TypedTool):
 
     async def call(
         self,
-        query: Annotated[str, "A question, words, a path, an error."] = "",
+        query: Annotated[str, "A question, words, a path, an error, in the language in which it was said."] = "",
         scope: Annotated[str, "session, all, messages, answers, errors, files, turn 12, or a path."] = "session",
         expand: Annotated[str, "Instead: show message 57 or 57-60 whole."] = "",
         lines: Annotated[str, "With expand: 100-200."] = "",
@@ -116,9 +116,8 @@ class Recall(TypedTool):
         if not found.hits:
             other = f" {_named(found.in_view)}" if found.in_view else ""
             if is_search:
-                other += (
-                    " Other words may find more." if scope == "all" else ' Other words, or scope="all", may find it.'
-                )
+                wider = "" if scope == "all" else ', or scope="all",'
+                other += f" Other words{wider} may find it, in the language in which it was said."
             return ToolOutcome(f"Nothing {'else ' if found.in_view else ''}was found.{other}", summary="nothing found")
         if offset >= len(found.hits):
             raise ToolError(f"{len(found.hits)} were found; offset {offset:,} is past the last")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.crossed import EMBEDDER, HITS, MESSAGES, chat, crossed, fused, measured
+from benchmarks.crossed import AS_SAID, EMBEDDER, HITS, MESSAGES, TEXT, chat, crossed, fused, measured
 from benchmarks.environments import PEERS, Environment
 
 
@@ -21,7 +21,9 @@ def test_two_rankings_give_one_that_begins_with_what_both_have() -> None:
 
 def test_recall_alone_is_counted_by_language_and_shown() -> None:
     embedder = next(one for one in PEERS if one.name == EMBEDDER)
-    (row,) = measured({EMBEDDER: Environment(embedder, reason="not here")})
+    row, as_said = measured({EMBEDDER: Environment(embedder, reason="not here")})
     assert 0 < sum(row["found"].values()) < row["of"] * len(row["found"])
-    assert f"| nca's recall | {sum(row['found'].values())} of 135 |" in "\n".join(crossed({"crossed": [row]}))
+    text = "\n".join(crossed({"crossed": [row, as_said]}))
+    assert f"| nca's recall | {sum(row['found'].values())} of 135 |" in text
+    assert f"| {AS_SAID} | {as_said['found'][TEXT]} of 15 | – |" in text
     assert list(crossed({})) == []
