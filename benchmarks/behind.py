@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks import headline, probes, public
+from benchmarks import headline, next_steps, probes, public
 from benchmarks.summed import Total, of, seconds, share, totals
 
 Figures = Mapping[str, Any]
@@ -47,17 +47,19 @@ class Ahead:
     why: str = ""
 
 
-def behind(figures: Figures) -> Iterator[str]:
-    """One line for each row in which other programs are ahead of nca."""
+def behind(figures: Figures, most: int | None = None) -> Iterator[str]:
+    """One line for each row in which other programs are ahead of nca; `most`: programs that a line names."""
     groups: dict[tuple[str, str, str], list[str]] = {}
     for one in _all(figures):
         groups.setdefault((one.what, one.own, one.why), []).append(one.other)
     for (what, own, why), others in groups.items():
-        yield f"**{what}**, nca {own}: {'; '.join(others)}.{f' Why: {why}.' if why else ''}"
+        more = f"; and {len(others[most:])} more" if most is not None and others[most:] else ""
+        yield f"**{what}**, nca {own}: {'; '.join(others[:most])}{more}.{f' Why: {why}.' if why else ''}"
 
 
 def _all(figures: Figures) -> Iterator[Ahead]:
-    yield from (Ahead(*row) for row in (*headline.ahead(figures), *probes.ahead(figures), *public.ahead(figures)))
+    for part in (next_steps, headline, probes, public):
+        yield from (Ahead(*row) for row in part.ahead(figures))
     found = totals(figures["compactions"])
     for has_model in (False, True):
         group = [one for one in found if one.has_model == has_model]

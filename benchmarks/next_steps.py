@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import mean
-from typing import Any
+from typing import Any, NamedTuple
 
 from benchmarks.asking import ask, packed
 from benchmarks.comparison import SUMMARY, VARIANTS, Variant, limits, named
@@ -37,11 +37,13 @@ CONTENTS = frozenset(
 )
 """Arguments that are a file's text: what stands there is written, not looked for."""
 SHORTEST, LONGEST, FEWEST_DIGITS = 5, 120, 3
-LINES_READABLE = 0.5
-"""A result of which fewer lines can be read is lacking."""
+LINES_READABLE, LINES_HELD = 0.5, 0.9
+"""A result of which fewer lines can be read is lacking; one of which so many were in one result before is no news."""
+PATHS = ("path", "file_path", "filename", "file")
+"""The argument that says which file a call reads."""
 PLACES = ("calls", "prose")
-MOST_SHOWN = 9
-"""Programs on the first page."""
+MOST_SHOWN, KEEPS_TO_TARGET = 9, 1.1
+"""Programs on the first page, none of which is larger than so many times the target."""
 _WORD = re.compile(r"[^\W\d][\w$-]*(?:[./:@#-]+[\w$-]+)*/?")
 _SHAPE = re.compile(r"[/_.\d]|[a-z][A-Z]")
 _NUMBER = re.compile(r"(?<![\w.,:/#@-])\d[\d.,:]*\d(?!\w)")
@@ -54,6 +56,14 @@ class Needed:
 
     names: dict[tuple[str, str], set[str]] = field(default_factory=lambda: defaultdict(set))
     fetched: list[str] = field(default_factory=list)
+
+
+class Called(NamedTuple):
+    """A call: all that it asks, its tool and file ("": it names none), and what came."""
+
+    asked: str
+    file: str
+    result: str
 
 
 def measured(
@@ -139,33 +149,49 @@ def _prose(row: Row) -> str:
 
 def _arguments(row: Row) -> Iterator[str]:
     for call in calls_of(row):
-        try:
-            given = json.loads(call["function"]["arguments"] or "{}")
-        except ValueError:
-            given = {"": call["function"]["arguments"]}
-        for key, value in given.items() if isinstance(given, dict) else ():
+        for key, value in _given(call["function"]).items():
             if key not in CONTENTS:
                 yield value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
+def _given(function: Row) -> Row:
+    try:
+        given = json.loads(function["arguments"] or "{}")
+    except ValueError:
+        given = {"": function["arguments"]}
+    return given if isinstance(given, dict) else {}
+
+
 def _fetched_again(past: Sequence[Row], rest: Sequence[Row]) -> Iterator[str]:
-    """The results of the next calls that are, to the letter, results of the same call before."""
-    before = {asked: result for _, asked, result in _called(past)}
-    for place, asked, result in _called(rest):
+    """The results of the next calls that the log held: of the same call, or lines that the same file had there."""
+    before: dict[str, str] = {}
+    files: dict[str, list[set[str]]] = defaultdict(list)
+    for call in _called(past):
+        before[call.asked] = call.result
+        if call.file:
+            files[call.file].append(set(_lines(call.result)))
+    for place, call in enumerate(_called(rest)):
         if place >= NEXT_CALLS:
             return
-        if result.strip() and before.get(asked) == result:
-            yield result
+        lines = _lines(call.result)
+        is_held = any(sum(line in held for line in lines) >= LINES_HELD * len(lines) for held in files[call.file])
+        if lines and (before.get(call.asked) == call.result or is_held):
+            yield call.result
 
 
-def _called(rows: Sequence[Row]) -> Iterator[tuple[int, str, str]]:
-    """The calls in their order, each with its number, what it asks and what came."""
-    asked: dict[str, tuple[int, str]] = {}
+def _called(rows: Sequence[Row]) -> Iterator[Called]:
+    """The calls that have a result, in their order."""
+    asked: dict[str, Row] = {}
     for row in rows:
-        for call in calls_of(row):
-            asked[call["id"]] = len(asked), f"{call['function']['name']} {call['function']['arguments']}"
-        if row["role"] == "tool" and row.get("tool_call_id") in asked:
-            yield (*asked[row["tool_call_id"]], text_of({"content": row.get("content")}))
+        asked |= {call["id"]: call["function"] for call in calls_of(row)}
+        if row["role"] == "tool" and (function := asked.get(row.get("tool_call_id", ""))):
+            name, given = function["name"], _given(function)
+            path = next((f"{name} {given[key]}" for key in PATHS if given.get(key)), "")
+            yield Called(f"{name} {function['arguments']}", path, _prose(row))
+
+
+def _lines(result: str) -> list[str]:
+    return [line.strip() for line in result.splitlines() if line.strip()]
 
 
 def newest(past: Sequence[Row], most_tokens: int) -> list[Row]:
@@ -195,7 +221,7 @@ def _counted(past: Sequence[Row], needed: Needed, answer: Row, target_tokens: in
 
 
 def _is_readable(result: str, text: str) -> bool:
-    lines = [line.strip() for line in result.splitlines() if line.strip()]
+    lines = _lines(result)
     return sum(line in text for line in lines) >= LINES_READABLE * len(lines)
 
 
@@ -242,6 +268,7 @@ def next_steps(figures: Mapping[str, Any]) -> Iterator[str]:
     if not rows:
         return
     first, *_ = by_variant(rows).values()
+    fetching = {row["session"] for row in first if row["lacking"][1]}
     yield "## The next steps"
     yield ""
     yield (
@@ -251,8 +278,11 @@ def next_steps(figures: Mapping[str, Any]) -> Iterator[str]:
         " messages, that came up before and that nothing in between shows again, how many can be read; *person, model,"
         " tool*: by who said them first. Each session is one vote. *Newest alone*: the same of the newest messages, as"
         " many as are as large as what this program kept; everything would have 100%. *Fetched again*: of the agent's"
-        f" next {NEXT_CALLS} calls those that fetch, to the letter, what the log held; how many of these results the"
-        " view lacked. *With a summary*: it is a script's, without facts; only what code keeps is counted."
+        f" next {NEXT_CALLS} calls those that fetch, unchanged, what the log held: the same call with the same result,"
+        f" or {100 * LINES_HELD:.0f}% of its lines stood in one result of the same tool and file; how many of these"
+        f" results, of {len(fetching)} sessions, the view lacked, since fewer than {100 * LINES_READABLE:.0f}% of their"
+        " lines can be read."
+        " *With a summary*: it is a script's, without facts; only what code keeps is counted."
     )
     yield ""
     for window in sorted({row["window_tokens"] for row in rows}):
@@ -261,15 +291,33 @@ def next_steps(figures: Mapping[str, Any]) -> Iterator[str]:
         yield ""
 
 
+def ahead(figures: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str]]:
+    """What was measured, nca's figure, the other's, and why: each one who keeps to the target and is better."""
+    for window in WINDOWS:
+        keeping = _keeping(figures, window)
+        own = keeping.get("nca")
+        for label, of in keeping.items() if own else ():
+            if not label.startswith("nca") and _lacking(of)[0] < _lacking(own)[0]:
+                what = f"results fetched again that the view lacks, at {window // 1_000}k"
+                why = "it shows the newest results whole; nca gives most of the room to names, words and what was done"
+                yield what, _of(own), f"{label} {_of(of)}", why
+
+
+def _keeping(figures: Mapping[str, Any], window: int) -> dict[str, list[Row]]:
+    """The rows of nca and of those who keep to the target, in one window."""
+    return {
+        label: of
+        for label, of in by_variant(_at(figures.get("next_steps") or (), window)).items()
+        if label == "nca" or mean(one["of_target"] for one in of) <= KEEPS_TO_TARGET
+    }
+
+
 def short_table(figures: Mapping[str, Any], window: int) -> list[str]:
     """For the first page: of those who keep to the target the best, in one window."""
-    of_all = by_variant(_at(figures.get("next_steps") or (), window))
-    keeping = {
-        label: of for label, of in of_all.items() if label == "nca" or mean(one["of_target"] for one in of) <= 1.1
-    }
+    keeping = _keeping(figures, window)
     ranked = sorted(keeping.items(), key=lambda one: (one[0] != "nca", -(summed(one[1], "names", "calls") or 0)))
-    head = ("", "in calls", "in prose", "newest alone")
-    return table(head, [(label, *_three(of)) for label, of in ranked[:MOST_SHOWN]]) if ranked else []
+    head = ("", "in calls", "in prose", "newest alone", "fetched again")
+    return table(head, [(label, *_three(of), _of(of)) for label, of in ranked[:MOST_SHOWN]]) if ranked else []
 
 
 def _three(rows: Sequence[Row]) -> tuple[str, str, str]:
@@ -280,12 +328,20 @@ def _three(rows: Sequence[Row]) -> tuple[str, str, str]:
     )
 
 
+def _lacking(rows: Sequence[Row]) -> tuple[int, int]:
+    """How many results the view lacked, of how many that were fetched again."""
+    return sum(row["lacking"][0] for row in rows), sum(row["lacking"][1] for row in rows)
+
+
+def _of(rows: Sequence[Row]) -> str:
+    return "{} of {}".format(*_lacking(rows))
+
+
 def _at(rows: Sequence[Row], window: int) -> list[Row]:
     return [row for row in rows if row["window_tokens"] == window]
 
 
 def _cells(label: str, rows: Sequence[Row]) -> tuple[str, ...]:
-    lacking = [sum(row["lacking"][place] for row in rows) for place in (0, 1)]
     calls, prose, floor = _three(rows)
     return (
         label,
@@ -293,6 +349,6 @@ def _cells(label: str, rows: Sequence[Row]) -> tuple[str, ...]:
         prose,
         *(percent(summed(rows, "names", speaker=speaker)) for speaker in SPEAKERS.values()),
         floor,
-        f"{lacking[0]} of {lacking[1]}",
+        _of(rows),
         f"{100 * mean(row['of_target'] for row in rows):.0f}%",
     )

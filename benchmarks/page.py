@@ -21,7 +21,7 @@ from benchmarks.summed import label_of, seconds, share, table, totals
 
 Row = dict[str, Any]
 Figures = Mapping[str, Any]
-FIRST_PAGE_WINDOW, MOST_BEHIND = 64_000, 8
+FIRST_PAGE_WINDOW, MOST_BEHIND, MOST_NAMED = 64_000, 8, 2
 NO_PARTS = ("date", "renewed", "command", "machine", "peers", "settings", "probes", "closed_book")
 """What describes a run, and what has a command of its own."""
 
@@ -131,7 +131,8 @@ def _next_steps(figures: Figures) -> Iterator[str]:
         yield (
             "A session is compacted in its middle. Of the names, paths, numbers and ids that the agent uses in its next"
             " 40 messages and that came up before, how many can be read? Window of 64,000 tokens, everybody with the"
-            " same target; *newest alone*: as many of the newest messages as are as large (in calls · in prose)."
+            " same target; *newest alone*: as many of the newest messages as are as large (in calls · in prose);"
+            " *fetched again*: of the results that its next 20 calls fetch again, how many the view lacked."
         )
         yield ""
         yield from short_table(figures, FIRST_PAGE_WINDOW)
@@ -203,7 +204,7 @@ def _renewed(figures: Figures) -> str:
 def _behind(figures: Figures) -> Iterator[str]:
     yield "## Where nca is not ahead"
     yield ""
-    lines = list(behind(figures))
+    lines = list(behind(figures, MOST_NAMED))
     yield from (f"- {_shorter(line)}" for line in lines[:MOST_BEHIND])
     if not lines:
         yield "nca is ahead or level in every row of this run."

@@ -11,7 +11,7 @@ import pytest
 from benchmarks import effects
 from benchmarks.comparison import VARIANTS, Variant
 from benchmarks.environments import NCA, Environment
-from benchmarks.next_steps import cuts, measured, names, needs, newest, summed
+from benchmarks.next_steps import ahead, cuts, measured, names, needs, newest, summed
 from benchmarks.stated import Recorded
 from benchmarks.tokens import tokens
 
@@ -55,6 +55,29 @@ def test_a_result_that_is_the_same_is_fetched_again_and_a_changed_one_is_not() -
     past = [*called(1, "read_file", "one\ntwo", path="a.py"), *called(2, "read_file", "three", path="b.py")]
     rest = [*called(3, "read_file", "one\ntwo", path="a.py"), *called(4, "read_file", "changed", path="b.py")]
     assert needs(past, [], rest).fetched == ["one\ntwo"]
+
+
+def test_lines_that_the_same_file_had_before_are_fetched_again() -> None:
+    text = "\n".join(f"line {number} of the file" for number in range(60))
+    part = "\n".join(text.splitlines()[20:30])
+    past = called(1, "read_file", text, path="a.py")
+    again, other = called(2, "read_file", part, path="a.py", offset=21), called(3, "read_file", part, path="b.py")
+    changed = called(4, "read_file", part.replace("of the file", "is new"), path="a.py", offset=21)
+    assert needs(
+        past, [], [*again, *other, *changed, *called(5, "bash", part, command="sed -n 21,30p a.py")]
+    ).fetched == [part]
+
+
+def test_who_keeps_to_the_target_and_lacks_less_of_what_is_fetched_again_is_ahead() -> None:
+    def row(label: str, lacking: int, of_target: float) -> Row:
+        size = {"window_tokens": 64_000, "of_target": of_target}
+        return {"label": label, "has_model": False, "lacking": [lacking, 4], **size}
+
+    rows = [row("nca", 3, 1.2), row("better", 1, 1.0), row("level", 3, 1.0), row("large", 0, 2.0)]
+    ((what, own, other, why),) = ahead({"next_steps": rows})
+    assert (what, own, other) == ("results fetched again that the view lacks, at 64k", "3 of 4", "better 1 of 4")
+    assert why
+    assert list(ahead({})) == list(ahead({"next_steps": rows[1:]})) == []
 
 
 def test_a_session_is_never_cut_between_a_call_and_its_result() -> None:

@@ -57,6 +57,14 @@ def test_many_rows_in_which_others_are_ahead_are_counted_on_the_first_page() -> 
     assert "Why: " not in page(run)
 
 
+def test_the_first_page_names_two_of_those_who_are_ahead_and_the_details_all() -> None:
+    run = figures()
+    run["times"] += [{**run["times"][2], "label": f"other {number}"} for number in range(4)]
+    named = ("other <trim> 0.01 ms; other 0 0.01 ms", "; other 1 0.01 ms; other 2 0.01 ms; other 3 0.01 ms.")
+    assert f"**check of 1,000 messages**, nca 0.02 ms in a session: {named[0]}; and 3 more." in page(run)
+    assert "".join(named) in details(run)
+
+
 def test_where_a_peer_is_ahead_is_said_and_nothing_else() -> None:
     assert [line.partition(",")[0] for line in behind(figures())] == ["**check of 1"]
     better = figures()
