@@ -116,8 +116,8 @@ class Recall(TypedTool):
         if not found.hits:
             other = f" {_named(found.in_view)}" if found.in_view else ""
             if is_search:
-                wider = "" if scope == "all" else ', or scope="all",'
-                other += f" Other words{wider} may find it, in the language in which it was said."
+                wider = "" if scope == "all" else ' or scope="all",'
+                other += f" Other words, in the language in which it was said,{wider} may find it."
             return ToolOutcome(f"Nothing {'else ' if found.in_view else ''}was found.{other}", summary="nothing found")
         if offset >= len(found.hits):
             raise ToolError(f"{len(found.hits)} were found; offset {offset:,} is past the last")

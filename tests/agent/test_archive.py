@@ -161,6 +161,7 @@ async def test_the_request_that_asks_is_no_result(store: Store, tmp_path: Path) 
     conversation = opened(store, tmp_path, [recalling('{"query": "where is the walrus"}'), "ok"])
     (text,) = await answers(conversation, "Where is the walrus?")
     assert text.startswith("Nothing was found.")
+    assert "in the language in which it was said" in text
 
 
 def test_what_a_record_quotes_is_in_view(store: Store, tmp_path: Path) -> None:
