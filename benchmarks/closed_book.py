@@ -4,7 +4,7 @@
 
 A line of the session loses one value: a name with a mark that plain words have not, or a number of three digits, that
 two messages say. Asked is which of four stood there; the others are of the same kind, and of the same session. A draw
-takes two lines each of the person, the model and the tools, by its seed. A grammar holds the model to the four.
+takes a line each of the person, the model and the tools, by its seed. A grammar holds the model to the four.
 
 blind           from the question alone, which is the floor
 view            behind what nca sends with the person's last words in a window of 8,000 tokens
@@ -34,7 +34,7 @@ from benchmarks.next_steps import names
 from benchmarks.probes import MODEL, WINDOW_TOKENS, last_words, request_of
 from benchmarks.recall import filled
 from benchmarks.stated import OWN, SPEAKERS, Recorded, sessions_in, shown, text_of
-from benchmarks.summed import table
+from benchmarks.summed import percent, table
 from nca.sessions import Store
 from nca.tools.recall import answer
 from nca.wire import message_from_dict
@@ -44,7 +44,7 @@ Chooser = Callable[[list[Row], Sequence[str]], str]
 """A model: which of these values it answers to these messages."""
 BLANK, OPTIONS = "____", 4
 SHORTEST_LINE, LONGEST_LINE = 30, 200
-MENTIONS, OF_EACH = 2, 2
+MENTIONS, OF_EACH = 2, 1
 """Messages that say a value, and lines of each speaker in one draw."""
 NEAREST = 8
 """Decoys are drawn from so many values whose length is most like the right one's."""
@@ -54,6 +54,7 @@ MODEL_WINDOW_TOKENS = 30_000
 ANSWER_TOKENS, MOST_SECONDS = 80, 3_600
 """For one answer: a whole log takes minutes to read."""
 WAYS = ("blind", "view", "with a recall", "whole log")
+LEGIBLE = WAYS[1:3]
 STUDENT = {2: 12.71, 3: 4.30, 4: 3.18, 5: 2.78, 6: 2.57, 8: 2.36, 10: 2.26}
 """For an interval of 95% about the mean of so many draws."""
 
@@ -151,13 +152,18 @@ def examined(session: Recorded, chosen: Chooser, draws: int, *, has_whole_log: b
         with store.open_session(id, read_only=True) as archive:
             recalled = {one.cloze: _recalled(archive, one.cloze) for _, one in questions}
     found: dict[str, Row] = {}
+    answers: dict[str, str] = {}
     for way in WAYS if has_whole_log else WAYS[:-1]:
         behind = {"blind": [], "whole log": log}.get(way, view)
         text, whole = shown(behind), _pressed(shown(behind))
         counts: Row = defaultdict(lambda: [[0, 0, 0] for _ in range(draws)])
         for draw, one in questions:
             helped = recalled[one.cloze] if way == "with a recall" and not _is_in(one.cloze, whole) else ""
-            said = chosen([*behind, {"role": "user", "content": f"{helped}\n\n{one.text}".strip()}], one.options)
+            question = {"role": "user", "content": f"{helped}\n\n{one.text}".strip()}
+            # At temperature 0 the same messages get the same answer: a recall changes few of them.
+            key = shown([*behind, question])
+            said = answers.get(key) or chosen([*behind, question], one.options)
+            answers[key] = said
             count = counts[one.cloze.by][draw]
             count[0] += said == one.cloze.value
             count[1] += 1
@@ -165,6 +171,16 @@ def examined(session: Recorded, chosen: Chooser, draws: int, *, has_whole_log: b
         found[way] = dict(counts)
         print(f"  {session.name}, {way} ({len(text):,} characters): {dict(counts)}", flush=True)
     return found
+
+
+def legible(sessions: Sequence[Recorded], draws: int) -> dict[str, Sequence[int]]:
+    """By way, of how many questions of all sessions the line is before the model, of how many; no model is asked."""
+    found: dict[str, Sequence[int]] = {}
+    of_all = [examined(session, lambda _, options: options[0], draws, has_whole_log=False) for session in sessions]
+    for way in LEGIBLE:
+        counts = [count for ways in of_all for of_speaker in ways[way].values() for count in of_speaker]
+        found[way] = [sum(count[2] for count in counts), sum(count[1] for count in counts)]
+    return {**found, "sessions": [len(sessions)]}
 
 
 def _is_in(cloze: Cloze, pressed: str) -> bool:
@@ -195,13 +211,13 @@ def closed_book(figures: Mapping[str, Any]) -> Iterator[str]:
         f" session{'s' if len(sessions) > 1 else ''}"
         f" ({', '.join(sessions)}): a line said before the person's last words has lost one of its values, and"
         f" {found['model']}, the embedded model, says which of {OPTIONS} stood there; the others"
-        f" are values of the same kind and session. {found['draws']} draws of up to {OF_EACH} lines each of the person,"
+        f" are values of the same kind and session. {found['draws']} draws of up to {OF_EACH} line each of the person,"
         " the model and the tools; the interval is that of 95% about their mean. *Blind*: from the question alone."
         f" *View*: behind what nca sends in a window of {WINDOW_TOKENS:,} tokens. *With a recall*: where the view does"
         " not have the line, nca's recall is asked for its words once. *Whole log*: behind all messages, of"
         f" {', '.join(_whole(sessions)) or 'no session'}; the others are larger than the {MODEL_WINDOW_TOKENS:,} tokens"
         f" that the model reads, or were left out for time. *Readable*: the line, or with a recall its value, is before"
-        f" the model. Measured on {found['date']}."
+        f" the model. Measured on {found['date']}.{_legible(found)}"
     )
     yield ""
     speakers = list(SPEAKERS.values())
@@ -232,9 +248,19 @@ def in_short(figures: Mapping[str, Any]) -> Iterator[str]:
         yield (
             f"Closed book ({len(found['sessions'])} of the sessions): which of {OPTIONS} values stood in a line said"
             f" before? The embedded model is right in this share of the questions: {', '.join(shares)}"
-            " ([rules](benchmarks-details.md#closed-book))."
+            f" ([rules](benchmarks-details.md#closed-book)).{_legible(found)}"
         )
         yield ""
+
+
+def _legible(found: Row) -> str:
+    """What could be answered by who reads without a fault, in all sessions."""
+    held = found.get("legible")
+    if not held:
+        return ""
+    shares = (f"{way} {percent(held[way][0] / held[way][1])}" for way in LEGIBLE)
+    (sessions,), asked = held["sessions"], held[LEGIBLE[0]][1]
+    return f" Of {asked} questions of all {sessions} sessions the line can be read: {', '.join(shares)}."
 
 
 def _whole(sessions: Mapping[str, Row]) -> list[str]:
@@ -308,6 +334,7 @@ def main() -> None:
     from benchmarks.__main__ import on_page, saved  # which draws the page, and so imports this module
 
     found: Row = {"model": MODEL, "date": date.today().isoformat(), "draws": options.draws, "sessions": {}}
+    found["legible"] = legible(list(played.values()), options.draws)
     # After each session: what was measured is on the page when a later one takes too long.
     for name, counts in measured(
         [played[name] for name in options.session or played], options.whole_log, options.draws

@@ -117,8 +117,9 @@ def request_of(environment: Environment, variant: Variant, rows: Sequence[Row]) 
 
 
 def last_words(rows: Sequence[Row]) -> int:
-    """The place of the person's newest message."""
-    return max(place for place, row in enumerate(rows) if row["role"] == "user")
+    """The place of the person's newest message that has an answer."""
+    answered = max(heads(rows))
+    return max(place for place, row in enumerate(rows[:answered]) if row["role"] == "user")
 
 
 def _has(answer: str, word: str) -> bool:

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from benchmarks.closed_book import BLANK, OF_EACH, OPTIONS, closed_book, clozes, drawn, examined, in_short
+from benchmarks.closed_book import BLANK, OF_EACH, OPTIONS, closed_book, clozes, drawn, examined, in_short, legible
 from benchmarks.stated import OWN, sessions_in, shown
+from benchmarks.summed import percent
 
 Row = dict[str, Any]
 SESSIONS = sessions_in(OWN)
@@ -68,11 +69,20 @@ def test_a_model_that_reads_finds_more_in_the_whole_log_than_from_the_question()
     assert all(count[2] == count[1] for draws in found["whole log"].values() for count in draws)
 
 
+def test_what_can_be_read_is_counted_over_all_sessions_without_a_model() -> None:
+    found = legible([one for one in SESSIONS if one.name in ("berths", "betrieb")], 2)  # betrieb ends with a question
+    view, recalled = found["view"], found["with a recall"]
+    assert view[1] == recalled[1] == 2 * 2 * 3 * OF_EACH
+    assert view[0] < recalled[0] <= recalled[1]
+    shown = "\n".join(in_short({"closed_book": {"model": "m", "sessions": {}, "legible": found}}))
+    assert f"Of {view[1]} questions of all 2 sessions the line can be read: view {percent(view[0] / view[1])}" in shown
+
+
 def test_the_section_gives_the_mean_of_the_draws_with_its_interval() -> None:
     ways = {"view": {"person": [[2, 2, 2], [1, 2, 2]], "tool": [[0, 2, 0], [1, 2, 1]]}}
     found = {"model": "m", "date": "today", "draws": 2, "sessions": {"a": ways}}
     text = "\n".join(closed_book({"closed_book": found}))
-    assert "2 draws of up to 2 lines" in text
+    assert "2 draws of up to 1 line each" in text
     assert "| view | 1 | 50 ± 0% | 62% | 75% | – | 25% |" in text
     assert "view 50 ± 0% ([rules]" in "\n".join(in_short({"closed_book": found}))
     assert list(closed_book({})) == list(in_short({})) == []
