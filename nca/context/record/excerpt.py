@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from math import inf, sqrt
+from math import fsum, inf, sqrt
 from typing import NamedTuple
 
 from nca.context.tokens import text_tokens
@@ -200,7 +200,8 @@ def _unusual(text: str, spans: list[Span], places: Sequence[int]) -> list[int]:
     shared = Counter(word for one in words.values() for word in one)
     first = {one: place for place, one in reversed(words.items()) if one}
     scores = {
-        place: sum(1 / shared[word] for word in one) / sqrt(8 + spans[place][1] - spans[place][0])
+        # A plain sum would depend on the order of the set, which is another in each process.
+        place: fsum(1 / shared[word] for word in one) / sqrt(8 + spans[place][1] - spans[place][0])
         for one, place in first.items()
     }
     return sorted(scores, key=lambda place: (-scores[place], place))

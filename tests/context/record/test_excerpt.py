@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from collections import Counter
 
 import pytest
@@ -49,6 +52,26 @@ def test_the_one_line_that_is_unlike_the_others_stays() -> None:
     assert lines[0] in kept
     assert lines[-1] in kept
     assert GAP in kept
+
+
+EQUALLY_UNUSUAL = """
+from nca.context.record.excerpt import excerpt
+lines = [[] for _ in range(60)]
+for shared in (2, 3, 5, 6, 7, 9, 11, 13):  # in how many lines a word is; each line has one word of each kind
+    for place in range(60):
+        word = f"{shared:03}{place // shared:03}".translate(str.maketrans("0123456789", "abcdefghij"))
+        lines[place * 7 % 60].append(word)
+print(excerpt("\\n".join(map(" ".join, lines)), 900))
+"""
+
+
+def test_each_process_keeps_the_same_of_equally_unusual_lines() -> None:
+    """The words of a line are a set, whose order differs from process to process."""
+    kept = set()
+    for seed in "12345":
+        command, env = [sys.executable, "-c", EQUALLY_UNUSUAL], {**os.environ, "PYTHONHASHSEED": seed}
+        kept.add(subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout)
+    assert len(kept) == 1
 
 
 def test_a_long_line_is_cut_between_its_sentences() -> None:
