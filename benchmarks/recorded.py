@@ -10,22 +10,27 @@ Code alone writes what stands for the messages that are compacted away. What cou
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import Any
 
 from benchmarks.stated import OWN, Recorded, sessions_in
 from benchmarks.stated import readable as readable_in
+from nca.agent.conversation import Conversation
 from nca.config.loaded import defaults
-from nca.context.budget import Budget
 from nca.context.view import is_in
 from nca.library.replay import replay
 from nca.messages import Message
-from nca.tools.toolbox import default_toolbox
+from nca.models.catalog import ModelFacts
+from nca.sessions import Store
+from nca.testing.scripted import ScriptedModel
 from nca.transcripts.session_file import read_session
 from nca.wire import message_from_dict, message_to_dict
 
@@ -66,7 +71,7 @@ def readable(
 ) -> Readable:
     """Replay the session, compacted where it is due by nca's policy and by code alone.
 
-    has_tools   each request brings nca's tools too, as in the chat, so that the messages have less room
+    has_tools   each request brings the chat's tools and system prompt, so that the messages have less room
     settings    in place of nca's defaults, by name
     """
     found = Readable(window_tokens)
@@ -78,10 +83,20 @@ def readable(
 
     loaded = defaults().with_values({"model.context_window": window_tokens, **settings}, "the benchmark")
     messages = [message_from_dict(row) for row in session.rows]
-    budget = Budget.in_window(window_tokens, loaded.settings)
-    tools = default_toolbox(Path()).definitions(budget.budget_tokens) if has_tools else []
-    found.compactions = len(replay(messages, loaded, tools=tools, watch=watch).compactions)
+    prompt, tools = beside_messages(window_tokens) if has_tools else ("", [])
+    found.compactions = len(replay(messages, loaded, tools=tools, system_prompt=prompt, watch=watch).compactions)
     return found
+
+
+@cache
+def beside_messages(window_tokens: int) -> tuple[str, list[dict[str, Any]]]:
+    """The system prompt and the tools of a chat in an empty folder."""
+    with TemporaryDirectory() as folder, Store.open(None) as store:
+        model = ScriptedModel([""], facts=ModelFacts("scripted", "scripted", window_tokens))
+        chat = Conversation.open(defaults(), store=store, model=model, directory=Path(folder))
+        request = chat.context.next_request()
+        asyncio.run(chat.close())
+        return str(request.messages[0]["content"]), request.tools
 
 
 def recorded_lines(export: bytes, place: str) -> Iterator[str]:
@@ -113,7 +128,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.recorded", description=__doc__)
     parser.add_argument("folder", type=Path, nargs="?", default=Path(os.environ.get("NCA_TRANSCRIPTS") or OWN))
     parser.add_argument("--lines", type=Path, metavar="FILE", help="print the messages of this export (JSON) as lines")
-    parser.add_argument("--tools", action="store_true", help="each request brings nca's tools too, as in the chat")
+    parser.add_argument("--tools", action="store_true", help="each request has the chat's tools and system prompt")
     parser.add_argument("--details", action="store_true", help="what is lost, request by request")
     options = parser.parse_args()
     if options.lines is not None:

@@ -101,18 +101,22 @@ def replay(
     *,
     model: str = "",
     tools: Sequence[Mapping[str, Any]] | None = None,
+    system_prompt: str = "",
     summarizer: Summarizer | None = None,
     watch: Watch | None = None,
 ) -> Replay:
     """Replay a conversation in the window of `model`, or in that of the settings.
 
+    tools, system_prompt   what each request has beside the messages
     summarizer   as for `nca.compact`; None: summaries are extracts made by code, and nobody is asked
     watch        called with the messages of each request, after a compaction that was due before it
 
     Raises UsageError, ConfigError.
     """
     counted = _Counted(summarizer) if summarizer is not None else None
-    replaying = _Replaying(Engine(loaded, model, tools=read_tools(tools), summarizer=counted), counted, watch)
+    replaying = _Replaying(
+        Engine(loaded, model, tools=read_tools(tools), system_prompt=system_prompt, summarizer=counted), counted, watch
+    )
     for seq, message in enumerate(messages, 1):
         replaying.take(Entry(seq, message))
     return replaying.found()
