@@ -35,6 +35,7 @@ from nca.transcripts.session_file import read_session
 from nca.wire import message_from_dict, message_to_dict
 
 Row = dict[str, Any]
+FOLDER = "/home/me/project"
 WINDOWS = (8_000, 12_000, 16_000, 24_000)
 
 
@@ -96,7 +97,8 @@ def beside_messages(window_tokens: int) -> tuple[str, list[dict[str, Any]]]:
         chat = Conversation.open(defaults(), store=store, model=model, directory=Path(folder))
         request = chat.context.next_request()
         asyncio.run(chat.close())
-        return str(request.messages[0]["content"]), request.tools
+        # The name of the folder is as long as elsewhere.
+        return str(request.messages[0]["content"]).replace(folder, FOLDER), request.tools
 
 
 def recorded_lines(export: bytes, place: str) -> Iterator[str]:

@@ -77,7 +77,14 @@ MEMORY = {"context.max_tokens": 32_000, "context.max_messages": 50, "context.idl
             {"context.max_tokens": 64_000, "context.max_messages": 100, "context.idle_threshold": 0.8},
         ),
         ("nca-off.toml", {"context.auto": "off"}),
-        ("nexora-agent.toml", {"model.summarizer": "cerebras/llama3.1-8b", "context.preserve_turns": 5}),
+        (
+            "nexora-agent.toml",
+            {
+                "model.summarizer": "cerebras/llama3.1-8b",
+                "context.preserve_turns": 5,
+                "context.compact_threshold": 0.8,
+            },
+        ),
     ],
 )
 def test_the_toml_samples_load(name: str, expected: dict[str, Any], tmp_path: Path) -> None:
@@ -99,8 +106,10 @@ def test_nca_sets_its_memory(tmp_path: Path) -> None:
 )
 def test_the_mappings_of_neurolink_load(name: str) -> None:
     loaded = defaults().with_values(sample(name), "the call")
-    found = {name: value for name, value in changed(loaded).items() if name != "context.keep_recent_ratio"}
+    ratios = ("context.keep_recent_ratio", "context.compact_threshold")
+    found = {name: value for name, value in changed(loaded).items() if name not in ratios}
     assert found == {"model.summarizer": "vertex_ai/gemini-2.5-flash"}
+    assert loaded.value("context.compact_threshold") in ("auto", 0.8)
 
 
 def test_the_environment_of_neurolink_loads(tmp_path: Path) -> None:
@@ -121,7 +130,7 @@ def test_cowagent_loads_and_the_chats_word_is_answered_with_ncas(tmp_path: Path)
 
 
 def test_nca_keeps_the_newest_messages_behind_a_system_summary() -> None:
-    log = [{"role": "system", "content": "You are a test."}, *turns(200, words=2)]
+    log = [{"role": "system", "content": "You are a test."}, *turns(260, words=2)]
     write = Summarizer()
     result = nca.compact(log, context_window=200_000, summarizer=write, settings={"profile": "nca"})
     assert result.budget_tokens == 32_000

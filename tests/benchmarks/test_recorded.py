@@ -87,43 +87,43 @@ def test_a_folder_of_sessions_is_read_and_an_export_becomes_lines(tmp_path: Path
 
 WHOLE = (1.0, 1.0, 1.0, 1.0)
 LEAST = {
-    "berths": (0.92, (0.965, 0.99, 1.0, 1.0)),
-    "betrieb": (0.395, (0.595, 0.75, 0.84, 0.93)),
-    "colloque": (0.265, (0.49, 0.695, 0.765, 0.92)),
+    "berths": (0.915, (0.96, 0.985, 1.0, 1.0)),
+    "betrieb": (0.39, (0.59, 0.745, 0.835, 0.925)),
+    "colloque": (0.275, (0.485, 0.69, 0.76, 0.915)),
     "dotenv": (1.0, WHOLE),
     "fahrplan": (1.0, WHOLE),
-    "pantano": (0.25, (0.42, 0.66, 0.78, 0.895)),
-    "paquete": (0.125, (0.625, 0.77, 0.865, 0.96)),
-    "sakagura": (0.35, (0.485, 0.69, 0.78, 0.885)),
+    "pantano": (0.245, (0.415, 0.66, 0.775, 0.89)),
+    "paquete": (0.12, (0.62, 0.765, 0.86, 0.955)),
+    "sakagura": (0.335, (0.485, 0.685, 0.775, 0.88)),
     "schedule": (1.0, WHOLE),
     "slugify": (1.0, WHOLE),
-    "sogukhat": (0.2, (0.39, 0.56, 0.645, 0.795)),
-    "spoldzielnia": (0.235, (0.41, 0.62, 0.775, 0.895)),
+    "sogukhat": (0.195, (0.385, 0.555, 0.64, 0.79)),
+    "spoldzielnia": (0.23, (0.41, 0.615, 0.77, 0.89)),
     "tabulate": (1.0, WHOLE),
-    "trasloco": (0.16, (0.42, 0.595, 0.675, 0.79)),
-    "travessia": (0.305, (0.65, 0.88, 0.96, 0.995)),
-    "werkstatt": (0.5, (0.63, 0.81, 0.905, 0.99)),
-    "winter": (0.54, (0.69, 0.83, 0.905, 0.99)),
+    "trasloco": (0.155, (0.415, 0.59, 0.67, 0.785)),
+    "travessia": (0.3, (0.645, 0.875, 0.955, 0.99)),
+    "werkstatt": (0.495, (0.625, 0.805, 0.9, 0.985)),
+    "winter": (0.535, (0.685, 0.825, 0.9, 0.985)),
 }
 """By session: the share of the worst request at 8,000, and of all requests in each window. Measured, with tools and
-without, and rounded down to half a point.
+without, and rounded down by half a point to a point: the system prompt says what machine it is.
 
 The sessions that note who said a fact have three times as many facts as the others, and a third of them or more are
 what the model answered or a tool printed: in a small window the person's words come first, beside the answer that they
 speak of.
 """
 OF_THE_PERSON = {
-    "betrieb": (0.965, 0.995, 1.0, 1.0),
-    "colloque": (0.7, 0.965, 0.98, 0.985),
-    "pantano": (0.56, 0.86, 0.985, 1.0),
-    "paquete": (0.965, 1.0, 1.0, 1.0),
-    "sakagura": (0.65, 0.91, 0.985, 1.0),
-    "sogukhat": (0.765, 0.975, 1.0, 1.0),
-    "spoldzielnia": (0.555, 0.805, 0.97, 1.0),
-    "trasloco": (0.605, 0.84, 0.92, 0.96),
-    "travessia": (0.8, 0.99, 1.0, 1.0),
-    "werkstatt": (0.96, 1.0, 1.0, 1.0),
-    "winter": (0.98, 1.0, 1.0, 1.0),
+    "betrieb": (0.96, 0.99, 1.0, 1.0),
+    "colloque": (0.695, 0.96, 0.975, 0.98),
+    "pantano": (0.555, 0.865, 0.98, 1.0),
+    "paquete": (0.96, 1.0, 1.0, 1.0),
+    "sakagura": (0.655, 0.905, 0.98, 1.0),
+    "sogukhat": (0.765, 0.97, 1.0, 1.0),
+    "spoldzielnia": (0.555, 0.8, 0.965, 1.0),
+    "trasloco": (0.6, 0.835, 0.915, 0.955),
+    "travessia": (0.795, 0.985, 1.0, 1.0),
+    "werkstatt": (0.955, 1.0, 1.0, 1.0),
+    "winter": (0.975, 1.0, 1.0, 1.0),
 }
 """The same of what the person said, in each window, where it is noted who said what."""
 

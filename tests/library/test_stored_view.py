@@ -115,7 +115,7 @@ def test_of_two_processes_at_once_the_second_to_save_is_refused_and_goes_on(work
     assert served["compacted"]
     refused = one.answered(PROSE)
     assert refused == {
-        "error": f"Another request has fitted the conversation '{KEY}' meanwhile. Nothing was changed; fit it again."
+        "error": f"Another request has fitted the conversation '{KEY}' meanwhile. Nothing was changed; ask again."
     }
     again = one.fit(log)
     assert (again["messages"], again["compacted"]) == (served["messages"], False)
