@@ -56,7 +56,7 @@ _UNSPACED = r"\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 """Scripts that put no blanks between words: Thai, Lao, Japanese, Chinese."""
 _WORD = re.compile(rf"(?:(?![{_UNSPACED}])[^\W_])+|(?=([{_UNSPACED}]{{2}}))[{_UNSPACED}]")
 _SENTENCE_END = re.compile(r"(?:[.!?;:]\s+|[。！？]\s*)(?=(\S))")
-_RULE = re.compile(r"[|:\s]*-[|:\s-]*\n")
+_RULE = re.compile(r"[|: \t]*-[|: \t-]*\n")
 """The line below a table's head."""
 _ITEM = re.compile(r"(?m)^\s*(?:[-*•・|①-⑳]|\d{1,2}[.)．、])\s*\S")
 
