@@ -281,7 +281,7 @@ class Planning:
             budget,
             self.target,
             saved_by_stage=self.saved,
-            facts=KeptFacts(history, view),
+            facts=KeptFacts(history, view, self.job.changed_files),
             made_by=self.written.made_by if self.written else "",
             failures=tuple(self.failures),
             stage_failures=tuple(self.stage_failures),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from nca.context.history import History
 from nca.context.record.past import Past, changes_file
@@ -36,9 +36,10 @@ def kept_in_words(by_kind: Mapping[str, tuple[int, int]], kept: int = 0, total: 
 class KeptFacts:
     """Counted when somebody first asks, for the log as it was."""
 
-    def __init__(self, history: History, view: View) -> None:
+    def __init__(self, history: History, view: View, changed_files: Iterable[tuple[int, str]] = ()) -> None:
         self._history = history.so_far()
         self._view = view
+        self._changed = {path for _, path in changed_files}
         self._counted: dict[str, tuple[int, int]] | None = None
 
     def count(self) -> tuple[int, int]:
@@ -53,7 +54,7 @@ class KeptFacts:
             said = list(_words(self._history))
             begun = [words[:READ_CHARS].rstrip() in text for words in said]
             whole = sum(is_begun and words in text for is_begun, words in zip(begun, said, strict=True))
-            files = [path in text for path in _files(self._history)]
+            files = [path in text for path in self._changed.union(_files(self._history))]
             self._counted = {WORDS: (sum(begun), len(said))} if said else {}
             self._counted |= {WHOLE: (whole, sum(begun))} if whole < sum(begun) else {}
             self._counted |= {FILES: (sum(files), len(files))} if files else {}
@@ -78,7 +79,7 @@ def _words(history: History) -> Iterator[str]:
 
 def _files(history: History) -> Iterator[str]:
     past = Past.of(history)
-    yield from {path for one in past.calls if not one.has_failed and (path := changes_file(one.call))}
+    yield from (path for one in past.calls if not one.has_failed and (path := changes_file(one.call)))
 
 
 def _squeezed(text: str) -> str:

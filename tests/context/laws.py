@@ -14,10 +14,11 @@ import re
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from itertools import takewhile
 from typing import NamedTuple
 
 from nca.context.record.past import is_answer
-from nca.context.tokens import text_tokens
+from nca.context.tokens import message_tokens, text_tokens
 from nca.context.view import Verbatim
 from nca.messages import Message
 from nca.testing.sessions import SHORT_CHARS, session
@@ -36,6 +37,8 @@ BEGINNING_CHARS = 24
 """A message of which so much can be read is there, if shortened."""
 SHORT_FORMS_RATIO, DONE_RATIO = 2 / 3, 0.1
 """Of the room: what the short forms of all words need before one may be missing; what is done and changed has then."""
+NEEDED_RATIO, NEWEST_RATIO = 1 / 3, 0.3
+"""Of the room: the most that the short forms of all words, and new results, need where all of these are there."""
 ROOM_FOR_ANSWER = 600
 """Tokens, in which the beginning of an answer has room beside the person's words."""
 FILLED_RATIO = 0.95
@@ -258,6 +261,20 @@ def answer_before(trial: Trial) -> Iterator[str]:
             yield f"the answer {newest - 1} is missing in a room of {room}"
 
 
+def unseen_is_whole(trial: Trial) -> Iterator[str]:
+    """11. Results that the model has not seen are whole where they need no large part of the room."""
+    for outcome in trial.outcomes():
+        results = list(takewhile(lambda message: message.role == "tool", reversed(outcome.messages)))
+        typed = [outcome.messages[said.message - 1] for said in outcome.said if said.by == "typed"]
+        room = outcome.target_tokens - outcome.fixed_tokens
+        needed = sum(min(SHORT_FORM_TOKENS, text_tokens(message.text)) for message in typed)
+        if not results or needed > NEEDED_RATIO * room or sum(map(message_tokens, results)) > NEWEST_RATIO * room:
+            continue
+        shown = {text_of_row(row) for row in outcome.rows}
+        cut = [message for message in results if message.text.strip() and message.text not in shown]
+        yield from (f"a result of {message_tokens(message)} tokens is cut in a room of {room}" for message in cut[:1])
+
+
 LAWS: dict[int, Law] = dict(
     enumerate(
         (
@@ -271,6 +288,7 @@ LAWS: dict[int, Law] = dict(
             nothing_grows,
             whose_words,
             answer_before,
+            unseen_is_whole,
         ),
         1,
     )

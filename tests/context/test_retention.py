@@ -31,3 +31,10 @@ def test_the_sum_counts_each_message_once() -> None:
     history = History([Entry(1, Message("user", LONG, source="typed"))])
     view = View((Summary("s", ((1, 1),), LONG[:100]),), 2)
     assert KeptFacts(history, view).count() == (1, 1)
+
+
+def test_files_that_commands_changed_are_counted() -> None:
+    history = History([Entry(1, Message("user", LONG, source="typed"))])
+    view = View((Summary("s", ((1, 1),), f"{LONG}\n- out.db: changed"),), 2)
+    changed = ((1, "out.db"), (1, "gone.csv"), (1, "out.db"))
+    assert KeptFacts(history, view, changed).by_kind() == {"words": (1, 1), "files": (1, 2)}

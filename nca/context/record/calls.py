@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from heapq import merge
 from itertools import chain, takewhile
 
 from nca.context.file_reads import only_reads, runs_program
 from nca.context.record.excerpt import RESULT, excerpt, on_one_line
 from nca.context.record.past import ASKED_CHARS, Called, Past, asked, changes_file, long_arguments
-from nca.context.record.piece import Piece, Subject, by_age, fixed
+from nca.context.record.piece import Key, Piece, Subject, by_age, fixed
 from nca.context.record.text import Section
 from nca.context.tokens import text_tokens
 from nca.messages import ToolCall
@@ -17,7 +18,7 @@ from nca.messages import ToolCall
 LEVELS = (50,)
 """The first form of a call, in tokens: a line. Then come more and more of its arguments and its result."""
 FAILURE_TOKENS = 60
-SHORT_TOKENS = 12
+SHORT_TOKENS = 10
 """The short form of an effect: what was done, and little of what came."""
 EFFECT_CHARS, CHARS_PER_TOKEN = 220, 5
 """Characters of what a call asked for: at most, and for each token of the form."""
@@ -43,21 +44,22 @@ def longer_effects(past: Past) -> Iterator[Piece]:
 
 
 def files(past: Past) -> Iterator[Piece]:
-    """The files that changed, newest first."""
-    changed: dict[str, int] = {}
-    for seq, path in past.changed:
-        changed[path] = max(seq, changed.get(path, 0))
-    seen: set[str] = set()
+    """The files that changed, newest first: by a call, or as the record of files knows."""
+    known = (fixed(("file", path), seq, f"{path}: changed") for seq, path in sorted(past.changed, reverse=True))
+    seen: set[Key] = set()
+    for piece in merge(_written(past), known, key=lambda one: -one.subject.seq):
+        if piece.subject.key not in seen:
+            seen.add(piece.subject.key)
+            yield piece
+    recorded = (one for one in past.stated(Section.EFFECTS) if CAME not in one.text)
+    yield from (one.whole() for one in recorded if ("file", one.text.rpartition(": ")[0]) not in seen)
+
+
+def _written(past: Past) -> Iterator[Piece]:
     for called in past.calls:
         path = changes_file(called.call)
-        if path and path not in seen and called.result is not None and not called.has_failed:
-            seen.add(path)
+        if path and called.result is not None and not called.has_failed:
             yield fixed(("file", path), called.seq, f"{path}: {called.call.name}", called.place)
-    for path, seq in sorted(changed.items(), key=lambda one: -one[1]):
-        if path not in seen:
-            yield fixed(("file", path), seq, f"{path}: changed")
-    recorded = (one for one in past.stated(Section.EFFECTS) if CAME not in one.text)
-    yield from (one.whole() for one in recorded if one.text.rpartition(": ")[0] not in seen)
 
 
 def _is_effect(called: Called) -> bool:

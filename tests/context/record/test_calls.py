@@ -75,6 +75,15 @@ def test_all_effects_can_be_told_before_anything_has_a_longer_form() -> None:
     assert [number for number in range(0, 120, 3) if f"flight=LH{number:03}" not in record] == []
 
 
+def test_a_file_stands_with_its_newest_change_whoever_made_it() -> None:
+    made = _called(1, "write_file", "Wrote a.py.", path="a.py", content="x = 1")
+    ran = _called(2, "shell", "done", command="make")
+    again = _called(3, "write_file", "Wrote b.py.", path="b.py", content="x = 1")
+    past = _past(*made, *ran, *again, changed=((1, "a.py"), (3, "out.db"), (3, "a.py"), (5, "b.py")))
+    lines = [(piece.subject.seq, piece.text) for piece in files(past)]
+    assert lines == [(5, "b.py: write_file"), (3, "out.db: changed"), (3, "a.py: changed")]
+
+
 def test_the_record_of_files_names_what_commands_changed() -> None:
     past = _past(*_called(1, "shell", "done", command="make"), changed=((2, "out/report.md"),))
     assert [(piece.subject.seq, piece.text) for piece in files(past)] == [(2, "out/report.md: changed")]

@@ -139,6 +139,26 @@ def test_in_a_small_room_the_persons_words_and_the_answer_that_ends_the_log_stay
     assert answer[:32] in had
 
 
+@given(st.lists(st.integers(30, 300), min_size=1, max_size=4), st.integers(1, 6), st.integers(60, 900))
+def test_new_results_are_whole_while_they_need_less_than_a_third_of_the_room(
+    sizes: list[int], turns: int, answer_words: int
+) -> None:
+    answer = " ".join(f"fact{n}" for n in range(answer_words))
+    talk = [Message("user", "Go on."), Message("assistant", answer)] * turns
+    calls = tuple(ToolCall(f"c{n}", "read_file", json.dumps({"path": f"{n}.txt"})) for n in range(len(sizes)))
+    results = [
+        Message("tool", "\n".join(f"row{n} of it" for n in range(size)), tool_call_id=f"c{place}", name="read_file")
+        for place, size in enumerate(sizes)
+    ]
+    step = [Message("assistant", None, calls), *results]
+    history = History(Entry(seq, message) for seq, message in enumerate([*talk, Message("user", "Read."), *step], 1))
+    first, head = history.head - len(results), history.head
+    room = 3 * history.run_tokens(first, head) + 300
+    composer = Composer(history, SummarizeSettings(), kept=((first - 1, first - 1),), unseen=((first, head),))
+    view, _ = composer.view(room, Prose())
+    assert not [item for item in view.items if isinstance(item, Stub) and item.seq >= first]
+
+
 def test_the_prose_of_an_earlier_record_takes_a_third_of_the_room_at_most() -> None:
     earlier = f"{HEADER}\n" + " ".join(f"prose{n}" for n in range(2_000))
     words = " ".join(f"word{n}" for n in range(400))
