@@ -53,7 +53,7 @@ def words_stay(trial: Trial) -> Iterator[str]:
         shown, sections, newest = outcome.shown, outcome.sections, newest_user(outcome.messages)
         yield from (f"a section that the laws do not know: {heading}" for heading in sections.keys() - set(SECTIONS))
         typed = [said for said in outcome.said if said.by == "typed" and said.message != newest]
-        text = "\n".join(map(text_of_row, outcome.rows))
+        text = squeezed("\n".join(map(text_of_row, outcome.rows)))
         begun = {said.token: beginnings(outcome.messages[said.message - 1]) for said in typed}
         short = [said for said in typed if said.chars <= SHORT_CHARS and said.token not in shown]
         missing = [said for said in short if not any(one in text for one in begun[said.token])]
@@ -75,7 +75,12 @@ def words_stay(trial: Trial) -> Iterator[str]:
 def beginnings(message: Message) -> tuple[str, str]:
     """How what was typed begins, and the whole: what was pasted may stand before it, which nobody can tell in rows."""
     typed = "".join(span.text for span in message.said if span.source == "typed")
-    return typed.strip()[:BEGINNING_CHARS], message.text.strip()[:BEGINNING_CHARS]
+    return squeezed(typed)[:BEGINNING_CHARS], squeezed(message.text)[:BEGINNING_CHARS]
+
+
+def squeezed(text: str) -> str:
+    """On one line: a record indents the lines of a message."""
+    return " ".join(text.split())
 
 
 def older_results(outcome: Outcome) -> list[int]:
@@ -254,10 +259,10 @@ def answer_before(trial: Trial) -> Iterator[str]:
         room = outcome.target_tokens - outcome.fixed_tokens
         if not before or not is_answer(before[-1]) or room < ROOM_FOR_ANSWER:
             continue
-        begun = before[-1].text.strip()[:BEGINNING_CHARS]
+        begun = squeezed(before[-1].text)[:BEGINNING_CHARS]
         versions = {token for tokens in trial.made.versions for token in tokens}
         is_version = bool(versions & set(TOKEN.findall(before[-1].text)))
-        if not is_version and begun not in "\n".join(map(text_of_row, outcome.rows)):
+        if not is_version and begun not in squeezed("\n".join(map(text_of_row, outcome.rows))):
             yield f"the answer {newest - 1} is missing in a room of {room}"
 
 

@@ -59,7 +59,16 @@ def test_a_law_holds(number: int, seed: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("number", "seed"), [(2, 4_002_371), (3, 4_001_555), (2, 8_001_016), (10, 6_100_031), (10, 7_002_350)]
+    ("number", "seed"),
+    [
+        (2, 4_002_371),
+        (3, 4_001_555),
+        (2, 8_001_016),
+        (10, 6_100_031),
+        (10, 7_002_350),
+        (1, 90_012_603),
+        (2, 90_001_840),
+    ],
 )
 def test_a_session_that_broke_a_law_keeps_it(number: int, seed: int) -> None:
     assert problems_of(number, seed) == []
