@@ -12,7 +12,7 @@ TEXT_CHARS, ARGUMENT_CHARS = 20_000, 4_000
 """So much of a message's text, and of the arguments of each of its calls, is looked at."""
 SHORTEST, LONGEST = 5, 100
 _LETTERS = r"A-Za-z0-9_\u00c0-\u024f$-"
-_NAME = re.compile(rf"(?![$-])[{_LETTERS}]+(?:[./:@#,-]+[{_LETTERS}]+)*%?")
+_NAME = re.compile(rf"(?![$-])[{_LETTERS}]+(?:[./:@#-]+[{_LETTERS}]+)*%?")
 _SHAPE = re.compile(r"(?=.*[A-Za-z])(?:.*[/_.\d]|.*[a-z][A-Z])")
 """A name has a letter, and a mark that plain words have not: no time and no plain number is one."""
 

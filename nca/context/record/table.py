@@ -31,7 +31,7 @@ KINDS = (
     Kind("the person's words, short", Section.WORDS, (0.7, 0, 0), words.short, leads=0),
     Kind("the person's words, what was typed whole", Section.WORDS, (0, 0.7, 0), words.medium, leads=1),
     Kind(CLOSING, None, (1.0, 1.0, 1.0), None),
-    Kind(NEWEST, None, (0.2, 1.0, 1.5), None),
+    Kind(NEWEST, None, (0.2, 1.0, 0.8), None),
     Kind("calls of this turn", Section.TURN, (0.01, 0.15, 0.08), calls.turn),
     Kind("effects, short", Section.EFFECTS, (0.055, 0.3, 0), calls.effects, leads=1),
     Kind("effects", Section.EFFECTS, (0, 0, 0.1), calls.longer_effects),
