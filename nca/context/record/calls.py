@@ -99,8 +99,8 @@ def runs(past: Past) -> Iterator[Piece]:
 
 
 def reads(past: Past) -> Iterator[Piece]:
-    """Older calls that only read, or that wrote a file."""
-    return _older(past, lambda one: _is_seen(one.call), is_known=True)
+    """Older calls that only read, or failed to write a file: one that was written stands among what was changed."""
+    return _older(past, lambda one: only_reads(one.call) or (one.has_failed and _is_seen(one.call)), is_known=True)
 
 
 def told(called: Called, tokens: int = LEVELS[0], chars: int = ASKED_CHARS) -> str:

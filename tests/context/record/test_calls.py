@@ -75,6 +75,15 @@ def test_all_effects_can_be_told_before_anything_has_a_longer_form() -> None:
     assert [number for number in range(0, 120, 3) if f"flight=LH{number:03}" not in record] == []
 
 
+def test_a_file_that_was_written_is_told_once() -> None:
+    made = _called(1, "write_file", "Wrote a.py.", path="a.py", content="x = 1")
+    refused = _called(2, "write_file", "no such directory", is_error=True, path="b/b.py", content="x = 1")
+    looked = _called(3, "read_file", "x = 1", path="a.py")
+    past = _past(*made, *refused, *looked, Message("user", "And now?", source="typed"))
+    assert [piece.subject.seq for piece in files(past)] == [1]
+    assert {piece.subject.seq for piece in reads(past)} == {3, 5}
+
+
 def test_a_file_stands_with_its_newest_change_whoever_made_it() -> None:
     made = _called(1, "write_file", "Wrote a.py.", path="a.py", content="x = 1")
     ran = _called(2, "shell", "done", command="make")
