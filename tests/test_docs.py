@@ -23,8 +23,7 @@ from nca.cli.app import run
 from nca.cli.commands import build
 from nca.compat.names import FOREIGN_NAMES
 from nca.config.schema import KEYS
-from nca.terminal.commands.command import Command
-from nca.terminal.commands.registry import all_commands, find_command
+from nca.terminal.commands.command import Command, all_commands, find_command
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([ROOT / "README.md", ROOT / "AGENTS.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").glob("*.md")])

@@ -22,9 +22,9 @@ from nca.acp.tool_calls import fenced
 from nca.agent.prompt_commands import find_prompts
 from nca.errors import UsageError
 from nca.models.lookup import offers
+from nca.terminal.commands.command import advice_for, find_command
 from nca.terminal.commands.model import MEANINGS, RECENT_SESSIONS
 from nca.terminal.commands.permissions import MODES
-from nca.terminal.commands.registry import advice_for, find_command
 from nca.terminal.render.plain import PlainDraw
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.session_switcher import SessionSwitcher

@@ -27,8 +27,8 @@ from pydantic import AnyHttpUrl, ValidationError
 from nca.acp.tool_calls import CallIds, asked_content, kind_of
 from nca.agent.approvals import Answer
 from nca.events import ApprovalAsked
-from nca.terminal.panels.approval_panel import ApprovalPanel
 from nca.terminal.reader import Reader
+from nca.terminal.render.calls import ApprovalPanel
 from nca.terminal.render.sanitize import one_line
 from nca.tools.mcp.forms import Field, Value
 from nca.tools.mcp.requests import Filled

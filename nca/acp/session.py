@@ -30,7 +30,7 @@ from nca.acp.updates import Updates
 from nca.config.servers import McpServer
 from nca.errors import NcaError, UsageError
 from nca.events import TurnFinished
-from nca.terminal.commands.registry import find_command
+from nca.terminal.commands.command import find_command
 from nca.terminal.render.sanitize import one_line
 from nca.words import Words, part_of, stripped, text_of, words
 

@@ -128,8 +128,7 @@ async def _opened(
     loaded: LoadedSettings, choice: Choice, wanted: WantedSession, first: FirstPrompt | None, interrupts: Interrupts
 ) -> int:
     from nca.agent.rewinding import FINISHING
-    from nca.cli.remembered_model import open_chat_conversation
-    from nca.cli.startup import open_store
+    from nca.cli.startup import open_chat_conversation, open_store
     from nca.terminal.app import ChatApp
     from nca.terminal.interrupts import Leave
     from nca.terminal.open_terminal import open_terminal

@@ -1,4 +1,4 @@
-"""All commands, as Typer parses them. Their modules import only what that needs."""
+"""All commands, as Typer parses them, `nca loop` among them. Their modules import only what that needs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from typer.core import TyperGroup
 from typer.main import get_group
 
 from nca import cli
-from nca.cli import acp, bench, compact, config, doctor, hooks, loop, mcp, models, run, serve, sessions, store
+from nca.cli import bench, compact, config, doctor, flags, hooks, mcp, models, run, serve, sessions, store
+from nca.cli.loop_arguments import LoopArguments
 
 _VALUES = {
     "compact_threshold": "USAGE",
@@ -77,9 +78,9 @@ def build() -> TyperGroup:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_group)
-    app.command("loop")(loop.loop)
+    app.command("loop")(loop)
     app.command("run")(run.run)
-    app.command("acp")(acp.acp)
+    app.command("acp")(serve.acp)
     app.command("serve")(serve.serve)
     app.command("compact")(compact.compact)
     app.command("bench")(bench.bench)
@@ -129,3 +130,31 @@ def _in_colours(draw: Callable[[Any, Any], None], context: Any, formatter: Any) 
 
 def _nothing(ctx: object) -> str:
     return ""
+
+
+def loop(
+    session: Annotated[
+        str | None,
+        typer.Argument(metavar="ID", help="The session to resume, with --resume.", autocompletion=flags.sessions),
+    ] = None,
+    model: flags.Model = None,
+    continue_: Annotated[
+        bool, typer.Option("--continue", "-c", help="Resume the last session of this directory.")
+    ] = False,
+    resume: Annotated[bool, typer.Option("--resume", "-r", help="Resume session ID, or pick one.")] = False,
+    compact_threshold: flags.CompactThreshold = None,
+    disable_compaction: flags.DisableCompaction = False,
+    context_window: flags.ContextWindow = None,
+    max_output_tokens: flags.MaxOutputTokens = None,
+    permission: flags.Permission = None,
+    max_cost: flags.MaxCost = None,
+    trust: flags.Trust = False,
+    profile: flags.Profile = None,
+    plain: flags.Plain = False,
+    config: flags.Config = None,
+) -> int:
+    """Open the chat. This is the default command."""
+    arguments = LoopArguments(**locals())
+    from nca.cli.chat import open_chat
+
+    return open_chat(arguments)

@@ -170,7 +170,7 @@ def _show_table(loaded: LoadedSettings) -> None:
     from rich.text import Text
 
     from nca.config.schema import KEYS
-    from nca.terminal.render.tables import new_table
+    from nca.terminal.render.layout import new_table
 
     table = new_table(has_header=True)
     for title in ("setting", "value", "from"):

@@ -136,7 +136,7 @@ def _written(value: Any) -> str:
 def _folded(line: str, columns: int) -> Iterator[str]:
     from rich.text import Text
 
-    from nca.terminal.panels.approval_panel import folded
+    from nca.terminal.render.calls import folded
 
     return (row.plain for row in folded(Text(line), columns))
 

@@ -34,7 +34,7 @@ _FLAGS = {f"--{name.rstrip('_').replace('_', '-')}": name for name in LoopArgume
 }
 SWITCHES = {flag: name for flag, name in _FLAGS.items() if LoopArguments._field_defaults[name] is False}
 VALUES = {flag: name for flag, name in _FLAGS.items() if LoopArguments._field_defaults[name] is None}
-"""The flags of nca.cli.loop without and with a value, and their parameters. A test compares them with the command."""
+"""The flags without and with a value, and their parameters. A test compares them with the command."""
 
 
 def parse(arguments: Sequence[str]) -> LoopArguments | None:

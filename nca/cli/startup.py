@@ -1,11 +1,11 @@
-"""Open what a command needs: settings, the session store, the model, the conversation."""
+"""Open what a command needs: settings, the session store, the model that is used, the conversation."""
 
 from __future__ import annotations
 
 import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from nca.models.choose import Choice
     from nca.sessions.session import Kind
     from nca.sessions.store import Store
+    from nca.terminal.panels.session_loader import SessionToOpen
     from nca.tools.editor import Editor
 
 
@@ -255,3 +256,58 @@ async def open_conversation(
     except BaseException:
         await model.close()
         raise
+
+
+async def open_chat_conversation(
+    loaded: LoadedSettings,
+    choice: Choice,
+    store: Store,
+    listener: Listener,
+    earlier: SessionToOpen,
+    person: Person,
+    *,
+    directory: Path | None = None,
+    editor: Editor | None = None,
+) -> tuple[Conversation, Choice]:
+    """The conversation, and the model that answers in it. One that is remembered but of no use now is passed over.
+
+    choice     the model that the settings lead to
+    directory  None: the working directory
+    Raises ModelUnavailable, SessionNotFound, SessionLocked.
+    """
+    from nca.errors import ModelUnavailable
+    from nca.events import Notice
+
+    session = earlier.session
+    for settings, wanted in _candidates(loaded, choice, session.chosen_model if session else ""):
+        try:
+            conversation = await open_conversation(
+                settings,
+                store,
+                listener,
+                choice=wanted,
+                session=session.id if session else None,
+                prepares=True,
+                read_only=earlier.read_only,
+                person=person,
+                directory=directory,
+                editor=editor,
+            )
+        except ModelUnavailable as error:
+            if not wanted.is_remembered:
+                raise
+            listener(Notice(f"{wanted.model} ({wanted.why}) cannot be used now: {error.message}"))
+        else:
+            return conversation, wanted
+    raise AssertionError("the settings' own model is the last candidate")
+
+
+def _candidates(loaded: LoadedSettings, choice: Choice, typed: str) -> Iterator[tuple[LoadedSettings, Choice]]:
+    """What the session remembers, then the project, then what the settings say."""
+    from nca.models.choose import choice_of_session
+
+    if (own := choice_of_session(typed, loaded, os.environ)) is not None:
+        yield own
+    yield loaded, choice
+    configured = loaded.without_chosen_model()
+    yield configured, choose_model(configured)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from nca.errors import NcaError, UsageError
-from nca.terminal.commands.registry import advice_for, find_command
+from nca.terminal.commands.command import advice_for, find_command
 from nca.terminal.input.line_kind import line_kind, line_of, message_of
 from nca.terminal.interrupts import Interrupts, Leave, Stopped
 from nca.terminal.reader import Reader

@@ -14,9 +14,8 @@ from prompt_toolkit.application import get_app
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
-from nca.terminal.commands.command import Command
-from nca.terminal.commands.help_topics import in_short
-from nca.terminal.commands.registry import all_commands
+from nca.terminal.commands.command import Command, all_commands
+from nca.terminal.commands.help import in_short
 from nca.terminal.input.file_finder import MAX_SUGGESTIONS, TAB_SECONDS, FileFinder, mention_before
 from nca.terminal.input.line_kind import is_command
 from nca.terminal.render.sanitize import one_line

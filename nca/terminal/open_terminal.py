@@ -32,7 +32,7 @@ def open_terminal(
 ) -> tuple[Output, Reader]:
     """`prompt`: None for line mode, which does without prompt_toolkit."""
     if prompt is None:
-        from nca.terminal.line_reader import LineReader
+        from nca.terminal.reader import LineReader
         from nca.terminal.render.plain import PlainDraw
 
         plain = PlainDraw(sys.stdout, sys.stderr, os.environ)

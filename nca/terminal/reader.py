@@ -1,14 +1,28 @@
-"""The base class of what a chat reads from: the prompt or plain lines."""
+"""What a chat reads from: the base class; and line mode, which reads messages, answers and approvals as lines of text,
+from a pipe or a terminal without a screen.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TextIO, TypeVar
 
-from nca.agent.approvals import Nobody
-from nca.words import Words
+from nca.agent.approvals import Answer, Nobody
+from nca.events import ApprovalAsked
+from nca.humanize import counted
+from nca.terminal.input.line_kind import InputLines
+from nca.terminal.input.terminal_modes import forget_typed
+from nca.terminal.interrupts import Interrupts
+from nca.terminal.panels.session_loader import KeyChoice, choices_line
+from nca.terminal.render.calls import ApprovalPanel, rule_of
+from nca.terminal.render.output import Output
+from nca.terminal.render.sanitize import one_line
+from nca.terminal.signals import INTERRUPTED_EXIT_CODE
+from nca.words import Words, text_of, words
 
 if TYPE_CHECKING:
     from nca.agent.conversation import Conversation
@@ -87,3 +101,103 @@ class Reader(Nobody, ABC):
     async def walk(self, panel: ListPanel[T]) -> T | None:
         """Show a list that the person walks with the keys. None where they leave it, or there is no screen for it."""
         return None
+
+
+_ONCE = {"y": Answer("once"), "yes": Answer("once")}
+_BY_RULE = {"s": Answer("session"), "session": Answer("session"), "a": Answer("always"), "always": Answer("always")}
+
+
+async def approve_by_line(asked: ApprovalAsked, output: Output, lines: InputLines) -> Answer:
+    """Ask about a call while the turn waits. The end of the input means no; what was not shown whole is asked twice.
+
+    An empty line, and any other that is no answer, answers nothing: the valid answers are said again.
+    """
+    answers = {**_ONCE, **(_BY_RULE if asked.subject else {})}
+    panel = ApprovalPanel(asked)
+    output.show(panel.first())
+    rules = f" s for this session, a always here (either allows {rule_of(asked)})," if asked.subject else ""
+    chosen = ""
+    await asyncio.to_thread(forget_typed)
+    while True:
+        left = panel.lines_left
+        more = f" m shows more ({counted(left, 'line')} left)," if left else ""
+        if chosen:
+            output.show(f"Not all of it was shown. {chosen} again allows it all the same.")
+        output.show(f"Allow it?{more} y once,{rules} n no (n REASON tells the model why). Ctrl-C stops the turn.")
+        try:
+            line = (await lines.next()).strip()
+        except EOFError:
+            return Answer("deny")
+        word, _, reason = line.partition(" ")
+        before, chosen = chosen, ""
+        if line.lower() in answers:
+            if not left or line == before:
+                return answers[line.lower()]
+            chosen = line
+        if left and line.lower() in ("m", "more"):
+            output.show(panel.more())
+        if word.lower() in ("n", "no"):
+            return Answer("deny", one_line(reason, 400))
+
+
+class LineReader(Reader):
+    """Where both ends are a terminal it shows a prompt and can ask."""
+
+    def __init__(self, lines: TextIO, output: Output, interrupts: Interrupts) -> None:
+        self.is_interactive = lines.isatty()
+        self.can_choose = self.is_interactive and sys.stdout.isatty()
+        self._output = output
+        self._interrupts = interrupts
+        self._lines = InputLines(lines, prompt=sys.stdout if self.can_choose else None)
+
+    async def ask(self, asked: ApprovalAsked) -> Answer:
+        if not self.can_choose:
+            return await super().ask(asked)
+
+        return await approve_by_line(asked, self._output, self._lines)
+
+    async def choose(self, question: str, keys: Sequence[KeyChoice]) -> str:
+        return await choose_by_line(question, keys, self._output, self._lines)
+
+    async def type_answer(self, question: str) -> str | None:
+        return await type_by_line(question, self._output, self._lines)
+
+    async def read(self, conversation: Conversation, default: Words = ()) -> Words:
+        line = await self._lines.next(text_of(default))
+        is_default = bool(default) and line == text_of(default)
+        return default if is_default else words(line, "typed" if self.is_interactive else "piped")
+
+    def interrupt(self) -> bool:
+        if not self.is_interactive or self._interrupts.is_second():
+            self._interrupts.end(INTERRUPTED_EXIT_CODE)
+        else:
+            self._output.notice("Ctrl-C again leaves.")
+        return True
+
+
+async def choose_by_line(question: str, keys: Sequence[KeyChoice], output: Output, lines: InputLines) -> str:
+    """The chosen key; "" for q and the end of the input. Any other line, such as an empty one, is asked again."""
+    await _put(question, output)
+    while True:
+        output.notice(f"{choices_line(keys)}, q to cancel:")
+        try:
+            word = (await lines.next()).strip().lower()
+        except EOFError:
+            return ""
+        if word in ("q", *(key for key, _ in keys)):
+            return "" if word == "q" else word
+
+
+async def type_by_line(question: str, output: Output, lines: InputLines) -> str | None:
+    """The typed line; None for the end of the input."""
+    await _put(question, output)
+    try:
+        return await lines.next()
+    except EOFError:
+        return None
+
+
+async def _put(question: str, output: Output) -> None:
+    for line in question.splitlines():
+        output.warn(line)
+    await asyncio.to_thread(forget_typed)

@@ -7,8 +7,8 @@ from typing import Any, get_type_hints
 
 import pytest
 
+from nca.cli.commands import loop
 from nca.cli.compact import compact
-from nca.cli.loop import loop
 from nca.cli.run import run
 from nca.cli.startup import settings_of
 from nca.config.layers import FLAGS, load

@@ -296,7 +296,7 @@ def test_wrong_words_are_one_line_and_exit_2(tmp_path: Path, arguments: list[str
 
 def test_the_prompt_needs_neither_litellm_nor_the_engine_of_the_embedded_model() -> None:
     code = (
-        "import sys, nca.cli.loop; light = [n for n in ('prompt_toolkit', 'rich', 'litellm') if n in sys.modules];"
+        "import sys, nca.cli.commands; light = [n for n in ('prompt_toolkit', 'rich', 'litellm') if n in sys.modules];"
         "import nca.terminal.prompt_reader, nca.terminal.render.draw, nca.terminal.app;"
         "import nca.agent.conversation, nca.models.choose;"
         "print(light, [n for n in ('litellm', 'openai', 'httpx', 'xllamacpp') if n in sys.modules])"

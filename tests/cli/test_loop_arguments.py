@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 import typer
 
-from nca.cli.commands import build
-from nca.cli.loop import loop
+from nca.cli.commands import build, loop
 from nca.cli.loop_arguments import SWITCHES, VALUES, LoopArguments, parse
 
 

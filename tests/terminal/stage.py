@@ -15,7 +15,7 @@ from nca.config.layers import defaults
 from nca.models.catalog import ModelFacts
 from nca.sessions.store import Store
 from nca.terminal.app import ChatApp
-from nca.terminal.commands.registry import find_command
+from nca.terminal.commands.command import find_command
 from nca.terminal.interrupts import Interrupts
 from nca.terminal.panels.list_panel import ListPanel
 from nca.terminal.panels.session_loader import KeyChoice

@@ -13,7 +13,7 @@ from nca.context.retention import WHOLE
 from nca.errors import ConfigError, ModelUnavailable, UsageError
 from nca.events import Event
 from nca.humanize import percent
-from nca.terminal.commands.registry import FOREIGN_NAMES, advice_for, all_commands, find_command
+from nca.terminal.commands.command import FOREIGN_NAMES, advice_for, all_commands, find_command
 from nca.terminal.interrupts import Leave
 from tests.terminal.stage import Stage, a_stage
 

@@ -8,7 +8,7 @@ import pytest
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 
-from nca.terminal.commands.registry import all_commands
+from nca.terminal.commands.command import all_commands
 from nca.terminal.completion import PromptCompleter
 from nca.terminal.input.file_finder import FileFinder
 from nca.terminal.input.line_kind import may_complete

@@ -9,8 +9,8 @@ import pytest
 from nca.config.saving import save_value
 from nca.config.schema import KEYS
 from nca.errors import ConfigError, UsageError
-from nca.terminal.commands.registry import find_command
-from nca.terminal.render.settings import value_text
+from nca.terminal.commands.command import find_command
+from nca.terminal.panels.config_browser import value_text
 from tests.terminal.stage import a_stage
 
 

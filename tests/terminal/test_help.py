@@ -12,10 +12,9 @@ import pytest
 
 from nca.config.schema import KEYS
 from nca.errors import NcaError, UsageError
+from nca.terminal.commands.command import GROUPS, NAMES, all_commands, find_command
 from nca.terminal.commands.context import SUBCOMMANDS
-from nca.terminal.commands.help import NAME_CELLS
-from nca.terminal.commands.help_topics import EXAMPLES, SHORT
-from nca.terminal.commands.registry import GROUPS, NAMES, all_commands, find_command
+from nca.terminal.commands.help import EXAMPLES, NAME_CELLS, SHORT
 from tests.terminal.stage import a_stage
 
 

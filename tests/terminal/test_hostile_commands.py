@@ -18,7 +18,7 @@ from nca.messages import AttachmentPart, Message, TextPart, ToolCall, clean_text
 from nca.models.catalog import ModelFacts
 from nca.sessions.store import Store
 from nca.terminal.app import ChatApp
-from nca.terminal.commands.registry import all_commands
+from nca.terminal.commands.command import all_commands
 from nca.terminal.input.toolbar import ToolbarStatus, toolbar
 from nca.terminal.interrupts import Interrupts
 from nca.terminal.render.event_lines import error_line

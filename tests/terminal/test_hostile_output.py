@@ -25,8 +25,8 @@ from nca.events import (
     ToolStarted,
     TurnFinished,
 )
-from nca.terminal.panels.approval_panel import ApprovalPanel
 from nca.terminal.panels.key_question import ApprovalKeys
+from nca.terminal.render.calls import ApprovalPanel
 from nca.terminal.render.draw import Draw
 from nca.terminal.render.plain import PlainDraw
 from nca.terminal.render.screen import Screen

@@ -10,7 +10,7 @@ import pytest
 
 from nca.errors import UsageError
 from nca.messages import Message, ToolCall
-from nca.terminal.commands.jobs import JobsCommand
+from nca.terminal.commands.tools import JobsCommand
 from tests.terminal.stage import a_stage
 from tests.tools.shell.test_runner import running
 

@@ -7,7 +7,7 @@ import io
 import pytest
 
 from nca.terminal.input.line_kind import InputLines
-from nca.terminal.line_reader import choose_by_line, type_by_line
+from nca.terminal.reader import choose_by_line, type_by_line
 from nca.terminal.render.plain import PlainDraw
 
 KEYS = (("r", "read it here"), ("f", "fork it"))

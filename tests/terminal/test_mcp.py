@@ -9,7 +9,7 @@ import pytest
 from nca.config.servers import McpServer
 from nca.errors import UsageError
 from nca.sessions.store import Store
-from nca.terminal.commands.registry import find_command
+from nca.terminal.commands.command import find_command
 from tests.terminal.stage import a_stage
 from tests.terminal.tty import chat
 from tests.tools.test_mcp import a_server

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from nca.errors import UsageError
-from nca.terminal.commands.registry import find_command
+from nca.terminal.commands.command import find_command
 from tests.sessions.samples import said
 from tests.terminal.stage import ScriptedReader, Stage, a_stage
 

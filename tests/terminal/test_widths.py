@@ -12,10 +12,10 @@ from nca.config.schema import KEYS
 from nca.messages import Message, ToolCall
 from nca.terminal.app import ChatApp
 from nca.terminal.interrupts import Interrupts
+from nca.terminal.panels.config_browser import shown
 from nca.terminal.render.draw import Draw
+from nca.terminal.render.layout import broken_at_gaps
 from nca.terminal.render.screen import Screen
-from nca.terminal.render.settings import shown
-from nca.terminal.render.word_wrap import broken_at_gaps
 from tests.terminal.stage import Stage, a_stage
 
 WIDTHS = (40, 45, 52, 60, 71, 72, 80, 99, 120, 200)

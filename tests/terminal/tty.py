@@ -14,7 +14,7 @@ from typing import Any, Self
 import pexpect
 import pyte
 
-from nca.terminal.input.key_questions import PAUSE_SECONDS, QUIET_SECONDS
+from nca.terminal.input.keyboard import PAUSE_SECONDS, QUIET_SECONDS
 
 ROOT = Path(__file__).parents[2]
 WAIT_SECONDS = 30.0

@@ -16,8 +16,8 @@ from nca.config.saving import save_value
 from nca.config.schema import KEYS
 from nca.errors import UsageError
 from nca.terminal.commands.command import App, Command, Suggestion, beginning_with
+from nca.terminal.panels.config_browser import listed, matching, overview, plain, section_of, shown, value_text
 from nca.terminal.render.sanitize import one_line
-from nca.terminal.render.settings import listed, matching, overview, plain, section_of, shown, value_text
 
 _SAVE, _UNSET, _DEFAULT = "--save", "--unset", "default"
 _OPTIONS = {

@@ -8,8 +8,18 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nca.errors import UsageError
 from nca.terminal.commands.command import App, Command, Suggestion, beginning_with, nearest
-from nca.terminal.commands.compact import accept, compact, compact_or_preview, drop, edit
-from nca.terminal.commands.context_edit import collapse, expand, pin, unpin, usage_line
+from nca.terminal.commands.compact import (
+    accept,
+    collapse,
+    compact,
+    compact_or_preview,
+    drop,
+    edit,
+    expand,
+    pin,
+    unpin,
+    usage_line,
+)
 from nca.terminal.commands.context_history import search, show_diff, show_history, show_item
 from nca.terminal.panels.context import context_head, context_panel, height, list_rows
 from nca.terminal.render.sanitize import one_line

@@ -20,10 +20,9 @@ from nca.errors import UsageError
 from nca.humanize import counted, duration, local_time
 from nca.models.costs import money
 from nca.terminal.commands.command import App
-from nca.terminal.panels.context_picture import BLOCK, FREE
+from nca.terminal.panels.context_list import BLOCK, FREE
+from nca.terminal.render.layout import Parted, fitting_table, new_table
 from nca.terminal.render.sanitize import one_line, to_terminal
-from nca.terminal.render.tables import fitting_table, new_table
-from nca.terminal.render.word_wrap import Parted
 
 if TYPE_CHECKING:
     from nca.agent.compaction_diff import CompactionDiff

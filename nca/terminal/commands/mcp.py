@@ -13,8 +13,8 @@ from nca.config.servers import McpServer
 from nca.errors import UsageError
 from nca.humanize import counted
 from nca.terminal.commands.command import App, Command, Suggestion, beginning_with
+from nca.terminal.render.layout import new_table
 from nca.terminal.render.sanitize import one_line, to_terminal
-from nca.terminal.render.tables import new_table
 from nca.tools.mcp.connection import Connection
 from nca.tools.mcp.tool import tool_name
 

@@ -15,8 +15,8 @@ from nca.models.choose import named, open_model
 from nca.models.lookup import look_up
 from nca.models.reasoning import AUTO, LEVELS, OFF, split_level
 from nca.terminal.commands.command import App, Command, Suggestion, beginning_with
+from nca.terminal.render.layout import Parted
 from nca.terminal.render.sanitize import one_line
-from nca.terminal.render.word_wrap import Parted
 from nca.terminal.session_switcher import go_back, remember
 
 if TYPE_CHECKING:

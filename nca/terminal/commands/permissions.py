@@ -16,8 +16,8 @@ from nca.config.schema import KEYS
 from nca.config.tables import PermissionRule
 from nca.errors import UsageError
 from nca.terminal.commands.command import App, Command, Suggestion, beginning_with
+from nca.terminal.render.layout import new_table
 from nca.terminal.render.sanitize import one_line
-from nca.terminal.render.tables import new_table
 from nca.tools.mcp.tool import rule_in_words
 
 MODES = {

@@ -28,8 +28,7 @@ from nca.terminal.input.history import HistorySuggestion, PrivateHistory
 from nca.terminal.input.keyboard import ESCAPE_SECONDS, Keyboard, terminal_output, write_above
 from nca.terminal.input.keys import REWIND, prompt_keys, typed_by_key
 from nca.terminal.input.line_kind import is_command, is_shell_line, may_complete, message_of
-from nca.terminal.input.pasted_files import PastedImages, PastedPaths
-from nca.terminal.input.pastes import FoldedPastes
+from nca.terminal.input.pastes import FoldedPastes, PastedImages, PastedPaths
 from nca.terminal.input.prompt_text import HINT, OfferingCompleter, PromptText, ReturnedText, is_typed_in
 from nca.terminal.input.toolbar import ToolbarStatus, toolbar
 from nca.terminal.input.type_ahead import TypeAhead

@@ -18,8 +18,14 @@ from prompt_toolkit.input.typeahead import get_typeahead, store_typeahead
 from prompt_toolkit.key_binding import KeyPress
 from prompt_toolkit.keys import Keys
 
-from nca.terminal.input.key_questions import PAUSE_SECONDS, KeyQuestion, meaning
-from nca.terminal.input.keyboard import ESCAPE_SECONDS, Keyboard, PasteTimeoutParser
+from nca.terminal.input.keyboard import (
+    ESCAPE_SECONDS,
+    PAUSE_SECONDS,
+    Keyboard,
+    KeyQuestion,
+    PasteTimeoutParser,
+    meaning,
+)
 from nca.terminal.input.line_editor import Typed, first_line, open_line, separated, typed, unsent
 from nca.terminal.input.line_kind import line_kind
 from nca.terminal.input.terminal_modes import TerminalModes, mark_pastes, stop_process

@@ -16,11 +16,10 @@ from rich.text import Text
 from nca.context.retention import kept_in_words
 from nca.humanize import counted, percent
 from nca.models.costs import money
-from nca.terminal.panels.context_picture import picture
+from nca.terminal.panels.context_list import picture
+from nca.terminal.render.layout import Parted, new_table
 from nca.terminal.render.sanitize import one_line
-from nca.terminal.render.tables import new_table
 from nca.terminal.render.theme import plain_console
-from nca.terminal.render.word_wrap import Parted
 
 if TYPE_CHECKING:
     from nca.agent.stats import ContextStats

@@ -13,9 +13,9 @@ from rich.text import Text
 from nca.agent.approvals import Answer
 from nca.events import ApprovalAsked
 from nca.humanize import counted
-from nca.terminal.input.key_questions import ENTER, KeyQuestion, Offered
-from nca.terminal.panels.approval_panel import ApprovalPanel, rule_of
+from nca.terminal.input.keyboard import ENTER, KeyQuestion, Offered
 from nca.terminal.panels.session_loader import KeyChoice
+from nca.terminal.render.calls import ApprovalPanel, rule_of
 from nca.terminal.render.sanitize import one_line
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from rich.style import Style
 from rich.syntax import ANSISyntaxTheme, Syntax, SyntaxTheme
 from rich.text import Text
 
+from nca.terminal.render.layout import hung
 from nca.terminal.render.theme import PALETTES, background
-from nca.terminal.render.word_wrap import hung
 
 MAX_LINE_CHARS = 2_000
 """Code with a longer line is not highlighted: lexers with lookahead are not linear on long lines."""

@@ -31,14 +31,13 @@ from nca.events import (
     TurnStarted,
 )
 from nca.terminal.render import event_lines
+from nca.terminal.render.calls import ReasoningCounter, ReasoningLines, RunningCalls, is_nested
 from nca.terminal.render.file_changes import diff_lines
-from nca.terminal.render.notify import Notifier, codes
-from nca.terminal.render.output import RecentCalls
-from nca.terminal.render.running_calls import ReasoningCounter, ReasoningLines, RunningCalls, is_nested
+from nca.terminal.render.layout import Parted, broken_at_gaps, hung
+from nca.terminal.render.output import Notifier, RecentCalls, codes
 from nca.terminal.render.sanitize import one_line, to_terminal
 from nca.terminal.render.screen import Screen
 from nca.terminal.render.theme import theme_for
-from nca.terminal.render.word_wrap import Parted, broken_at_gaps, hung
 
 if TYPE_CHECKING:
     from nca.config.schema import TerminalSettings

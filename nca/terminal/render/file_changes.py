@@ -12,8 +12,8 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.text import Text
 
 from nca.humanize import counted
+from nca.terminal.render.layout import hung
 from nca.terminal.render.sanitize import one_line
-from nca.terminal.render.word_wrap import hung
 from nca.visible import written_out
 
 if TYPE_CHECKING:

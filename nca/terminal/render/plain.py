@@ -29,12 +29,11 @@ from nca.events import (
 )
 from nca.humanize import duration
 from nca.terminal.render import event_lines
-from nca.terminal.render.notify import BELL, Notifier
-from nca.terminal.render.output import RecentCalls
-from nca.terminal.render.running_calls import RunningCalls, is_nested
+from nca.terminal.render.calls import RunningCalls, is_nested
+from nca.terminal.render.layout import WordWrap, without_dots, wrapped
+from nca.terminal.render.output import BELL, Notifier, RecentCalls
 from nca.terminal.render.sanitize import StreamSanitizer, one_line, to_terminal
 from nca.terminal.render.stream_writer import StreamWriter, is_broken_pipe, write_error_line
-from nca.terminal.render.word_wrap import WordWrap, without_dots, wrapped
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -51,7 +51,7 @@ def session_table(infos: Iterable[SessionInfo], current: str = "", whose: Mappin
     is never archived by itself "*"."""
     from rich.text import Text
 
-    from nca.terminal.render.tables import fitting_table
+    from nca.terminal.render.layout import fitting_table
 
     listed = list(infos)
     columns = {

@@ -21,7 +21,7 @@ from typing import Any, Literal, Self
 import pyte
 
 from nca.config.paths import user_config_file
-from nca.terminal.input.key_questions import QUIET_SECONDS
+from nca.terminal.input.keyboard import QUIET_SECONDS
 from nca.testing.provider import Provider
 from nca.testing.script import text_of
 from tests.cli.command import environment

@@ -9,8 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prompt_toolkit.key_binding import KeyPress
 
-from nca.terminal.input.key_questions import ENTER, PAUSE_SECONDS, QUIET_SECONDS, Meaning, Offered, meaning
-from nca.terminal.input.keyboard import PasteTimeoutParser
+from nca.terminal.input.keyboard import (
+    ENTER,
+    PAUSE_SECONDS,
+    QUIET_SECONDS,
+    Meaning,
+    Offered,
+    PasteTimeoutParser,
+    meaning,
+)
 from nca.terminal.input.line_editor import open_line
 
 OFFERED = Offered("ynsam")

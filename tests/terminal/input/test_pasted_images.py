@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nca.terminal.input.pasted_files import PastedImages
+from nca.terminal.input.pastes import PastedImages
 from tests.terminal.tty import chats
 
 PNG = base64.b64decode(

@@ -10,8 +10,7 @@ from rich.cells import cell_len
 from nca.config.layers import defaults
 from nca.config.tables import NAMES
 from nca.errors import ConfigError
-from nca.terminal.input.status_line import coloured
-from nca.terminal.input.toolbar import ToolbarStatus, toolbar
+from nca.terminal.input.toolbar import ToolbarStatus, coloured, toolbar
 
 STATUS = ToolbarStatus(
     "anthropic/claude-sonnet", 0.43, 86_000, 200_000, session="parser", cost=0.1234, permission="ask", branch="main"

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from nca.events import ApprovalAsked
 from nca.file_history.changes import unified
-from nca.terminal.panels.approval_panel import PART_LINES, PIECE_CHARS, ApprovalPanel
+from nca.terminal.render.calls import PART_LINES, PIECE_CHARS, ApprovalPanel
 from nca.terminal.render.theme import plain_console
 from nca.tools.files.edit import EditFile, WriteFile
 from nca.tools.files.reading_rules import FilesRead

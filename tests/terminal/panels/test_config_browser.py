@@ -13,9 +13,8 @@ from nca.config.layers import defaults
 from nca.config.loaded import LoadedSettings
 from nca.config.schema import KEYS
 from nca.errors import UsageError
-from nca.terminal.panels.config_browser import ConfigBrowser
+from nca.terminal.panels.config_browser import ConfigBrowser, section_of
 from nca.terminal.panels.list_panel import fitted_listing
-from nca.terminal.render.settings import section_of
 from tests.terminal.tty import Tty, chats
 
 DOWN, ESCAPE, TAB, CTRL_U, CTRL_S = "\x1b[B", "\x1b", "\t", "\x15", "\x13"

@@ -19,7 +19,7 @@ from nca.agent.usage_breakdown import HeavyItem, RepeatedReads, RoleShare
 from nca.context.parts import KINDS, LABELS
 from nca.sessions.views import CompactionRecord
 from nca.terminal.panels.context import AROUND_ROWS, FEWEST_ROWS, context_panel
-from nca.terminal.panels.context_picture import picture
+from nca.terminal.panels.context_list import picture
 from nca.terminal.render.theme import plain_console
 
 STATS = ContextStats(

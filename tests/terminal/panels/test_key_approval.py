@@ -18,11 +18,10 @@ from nca.config.tables import PermissionRule
 from nca.errors import UsageError
 from nca.events import ApprovalAsked, ApprovalGiven
 from nca.sessions.store import Store
-from nca.terminal.commands.registry import find_command
-from nca.terminal.input.key_questions import ENTER
-from nca.terminal.input.keyboard import ESCAPE_SECONDS
-from nca.terminal.panels.approval_panel import rule_of
+from nca.terminal.commands.command import find_command
+from nca.terminal.input.keyboard import ENTER, ESCAPE_SECONDS
 from nca.terminal.panels.key_question import ApprovalKeys
+from nca.terminal.render.calls import rule_of
 from nca.terminal.render.plain import PlainDraw
 from tests.terminal.stage import a_stage
 from tests.terminal.tty import Tty, chats

@@ -9,8 +9,8 @@ import pytest
 from nca.agent.approvals import Answer
 from nca.events import ApprovalAsked
 from nca.terminal.input.line_kind import InputLines
-from nca.terminal.line_reader import approve_by_line
-from nca.terminal.panels.approval_panel import PART_LINES
+from nca.terminal.reader import approve_by_line
+from nca.terminal.render.calls import PART_LINES
 from nca.terminal.render.plain import PlainDraw
 
 LONG = "\n".join(f"echo {number}" for number in range(2 * PART_LINES + 1))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nca.events import ApprovalAsked, ApprovalGiven, Event, TurnFinished, TurnStarted
-from nca.terminal.render.notify import DONE, WAITS, Notifier, codes
+from nca.terminal.render.output import DONE, WAITS, Notifier, codes
 
 STARTED = TurnStarted("s", 1)
 ASKED = ApprovalAsked("1", "shell", "execute", "shell ls")

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nca.terminal.panels.list_panel import wrapped as fitted
+from nca.terminal.render.layout import Parted, WordWrap, without_dots, wrapped
 from nca.terminal.render.theme import plain_console
-from nca.terminal.render.word_wrap import Parted, WordWrap, without_dots, wrapped
 
 
 def test_prose_is_broken_and_code_and_tables_are_not() -> None:
