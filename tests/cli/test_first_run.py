@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nca.cli.first_run import banner
+from nca.cli.chat import banner
 from nca.models.catalog import describe
 from nca.models.choose import Choice
 

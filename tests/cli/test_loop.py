@@ -311,7 +311,7 @@ HAS_RUNTIME = importlib.util.find_spec("xllamacpp") is not None
 @pytest.mark.skipif(not HAS_RUNTIME, reason="the embedded model's runtime is not installed (pip install 'nca[local]')")
 def test_who_has_no_model_is_asked_once(tmp_path: Path) -> None:
     code = (
-        "from nca.cli.first_run import ensure_weights; from nca.models.choose import Choice;"
+        "from nca.cli.chat import ensure_weights; from nca.models.choose import Choice;"
         "print('chosen:', ensure_weights(Choice('embedded/qwen2.5-coder-1.5b', why='nothing was found')))"
     )
     with Tty([sys.executable, "-c", code], environment={**environment(tmp_path), "PYTHONPATH": str(ROOT)}) as tty:

@@ -1,4 +1,4 @@
-"""`nca sessions list`, `show` and `search`. They write nothing and take no lock."""
+"""`nca sessions`, with `list`, `show`, `search` and `changes`, which write nothing and take no lock."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from nca.cli import flags
+from nca.cli import flags, session_actions
 from nca.cli.flags import AsJson, OfTeam, SessionId
 from nca.cli.startup import open_session_store
 from nca.humanize import counted, local_time
@@ -19,9 +19,11 @@ from nca.terminal.render.sessions import begun_by, title
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from nca.file_history.changes import FileChange
     from nca.messages import Entry
     from nca.sessions import Hit, Session, SessionHit, SessionInfo, Store
     from nca.sessions.sql import Whose
+
 
 _LISTED = 50
 _TITLE_CHARS = 60
@@ -210,10 +212,6 @@ def _print_json(value: Any) -> None:
     typer.echo(json.dumps(value, indent=2))
 
 
-if TYPE_CHECKING:
-    from nca.file_history.changes import FileChange
-
-
 def show_changes(
     session_id: SessionId,
     patch: Annotated[
@@ -246,3 +244,23 @@ def show_changes(
             for one in changes:
                 typer.echo(f"+{one.added:,} −{one.removed:,}  {path(one)}")
             typer.echo(f"{totals(changes)}." if changes else "This session changed no file that is recorded.")
+
+
+app = typer.Typer(help="List, search, export, change, archive and delete stored sessions.", no_args_is_help=True)
+app.command("list")(list_sessions)
+app.command("show")(show_session)
+app.command("search")(search_sessions)
+app.command("changes")(show_changes)
+app.command("copy")(session_actions.copy_sessions)
+app.command("export")(session_actions.export_session)
+app.command("import")(session_actions.import_session)
+app.command("rename")(session_actions.rename_session)
+app.command("pin")(session_actions.pin_session)
+app.command("unpin")(session_actions.unpin_session)
+app.command("fork")(session_actions.fork_session)
+app.command("archive")(session_actions.archive_session)
+app.command("restore")(session_actions.restore_session)
+app.command("delete")(session_actions.delete_session)
+app.command("backup")(session_actions.back_up_sessions)
+app.command("usage")(session_actions.show_usage)
+app.command("vacuum")(session_actions.vacuum_sessions)
