@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -30,6 +31,9 @@ while read -r change group; do
 done
 for one in $living; do kill -9 "-$one"; done
 """
+_GONE_SECONDS = 10.0
+"""Only a killed program that waits for a disk which does not answer stays that long."""
+_POLL_SECONDS = 0.01
 _living: set[int] = set()
 
 
@@ -46,11 +50,30 @@ async def start(*argv: str, **options: Any) -> Process:
     if cancelled is not None:
         if starting.exception() is None:
             send(starting.result().pid, signal.SIGKILL)
-            await _despite_cancellation(asyncio.create_task(starting.result().wait()))
+            await gone(starting.result())
         raise cancelled
     process = starting.result()
     began(process.pid)
     return process
+
+
+async def gone(process: Process) -> None:
+    """Wait until a killed program is gone, even if this is cancelled; raises the last cancellation then.
+
+    asyncio warns about a program that seems to run when its loop is closed. On a busy machine even a killed program
+    takes its time.
+    """
+    import asyncio
+
+    cancelled: asyncio.CancelledError | None = None
+    end = time.monotonic() + _GONE_SECONDS
+    while process.returncode is None and time.monotonic() < end:
+        try:
+            await asyncio.sleep(_POLL_SECONDS)
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        raise cancelled
 
 
 async def _despite_cancellation(task: asyncio.Task[Any]) -> asyncio.CancelledError | None:

@@ -58,6 +58,21 @@ def test_a_group_that_has_ended_is_left_alone(leader: subprocess.Popen[bytes]) -
     assert process_groups.is_alive(leader.pid)
 
 
+async def test_who_waits_for_a_killed_program_waits_whatever_is_cancelled() -> None:
+    process = await process_groups.start("sleep", "60")
+    waiting = asyncio.create_task(process_groups.gone(process))
+    for _ in range(3):
+        await asyncio.sleep(0.02)
+        waiting.cancel()
+    await asyncio.sleep(0.02)
+    assert not waiting.done()
+    process_groups.send(process.pid, signal.SIGKILL)
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    assert process.returncode == -signal.SIGKILL
+    process_groups.ended(process.pid)
+
+
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only /proc tells the states of processes")
 def test_one_that_nobody_waits_for_does_not_run() -> None:
     process = subprocess.Popen(["true"], start_new_session=True)

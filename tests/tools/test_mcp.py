@@ -22,7 +22,7 @@ from nca.errors import UsageError
 from nca.events import Event, Notice
 from nca.tools.mcp.connection import Connection
 from nca.tools.mcp.servers import Servers
-from nca.tools.mcp.transports import MAX_MESSAGE_BYTES, STDERR_BYTES
+from nca.tools.mcp.transports import MAX_MESSAGE_BYTES, STDERR_BYTES, ServerProcess
 from nca.tools.tool import ToolError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -227,6 +227,33 @@ async def test_stopped_while_it_starts_it_is_gone_too() -> None:
     await gone(pid)
 
 
+def test_one_whose_end_is_cancelled_is_gone_before_the_loop() -> None:
+    """asyncio warns about a program that seems to run when the loop is closed, in whichever test is next."""
+
+    async def cancelled_twice() -> int:
+        process = ServerProcess(("/bin/sh", "-c", "trap '' TERM; while :; do sleep 60; done"), ROOT, {})
+
+        async def use() -> None:
+            async with process.connect():
+                await asyncio.sleep(60)
+
+        using = asyncio.create_task(use())
+        while not process.pid:
+            await asyncio.sleep(0.01)
+        using.cancel()
+        await asyncio.sleep(0.05)
+        using.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await using
+        return process.pid
+
+    loop = asyncio.new_event_loop()
+    pid = loop.run_until_complete(cancelled_twice())
+    loop.close()
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
 async def test_a_program_that_is_killed_takes_its_servers_along() -> None:
     """A server that reads its input ends with it, whatever became of nca."""
     program = (
@@ -290,6 +317,8 @@ async def test_a_message_waits_for_servers_once_and_hears_of_those_that_fail() -
     )
     servers = Servers(settings, ROOT, lambda: False, events.append)
     try:
+        servers.begin()
+        await servers.find("none").settled()
         assert await servers.join() is None
         told = [event.message for event in events if isinstance(event, Notice)]
         assert [one.split(":")[0] for one in told] == [
@@ -308,6 +337,9 @@ async def test_a_message_waits_for_servers_once_and_hears_of_those_that_fail() -
 async def test_prompts_take_words_and_resources_are_named_in_the_text() -> None:
     servers = Servers(McpSettings(servers=(a_server(),)), ROOT, lambda: False, lambda _: None)
     try:
+        servers.begin()
+        # It is still starting; who names it waits for it.
+        assert await servers.mentioned("@test:memo://today") == [("test:memo://today", "buy milk")]
         assert await servers.prompt("test", "review", "a.py Is it short?") == "Please review a.py. Is it short?"
         with pytest.raises(UsageError, match="needs file"):
             await servers.prompt("test", "review", "")

@@ -152,6 +152,7 @@ class Servers:
             if server not in self.names or f"{server}:{uri}" in found:
                 continue
             try:
+                await self.find(server).settled()
                 found[f"{server}:{uri}"] = await self.find(server).resource(uri)
             except ToolError as error:
                 raise UsageError(f"@{server}:{uri}: {error}", advice="Nothing was sent.") from error

@@ -83,7 +83,7 @@ class ServerProcess:
             try:
                 await asyncio.shield(self._end(process))
             finally:
-                # Nothing here waits, so a second cancellation leaves nothing behind.
+                # Nothing here can be cancelled, so a second cancellation leaves nothing behind.
                 process_groups.send(process.pid, signal.SIGKILL)
                 process_groups.ended(process.pid)
                 for task in tasks:
@@ -91,6 +91,7 @@ class ServerProcess:
                 for stream in (to_us, incoming, outgoing, to_it):
                     stream.close()
                 _close_pipes(process)
+                await process_groups.gone(process)
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _read(self, process: asyncio.subprocess.Process, to_us: Any) -> None:

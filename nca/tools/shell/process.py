@@ -157,7 +157,10 @@ async def _attend(process: Process, time_limit: asyncio.Timeout, outputs: Sequen
         left_running = not is_timeout and process_groups.is_alive(process.pid)
     finally:
         # However this ends, even by an interrupt, nothing of the group is left behind.
-        await _end_group(process, grace)
+        try:
+            await _end_group(process, grace)
+        finally:
+            await process_groups.gone(process)
     await _drained(outputs, INTERRUPT_GRACE_SECONDS)
     code = -signal.SIGKILL if process.returncode is None else process.returncode
     is_detached = not all(output.ended.is_set() for output in outputs)
