@@ -6,9 +6,10 @@ import re
 
 import pytest
 
+from nca.agent.compaction_diff import compaction_diff
 from nca.config.loaded import defaults
 from nca.context.tokens import message_tokens
-from nca.context.view import Marker
+from nca.context.view import Marker, Stub
 from nca.errors import ContextDoesNotFit
 from nca.events import ContextCompaction, Event, Notice, SideRequestFinished
 from nca.messages import Message
@@ -17,7 +18,7 @@ from nca.sessions.store import Store
 from nca.testing.scripted import ScriptedModel
 from nca.wire import message_from_dict
 from tests.agent.parts import OnlyModel, compactor_of, context_of, window_of
-from tests.context.samples import talk
+from tests.context.samples import agent_turn, talk
 
 FACTS = ModelFacts("scripted/model", "scripted", 32_000)
 
@@ -47,6 +48,22 @@ async def test_listeners_hear_of_each_request_for_a_summary() -> None:
     heard = [event for event in events if isinstance(event, SideRequestFinished)]
     assert [(event.purpose, event.model, event.failure) for event in heard] == [("summary", FACTS.name, "")] * 2
     assert all(event.usage is not None for event in heard)
+
+
+async def test_the_diffs_of_compactions_count_each_message_where_it_was_shortened() -> None:
+    store = Store.open(None)
+    loaded = defaults().with_values({"context.stages": ["prune"], "model.context_window": 8_000}, "the test")
+    window = window_of(store, store.create(directory="/", model=FACTS.name), loaded, FACTS, prompt="")
+    compactor = compactor_of(window, ScriptedModel([], facts=FACTS))
+    shortened = []
+    for name in ("one", "two"):
+        window.append(*agent_turn(12, 200, name=name), *talk(1))
+        preview = await compactor.preview()
+        assert compactor.accept(preview).compacted
+        diff = compaction_diff(window, window.session.views.compactions()[-1])
+        assert preview.stubbed == diff.shortened > 0
+        shortened.append(diff.shortened)
+    assert sum(shortened) == sum(isinstance(item, Stub) for item in window.history.view.items)
 
 
 async def test_after_two_compactions_in_vain_one_event_says_so_and_no_third_is_tried() -> None:

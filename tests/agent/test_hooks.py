@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from nca import process_groups
 from nca.agent.approvals import Answer as PersonsAnswer
 from nca.agent.approvals import Nobody
 from nca.agent.conversation import Conversation
@@ -487,6 +488,27 @@ def test_an_interrupt_stops_a_hook_and_the_call(room: Room) -> None:
 
     assert asyncio.run(run()).reason == "interrupted"
     assert not (room.path / "made").exists()
+
+
+def test_nothing_of_a_hook_that_nobody_waits_for_outlives_the_session(room: Room) -> None:
+    pid = room.path / "pid"
+    hooks = [{"event": "Notification", "command": f"trap '' TERM; echo $$ > {pid}.new; mv {pid}.new {pid}; sleep 600"}]
+
+    async def run() -> bool:
+        conversation = Conversation.open(
+            defaults().with_values({"hooks": hooks}, "the test"),
+            store=room.store,
+            model=ScriptedModel([call("shell", command="touch made"), "Done."], facts=FACTS),
+            directory=room.path,
+            person=room.person,
+        )
+        await conversation.send("Go on.")
+        while not pid.exists():
+            await asyncio.sleep(0.01)
+        await conversation.close()
+        return process_groups.is_alive(int(pid.read_text()))
+
+    assert not asyncio.run(run())
 
 
 def test_a_hook_gets_no_key(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -325,6 +325,8 @@ def test_ctrl_z_stops_and_fg_goes_on_at_the_prompt_and_at_work() -> None:
         shell.line("fg")
         shell.send("typed ahead")
         shell.sees("› typed ahead (Enter queues it)")
+        # The terminal marks pastes again; bash has ended that for itself as it left.
+        assert shell.raw.rfind(b"\x1b[?2004h") > shell.raw.rfind(b"\x1b[?2004l")
         shell.send(CTRL_C)
         shell.sees("Interrupted")
         # What was typed ahead stands there from before: the prompt that has it now comes after the interruption.

@@ -83,6 +83,14 @@ async def test_one_that_fails_at_once_says_so(setup: Setup) -> None:
         await setup.tool.call(2)
 
 
+async def test_its_name_is_one_short_line_without_quotes(setup: Setup) -> None:
+    await setup.start(f'exit 7 # "two\n  {"words " * 100}')
+    name = setup.jobs.find(1).name
+    assert name.startswith("$ exit 7 # 'two words words ")
+    assert 150 < len(name) <= 202
+    assert f"it ran: {name[2:]}]" in (await setup.end(1)).text
+
+
 async def test_stopping_ends_all_of_it_and_lets_it_clean_up(setup: Setup) -> None:
     await setup.start("trap 'echo cleaned; exit' TERM; echo ready; sleep 9871 & wait")
     await setup.until(1, "ready")

@@ -65,6 +65,13 @@ def test_as_if_all_had_been_kept(pieces: list[bytes], direction: str) -> None:
         assert all(stretch.strip("\n") in said for stretch in re.split(r"\[…(?: [\d,]+ \w+ left out …)?\]", kept))
 
 
+@pytest.mark.parametrize("most", [200, 500, 900, 5_000])
+def test_what_is_kept_is_no_more_than_was_asked_for_and_not_too_little(most: int) -> None:
+    captured = OutputCapture(Limits(max_bytes=most, max_lines=40), None)
+    captured.feed(b"x" * 20_000)
+    assert captured.finish(as_it_is).text.count("x") == max(200, most - NOTES_BYTES)
+
+
 def test_what_fits_leaves_no_file(tmp_path: Path) -> None:
     captured = OutputCapture(LIMITS, tmp_path / "out")
     captured.feed(b"a" * 1_000)

@@ -43,6 +43,10 @@ def test_stores_are_listed_newest_first_and_a_bad_file_is_a_note(tmp_path: Path)
     here = stored_sessions({}, tmp_path, "/work")
     assert [one.title for one in here.sessions] == ["new", "old"]
     assert [one.title for one in stored_sessions({}, tmp_path, "/other", agents=["claude"]).sessions] == []
+    # A session that says nowhere where it worked is only told to who asks for its agent.
+    (rollouts / "rollout-3.jsonl").write_bytes(codex.raw(codex.meta(cwd=""), codex.message("somewhere")))
+    for agents, titles in ([], ["there"]), (["codex"], ["somewhere", "there"]):
+        assert [one.title for one in stored_sessions({}, tmp_path, "/other", agents=agents).sessions] == titles
 
 
 def test_one_of_several_sessions_is_named_by_its_key(tmp_path: Path) -> None:
