@@ -3,8 +3,8 @@
     python -m benchmarks [--quick] [--transcripts FOLDER] [--data DIR] [--model NAME] [--page] [--resume]
 
 Writes docs/benchmarks.json, docs/benchmarks.md and its details with their pictures, and README's table. A quick run
-writes nothing of that: it shows the page's text under .bench/, and fails where a figure of nca's is worse than the
-page's by a tenth.
+measures nca alone and writes nothing of that: it shows the page's text under .bench/. It ends with 1 where a figure is
+worse than the page's, and with 2 where the machine was too busy to tell.
 A whole run takes half an hour; what it has measured when it breaks off is under .bench/, and `--resume` goes on there.
 """
 
@@ -16,6 +16,7 @@ import os
 import platform
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -31,7 +32,7 @@ from benchmarks import comparison as beside
 from benchmarks import crossed, effects, next_steps
 from benchmarks.commands import commands
 from benchmarks.environments import NCA, PEERS, ROOT, Environment, prepared
-from benchmarks.fallen import fallen
+from benchmarks.fallen import COMPARED, fallen, untold
 from benchmarks.headline import WINDOWS_OF_REAL, replayed
 from benchmarks.imports import imports
 from benchmarks.in_the_loop import in_the_loop
@@ -50,9 +51,14 @@ from benchmarks.stated import OWN, Recorded, first_contact, marked_in, sessions_
 DOCS = FIGURES.parent
 UNFINISHED = ROOT / "unfinished.json"
 INSTALLED_AT_ONCE = 4
-QUICK_PEERS = (NCA.name, "neurolink", "langchain", "strands")
-"""Those that are fast, and stand for a kind each."""
+TOO_BUSY = 2
+"""The exit code of a quick run that cannot tell."""
 NOT_ASKED = "not in this run"
+BY_LABEL = (
+    *("compactions", "headline", "marked", "next_steps", "effects", "times", "replays"),
+    *("saved", "errors", "crossed", "public"),
+)
+"""Parts whose rows say which program they are of."""
 Row = dict[str, Any]
 Figures = dict[str, Any]
 
@@ -79,8 +85,13 @@ def _compared(found: Figures) -> None:
     ROOT.mkdir(exist_ok=True)
     (ROOT / "quick.json").write_text(_as_json(figures), encoding="utf-8")
     (ROOT / "quick.md").write_text(page(figures) + details(figures), encoding="utf-8")
-    if lines := fallen(json.loads(FIGURES.read_text(encoding="utf-8")), found):
-        raise SystemExit("\n".join(lines))
+    lost, busy = fallen(on_page(), found), untold(found)
+    for line in lost:
+        print(f"worse: {line}", file=sys.stderr)
+    for line in busy:
+        print(f"not told, the machine was too busy: {line}", file=sys.stderr)
+    if lost or busy:
+        raise SystemExit(1 if lost else TOO_BUSY)
 
 
 def saved(found: Figures) -> None:
@@ -111,7 +122,7 @@ def renewed_among(before: Figures, found: Figures, labels: Sequence[str]) -> Fig
     """
     order = {(one.peer, one.name): place for place, one in enumerate(beside.VARIANTS)}
     joined = dict(found)
-    for part in [one for one in found if labels and one != "peers"]:
+    for part in [one for one, rows in found.items() if labels and one != "peers" and isinstance(rows, list)]:
         kept = [row for row in before.get(part) or () if row["label"] not in labels]
         rows = [*kept, *(row for row in found[part] if row["label"] in labels)]
         joined[part] = sorted(rows, key=lambda row: order.get((row["peer"], row.get("variant", "")), len(order)))
@@ -128,7 +139,6 @@ def measured(options: argparse.Namespace) -> Figures:
     """All figures of a run; what needs something that is not there is empty, and the page leaves it out."""
     chosen = [one for one in beside.VARIANTS if one.label in options.label or not options.label]
     asked = {one.peer for one in chosen} if options.label else {one.name for one in (NCA, *PEERS)}
-    asked = set(QUICK_PEERS) if options.quick else asked
     talks = conversations_in(options.data) if options.data is not None else {}
     with ThreadPoolExecutor(INSTALLED_AT_ONCE) as pool:
         peers = [one if one.name in asked else replace(one, why_not=NOT_ASKED) for one in (NCA, *PEERS)]
@@ -136,11 +146,10 @@ def measured(options: argparse.Namespace) -> Figures:
     real = options.transcripts
     session = beside.rows_of(real / beside.SESSION) if real is not None and (real / beside.SESSION).is_file() else []
     corpus = next((path for path in _corpora(real) if path.is_file()), None)
-    lengths = beside.LENGTHS[:1] if options.quick else beside.LENGTHS
-    is_whole = bool(session) and not options.quick
+    is_whole = bool(session)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        found = beside.materials(real, is_quick=options.quick)
+        found = beside.materials(real)
         parts: dict[str, Callable[[], Any]] = {
             "compactions": lambda: _told("compactions", beside.compactions(environments, found, folder, chosen)),
             "headline": lambda: _told("headline", replayed(environments, _played(real), folder, chosen)),
@@ -149,20 +158,20 @@ def measured(options: argparse.Namespace) -> Figures:
                 "next steps", next_steps.measured(environments, _stepped(real), folder, chosen)
             ),
             "effects": lambda: list(effects.measured(environments, real, folder, chosen)) if real is not None else [],
-            "times": lambda: _told("times", beside.times(environments, folder, lengths)),
+            "times": lambda: _told("times", beside.times(environments, folder)),
             "replays": lambda: _told("replays", beside.replays(environments, folder, chosen)),
-            "policies": lambda: list(simulated([OWN, real])) if real is not None and not options.quick else [],
+            "policies": lambda: list(simulated([OWN, real])) if real is not None else [],
             "counts": lambda: _told("counts", beside.counts(environments, folder, real)) if session else [],
             "saved": lambda: list(beside.saved_with_all_words(environments, _said(session), folder)) if session else [],
             "errors": lambda: list(beside.classified(environments, corpus)) if corpus is not None else [],
-            "crossed": lambda: [] if options.quick else list(crossed.measured(environments)),
+            "crossed": lambda: list(crossed.measured(environments)),
             "recalled": lambda: recalled(coding_session(1_000), beside.TIMES_WINDOW),
             "commands": lambda: _told("commands", commands(list(environments.values()))),
             "anchored": lambda: list(estimates(session)) if session else [],
             "engine": lambda: _engine(session, real) if is_whole else [],
-            "imports": lambda: {} if options.quick else imports(),
-            "growth": lambda: {} if "growth" in options.skip else _growth(is_quick=options.quick),
-            "loop": lambda: [] if options.quick or "loop" in options.skip else _told("in the loop", _loops(options)),
+            "imports": imports,
+            "growth": lambda: {} if "growth" in options.skip else _growth(),
+            "loop": lambda: [] if "loop" in options.skip else _told("in the loop", _loops(options)),
         }
         if talks:
             parts["public"] = lambda: _told("public", measured_public(environments, talks, folder, chosen))
@@ -187,8 +196,6 @@ def measured(options: argparse.Namespace) -> Figures:
             renewed_on = {"settings": settings, "renewed": dict.fromkeys(options.only, options.date)}
             found_now = {part: _timed(part, parts[part]) for part in options.only}
             return renewed_on | renewed_among(on_page(), found_now | {"peers": head["peers"]}, options.label)
-        if options.quick:
-            return head | {part: _timed(part, work) for part, work in parts.items()}
         if not options.resume:
             UNFINISHED.unlink(missing_ok=True)
         return head | one_by_one(parts, UNFINISHED)
@@ -234,7 +241,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--data", type=Path, metavar="DIR", help="public benchmarks: files of LoCoMo, LongMemEval, lost-in-compaction"
     )
-    parser.add_argument("--quick", action="store_true", help="a few minutes: no model, no real session, fewer lengths")
+    parser.add_argument("--quick", action="store_true", help="nca alone, compared with the page; nothing is written")
     parser.add_argument("--page", action="store_true", help="only write page and table again, from the JSON")
     parser.add_argument("--resume", action="store_true", help="go on with a run that broke off")
     parser.add_argument("--date", default=date.today().isoformat())
@@ -248,6 +255,15 @@ def _options() -> argparse.Namespace:
         parser.error(f"--label: no program is named {unknown[0]!r}; valid: {'; '.join(labels)}")
     if options.label and not options.only:
         parser.error("--label needs --only, which says what to measure again")
+    if options.label and (unknown := sorted(set(options.only) - set(BY_LABEL))):
+        parser.error(f"--label: {unknown[0]!r} has no rows by program; valid with it: {', '.join(BY_LABEL)}")
+    if options.quick:
+        options.only = options.only or list(COMPARED)
+        options.label = [one.label for one in beside.VARIANTS if one.peer == NCA.name]
+        if unknown := sorted(set(options.only) - set(COMPARED)):
+            parser.error(f"--quick: {unknown[0]!r} is not compared with the page; valid: {', '.join(COMPARED)}")
+    elif options.only and options.transcripts is None and on_page().get("marked"):
+        parser.error("--only: the page has sessions of NCA_TRANSCRIPTS, which this run would take away; set it")
     return options
 
 
@@ -314,9 +330,9 @@ def _loops(options: argparse.Namespace) -> Iterable[Row]:
         yield in_the_loop(name)
 
 
-def _growth(*, is_quick: bool) -> Row:
+def _growth() -> Row:
     """The part on how cost grows, which is a benchmark of its own."""
-    found: Row = import_module("benchmarks.growth").growth(is_quick=is_quick, say=lambda line: print(line, flush=True))
+    found: Row = import_module("benchmarks.growth").growth(is_quick=False, say=lambda line: print(line, flush=True))
     return found
 
 

@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.environments import Environment, plain_environment
+from benchmarks.peers.side import NO_END, PATIENCE
 
 Row = dict[str, Any]
 MARKS = ("_error", "_interrupted", "_source")
 """What a program knows of its own messages beside their text; whoever has no place for a mark passes over it."""
 POOLED_CHARS = 200
 MOST_SECONDS = 20
-"""A peer that needs longer for one case is reported to need longer."""
+"""Of the processor: a peer that needs longer for one case is reported to need longer."""
 START_SECONDS = 60
 
 
@@ -50,6 +51,7 @@ def asked(
     most_seconds: float = MOST_SECONDS,
 ) -> list[Row]:
     """The answers of any program that speaks the protocol of `peers.side`; each case may take `most_seconds`."""
+    longest = START_SECONDS + PATIENCE * most_seconds * len(cases)
     with tempfile.TemporaryDirectory() as folder:
         question, answer = Path(folder) / "task.json", Path(folder) / "answer.json"
         question.write_text(json.dumps({"most_seconds": most_seconds, **task, "cases": list(cases)}), encoding="utf-8")
@@ -59,11 +61,11 @@ def asked(
                 env={**plain_environment(folder), **(extra or {})},
                 capture_output=True,
                 text=True,
-                timeout=START_SECONDS + most_seconds * len(cases),
+                timeout=longest,
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            return [{"error": f"more than {most_seconds:.0f} s"}] * len(cases)
+            return [{"error": f"{NO_END} {longest:.0f} s"}] * len(cases)
         if not answer.is_file():
             lines = [line for line in done.stderr.splitlines() if line.strip()]
             return [{"error": (lines[-1] if lines else f"ended with {done.returncode}")[:160]}] * len(cases)

@@ -25,7 +25,6 @@ TARGET_RATIO, TRIGGER_RATIO, RESERVE_RATIO = 0.5, 0.8, 0.35
 """Target and trigger are shares of the budget, which is the window less the reserve; the same for everybody."""
 GENERATED = ((100, 32_000), (300, 64_000), (1_000, 128_000))
 """Messages and window of the generated sessions: each is some five times its budget."""
-QUICK = GENERATED[:2]
 LENGTHS = (1_000, 10_000, 100_000)
 TIMES_WINDOW = 128_000
 REPLAYED = (400, 64_000)
@@ -142,12 +141,11 @@ def limits(window_tokens: int) -> Row:
     return {"window_tokens": window_tokens, "budget_tokens": budget, **targets}
 
 
-def materials(folder: Path | None, *, is_quick: bool = False) -> list[Material]:
+def materials(folder: Path | None) -> list[Material]:
     """Generated sessions, and the real ones where their folder is there."""
-    sizes = QUICK if is_quick else GENERATED
     # A seed of its own for each: with one seed, the shorter would be the beginning of the longer.
-    found = [Material(f"generated {length}", coding_session(length, length), window) for length, window in sizes]
-    if folder is not None and not is_quick:
+    found = [Material(f"generated {length}", coding_session(length, length), window) for length, window in GENERATED]
+    if folder is not None:
         for real in _real(folder):
             found.append(replace(real, rows=mended(real.rows)))
             if refused_by(real.rows) and all("tool_call_id" in row for row in real.rows if row["role"] == "tool"):

@@ -153,8 +153,8 @@ def _repeat(figures: Figures) -> Iterator[str]:
     yield "## Repeat it"
     yield ""
     yield (
-        f"`{figures.get('command', 'make bench')}` repeats everything, `make bench-quick` a part of it in a few"
-        " minutes, which fails where nca is worse than this page by more than a tenth. [Playing a session](playing.md)"
+        f"`{figures.get('command', 'make bench')}` repeats everything, `make bench-quick` nca's own part in some"
+        " three minutes; it fails where a figure is worse than here by more than 2%. [Playing a session](playing.md)"
         " says how to add one of your own. [The details](benchmarks-details.md) have every table, real sessions, times"
         " and what is not measured independently."
     )

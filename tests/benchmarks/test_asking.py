@@ -10,7 +10,7 @@ from benchmarks.asking import ask, asked, packed
 from benchmarks.comparison import SUMMARY
 from benchmarks.environments import PEERS, prepared
 from benchmarks.material import coding_session
-from benchmarks.peers.side import plain_row, read_rows
+from benchmarks.peers.side import NO_END, plain_row, read_rows
 from benchmarks.requests import heads, judged, requests_of
 
 PEER = (sys.executable, str(Path(__file__).with_name("trivial_peer.py")))
@@ -40,9 +40,13 @@ def test_a_compaction_comes_back_with_the_peer_s_own_numbers(tmp_path: Path) -> 
 
 def test_what_a_peer_does_wrong_is_an_answer_too(tmp_path: Path) -> None:
     assert answers(tmp_path, "compact", "raises")[0] == {"error": "RuntimeError: it cannot"}
-    assert answers(tmp_path, "compact", "sleeps", seconds=0.3)[0]["error"] == "more than 0 s"
     assert answers(tmp_path, "compact", "changes")[0]["mutated"] is True
     assert asked((sys.executable, "-c", "raise SystemExit('no such peer')"), {}, [{}])[0] == {"error": "no such peer"}
+
+
+def test_who_computes_too_long_is_told_from_who_is_kept_waiting(tmp_path: Path) -> None:
+    assert answers(tmp_path, "compact", "computes", seconds=0.2)[0]["error"] == "more than 0 s"
+    assert answers(tmp_path, "compact", "sleeps", seconds=0.2)[0]["error"].startswith(NO_END)
 
 
 def test_each_case_has_an_answer_whatever_becomes_of_the_others(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -64,10 +65,30 @@ def test_what_another_command_has_measured_leaves_the_dates_of_the_parts() -> No
             ["--only", "effects", "--label", "nobody"],
             "--label: no program is named 'nobody'; valid: Codex's local rule",
         ),
+        (
+            ["--only", "counts", "--label", "nca"],
+            "--label: 'counts' has no rows by program; valid with it: compactions",
+        ),
+        (["--quick", "--only", "times"], "--quick: 'times' is not compared with the page; valid: headline, marked"),
+        (["--only", "effects"], "--only: the page has sessions of NCA_TRANSCRIPTS, which this run would take away"),
     ],
 )
 def test_a_program_that_is_not_there_is_one_clear_line(arguments: list[str], said: str) -> None:
     command = [sys.executable, "-m", "benchmarks", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=FIGURES.parents[1])
+    environment = {name: value for name, value in os.environ.items() if name != "NCA_TRANSCRIPTS"}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=FIGURES.parents[1], env=environment)
     assert done.returncode == 2
     assert said in done.stderr.splitlines()[-1]
+
+
+def test_a_quick_run_compares_nca_alone_and_writes_nothing() -> None:
+    command = [sys.executable, "-m", "benchmarks", "--quick", "--only", "replays", "--only", "recalled"]
+    root = FIGURES.parents[1]
+    before = FIGURES.read_bytes()
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=root)
+    # An engine that has just changed may be behind its page; that is said line by line.
+    assert [line for line in done.stderr.splitlines() if not line.startswith("worse: ")] == []
+    assert done.returncode == bool(done.stderr)
+    assert "replays: nca" in done.stdout
+    assert "NeuroLink" not in done.stdout
+    assert FIGURES.read_bytes() == before

@@ -14,7 +14,7 @@ from benchmarks.peers.side import Adapter, chars, plain_row, serve
 
 
 class Trivial(Adapter):
-    variants = ("last", "each", "raises", "sleeps", "changes")
+    variants = ("last", "each", "raises", "sleeps", "computes", "changes")
     each_request = ("each",)
     counter = "a quarter of the characters"
 
@@ -34,6 +34,8 @@ class Trivial(Adapter):
             with contextlib.suppress(Exception):
                 time.sleep(30)
             time.sleep(30)
+        while task["variant"] == "computes":
+            self.count(native)
         if task["variant"] == "changes":
             native[0]["content"] = "changed"
         kept = list(native)
