@@ -13,8 +13,8 @@ from nca.context.budget import Measurement
 from nca.context.meter import Meter
 from nca.context.parts import parts_of, view_parts
 from nca.context.policy import Rung, aim_ratio, is_due, target_tokens, thresholds
+from nca.context.tokenizers import tools_text, tools_tokens
 from nca.context.tokens import text_tokens
-from nca.context.tool_definitions import tools_text, tools_tokens
 from nca.context.view import Marker, Stub, Summary
 from nca.models.costs import request_cost, saved_cost
 from nca.tools.mcp.tool import PREFIX

@@ -10,8 +10,7 @@ import msgspec
 from nca.context.history import History
 from nca.context.meter import Meter
 from nca.context.rules import BLOCK_REPAIRS
-from nca.context.rules.cut_points import blocks
-from nca.context.rules.regular import regular_spans
+from nca.context.rules.cut_points import blocks, regular_spans
 from nca.context.rules.untouchable import unseen, untouchable
 from nca.context.settled_prefix import settled_stretches
 from nca.context.tokens import MESSAGE_TOKENS, content_tokens

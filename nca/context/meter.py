@@ -22,10 +22,10 @@ from nca.context.calibration import (
 from nca.context.history import History
 from nca.context.repair_cost import RepairCost, repair_cost_of
 from nca.context.request import resolve
-from nca.context.rules.arguments import is_valid
-from nca.context.rules.empty import is_full
+from nca.context.rules.calls import is_valid
+from nca.context.rules.messages import is_full
+from nca.context.tokenizers import tools_text, tools_tokens
 from nca.context.tokens import CONVERSATION_TOKENS, attachment_tokens, message_tokens
-from nca.context.tool_definitions import tools_text, tools_tokens
 from nca.context.view import View
 from nca.messages import Message, Usage
 

@@ -14,8 +14,8 @@ import msgspec
 
 from nca.context.history import History
 from nca.context.request import repair, resolve
-from nca.context.rules.empty import is_full
-from nca.context.rules.regular import regular_spans
+from nca.context.rules.cut_points import regular_spans
+from nca.context.rules.messages import is_full
 from nca.context.tokens import message_tokens
 from nca.context.view import View
 from nca.messages import Entry, Message

@@ -9,10 +9,9 @@ import msgspec
 
 from nca.context.history import History
 from nca.context.rules import REPAIRS, WHOLE_REPAIRS
-from nca.context.rules.ids import with_unique_ids
-from nca.context.rules.media import without_media
-from nca.context.rules.regular import regular_spans
-from nca.context.rules.turn_order import with_assistant_after_tool
+from nca.context.rules.calls import with_unique_ids
+from nca.context.rules.cut_points import regular_spans
+from nca.context.rules.messages import with_assistant_after_tool, without_media
 from nca.context.view import Verbatim, View
 from nca.messages import Message
 from nca.wire import message_to_dict

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from nca.context.rules.ids import with_unique_ids
-from nca.context.rules.tool_pairs import with_results_in_order, with_whole_pairs
+from nca.context.rules.calls import with_results_in_order, with_unique_ids, with_whole_pairs
 from nca.context.validate import CHECKS
 from nca.context.validate import validate_request as check
 from nca.errors import InvalidMessages, UsageError

@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from nca.context.request import SIGNED_THOUGHTS
-from nca.context.rules.media import with_media_beside_results
-from nca.context.rules.turn_order import with_one_assistant
+from nca.context.rules.messages import with_media_beside_results, with_one_assistant
 from nca.errors import InvalidMessages
 from nca.messages import MediaPart, Message, Part, TextPart, ToolCall, clean_text
 from nca.shapes.shaped import (

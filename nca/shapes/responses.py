@@ -11,8 +11,7 @@ from typing import Any
 
 import msgspec
 
-from nca.context.rules.media import with_media_beside_results
-from nca.context.rules.turn_order import with_one_assistant, with_system_first, with_user_first
+from nca.context.rules.messages import with_media_beside_results, with_one_assistant, with_system_first, with_user_first
 from nca.errors import InvalidMessages
 from nca.messages import MediaPart, Message, Part, TextPart, ToolCall, clean_text
 from nca.shapes.shaped import (

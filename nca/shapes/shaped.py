@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 
 from nca.context.rules import REPAIRS
-from nca.context.rules.empty import NO_OUTPUT
-from nca.context.rules.rule import Repair
+from nca.context.rules.messages import NO_OUTPUT
+from nca.context.rules.steps import Repair
 from nca.context.validate import validate_request
 from nca.errors import InvalidMessages
 from nca.messages import AttachmentPart, Message, Part, TextPart, ToolCall

@@ -12,7 +12,7 @@ import pytest
 from nca.agent.mentions import mentioned, with_attachments
 from nca.context.media import image_tokens
 from nca.context.request import repair
-from nca.context.rules.media import NOT_SHOWN, without_media
+from nca.context.rules.messages import NOT_SHOWN, without_media
 from nca.errors import UsageError
 from nca.events import ErrorRaised, Notice
 from nca.images import image_size

@@ -16,7 +16,7 @@ from nca.agent.fallbacks import Fallbacks
 from nca.config.loaded import LoadedSettings
 from nca.context.draft import Draft
 from nca.context.restore import block_of
-from nca.context.rules.open_step import open_step
+from nca.context.rules.steps import open_step
 from nca.context.summary_input import MAX_CHUNKS
 from nca.context.summary_writer import MAX_FAILURES
 from nca.context.tokens import message_tokens

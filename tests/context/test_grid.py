@@ -17,7 +17,7 @@ from nca.config.extensions import STAGES
 from nca.context.budget import Budget
 from nca.context.history import History
 from nca.context.meter import Meter
-from nca.context.rules.open_step import open_step
+from nca.context.rules.steps import open_step
 from nca.context.view import View
 from nca.errors import ContextDoesNotFit, InvalidMessages
 from nca.messages import Entry, Message

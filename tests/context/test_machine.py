@@ -12,7 +12,7 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, precondition, rule
 
-from nca.context.rules.open_step import open_step
+from nca.context.rules.steps import open_step
 from nca.context.view import Item, Marker, Summary
 from nca.context.within_window import MOST_WINDOWS
 from nca.errors import ContextDoesNotFit, ProviderFailure

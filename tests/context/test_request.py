@@ -8,7 +8,7 @@ from hypothesis import given
 
 from nca.context.repair_cost import repair_cost_of
 from nca.context.request import PROVIDERS_WITHOUT_USER_AFTER_TOOL, repair, request_messages, resolve
-from nca.context.rules.turn_order import INTERRUPTED
+from nca.context.rules.messages import INTERRUPTED
 from nca.context.validate import validate_request
 from nca.context.view import Marker, Stub, Summary, Verbatim, View
 from nca.messages import Message, ToolCall

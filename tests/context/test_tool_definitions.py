@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nca.context.tokenizers import CLAUDE, O200K, OTHER
-from nca.context.tool_definitions import CLAUDE_PREAMBLE_TOKENS, tools_text, tools_tokens
+from nca.context.tokenizers import CLAUDE, CLAUDE_PREAMBLE_TOKENS, O200K, OTHER, tools_text, tools_tokens
 from nca.vocabulary import count
 
 WEATHER: dict[str, Any] = {

@@ -14,7 +14,7 @@ from nca.context.budget import Budget
 from nca.context.history import History
 from nca.context.meter import Meter
 from nca.context.plan import Proposal
-from nca.context.rules.open_step import open_step
+from nca.context.rules.steps import open_step
 from nca.context.stages.truncate import SMALLEST_CONTENT_TOKENS
 from nca.context.validate import CHECKS, validate_request
 from nca.context.view import Stub, Summary, check_partition

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 
 import nca
-from nca.context.validate.openai import pairs
+from nca.context.validate import pairs
 from nca.messages import Message
 from nca.wire import message_to_dict
 from tests.context.logs import logs

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from nca.context.rules.ids import with_unique_ids
-from nca.context.rules.tool_pairs import with_results_in_order, with_whole_pairs
-from nca.context.rules.turn_order import with_user_first
+from nca.context.rules.calls import with_results_in_order, with_unique_ids, with_whole_pairs
+from nca.context.rules.messages import with_user_first
 from nca.wire import message_to_dict, messages_from_list
 
 DATA = Path(__file__).parents[1] / "data"

@@ -13,8 +13,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from nca.context.tokenizers import OTHER
-from nca.context.tool_definitions import tools_text, tools_tokens
+from nca.context.tokenizers import OTHER, tools_text, tools_tokens
 from nca.errors import StoreError
 from nca.messages import ToolCall
 from nca.tools.tool import Permission, Tool, ToolOutcome, TypedTool

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from nca.context.rules.empty import NO_OUTPUT
+from nca.context.rules.messages import NO_OUTPUT
 from nca.errors import InvalidMessages
 from nca.messages import Entry
 from nca.redact import Redactor

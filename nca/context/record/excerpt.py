@@ -56,8 +56,8 @@ _UNSPACED = r"\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 """Scripts that put no blanks between words: Thai, Lao, Japanese, Chinese."""
 _WORD = re.compile(rf"(?:(?![{_UNSPACED}])[^\W_])+|(?=([{_UNSPACED}]{{2}}))[{_UNSPACED}]")
 _SENTENCE_END = re.compile(r"(?:[.!?;:]\s+|[。！？]\s*)(?=(\S))")
-_RULE = re.compile(r"[|: \t]*-[|: \t-]*\n")
-"""The line below a table's head."""
+_RULE = "|:- \t"
+"""What the line below a table's head is made of."""
 _ITEM = re.compile(r"(?m)^\s*(?:[-*•・|①-⑳]|\d{1,2}[.)．、])\s*\S")
 
 Span = tuple[int, int]
@@ -167,8 +167,8 @@ def _parts(text: str, most: int, first: int) -> Iterator[Span]:
         end = _line_end(text, begin)
         is_row = text.startswith(ROW, begin)
         size = most if is_row else first
-        if is_row and (rule := _RULE.match(text, end)):
-            end = size = _line_end(text, rule.end())  # the first row
+        if is_row and _is_rule(text[end : (below := _line_end(text, end))]):
+            end = size = _line_end(text, below)  # the first row
         while end - begin > size:
             cut = _cut_before(text, begin, begin + size)
             yield begin, cut
@@ -176,6 +176,10 @@ def _parts(text: str, most: int, first: int) -> Iterator[Span]:
         if text[begin:end].strip():
             yield begin, end
         begin = end
+
+
+def _is_rule(line: str) -> bool:
+    return "-" in line and line.strip(_RULE) == "\n"
 
 
 def _line_end(text: str, begin: int) -> int:

@@ -10,8 +10,7 @@ from nca.context.record.excerpt import RESULT, TALK, excerpt
 from nca.context.record.past import Past
 from nca.context.record.piece import Piece, Subject, by_age
 from nca.context.record.words import said_in
-from nca.context.rules.cut_points import blocks
-from nca.context.rules.regular import regular_spans
+from nca.context.rules.cut_points import blocks, regular_spans
 from nca.context.tokens import text_tokens
 from nca.context.view import Range, Stub, how_to_recall
 from nca.messages import Message

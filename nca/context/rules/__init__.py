@@ -1,17 +1,24 @@
-"""The rules that providers have for a request, one rule a file.
+"""The rules that providers have for a request.
 
 A rule answers two questions: where may a view not be cut, and what to do with a log that arrives broken.
 `cut_points` combines the first answers, `nca.context.request` applies the second in the order of REPAIRS.
 """
 
-from nca.context.rules.arguments import with_valid_arguments
-from nca.context.rules.empty import without_empty
-from nca.context.rules.ids import with_unique_ids
-from nca.context.rules.media import with_media_beside_results
-from nca.context.rules.open_step import open_step_spans
-from nca.context.rules.rule import Repair, Spans
-from nca.context.rules.tool_pairs import pair_spans, with_results_in_order, with_whole_pairs
-from nca.context.rules.turn_order import with_one_assistant, with_system_first, with_user_first
+from nca.context.rules.calls import (
+    pair_spans,
+    with_results_in_order,
+    with_unique_ids,
+    with_valid_arguments,
+    with_whole_pairs,
+)
+from nca.context.rules.messages import (
+    with_media_beside_results,
+    with_one_assistant,
+    with_system_first,
+    with_user_first,
+    without_empty,
+)
+from nca.context.rules.steps import Repair, Spans, open_step_spans
 
 CUTS: tuple[Spans, ...] = (pair_spans, open_step_spans)
 REPAIRS: tuple[Repair, ...] = (

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nca.context.rules import CUTS
-from nca.context.rules.rule import Span
+from nca.context.rules.calls import is_valid
+from nca.context.rules.messages import is_full
+from nca.context.rules.steps import Span
 from nca.messages import Message
 
 
@@ -26,3 +28,35 @@ def blocks(messages: Sequence[Message]) -> list[Span]:
         spans.append((position, last))
         position = last + 1
     return spans
+
+
+def regular_spans(messages: Sequence[Message]) -> list[Span] | None:
+    """The blocks of `messages` where each is full and every call has its results in order right behind it, else None.
+
+    Of such messages `cut_points.blocks` gives the same, and the repairs that look inside of a block change nothing.
+    """
+    spans: list[Span] = []
+    position, end = 0, len(messages)
+    while position < end:
+        message = messages[position]
+        content, calls = message.content, message.tool_calls
+        if not calls:
+            if message.role == "tool" or not ((type(content) is str and content.strip()) or is_full(message)):
+                return None
+            spans.append((position, position))
+            position += 1
+            continue
+        last = position + len(calls)
+        if last >= end or message.role != "assistant" or not (content is None or is_full(message)):
+            return None
+        for place, call in enumerate(calls, position + 1):
+            if not (is_valid(call) and _answers(messages[place], call.id)):
+                return None
+        spans.append((position, last))
+        position = last + 1
+    return spans
+
+
+def _answers(result: Message, call_id: str) -> bool:
+    text = result.content
+    return result.role == "tool" and result.tool_call_id == call_id and type(text) is str and bool(text.strip())

@@ -1,14 +1,21 @@
-"""A step: an assistant message with tool calls, and the results that answer it.
+"""What a step is, and one that still waits: an assistant message with calls, and the results that answer it.
 
 A result answers a step only until the assistant speaks again: what comes later is an orphan.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from nca.messages import Message
+
+Span = tuple[int, int]
+"""First and last position (from 0) in a sequence of messages; no cut may fall inside."""
+Spans = Callable[[Sequence[Message]], Iterable[Span]]
+"""The stretches of a conversation that must stay whole."""
+Repair = Callable[[list[Message]], list[Message]]
+"""The conversation so that it obeys the rule. The list handed in may be returned and is never changed."""
 
 
 @dataclass(slots=True)
@@ -53,3 +60,34 @@ def steps(messages: Sequence[Message]) -> Iterator[Step]:
             step.take(message.tool_call_id, position)
     if step is not None:
         yield step
+
+
+def open_step_spans(messages: Sequence[Message]) -> Iterable[Span]:
+    """The step that waits for results, to the end of the log. A request closes it (`tool_pairs`), the log does not."""
+    position = open_step(messages)
+    return () if position is None else ((position, len(messages) - 1),)
+
+
+def open_step(messages: Sequence[Message]) -> int | None:
+    """The position of the last assistant message where calls of it wait for results, else None."""
+    for position in range(len(messages) - 1, -1, -1):
+        message = messages[position]
+        if message.role == "assistant":
+            answered = [later.tool_call_id for later in messages[position + 1 :] if later.role == "tool"]
+            waiting = [call.id for call in message.tool_calls]
+            return position if any(waiting.count(call) > answered.count(call) for call in waiting) else None
+    return None
+
+
+def unseen_step(messages: Sequence[Message]) -> int | None:
+    """The position of the last assistant message where its results are all in and nothing followed them yet.
+
+    The model has asked for them and has not seen them: hidden now, it could only ask again.
+    """
+    for position in range(len(messages) - 1, -1, -1):
+        message = messages[position]
+        if message.role == "assistant":
+            return position if message.tool_calls and open_step(messages) is None else None
+        if message.role == "user" and not message.is_synthetic:
+            return None
+    return None

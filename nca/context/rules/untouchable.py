@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from nca.context.rules.open_step import open_step, unseen_step
+from nca.context.rules.steps import open_step, unseen_step
 from nca.context.todo import is_open
 from nca.messages import Entry
 

@@ -21,8 +21,8 @@ from typing import Any, Literal, Protocol, cast, runtime_checkable
 import msgspec
 
 from nca.context.draft import Block, Draft, Part, covered
-from nca.context.rules.tool_pairs import CALL_UNAVAILABLE, RESULT_UNAVAILABLE
-from nca.context.rules.turn_order import BEGINNING, INTERRUPTED
+from nca.context.rules.calls import CALL_UNAVAILABLE, RESULT_UNAVAILABLE
+from nca.context.rules.messages import BEGINNING, INTERRUPTED
 from nca.context.view import Marker, Stub, Summary
 from nca.errors import ConfigError, InvalidMessages
 from nca.messages import Message, clean_text

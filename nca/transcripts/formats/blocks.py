@@ -12,7 +12,7 @@ from typing import Any, Literal
 import msgspec
 
 from nca.context.request import SIGNED_THOUGHTS
-from nca.context.rules.empty import NO_OUTPUT
+from nca.context.rules.messages import NO_OUTPUT
 from nca.messages import AttachmentPart, MediaPart, Message, Part, Source, TextPart, ToolCall, clean_text
 from nca.shapes.openai import as_chat_message
 from nca.transcripts.formats.values import objects_of, text_of

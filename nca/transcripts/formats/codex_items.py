@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from nca.context.rules.empty import NO_OUTPUT
+from nca.context.rules.messages import NO_OUTPUT
 from nca.messages import MediaPart, Message, Part, TextPart, ToolCall
 from nca.shapes.openai import as_chat_message
 from nca.transcripts.formats.authors import text_by, with_authors

@@ -16,9 +16,8 @@ import msgspec
 from nca.context.record.text import HOW_TO_READ
 from nca.context.request import SIGNED_THOUGHTS
 from nca.context.rules import BLOCK_REPAIRS
-from nca.context.rules.ids import with_unique_ids
-from nca.context.rules.tool_pairs import with_results_in_order
-from nca.context.rules.turn_order import with_one_assistant, with_user_first
+from nca.context.rules.calls import with_results_in_order, with_unique_ids
+from nca.context.rules.messages import with_one_assistant, with_user_first
 from nca.context.view import Marker, Stub, Summary, without_recall
 from nca.messages import Entry, Message, Usage
 from nca.sessions.transfer import SessionCopy

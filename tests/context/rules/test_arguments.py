@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nca.context.rules.arguments import with_valid_arguments
+from nca.context.rules.calls import with_valid_arguments
 from nca.messages import ToolCall
 from tests.context.samples import calling, user
 

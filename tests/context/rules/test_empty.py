@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given
 
-from nca.context.rules.empty import NO_OUTPUT, without_empty
+from nca.context.rules.messages import NO_OUTPUT, without_empty
 from nca.messages import MediaPart, Message, TextPart
 from tests.context.logs import logs
 from tests.context.samples import assistant, call, calling, result, some, user

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nca.context.request import repair
-from nca.context.rules.ids import with_unique_ids
+from nca.context.rules.calls import with_unique_ids
 from nca.messages import Message
 from tests.context.logs import logs
 from tests.context.samples import call, calling, result, some, user

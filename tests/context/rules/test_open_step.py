@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nca.context.rules.open_step import open_step, open_step_spans
+from nca.context.rules.steps import open_step, open_step_spans
 from tests.context.samples import assistant, call, calling, result, user
 
 

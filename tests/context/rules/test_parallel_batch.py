@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nca.context.rules.tool_pairs import pair_spans, with_results_in_order
+from nca.context.rules.calls import pair_spans, with_results_in_order
 from nca.messages import Message
 from tests.context.logs import logs
 from tests.context.samples import assistant, call, calling, result, some, user

@@ -6,8 +6,7 @@ from hypothesis import given
 
 from nca.context.request import repair
 from nca.context.rules import BLOCK_REPAIRS, REPAIRS
-from nca.context.rules.cut_points import blocks
-from nca.context.rules.regular import regular_spans
+from nca.context.rules.cut_points import blocks, regular_spans
 from nca.messages import Message
 from tests.context.logs import logs
 from tests.context.samples import agent_turn, assistant, call, calling, result, some, talk, user

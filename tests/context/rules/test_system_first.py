@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given
 
-from nca.context.rules.turn_order import with_system_first
+from nca.context.rules.messages import with_system_first
 from nca.messages import Message
 from tests.context.logs import logs
 from tests.context.samples import assistant, some, user

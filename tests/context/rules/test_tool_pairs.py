@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from hypothesis import given
 
-from nca.context.rules.tool_pairs import (
+from nca.context.rules.calls import (
     CALL_UNAVAILABLE,
     RESULT_UNAVAILABLE,
     pair_spans,
     with_results_in_order,
     with_whole_pairs,
 )
-from nca.context.validate.openai import pairs
+from nca.context.validate import pairs
 from nca.messages import Message
 from nca.wire import message_to_dict
 from tests.context.logs import logs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given
 
-from nca.context.rules.turn_order import (
+from nca.context.rules.messages import (
     BEGINNING,
     INTERRUPTED,
     with_assistant_after_tool,

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from nca.context.validate.anthropic import check
+from nca.context.validate import check_anthropic
 from tests.context.validate.test_openai import FINE, USER, answered, called
 
 IMAGE = {"type": "image_url", "image_url": {"url": "data:"}}
 
 
 def test_a_valid_request() -> None:
-    assert check(FINE, ()) == []
-    assert check([{"role": "user", "content": [IMAGE, {"type": "text", "text": "What is it?"}]}], ()) == []
+    assert check_anthropic(FINE, ()) == []
+    assert check_anthropic([{"role": "user", "content": [IMAGE, {"type": "text", "text": "What is it?"}]}], ()) == []
 
 
 @pytest.mark.parametrize(
@@ -32,4 +32,4 @@ def test_a_valid_request() -> None:
     ],
 )
 def test_each_rule_broken(messages: list[dict[str, Any]], problem: str) -> None:
-    assert any(problem in line for line in check(messages, ()))
+    assert any(problem in line for line in check_anthropic(messages, ()))

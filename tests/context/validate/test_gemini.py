@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from nca.context.validate.gemini import check
+from nca.context.validate import check_gemini
 from tests.context.validate.test_openai import FINE, USER, answered, called
 
 
@@ -15,8 +15,8 @@ def two_calls() -> dict[str, Any]:
 
 
 def test_a_valid_request() -> None:
-    assert check(FINE, ()) == []
-    assert check([USER, two_calls(), answered("a"), answered("b")], ()) == []
+    assert check_gemini(FINE, ()) == []
+    assert check_gemini([USER, two_calls(), answered("a"), answered("b")], ()) == []
 
 
 @pytest.mark.parametrize(
@@ -32,4 +32,4 @@ def test_a_valid_request() -> None:
     ],
 )
 def test_each_rule_broken(messages: list[dict[str, Any]], problem: str) -> None:
-    assert any(problem in line for line in check(messages, ()))
+    assert any(problem in line for line in check_gemini(messages, ()))

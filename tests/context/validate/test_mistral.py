@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from nca.context.validate.mistral import check
+from nca.context.validate import check_mistral
 from tests.context.validate.test_openai import FINE, USER, answered, called
 
 
 def test_a_valid_request() -> None:
-    assert check(FINE, ()) == []
+    assert check_mistral(FINE, ()) == []
 
 
 @pytest.mark.parametrize(
@@ -26,4 +26,4 @@ def test_a_valid_request() -> None:
     ],
 )
 def test_each_rule_broken(messages: list[dict[str, Any]], problem: str) -> None:
-    assert any(problem in line for line in check(messages, ()))
+    assert any(problem in line for line in check_mistral(messages, ()))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from nca.context.validate.openai import check
+from nca.context.validate import check_openai
 
 USER = {"role": "user", "content": "Hi"}
 
@@ -24,8 +24,8 @@ FINE = [{"role": "system", "content": "Rules."}, USER, called(), answered(), {"r
 
 
 def test_a_valid_request() -> None:
-    assert check(FINE, [{}] * 128) == []
-    assert check([{"role": "developer", "content": "Rules."}, USER], ()) == []
+    assert check_openai(FINE, [{}] * 128) == []
+    assert check_openai([{"role": "developer", "content": "Rules."}, USER], ()) == []
 
 
 @pytest.mark.parametrize(
@@ -53,8 +53,8 @@ def test_a_valid_request() -> None:
     ],
 )
 def test_each_rule_broken(messages: list[dict[str, Any]], problem: str) -> None:
-    assert any(problem in line for line in check(messages, ()))
+    assert any(problem in line for line in check_openai(messages, ()))
 
 
 def test_too_many_tools() -> None:
-    assert check(FINE, [{}] * 129) == ["129 tools; at most 128"]
+    assert check_openai(FINE, [{}] * 129) == ["129 tools; at most 128"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from nca.context.rules.empty import is_full
+from nca.context.rules.messages import is_full
 from nca.context.view import Summary, View
 from nca.messages import Message, ToolCall, Usage
 from nca.sessions import CompactionRecord, Store

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from nca.context.rules.cut_points import blocks
-from nca.context.rules.empty import NO_OUTPUT
+from nca.context.rules.messages import NO_OUTPUT
 from nca.context.view import Marker, Stub, Summary, Verbatim, View
 from nca.errors import UsageError
 from nca.messages import AttachmentPart, MediaPart, Message, TextPart, ToolCall
