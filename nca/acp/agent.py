@@ -49,18 +49,17 @@ from acp.schema import (
 
 from nca import __version__
 from nca.acp.commands import MODE, EditorCommands, check_mode, mode_state
+from nca.acp.content import Block, replay
 from nca.acp.editor import ClientFiles, ClientTerminal
-from nca.acp.outlet import Outlet
 from nca.acp.person import ClientForms, EditorPerson, Request
-from nca.acp.prompts import Block
-from nca.acp.replay import replay
 from nca.acp.session import EditorSession, servers_of
 from nca.acp.stdio import answered
+from nca.acp.tool_calls import Outlet
 from nca.acp.updates import Updates
 from nca.errors import SessionNotFound, UsageError
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.sessions import title
-from nca.tools.editor import Editor
+from nca.tools.tool import Editor
 
 if TYPE_CHECKING:
     from nca.acp.stdio import Stdio

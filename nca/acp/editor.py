@@ -17,8 +17,7 @@ from pydantic import ValidationError
 
 from nca.acp.tool_calls import Content
 from nca.terminal.render.sanitize import one_line
-from nca.tools.editor import TerminalRun
-from nca.tools.tool import ToolError, current_call
+from nca.tools.tool import TerminalRun, ToolError, current_call
 
 READ_SECONDS, WRITE_SECONDS = 10.0, 30.0
 """A client that takes longer to give a text has nothing to say about it; one that takes longer to write has failed."""

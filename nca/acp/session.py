@@ -23,9 +23,9 @@ from acp.schema import (
 )
 
 from nca.acp.commands import EditorCommands, command_for, config_options, offered, unknown
-from nca.acp.outlet import Outlet
-from nca.acp.prompts import Block, Prompt, prompt_of
+from nca.acp.content import Block, Prompt, prompt_of
 from nca.acp.stdio import request_error
+from nca.acp.tool_calls import Outlet
 from nca.acp.updates import Updates
 from nca.config.servers import McpServer
 from nca.errors import NcaError, UsageError
@@ -36,7 +36,7 @@ from nca.words import Words, part_of, stripped, text_of, words
 
 if TYPE_CHECKING:
     from nca.agent.conversation import Conversation
-    from nca.tools.editor import EditorFiles
+    from nca.tools.tool import EditorFiles
 
 _STOPS: dict[str, StopReason] = {
     "answered": "end_turn",

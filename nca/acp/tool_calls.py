@@ -1,22 +1,35 @@
-"""Tool calls as the protocol shows them: kind, places in files, changes, output."""
+"""Tool calls as the protocol shows them: kind, places in files, changes, output; and the order in which all is sent."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from acp.meta import CLIENT_METHODS
 from acp.schema import (
+    AgentMessageChunk,
+    AgentPlanUpdate,
+    AgentThoughtChunk,
+    AvailableCommandsUpdate,
+    ConfigOptionUpdate,
     ContentToolCallContent,
+    CurrentModeUpdate,
     FileEditToolCallContent,
     PlanEntry,
+    SessionInfoUpdate,
+    SessionNotification,
     TerminalToolCallContent,
+    TextContentBlock,
     ToolCallLocation,
+    ToolCallProgress,
+    ToolCallStart,
     ToolKind,
+    UsageUpdate,
+    UserMessageChunk,
 )
 
-from nca.acp.outlet import text_block
 from nca.context.todo import NAME as TODO
 from nca.context.todo import PARTS
 from nca.events import ApprovalAsked
@@ -184,3 +197,59 @@ def _runs(text: str, char: str) -> Iterator[str]:
             run = ""
     if run:
         yield run
+
+
+Update = (
+    UserMessageChunk
+    | AgentMessageChunk
+    | AgentThoughtChunk
+    | ToolCallStart
+    | ToolCallProgress
+    | AgentPlanUpdate
+    | AvailableCommandsUpdate
+    | CurrentModeUpdate
+    | ConfigOptionUpdate
+    | SessionInfoUpdate
+    | UsageUpdate
+)
+
+
+class Outlet:
+    """Sends updates in their order. Those from before `open` wait, because the client does not know the session yet."""
+
+    def __init__(self, put: Callable[[dict[str, Any]], None]) -> None:
+        self._put = put
+        self._held: list[Update] | None = []
+        self.session_id = ""
+
+    def open(self) -> None:
+        """The client knows the session by its id now."""
+        held, self._held = self._held or [], None
+        for update in held:
+            self.send(update)
+
+    def send(self, update: Update) -> None:
+        if self._held is not None:
+            self._held.append(update)
+            return
+        told = SessionNotification(session_id=self.session_id, update=update)
+        params = told.model_dump(mode="json", by_alias=True, exclude_none=True)
+        self._put({"jsonrpc": "2.0", "method": CLIENT_METHODS["session_update"], "params": params})
+
+    def say(self, text: str) -> None:
+        """A piece of the answer."""
+        if text:
+            self.send(AgentMessageChunk(session_update="agent_message_chunk", content=text_block(text)))
+
+    def think(self, text: str) -> None:
+        if text:
+            self.send(AgentThoughtChunk(session_update="agent_thought_chunk", content=text_block(text)))
+
+    def note(self, text: str) -> None:
+        """A line of nca's own, apart from the answer."""
+        if text:
+            self.say(f"\n\n> {text}\n\n")
+
+
+def text_block(text: str) -> TextContentBlock:
+    return TextContentBlock(type="text", text=text)

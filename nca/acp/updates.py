@@ -17,10 +17,10 @@ from acp.schema import (
     UsageUpdate,
 )
 
-from nca.acp.outlet import Outlet
 from nca.acp.tool_calls import (
     CallIds,
     Content,
+    Outlet,
     arguments_of,
     asked_content,
     diff_content,

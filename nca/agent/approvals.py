@@ -24,8 +24,8 @@ from nca.config.tables import PermissionRule
 from nca.errors import ConfigError
 from nca.events import ApprovalAsked, ApprovalGiven, Listener, Notice
 from nca.messages import ToolCall
-from nca.tools.files.acting_files import why_asked
 from nca.tools.files.reading_rules import Reading
+from nca.tools.files.workspace import why_asked
 from nca.tools.mcp.forms import Field
 from nca.tools.mcp.requests import Filled
 from nca.tools.permissions import about, decide, matching, refusal

@@ -10,7 +10,6 @@ from pathlib import Path
 from nca.agent.approvals import Approvals, Person, SavedRules
 from nca.agent.archive import Archive
 from nca.agent.background import Background
-from nca.agent.beside import Beside
 from nca.agent.fallbacks import Fallbacks, ModelOpener
 from nca.agent.hooks import Hooks
 from nca.agent.instructions import ProjectPrompts
@@ -20,7 +19,7 @@ from nca.agent.parts import Parts
 from nca.agent.project_instructions import NestedInstructions
 from nca.agent.spending import Spending
 from nca.agent.state import SessionState
-from nca.agent.subtask import Subtasks
+from nca.agent.subtask import Beside, Subtasks
 from nca.agent.tool_selection import own_toolbox
 from nca.agent.user_input import UserInput
 from nca.agent.window import Window
@@ -32,11 +31,11 @@ from nca.models.providers import known_secrets
 from nca.redact import Redactor
 from nca.sessions.session import Session
 from nca.sessions.store import Store
-from nca.tools.compact import CompactionWish
-from nca.tools.editor import Editor
 from nca.tools.files.reading_rules import FilesRead, Reading
 from nca.tools.mcp.servers import Servers
+from nca.tools.planning import CompactionWish
 from nca.tools.shell.jobs import Jobs
+from nca.tools.tool import Editor
 from nca.tools.toolbox import Toolbox
 
 

@@ -23,7 +23,7 @@ from nca.context.view import Range
 from nca.errors import NcaError
 from nca.events import Listener
 from nca.file_history.history import FileHistory
-from nca.tools.compact import CompactionWish
+from nca.tools.planning import CompactionWish
 
 MOVED_ON = "The context has changed since the preparation began."
 

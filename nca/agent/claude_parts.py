@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from nca.agent.instruction_files import Project, real_home
 from nca.agent.project_instructions import AGENTS_FILES, output_style, rule_files
-from nca.agent.project_root import Project, real_home
 from nca.config.claude_permissions import claude_files
 from nca.config.claude_settings import agent_models, taken
 from nca.config.document import shown_name

@@ -31,7 +31,7 @@ from nca.models.client import Reply
 from nca.models.costs import saved_cost
 from nca.sessions.passages import RECALL
 from nca.sessions.views import CompactionRecord
-from nca.tools.compact import CompactionWish
+from nca.tools.planning import CompactionWish
 
 Trigger = str
 """manual, threshold, idle, overflow, turns, model, asked or provider, as events.ContextCompaction has it."""

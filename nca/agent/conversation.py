@@ -43,7 +43,7 @@ from nca.models.model import Model
 from nca.sessions.session import Kind, Session
 from nca.sessions.store import Store
 from nca.telemetry.switch import telemetry
-from nca.tools.editor import Editor
+from nca.tools.tool import Editor
 from nca.tools.toolbox import Toolbox
 from nca.words import Words, text_of, words
 

@@ -32,8 +32,7 @@ from nca.tools.tool import ToolOutcome
 from nca.tools.toolbox import Toolbox
 
 if TYPE_CHECKING:
-    from nca.agent.hook_process import Answer
-    from nca.agent.hooks_as_claude import Transcript
+    from nca.agent.hook_process import Answer, Transcript
     from nca.config.hooks import Hook
 
 MOST_STOPS = 8
@@ -115,7 +114,7 @@ class Hooks:
             return Ruling(call)
         context = answer.context
         if answer.updated is not None and answer.decision != "deny":
-            from nca.agent.hooks_as_claude import own_arguments
+            from nca.agent.hook_process import own_arguments
 
             arguments = own_arguments(call.name, answer.updated, toolbox.arguments(call), self._directory)
             written = json.dumps(arguments, ensure_ascii=False)
@@ -127,7 +126,7 @@ class Hooks:
         """What hooks add to the result of a call for the model."""
         if not self.are_any:
             return ""
-        from nca.agent.hooks_as_claude import claude_input, claude_response
+        from nca.agent.hook_process import claude_input, claude_response
 
         arguments = toolbox.arguments(call)
         extra: dict[str, Any] = {"duration_ms": int(seconds * 1000)}
@@ -180,7 +179,7 @@ class Hooks:
         """Tell hooks, without waiting for them, what has happened."""
         match event:
             case ApprovalAsked(name=name):
-                from nca.agent.hooks_as_claude import claude_name
+                from nca.agent.hook_process import claude_name
 
                 message, kind = f"nca needs your permission to use {claude_name(name)}", "permission_prompt"
                 self._start(self._ask("Notification", (kind,), message=message, title="nca", notification_type=kind))
@@ -208,7 +207,7 @@ class Hooks:
     def transcript(self) -> str:
         """The path of the transcript, with every message so far."""
         if self._transcript is None:
-            from nca.agent.hooks_as_claude import Transcript
+            from nca.agent.hook_process import Transcript
 
             session, store = self._window.session, self._window.store
             self._transcript = Transcript(session.info.id, store.outputs_folder(session.info.id))
@@ -241,7 +240,7 @@ class Hooks:
     async def _ask_about(
         self, event: str, call: ToolCall, arguments: dict[str, Any], recorder: Recorder | None = None, **extra: Any
     ) -> Answer | None:
-        from nca.agent.hooks_as_claude import claude_input, claude_name
+        from nca.agent.hook_process import claude_input, claude_name
 
         name, shown = claude_name(call.name), claude_input(call.name, arguments, self._directory)
         about = [str(shown[key]) for key in ("file_path", "path", "url") if key in shown]

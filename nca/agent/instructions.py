@@ -23,10 +23,8 @@ from nca.models.catalog import ModelFacts
 from nca.redact import KEYS_BY_SHAPE, Redactor
 from nca.tools.files.reading_rules import ANY_READING, Reading
 from nca.tools.files.workspace import Workspace, open_own, shown
-from nca.tools.skills.agents import FOLDER as AGENTS_FOLDER
-from nca.tools.skills.agents import AgentFile, find_agents
-from nca.tools.skills.places import places
-from nca.tools.skills.tool import FOLDER, SkillFile, find_skills
+from nca.tools.skill_places import places
+from nca.tools.skills import AGENTS_FOLDER, FOLDER, AgentFile, SkillFile, find_agents, find_skills
 from nca.tools.tool import ToolError
 from nca.tools.toolbox import SMALL_BUDGET_TOKENS
 

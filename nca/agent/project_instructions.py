@@ -17,8 +17,7 @@ from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-from nca.agent.instruction_files import CLAUDE_FOLDER, MAX_BYTES, InstructionReader
-from nca.agent.project_root import Project, real_home
+from nca.agent.instruction_files import CLAUDE_FOLDER, MAX_BYTES, InstructionReader, Project, real_home
 from nca.config.claude_permissions import claude_files, file_patterns
 from nca.config.other_agents import Instructions, instruction_names
 from nca.config.paths import PROJECT_FOLDER
@@ -29,7 +28,7 @@ from nca.redact import KEYS_BY_SHAPE, Redactor
 from nca.tools.files.reading_rules import ANY_READING, Reading
 from nca.tools.files.workspace import Workspace, shown
 from nca.tools.permissions import reading_rule
-from nca.tools.skills.places import Place, front_fields, front_line, split_front
+from nca.tools.skill_places import Place, front_fields, front_line, split_front
 from nca.tools.tool import ToolError
 
 AGENTS_FILES = ("AGENTS.override.md", "AGENTS.md", "CLAUDE.md", ".claude/CLAUDE.md", "GEMINI.md")

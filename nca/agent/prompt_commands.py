@@ -16,8 +16,8 @@ from nca.agent.mentions import Beside, mentioned
 from nca.config.paths import user_config_file
 from nca.errors import UsageError
 from nca.messages import clean_text
-from nca.tools.skills.places import Place, front_fields, front_line, places, split_front
-from nca.tools.skills.tool import FOLDER, MAX_SKILL_BYTES, SkillFile, find_skills
+from nca.tools.skill_places import Place, front_fields, front_line, places, split_front
+from nca.tools.skills import FOLDER, MAX_SKILL_BYTES, SkillFile, find_skills
 from nca.tools.tool import ToolError
 from nca.words import Words, text_of, words
 

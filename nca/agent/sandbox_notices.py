@@ -10,7 +10,7 @@ from pathlib import Path
 from nca.agent.state import SessionState
 from nca.config.paths import data_dir
 from nca.events import Listener, Notice
-from nca.tools.shell.sandbox import is_available
+from nca.tools.shell.environment import is_available
 
 _TURN_ON = "/config tools.sandbox bwrap turns it on in this chat, nca config set --user tools.sandbox bwrap for good."
 OFFER = (

@@ -19,16 +19,14 @@ from nca.context.tokens import entry_tokens
 from nca.file_history.recorder import Recorder
 from nca.messages import Entry
 from nca.models.catalog import ModelFacts
-from nca.tools.compact import CompactionWish
-from nca.tools.editor import Editor
 from nca.tools.files.reading_rules import FilesRead, Reading
 from nca.tools.mcp.tool import server_of
+from nca.tools.planning import CompactionWish, Subtasks
 from nca.tools.recall import Archive
 from nca.tools.shell.jobs import Jobs
 from nca.tools.shell.runner import CommandRunner
-from nca.tools.skills.tool import SkillFile
-from nca.tools.task import Subtasks
-from nca.tools.tool import Permission
+from nca.tools.skills import SkillFile
+from nca.tools.tool import Editor, Permission
 from nca.tools.toolbox import Toolbox, ToolContext, default_toolbox
 
 OUTSIDE_SHARE_OF_BUDGET = 5

@@ -29,7 +29,7 @@ _NEEDED = (
         "nca.models.client",
         "nca.tools.files.edit",
         "nca.tools.shell.tool",
-        "nca.tools.web.fetch",
+        "nca.tools.fetch_url",
     ),
 )
 """The slowest imports of `_opened`."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from nca.events import Event, Listener
     from nca.serve.service import Options
     from nca.sessions.store import Store
-    from nca.tools.editor import Editor
+    from nca.tools.tool import Editor
 
 
 KEEP_ALIVE_SECONDS = 75

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from nca.sessions.session import Kind
     from nca.sessions.store import Store
     from nca.terminal.panels.session_loader import SessionToOpen
-    from nca.tools.editor import Editor
+    from nca.tools.tool import Editor
 
 
 ARCHIVED_AT_A_START = 50

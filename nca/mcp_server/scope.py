@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from nca.agent.project_root import Project, real_home
+from nca.agent.instruction_files import Project, real_home
 from nca.errors import UsageError
 from nca.tools.tool import ToolError
 

@@ -182,7 +182,7 @@ def status_of(conversation: Conversation) -> ToolbarStatus:
 def _only_in_a_format(conversation: Conversation, written: str) -> dict[str, str]:
     """The values of names that nca's own toolbar has not, as far as the person's format names them."""
     # Imported here because most people have no format, and the prompt is to come soon.
-    from nca.agent.project_root import branch_of
+    from nca.agent.instruction_files import branch_of
     from nca.models.model import ReportsLimits
     from nca.terminal.render.sessions import place
 

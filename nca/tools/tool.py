@@ -1,4 +1,4 @@
-"""The protocol of a tool (name, schema, permission, run), and the base class of nca's own tools.
+"""The protocol of a tool (name, schema, permission, run), the base class of nca's own, and what an editor offers tools.
 
 nca.tools.toolbox offers the tools to the model. nca's own are a TypedTool: the signature of their method `call` is the
 schema. A tool from elsewhere, such as an MCP server's, implements the protocol itself.
@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol
 
 from nca.context.admission import LeftOut
@@ -176,3 +177,47 @@ class TypedTool:
     def approval(self, arguments: dict[str, Any]) -> Approval:
         asked = unambiguous(f"{self.name} {json.dumps(arguments, ensure_ascii=False)}")
         return Approval(command=asked, subject=asked)
+
+
+class EditorFiles(Protocol):
+    """Files as the editor has them, saved or not. Both methods block, so they are called in a thread."""
+
+    def read(self, path: Path) -> str | None:
+        """The text; None where the editor has nothing to say about the file."""
+        ...
+
+    def write(self, path: Path, text: str) -> bool:
+        """Replace the text and save it. False if the editor takes no texts. Raises ToolError if it refuses."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class TerminalRun:
+    """How a program in the editor's terminal ended.
+
+    exit_code   negative: the signal that ended it
+    output      all that is kept of its output
+    is_cut      the beginning of the output was not kept
+    is_timeout  it ran out of time and was stopped
+    """
+
+    exit_code: int
+    output: str
+    is_cut: bool
+    is_timeout: bool
+
+
+class EditorTerminal(Protocol):
+    """A terminal in which the person sees what a command prints while it runs."""
+
+    async def run(self, argv: Sequence[str], directory: Path, *, seconds: float, most_bytes: int) -> TerminalRun:
+        """Run a program to its end, at most so many seconds. If cancelled, stops it. Raises ToolError."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Editor:
+    """None: the editor does not offer it."""
+
+    files: EditorFiles | None = None
+    terminal: EditorTerminal | None = None

@@ -19,14 +19,13 @@ from nca.tools.tool import Approval, Permission, Tool, ToolError, ToolOutcome, T
 
 if TYPE_CHECKING:
     from nca.file_history.recorder import Recorder
-    from nca.tools.compact import CompactionWish
-    from nca.tools.editor import Editor
     from nca.tools.files.reading_rules import FilesRead, Reading
+    from nca.tools.planning import CompactionWish, Subtasks
     from nca.tools.recall import Archive
     from nca.tools.shell.jobs import Jobs
     from nca.tools.shell.runner import CommandRunner
-    from nca.tools.skills.tool import SkillFile
-    from nca.tools.task import Subtasks
+    from nca.tools.skills import SkillFile
+    from nca.tools.tool import Editor
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 """The tool names that OpenAI, Anthropic and Gemini all accept."""
@@ -187,22 +186,20 @@ class ToolContext:
 def default_toolbox(root: Path, archive: Archive | None = None, context: ToolContext | None = None) -> Toolbox:
     """nca's own tools, for the project under `root`; `recall` only with an archive.
 
-    To add a tool, write its module (nca.tools.todo is a short example) and add one line to the list below.
+    To add a tool, write its module (nca.tools.planning is a short example) and add one line to the list below.
     """
-    from nca.tools.compact import Compact
+    from nca.tools.fetch_url import FetchUrl
     from nca.tools.files.edit import EditFile, WriteFile
     from nca.tools.files.read import ListDirectory, ReadFile
     from nca.tools.files.reading_rules import ANY_READING, FilesRead
     from nca.tools.files.workspace import Workspace
+    from nca.tools.grep_and_glob import Glob, Grep
+    from nca.tools.planning import Compact, Task, Todo
     from nca.tools.programs import find_program
     from nca.tools.recall import Recall
-    from nca.tools.search.grep_and_glob import Glob, Grep
     from nca.tools.shell.jobs import Jobs
     from nca.tools.shell.tool import JobTool, Shell
-    from nca.tools.skills.tool import Skill
-    from nca.tools.task import Task
-    from nca.tools.todo import Todo
-    from nca.tools.web.fetch import FetchUrl
+    from nca.tools.skills import Skill
 
     context = context or ToolContext()
     files_read = context.files_read or FilesRead()

@@ -9,7 +9,7 @@ from acp.schema import FileEditToolCallContent
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nca.acp.prompts import path_of
+from nca.acp.content import path_of
 from nca.acp.session import servers_of
 from nca.acp.tool_calls import CallIds, diff_content, edit_content, fenced, locations_of, plan_of
 from nca.file_history.changes import unified

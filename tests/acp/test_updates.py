@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from nca.acp.outlet import Outlet
+from nca.acp.tool_calls import Outlet
 from nca.acp.updates import Updates
 from nca.events import (
     ContextCompaction,

@@ -13,8 +13,8 @@ from nca.agent.subtask import PROMPT
 from nca.config.claude_settings import KEY_VARIABLE, MODELS
 from nca.config.layers import load
 from nca.events import Notice, ToolStarted
-from nca.tools.skills.agents import find_agents
-from nca.tools.skills.places import Place
+from nca.tools.skill_places import Place
+from nca.tools.skills import find_agents
 from tests.agent.test_subtask import Rooms, call, names
 
 REVIEWER = """---

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nca.agent.hooks_as_claude import claude_input, claude_name, own_arguments
+from nca.agent.hook_process import claude_input, claude_name, own_arguments
 
 HERE = Path("/project")
 TOOLS = st.sampled_from(("shell", "read_file", "write_file", "edit_file", "grep", "glob", "task", "skill", "mcp__a__b"))

@@ -6,7 +6,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from nca.agent.project_root import branch_of
+from nca.agent.instruction_files import branch_of
 
 
 def git(folder: Path, *arguments: str) -> None:

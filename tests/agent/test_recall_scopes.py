@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from nca.agent.recall_scopes import lines_of_turn, listed, turn_in
+from nca.agent.archive import lines_of_turn, listed, turn_in
 from nca.messages import Entry, Message, TextPart, ToolCall
 
 

@@ -14,7 +14,7 @@ from nca.tools.files.edit import EditFile, WriteFile
 from nca.tools.files.read import ListDirectory, ReadFile
 from nca.tools.files.reading_rules import FilesRead
 from nca.tools.files.workspace import Workspace
-from nca.tools.search.grep_and_glob import Glob, Grep
+from nca.tools.grep_and_glob import Glob, Grep
 from nca.tools.tool import ToolError, ToolOutcome
 
 SECRET = "needle of the outside"
@@ -269,7 +269,7 @@ def test_a_path_that_was_judged_is_opened_without_following_links(base: Path, to
             with pytest.raises(OSError), workspace.folder(path.parent, create=tool == "write"):
                 pass
         case _:
-            from nca.tools.search.walk import walk
+            from nca.tools.search_worker import walk
 
             assert list(walk(str(root), "real")) == []
             assert list(walk(str(root), "real/a.txt")) == []

@@ -11,7 +11,7 @@ from nca.context.history import History
 from nca.context.rules.untouchable import untouchable
 from nca.context.todo import is_open, newest_list
 from nca.messages import Entry, Message, ToolCall
-from nca.tools.todo import MAX_CHARS, Todo
+from nca.tools.planning import MAX_CHARS, Todo
 from nca.tools.tool import ToolError
 
 

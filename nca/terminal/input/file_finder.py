@@ -220,7 +220,7 @@ class _Walk:
 def _entries_below(directory: Path, max_files: int) -> Iterator[_Entry]:
     """Files and their folders, nearest first."""
     # Imported here: the patterns of .gitignore are not needed before the first @.
-    from nca.tools.search.walk import walk
+    from nca.tools.search_worker import walk
 
     folders: set[str] = set()
     for found in islice(walk(os.path.realpath(directory), ".", nearest_first=True), max_files):

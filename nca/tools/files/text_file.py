@@ -18,9 +18,8 @@ from typing import BinaryIO
 
 from nca.messages import clean_text
 from nca.safe_files import Folder
-from nca.tools.editor import EditorFiles
 from nca.tools.files.reading_rules import MAX_CHANGED_BYTES
-from nca.tools.tool import ToolError
+from nca.tools.tool import EditorFiles, ToolError
 
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),

@@ -17,10 +17,20 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from nca.config.servers import McpServer
 from nca.messages import clean_text
-from nca.tools.mcp.listing import ALL_KINDS, Listing, ListKind, changed_list, keep_listening, read_lists
 from nca.tools.mcp.oauth import Logins
 from nca.tools.mcp.requests import Host, Requests
-from nca.tools.mcp.results import described, outcome_of, progress_line, text_of_resource
+from nca.tools.mcp.results import (
+    ALL_KINDS,
+    Listing,
+    ListKind,
+    changed_list,
+    described,
+    keep_listening,
+    outcome_of,
+    progress_line,
+    read_lists,
+    text_of_resource,
+)
 from nca.tools.mcp.transports import ServerProcess, expanded
 from nca.tools.shell.environment import command_environment
 from nca.tools.tool import ToolError, ToolOutcome, progress_listener

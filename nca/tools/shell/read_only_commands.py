@@ -1,4 +1,4 @@
-"""Recognize commands that only read files of the project, which run without asking.
+"""Recognize commands that only read files of the project, git's among them, which run without asking.
 
 All of it must be provable: the command is plain words (`command_words`), its program is listed below, so is every
 option, and no word leads outside the project. Such commands may be joined by `|`, `&&`, `||` and `;`. What runs is
@@ -6,20 +6,24 @@ what was checked, without a shell, or with the words quoted for one. For everyth
 
 The check need not parse options as the program does: every word that begins with a dash must be listed, wherever it is,
 and every other word is treated as a path.
+
+A repository's configuration can name programs that even `git status` runs: a file monitor, filters, diff drivers, a
+signature checker. So its configuration is read first; with any key that is not known to be harmless, the person is
+asked. The person's own configuration is trusted. Options are added so that a repository cannot make git do more.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from nca.tools.files.workspace import Workspace
 from nca.tools.programs import find_program, find_shell
 from nca.tools.shell.command_words import command_list, word_set
-from nca.tools.shell.read_only_git import git_words
 from nca.tools.tool import ToolError
 
 
@@ -181,3 +185,178 @@ def _as_paths(word: str) -> list[str]:
         position for position in range(len(word)) if word[0] == "-" or position == 0 or word[position - 1] in "=:,"
     )
     return [word[position:] for position in begins]
+
+
+_PROGRAMS = (
+    "core.hooksPath core.pager core.editor core.askPass core.sshCommand core.alternateRefsCommand credential.helper"
+    " diff.external gpg.program gpg.openpgp.program gpg.x509.program gpg.ssh.program gpg.ssh.defaultKeyCommand"
+)
+"""Keys that name what git may start, also in the person's own configuration. Reading needs none of it."""
+_SETTINGS = (
+    *("core.fsmonitor=false", "log.showSignature=false", "safe.bareRepository=explicit", "protocol.allow=never"),
+    "diff.submodule=short",  # or git runs another one in each submodule, by that one's configuration
+    *(f"{key}={os.devnull}" for key in _PROGRAMS.split()),
+)
+_GLOBAL = ("--no-pager", "--no-optional-locks", *(word for setting in _SETTINGS for word in ("-c", setting)))
+_SHOWS = (
+    "-p -u --patch -s --no-patch --stat --numstat --shortstat --summary --name-only --name-status --oneline --graph"
+    " --all --decorate --no-decorate --no-merges --merges --reverse --follow --first-parent --abbrev-commit --no-color"
+    " --color=never --cached --staged -w -b -M -C -i -E -F --ignore-all-space --word-diff --minimal --patience"
+    " --histogram --full-index --check --exit-code --quiet --branches --tags --remotes --relative-date --topo-order"
+    " --date-order --raw -z --max-count= --since= --until= --after= --before= --author= --grep= --format= --pretty="
+    " --unified= --diff-filter= --date= --abbrev= --skip= -n -S -G -L"
+)
+_READS: dict[str, frozenset[str]] = {
+    name: word_set(options)
+    for name, options in {
+        "status": "-s -b -u --short --branch --porcelain --porcelain= --long --untracked-files= --ignored --show-stash",
+        "log": _SHOWS,
+        "show": _SHOWS,
+        "diff": _SHOWS,
+        "blame": "-w -s -e -l -t -M -C -L --date= --porcelain --line-porcelain --root",
+        "ls-files": "-c -d -m -o -s -u -t -z --cached --deleted --modified --others --stage --exclude-standard"
+        " --full-name",
+        "ls-tree": "-r -d -t -l -z --name-only --name-status --long --full-name --full-tree --abbrev=",
+        "rev-parse": "--show-toplevel --show-prefix --show-cdup --git-dir --abbrev-ref --short --verify --quiet"
+        " --is-inside-work-tree --is-bare-repository --symbolic-full-name",
+        "rev-list": "--count --all --no-merges --merges --first-parent --left-right --max-count= --since= --until= -n",
+        "describe": "--tags --always --long --all --abbrev= --exact-match",
+        "merge-base": "--all --is-ancestor --fork-point",
+        "branch": "-a -r -v -vv --all --remotes --list --show-current --no-color",
+        "tag": "-l --list",
+        "remote": "-v --verbose",
+        "stash": "",
+    }.items()
+}
+_WITHOUT_OPERANDS = frozenset({"branch", "tag", "remote"})
+"""With an operand these create something."""
+_ADDED = dict.fromkeys(("log", "show", "diff"), ("--no-ext-diff", "--no-textconv")) | {"blame": ("--no-textconv",)}
+_LOOKS_INTO_MODULES = frozenset({"status", "diff"})
+_HARMLESS_KEYS = {
+    "core": "repositoryformatversion filemode bare logallrefupdates ignorecase precomposeunicode symlinks autocrlf eol",
+    "extensions": "objectformat",
+    "remote": "url pushurl fetch tagopt prune gh-resolved",
+    "branch": "remote merge rebase pushremote description gh-merge-base vscode-merge-base",
+    "user": "name email signingkey",
+    "pull": "rebase ff",
+    "push": "default autosetupremote followtags",
+    "init": "defaultbranch",
+    "commit": "gpgsign",
+    "fetch": "prune",
+}
+_PLAIN_FORMAT = re.compile(
+    r"(?:[^%]|%[-+ ]?(?:[HhTtPpdDSsfbBNnm%]|[ac][nNeElLdDrtisIh]|g[dDsnNeE]|x[0-9a-fA-F]{2}"
+    r"|C(?:red|green|blue|reset|\([a-z0-9#, ]*\))|[<>]{1,2}\|?\([a-z0-9, ]+\)))*"
+)
+"""A format without placeholders that start a program: %G?, %+GK and others check a signature, %(describe) runs git."""
+_LARGEST_CONFIG_BYTES = 262_144
+_MOST_ENTRIES = 20_000
+"""git packs loose objects from 6,700 on (gc.auto). Looking at this many takes 30 ms."""
+_NOT_READ = frozenset({"hooks", "lfs", "modules", "annex"})
+"""Folders of a repository that reading does not look into."""
+
+
+def git_words(words: Sequence[str], *, root: Path, directory: Path) -> tuple[str, ...] | None:
+    """The arguments with which git only reads; None if it may do more."""
+    words = tuple(words[1:] if words[:1] == ("--no-pager",) else words)
+    if not words or words[0] not in _READS or not _is_harmless_repository(root, directory, words[0]):
+        return None
+    name, rest = words[0], words[1:]
+    if name == "stash" and rest != ("list",):
+        return None
+    for word in rest:
+        if not word.startswith("--date=") and not _PLAIN_FORMAT.fullmatch(word):
+            return None
+        if word.startswith("-"):
+            if not _takes(_READS[name], word):
+                return None
+        elif name in _WITHOUT_OPERANDS:
+            return None
+    modules = ("--ignore-submodules=all",) if name in _LOOKS_INTO_MODULES else ()
+    return (*_GLOBAL, name, *_ADDED.get(name, ()), *modules, *rest)
+
+
+def _takes(options: frozenset[str], word: str) -> bool:
+    """Whether an option is listed. Abbreviated long options, which git accepts, are not."""
+    if word == "--":
+        return True
+    name, equals, _ = word.partition("=")
+    if word.startswith("--"):
+        return name + equals in options
+    is_number = word[1:].isdigit() or (word[1:2] in "nULMC" and word[2:].isdigit())
+    attached = word[:2] in ("-L", "-S", "-G") and word[:2] in options
+    return word in options or attached or (is_number and (word[1:].isdigit() or word[:2] in options | {"-U"}))
+
+
+def _is_harmless_repository(root: Path, directory: Path, command: str) -> bool:
+    """Whether the repository is wholly inside the project, and its configuration names no program."""
+    for place in (directory, *directory.parents):
+        if not place.is_relative_to(root):
+            return False
+        repository = place / ".git"
+        if os.path.lexists(repository):
+            has_modules = command in _LOOKS_INTO_MODULES and (place / ".gitmodules").exists()
+            return not has_modules and _is_plain(repository)
+        if (place / "HEAD").exists() and (place / "objects").exists():
+            return False  # git takes this for a repository without a work tree
+    return False
+
+
+def _is_plain(repository: Path) -> bool:
+    """Whether it is a folder without links that uses no objects or settings from elsewhere."""
+    if repository.is_symlink() or not repository.is_dir():
+        return False
+    try:
+        if not _holds_only_files(repository):
+            return False
+        elsewhere = ("commondir", "config.worktree", "objects/info/alternates", "info/grafts")
+        if any((repository / name).exists() for name in elsewhere):
+            return False
+        config = repository / "config"
+        return config.stat().st_size <= _LARGEST_CONFIG_BYTES and only_harmless_keys(config.read_bytes())
+    except OSError:
+        return False
+
+
+def _holds_only_files(repository: Path) -> bool:
+    """Whether there are only folders and ordinary files in it, as far as git reads; a link could show another one."""
+    count, folders = 0, [str(repository)]
+    while folders:
+        folder = folders.pop()
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                count += 1
+                is_folder = entry.is_dir(follow_symlinks=False)
+                if count > _MOST_ENTRIES or not (is_folder or entry.is_file(follow_symlinks=False)):
+                    return False
+                if is_folder and not (folder == str(repository) and entry.name in _NOT_READ):
+                    folders.append(entry.path)
+    return True
+
+
+def only_harmless_keys(config: bytes) -> bool:
+    """Whether every key of a git configuration is known to run no program and read no other file."""
+    text = config.replace(b"\r\n", b"\n")
+    if b"\\" in text or any(byte < 0x20 and byte not in b"\t\n" for byte in text):
+        return False
+    section = ""
+    for raw in text.decode("utf-8", "replace").split("\n"):
+        line = raw.strip(" \t")
+        if not line or line[0] in "#;":
+            continue
+        if line.startswith("["):
+            section = _section(line)
+            if section not in _HARMLESS_KEYS:
+                return False
+        elif line.partition("=")[0].strip(" \t").lower() not in _HARMLESS_KEYS.get(section, "").split():
+            return False
+    return True
+
+
+def _section(line: str) -> str:
+    """The name in `[name]` or `[name "part"]`; "" for any other line."""
+    if not line.endswith("]"):
+        return ""
+    name, blank, part = line[1:-1].partition(" ")
+    is_quoted = len(part) >= 2 and part[0] == part[-1] == '"' and '"' not in part[1:-1]
+    return name.lower() if name.isalnum() and (not blank or is_quoted) else ""

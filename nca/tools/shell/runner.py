@@ -17,14 +17,12 @@ from nca.context.admission import SAVED, LeftOut, Limits
 from nca.humanize import counted
 from nca.models.providers import known_secrets
 from nca.redact import Redactor
-from nca.tools.editor import EditorTerminal
 from nca.tools.files.workspace import shown
 from nca.tools.programs import find_program, find_shell, path_outside
-from nca.tools.shell.environment import command_environment
+from nca.tools.shell.environment import command_environment, sandboxed
 from nca.tools.shell.output_capture import Output, OutputCapture
 from nca.tools.shell.process import Ended, OnOutput, Start, run_process
-from nca.tools.shell.sandbox import sandboxed
-from nca.tools.tool import ToolError
+from nca.tools.tool import EditorTerminal, ToolError
 
 _SCRIPT = "trap 'command pwd -P >/dev/fd/{note}' EXIT; eval \"$1\""
 """Reports the final directory on a separate descriptor, so no output can imitate it. Works in POSIX sh."""

@@ -15,7 +15,7 @@ from typing import Any
 from nca.messages import Message, Part, TextPart, Usage
 from nca.messages import Source as Author
 from nca.safe_files import open_ordinary
-from nca.tools.skills.places import front_fields
+from nca.tools.skill_places import front_fields
 from nca.tools.tool import ToolError
 from nca.transcripts.formats.authors import text_by
 from nca.transcripts.formats.building import (

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from nca.terminal.input.file_finder import FileFinder
-from nca.tools.search.walk import walk
+from nca.tools.search_worker import walk
 
 
 @pytest.fixture

@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nca.tools.files.acting_files import why_change_asked
 from nca.tools.files.edit import WriteFile
 from nca.tools.files.reading_rules import FilesRead
-from nca.tools.files.workspace import Workspace
+from nca.tools.files.workspace import Workspace, why_change_asked
 
 PACKAGE = {"name": "x", "scripts": {"test": "jest", "build": "tsc"}, "dependencies": {"a": "1"}, "workspaces": ["a"]}
 

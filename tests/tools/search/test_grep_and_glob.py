@@ -14,10 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nca.tools.files.workspace import Workspace
+from nca.tools.grep_and_glob import MAX_FILES, Glob, Grep, _matches, share_out
 from nca.tools.programs import find_program
-from nca.tools.search.grep_and_glob import MAX_FILES, Glob, Grep, _matches
-from nca.tools.search.ripgrep import share_out
-from nca.tools.search.worker import SearchRequest, search
+from nca.tools.search_worker import SearchRequest, search
 from nca.tools.tool import ToolError
 
 

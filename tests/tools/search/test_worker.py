@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nca.tools.search.worker import matcher
+from nca.tools.search_worker import matcher
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ import pytest
 
 from nca.config.tool_settings import ToolSettings
 from nca.context.admission import Limits
+from nca.tools.shell.environment import sandboxed
 from nca.tools.shell.runner import CommandRunner
-from nca.tools.shell.sandbox import sandboxed
 from nca.tools.shell.tool import Shell
 from nca.tools.tool import ToolError
 

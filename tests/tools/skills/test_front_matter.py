@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nca.tools.skills.places import front_fields, front_line, split_front
+from nca.tools.skill_places import front_fields, front_line, split_front
 from nca.tools.tool import ToolError
 
 

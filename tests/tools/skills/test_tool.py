@@ -10,8 +10,8 @@ import pytest
 from nca.agent.instructions import MAX_SKILL_TOKENS, skill_list
 from nca.config.schema import Settings
 from nca.context.tokens import text_tokens
-from nca.tools.skills.places import Place, places
-from nca.tools.skills.tool import MAX_SKILL_BYTES, NAME, Skill, SkillFile, find_skills
+from nca.tools.skill_places import Place, places
+from nca.tools.skills import MAX_SKILL_BYTES, NAME, Skill, SkillFile, find_skills
 from nca.tools.tool import ToolError
 
 

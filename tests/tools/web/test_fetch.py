@@ -13,9 +13,9 @@ import httpx2
 import pytest
 
 from nca.models.redirects import is_public
+from nca.tools.fetch_url import MAX_FETCHED_BYTES, MAX_REDIRECTS, FetchUrl, _body, _is_same_site
+from nca.tools.page_text import text_of
 from nca.tools.tool import ToolError
-from nca.tools.web.fetch import MAX_FETCHED_BYTES, MAX_REDIRECTS, FetchUrl, _body, _is_same_site
-from nca.tools.web.page_text import text_of
 
 PAGE = (
     "<html><head><title>A &amp; B</title><style>p{}</style><script>alert(1)</script></head><body><nav>menu</nav>"

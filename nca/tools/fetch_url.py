@@ -16,13 +16,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from nca.models.redirects import is_public
+from nca.tools.page_text import is_text, text_of
 from nca.tools.tool import Approval, Permission, ToolError, ToolOutcome, TypedTool
-from nca.tools.web.page_text import is_text, text_of
 
 if TYPE_CHECKING:
     import ssl
 
     import httpx2
+
 
 MAX_FETCHED_BYTES = 2 << 20
 """Of the decompressed body. Admission cuts its text further."""

@@ -1,0 +1,153 @@
+"""Tools with which a model plans its work: its steps (todo), separate questions (task), less context (compact).
+
+The newest call of todo in the log is the list. Compaction keeps it in view while a step is open (nca.context.todo), and
+a resumed session reads it from the log.
+
+Only the answer of a task comes back: the searches, long files and dead ends on the way never enter the conversation
+that asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import Annotated, Any, ClassVar, Protocol
+
+from nca.context.todo import NAME
+from nca.tools.tool import Permission, ToolError, ToolOutcome, TypedTool
+
+MAX_CHARS = 2_000
+"""The whole list: it is part of every request until it is done."""
+
+
+class Todo(TypedTool):
+    name: ClassVar[str] = NAME
+    permission: ClassVar[Permission] = "read"
+
+    def __init__(self, earlier: Callable[[], dict[str, Any]] = dict) -> None:
+        """`earlier` gives the arguments of the newest call in the log, which may be from an earlier process."""
+        self._earlier = earlier
+
+    async def call(
+        self,
+        doing: Annotated[str | None, "The step worked on now."] = None,
+        open: Annotated[list[str] | None, "Steps to do, in order."] = None,
+        done: Annotated[list[str] | None, "Steps that are done."] = None,
+    ) -> ToolOutcome:
+        """Keep the steps of a longer task: give all each time. No arguments: show them."""
+        if doing is None and open is None and done is None:
+            return self._shown()
+        current, waiting, finished = (doing or "").strip(), _steps(open), _steps(done)
+        total = len(waiting) + len(finished) + bool(current)
+        if sum(map(len, (current, *waiting, *finished))) > MAX_CHARS:
+            raise ToolError(f"the list has more than {MAX_CHARS:,} characters; use fewer words, drop what is done")
+        now = f"; now: {current}" if current else ""
+        return ToolOutcome(f"[{len(finished)} of {total} done{now}]", summary=f"{len(finished)} of {total} done")
+
+    def summarize(self, arguments: dict[str, Any]) -> str:
+        return f"todo {arguments.get('doing') or ''}".strip()
+
+    def _shown(self) -> ToolOutcome:
+        arguments = self._signature.read(self._earlier())
+        lines = [f"- [x] {step}" for step in _steps(arguments.get("done"))]
+        lines += [f"- [>] {arguments['doing']}"] if arguments.get("doing") else []
+        lines += [f"- [ ] {step}" for step in _steps(arguments.get("open"))]
+        return ToolOutcome("\n".join(lines) or "[the list is empty]", summary=f"{len(lines)} steps")
+
+
+def _steps(texts: Sequence[str] | None) -> list[str]:
+    return [text.strip() for text in texts or () if text.strip()]
+
+
+TASK = "task"
+_SHOWN_CHARS = 120
+
+
+class Subtasks(Protocol):
+    """Answers the questions; stops when cancelled."""
+
+    @property
+    def agents(self) -> Collection[str]:
+        """The names of those that may be asked for by name."""
+        ...
+
+    async def answer(self, question: str, agent: str) -> ToolOutcome: ...
+
+
+class Task(TypedTool):
+    """Needs no permission to write or execute: each call that the other assistant makes needs its own."""
+
+    name: ClassVar[str] = TASK
+    permission: ClassVar[Permission] = "read"
+
+    def __init__(self, subtasks: Subtasks) -> None:
+        self._subtasks = subtasks
+
+    async def call(
+        self,
+        question: Annotated[str, "All it must know: it sees nothing of this conversation."],
+        agent: Annotated[str, "One of the listed agents."] = "",
+    ) -> ToolOutcome:
+        """Give a separate question that takes much searching or reading to an assistant with the same tools and a
+        context of its own. Only its answer comes back."""
+        if not question.strip():
+            raise ToolError("give a question")
+        agent = agent.strip()
+        if agent and agent not in self._subtasks.agents:
+            known = ", ".join(self._subtasks.agents) or "none"
+            raise ToolError(f"there is no agent {agent!r}; the agents are: {known}")
+        return await self._subtasks.answer(question.strip(), agent)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Without agents no model is offered one."""
+        parameters = super().parameters
+        properties = parameters["properties"]
+        kept = {name: one for name, one in properties.items() if name != "agent" or self._subtasks.agents}
+        return {**parameters, "properties": kept}
+
+    def summarize(self, arguments: dict[str, Any]) -> str:
+        line = ": ".join(" ".join(str(arguments[key]).split()) for key in ("agent", "question") if arguments.get(key))
+        return f"task {line[:_SHOWN_CHARS]}{'…' if len(line) > _SHOWN_CHARS else ''}"
+
+
+LEAST_SHARE = 0.3
+"""The share of the budget below which a compaction takes away more than it gives."""
+
+
+class CompactionWish:
+    """What the model wants of its context. Whoever sends the next request takes it.
+
+    share  how much of the budget is used now
+    """
+
+    def __init__(self) -> None:
+        self.share: Callable[[], float] = lambda: 1.0
+        self._focus: str | None = None
+
+    def note(self, focus: str) -> None:
+        self._focus = focus
+
+    def take(self) -> str | None:
+        """What to keep above all, or "" for nothing special; None if no compaction is wanted."""
+        taken, self._focus = self._focus, None
+        return taken
+
+
+class Compact(TypedTool):
+    name: ClassVar[str] = "compact"
+    permission: ClassVar[Permission] = "read"
+
+    def __init__(self, wish: CompactionWish) -> None:
+        self._wish = wish
+
+    async def call(
+        self,
+        reason: Annotated[str, "Why now, in a few words."],
+        keep: Annotated[str, "What the next steps need."] = "",
+    ) -> ToolOutcome:
+        """Have the older part of this conversation compacted, at the end of a step of your plan. Nothing is lost."""
+        share = self._wish.share()
+        if share < LEAST_SHARE:
+            raise ToolError(f"only {share:.0%} of the context is used; go on")
+        self._wish.note(keep.strip())
+        return ToolOutcome("[The context is compacted before your next step.]", summary=reason.strip())
