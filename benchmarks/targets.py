@@ -31,7 +31,7 @@ SMALL = (
     *((0.95, target) for target in (0.65, 0.7, 0.8, 0.85)),
 )
 """Threshold and target in small windows."""
-SMALL_WINDOWS = (8_000, 12_000, 16_000, 24_000, 32_000)
+SMALL_WINDOWS = (8_000, 12_000, 16_000, 24_000, 32_000, 48_000)
 LARGE_WINDOWS = (64_000, 200_000)
 Row = tuple[str, ...]
 Given = dict[str, float]

@@ -201,7 +201,7 @@ class ContextSettings:
     target_ratio: float | str = setting(
         AUTO,
         or_word(AUTO, ratio()),
-        "Usage that a compaction aims for. auto: 40%; in a small window 16,000 tokens, up to 80%.",
+        "Usage that a compaction aims for. auto: 40%; in a small window 20,000 tokens, up to 80%.",
     )
     fit: str = setting(
         "cut",

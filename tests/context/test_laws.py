@@ -68,6 +68,7 @@ def test_a_law_holds(number: int, seed: int) -> None:
         (10, 7_002_350),
         (1, 90_012_603),
         (2, 90_001_840),
+        (2, 190_644),
     ],
 )
 def test_a_session_that_broke_a_law_keeps_it(number: int, seed: int) -> None:

@@ -15,7 +15,7 @@ from nca.context.record.text import Section
 from nca.context.tokens import text_tokens
 from nca.messages import ToolCall
 
-LEVELS = (50,)
+LEVELS, WRITTEN_LEVELS = (50,), (150,)
 """The first form of a call, in tokens: a line. Then come more and more of its arguments and its result."""
 FAILURE_TOKENS = 60
 SHORT_TOKENS = 10
@@ -99,8 +99,14 @@ def runs(past: Past) -> Iterator[Piece]:
 
 
 def reads(past: Past) -> Iterator[Piece]:
-    """Older calls that only read, or failed to write a file: one that was written stands among what was changed."""
+    """Older calls that only read, or failed to write a file."""
     return _older(past, lambda one: only_reads(one.call) or (one.has_failed and _is_seen(one.call)), is_known=True)
+
+
+def writes(past: Past) -> Iterator[Piece]:
+    """What older calls wrote; in a line the file itself stands among what was changed."""
+    written = (one for one in _before(past) if changes_file(one.call) and not one.has_failed)
+    return by_age(map(_subject, written), WRITTEN_LEVELS, above=LEVELS[0])
 
 
 def told(called: Called, tokens: int = LEVELS[0], chars: int = ASKED_CHARS) -> str:
@@ -125,14 +131,17 @@ def _size(called: Called) -> int:
 
 def _older(past: Past, is_one: Callable[[Called], bool], *, is_known: bool) -> Iterator[Piece]:
     """The calls before the person's newest message, and those of earlier records: of these the name alone is known."""
-    older = (one for one in past.calls if one.seq < past.newest_user and one.result is not None)
-    found = (_subject(one) for one in older if is_one(one))
+    found = (_subject(one) for one in _before(past) if is_one(one))
     recorded = (
         one.subject(RESULT)
         for one in (*past.stated(Section.TURN), *past.stated(Section.CALLS))
         if _is_seen(ToolCall("", one.text.partition(" ")[0], '{"path": "."}')) is is_known
     )
     return by_age(chain(found, recorded), LEVELS)
+
+
+def _before(past: Past) -> Iterator[Called]:
+    return (one for one in past.calls if one.seq < past.newest_user and one.result is not None)
 
 
 def _is_seen(call: ToolCall) -> bool:
