@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import select
+import sys
+import tty
 from typing import Any
 
 import pytest
@@ -11,14 +16,20 @@ from prompt_toolkit.key_binding import KeyPress
 
 from nca.terminal.input.keyboard import (
     ENTER,
+    ESCAPE_SECONDS,
     PAUSE_SECONDS,
     QUIET_SECONDS,
+    Keyboard,
     Meaning,
     Offered,
     PasteTimeoutParser,
     meaning,
 )
 from nca.terminal.input.line_editor import open_line
+from nca.terminal.input.type_ahead import TypeAhead
+from nca.terminal.interrupts import Interrupts
+from nca.terminal.panels.key_question import ApprovalKeys
+from nca.words import text_of
 
 OFFERED = Offered("ynsam")
 CONFIRMED = Offered("ynsam", ENTER)
@@ -121,6 +132,57 @@ def test_a_key_answers_only_a_person_who_paused_over_an_empty_line(
             for key in "ynsam\r":
                 late = meaning(key, CONFIRMED, is_line_empty=False, since_key_seconds=1e6, since_asked_seconds=1e6)
                 assert late == "line"
+
+
+class Clock(asyncio.SelectorEventLoop):
+    """A loop whose time passes only where a test says so: a busy machine changes nothing."""
+
+    now = 1_000.0
+
+    def time(self) -> float:
+        return self.now
+
+
+@pytest.mark.parametrize(
+    ("waited", "first", "paused", "then", "line"),
+    [
+        (PAUSE_SECONDS, "a", 0.0, "lso", "also"),
+        (PAUSE_SECONDS, "a", PAUSE_SECONDS - 0.01, "lso", "also"),
+        (PAUSE_SECONDS, "a", PAUSE_SECONDS, "lso", "lso"),
+        (PAUSE_SECONDS, "a", QUIET_SECONDS, "\x1b[D", "a"),
+        (PAUSE_SECONDS, "\x1b[D", PAUSE_SECONDS - 0.01, "y", "y"),
+        (PAUSE_SECONDS, "\x1b[200~pasted\x1b[201~", PAUSE_SECONDS - 0.01, "y", "pastedy"),
+        (PAUSE_SECONDS, "\x1b", ESCAPE_SECONDS / 5, "[D", ""),
+        (QUIET_SECONDS - 0.01, "s", PAUSE_SECONDS - 0.01, "y", "sy"),
+        (QUIET_SECONDS - 0.01, "s\x7f", PAUSE_SECONDS - 0.01, "y", "y"),
+    ],
+)
+def test_keys_that_answer_nothing_belong_to_the_line(
+    waited: float, first: str, paused: float, then: str, line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`waited` since the question appeared, `paused` since the first key."""
+    clock = Clock()
+    master, slave = os.openpty()
+    tty.setraw(slave)
+    question, answers = ApprovalKeys(rule="shell make"), list[Any]()
+
+    async def run() -> str:
+        ahead = TypeAhead(Keyboard(), Interrupts(), lambda: False)
+        with ahead.collecting(), ahead.asking(question, lambda key: answers.append(question.take(key))):
+            for seconds, keys in (waited, first), (paused, then):
+                clock.now += seconds
+                os.write(master, keys.encode())
+                select.select([slave], [], [])  # the kernel hands them on in its own time
+                while select.select([slave], [], [], 0)[0]:
+                    await asyncio.sleep(0)
+        (said,) = ahead.take_unsent() or [()]
+        return text_of(said)
+
+    with os.fdopen(slave) as terminal, asyncio.Runner(loop_factory=lambda: clock) as runner:
+        monkeypatch.setattr(sys, "stdin", terminal)
+        assert runner.run(run()) == line
+    os.close(master)
+    assert not any(answers)
 
 
 @pytest.mark.parametrize(
