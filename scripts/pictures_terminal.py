@@ -6,6 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ COLUMNS, ROWS = 92, 60
 WAIT_SECONDS = 60.0
 QUIET_SECONDS = 1.0
 """A screen that has been still for so long is finished."""
+_LOOK_SECONDS = 0.1
 
 
 class Screen(pyte.Screen):
@@ -94,16 +96,17 @@ class Terminal:
     def wait(self, awaited: str, *, moves: bool = False) -> None:
         """Until `awaited` is on the screen and the screen is still; one that `moves` is never still."""
         deadline = time.monotonic() + WAIT_SECONDS
-        still_since = time.monotonic()
+        still_seconds = 0.0
         while time.monotonic() < deadline:
             try:
-                self._stream.feed(self._process.read_nonblocking(65_536, 0.1))
-                still_since = time.monotonic()
+                self._stream.feed(self._process.read_nonblocking(65_536, _LOOK_SECONDS))
+                still_seconds = 0.0
                 if moves and awaited in "\n".join(self._screen.display):
                     return
             except pexpect.TIMEOUT:
-                is_still = time.monotonic() - still_since >= self._quiet_seconds
-                if is_still and awaited in "\n".join(self._screen.display):
+                # Looks are counted, not the time: on a busy machine neither this program nor nca may have had its turn.
+                still_seconds = 0.0 if _has_work(self._process.pid) else still_seconds + _LOOK_SECONDS
+                if still_seconds >= self._quiet_seconds and awaited in "\n".join(self._screen.display):
                     return
         raise SystemExit(f"{awaited!r} did not come:\n" + "\n".join(self._screen.display))
 
@@ -113,6 +116,14 @@ class Terminal:
         rows = [[_cell(buffer[row][column], self.shades) for column in columns] for row in range(self._rows)]
         filled = [number for number, row in enumerate(rows) if any(cell.text.strip() for cell in row)]
         return rows[filled[0] : filled[-1] + 1]
+
+
+def _has_work(pid: int) -> bool:
+    """Whether a thread of a process runs or wants to run; False where the system does not say."""
+    with suppress(OSError):
+        stats = [(task / "stat").read_text() for task in Path(f"/proc/{pid}/task").iterdir()]
+        return any(stat.rpartition(")")[2].split()[0] in ("R", "D") for stat in stats)
+    return False
 
 
 def environment(home: Path, api_base: str) -> dict[str, str]:
