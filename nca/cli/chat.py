@@ -43,8 +43,9 @@ def open_chat(words: LoopArguments) -> int:
     from nca.cli.startup import choose_model, load_settings, settings_of
     from nca.errors import UsageError
     from nca.terminal import signals
-    from nca.terminal.open_terminal import has_screen
+    from nca.terminal.open_terminal import has_screen, has_typed_line
 
+    is_alone = not has_typed_line()
     if words.session is not None and not words.resume:
         raise UsageError(
             f"nca loop takes no message ({words.session!r}).",
@@ -54,7 +55,8 @@ def open_chat(words: LoopArguments) -> int:
         raise UsageError("--continue and --resume exclude each other.")
     loaded = load_settings(settings_of(**words._asdict()), words.config, trust=words.trust, asks=True, remembers=True)
     with signals.raised():  # a download has something to clear away
-        choice = ensure_weights(choose_model(loaded))
+        chosen = choose_model(loaded)
+        choice = ensure_weights(chosen)
     if choice is None:
         return 0
     wanted = WantedSession(
@@ -63,10 +65,11 @@ def open_chat(words: LoopArguments) -> int:
         session=words.session,
         has_screen=has_screen(loaded.settings.terminal),
     )
-    return asyncio.run(_chat(loaded, choice, wanted))
+    # A download has written lines.
+    return asyncio.run(_chat(loaded, choice, wanted, is_alone=is_alone and choice is chosen))
 
 
-async def _chat(loaded: LoadedSettings, choice: Choice, wanted: WantedSession) -> int:
+async def _chat(loaded: LoadedSettings, choice: Choice, wanted: WantedSession, *, is_alone: bool) -> int:
     from nca.config.paths import data_dir
     from nca.terminal.interrupts import Interrupts
     from nca.terminal.open_terminal import has_screen
@@ -82,7 +85,7 @@ async def _chat(loaded: LoadedSettings, choice: Choice, wanted: WantedSession) -
     first = FirstPrompt(settings.terminal, Path.cwd(), history_file, interrupts)
     try:
         if wanted.is_new and not _is_cut_off(loaded):
-            await _load_behind(first)
+            await _load_behind(first, is_alone=is_alone)
         else:
             _load()
         return await _opened(loaded, choice, wanted, first, interrupts)
@@ -99,14 +102,14 @@ def _is_cut_off(loaded: LoadedSettings) -> bool:
     return session.persist and workspace_file(store_place(session.store).path, Path.cwd().resolve(), "rewind").exists()
 
 
-async def _load_behind(first: FirstPrompt) -> None:
+async def _load_behind(first: FirstPrompt, *, is_alone: bool) -> None:
     """Load while the person types. A thread does it, so that the terminal shows what is typed."""
     import asyncio
 
     from nca.terminal.interrupts import Leave
     from nca.terminal.signals import give_up
 
-    await first.begin()
+    await first.begin(is_alone=is_alone)
     try:
         await first.during(asyncio.to_thread(_load))
     except (EOFError, Leave) as left:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -25,6 +26,14 @@ def has_screen(settings: TerminalSettings) -> bool:
         return False
     is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
     return is_terminal and os.environ.get("TERM", "").lower() not in _INCAPABLE
+
+
+def has_typed_line() -> bool:
+    """Whether a line was typed that nobody has read. One without its Enter does not count."""
+    try:
+        return sys.stdin.isatty() and bool(select.select([sys.stdin], [], [], 0)[0])
+    except (OSError, ValueError, AttributeError):
+        return False
 
 
 def open_terminal(

@@ -34,9 +34,9 @@ class FirstPrompt:
         self._reading: asyncio.Task[Words] | None = None
         self._waiting: list[Callable[[], None]] = []
 
-    async def begin(self) -> None:
-        """Show the prompt. Returns when it is on the screen."""
-        self._terminal.enter_context(self.prompt.quiet_terminal())
+    async def begin(self, *, is_alone: bool) -> None:
+        """Show the prompt. Returns when it is on the screen. `is_alone` as in `TerminalModes.take`."""
+        self._terminal.enter_context(self.prompt.quiet_terminal(is_alone=is_alone))
         drawn = asyncio.create_task(self.prompt.drawn())
         # A line that is sent before the banner stands is shown below it instead.
         self.prompt.erase_when_sent(True)
@@ -95,7 +95,7 @@ class FirstPrompt:
     def quiet_terminal(self) -> Iterator[None]:
         """For the whole chat; from the first prompt on if that is on the screen already."""
         if not self.has_begun:
-            self._terminal.enter_context(self.prompt.quiet_terminal())
+            self._terminal.enter_context(self.prompt.quiet_terminal(is_alone=False))
         with self._terminal:
             yield
 

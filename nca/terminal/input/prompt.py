@@ -192,9 +192,9 @@ class Prompt:
             return True
         return not self._has_stood
 
-    def quiet_terminal(self) -> AbstractContextManager[None]:
+    def quiet_terminal(self, *, is_alone: bool) -> AbstractContextManager[None]:
         """For the whole chat: the terminal neither echoes nor changes a key between two prompts."""
-        return self.type_ahead.quiet(self.suspend)
+        return self.type_ahead.quiet(self.suspend, is_alone=is_alone)
 
     @contextmanager
     def typing_ahead(self, screen: Screen) -> Iterator[None]:

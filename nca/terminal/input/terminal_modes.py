@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import sys
 import termios
@@ -20,8 +21,12 @@ class TerminalModes:
         self._descriptor = descriptor
         self._found: list[Any] | None = None
 
-    def take(self) -> bytes | None:
-        """Be quiet from now on. Returns what had been typed before, or None without a terminal."""
+    def take(self, *, is_alone: bool) -> bytes | None:
+        """Be quiet from now on. Returns what had been typed before, or None without a terminal.
+
+        The terminal has shown it. That is erased, because the prompt shows it; of lines only if `is_alone`: nothing was
+        typed before this process began, and nothing but the terminal has written since.
+        """
         try:
             found = termios.tcgetattr(self._descriptor)
             self.be_quiet(waits=False)
@@ -30,6 +35,9 @@ class TerminalModes:
         except (OSError, termios.error):
             return None
         self._found = found
+        if found[3] & termios.ECHO:
+            typed = early.decode("utf-8", "replace")
+            _erase(typed if is_alone else typed.rpartition("\n")[2])
         return early
 
     def give_back(self) -> None:
@@ -51,6 +59,23 @@ class TerminalModes:
             mode[6][termios.VMIN] = 1 if waits else 0
             mode[6][termios.VTIME] = 0
             termios.tcsetattr(self._descriptor, termios.TCSANOW, mode)
+
+
+def _erase(shown: str) -> None:
+    """Take back what the terminal has shown of keys. Where it showed more than the keys themselves, it stays."""
+    if not shown or not shown.replace("\n", "").isprintable():
+        return
+    # Line mode takes from this module too, and does without prompt_toolkit.
+    from prompt_toolkit.utils import get_cwidth
+
+    columns = shutil.get_terminal_size().columns
+    *sent, last = (get_cwidth(line) for line in shown.split("\n"))
+    rows = sum(max(1, -(-width // columns)) for width in sent) + max(0, last - 1) // columns
+    # What another program left before it in the row stays.
+    back = f"\x1b[{rows}A\r" if rows else f"\x1b[{last}D"
+    with contextlib.suppress(OSError, ValueError):
+        sys.stdout.write(f"{back}\x1b[J")
+        sys.stdout.flush()
 
 
 def forget_typed() -> None:

@@ -92,12 +92,13 @@ class TypeAhead:
         return typed(self._keys[-_SHOWN_KEYS:])
 
     @contextmanager
-    def quiet(self, suspend: Callable[[], None]) -> Iterator[None]:
+    def quiet(self, suspend: Callable[[], None], *, is_alone: bool) -> Iterator[None]:
         """For the whole chat: the terminal neither echoes nor changes a key between two readers.
 
-        What was typed before is taken over. `suspend` is called for Ctrl-Z while nca works, and for a SIGTSTP.
+        What was typed before is taken over; `is_alone` as in `TerminalModes.take`. `suspend` is called for Ctrl-Z while
+        nca works, and for a SIGTSTP.
         """
-        early = self._modes.take()
+        early = self._modes.take(is_alone=is_alone)
         if early is None:
             yield
             return

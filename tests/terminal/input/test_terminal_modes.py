@@ -1,0 +1,44 @@
+"""What the terminal shows of keys that come before nca is quiet."""
+
+from __future__ import annotations
+
+import signal
+import sys
+
+import pytest
+
+from tests.terminal.tty import Tty
+
+TAKE = """
+import signal, sys
+from nca.terminal.input.terminal_modes import TerminalModes
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+print("ready\\nleft", end="", flush=True) if sys.argv[1] == "left" else print("ready", flush=True)
+signal.sigwait([signal.SIGUSR1])
+early = TerminalModes(0).take(is_alone=sys.argv[1] != "others")
+print(f"| {early}")
+"""
+LONG = "long " * 30
+
+
+@pytest.mark.parametrize(
+    ("case", "typed", "left"),
+    [
+        ("alone", "hel", "ready\n| b'"),
+        ("left", "hel", "ready\nleft| b'"),
+        ("alone", "hello\rwor", "ready\n| b'"),
+        ("alone", f"日本\r{'日' * 50}\rx", "ready\n| b'"),
+        ("alone", f"{LONG}\r{LONG}z", "ready\n| b'"),
+        # Who wrote what between them is not known, so the line stays.
+        ("others", "hello\rwor", "ready\nhello\n| b'"),
+        # The terminal shows ^A: more columns than keys.
+        ("alone", "a\x01b", "ready\na^Ab| b'"),
+    ],
+)
+def test_what_the_prompt_will_show_is_erased(case: str, typed: str, left: str) -> None:
+    with Tty([sys.executable, "-c", TAKE, case], columns=80) as tty:
+        tty.sees("ready")
+        tty.send(typed)
+        tty.until(lambda: any(line.endswith(typed[-1]) for line in tty.shown()))
+        tty.process.kill(signal.SIGUSR1)
+        assert tty.sees("| b'").startswith(left)
