@@ -145,13 +145,17 @@ class SideRequestFinished(_Event, frozen=True):
 
 
 class ContextWarning(_Event, frozen=True):
-    """Context usage has risen above a threshold. `message` is the text to display."""
+    """Context usage has risen above a threshold. `message` is the text to display.
+
+    compacts  nca makes room by itself
+    """
 
     level: Literal["info", "warning"]
     usage: float
     used_tokens: int
     budget_tokens: int
     message: str
+    compacts: bool = False
 
 
 class ContextCompaction(_Event, frozen=True):

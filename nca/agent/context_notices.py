@@ -39,6 +39,7 @@ def context_warning(window: Window, level: NoticeLevel, what_follows: str = "") 
         used_tokens=measured.used_tokens,
         budget_tokens=measured.budget.budget_tokens,
         message=message,
+        compacts=window.context.auto == "on",
     )
 
 

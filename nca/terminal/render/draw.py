@@ -113,6 +113,8 @@ class Draw:
     def on_event(self, event: Event) -> None:
         self.recent.on_event(event)
         self._notifier.on_event(event)
+        if isinstance(event, ContextCompaction):
+            self._notices.note(event)
         match event:
             case TextDelta():
                 self._on_text(event.text)

@@ -31,10 +31,21 @@ IN_CHAT = {
 
 
 class Notices:
-    """Events that are a line of their own, as text and style. Retries for a reason that was just said are short."""
+    """Events that are a line of their own, as text and style.
+
+    Short are retries for a reason that was just said, and warnings of what goes well: once nca has made room by itself,
+    the context fills and is compacted again and again.
+    """
 
     def __init__(self) -> None:
         self._reason = ""
+        self._has_compacted = False
+
+    def note(self, event: ContextCompaction) -> None:
+        if event.phase == "completed" and event.trigger in ("threshold", "idle"):
+            self._has_compacted = True
+        elif event.phase in ("failed", "insufficient"):
+            self._has_compacted = False
 
     def line(self, event: Event) -> tuple[str, str] | None:
         """None for an event that is no such line."""
@@ -43,6 +54,8 @@ class Notices:
             return retry_line(event, is_known=is_known), "quiet"
         if not isinstance(event, RequestStarted | RequestRead | UsageReported):
             self._reason = ""
+        if isinstance(event, ContextWarning) and event.compacts and self._has_compacted:
+            return f"Context: {event.usage:.0%} used", "quiet"
         return _line(event)
 
 

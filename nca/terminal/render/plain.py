@@ -84,6 +84,8 @@ class PlainDraw:
     def on_event(self, event: Event) -> None:
         self.recent.on_event(event)
         self._notifier.on_event(event)
+        if isinstance(event, ContextCompaction):
+            self._notices.note(event)
         match event:
             case TextDelta():
                 self._answer(self._text.feed(event.text))

@@ -184,6 +184,21 @@ def test_the_notices_are_exactly_the_message_in_grey_and_yellow() -> None:
     assert seen.style(warning.message)[0] == "brown"  # what pyte calls yellow
 
 
+def test_a_warning_of_what_goes_well_is_short_until_it_fails_or_nca_makes_no_room() -> None:
+    seen = Seen()
+    usage = "Context usage: 83% of budget (166 / 200 tokens)."
+    warning = ContextWarning("warning", 0.83, 166, 200, f"{usage} Compaction at 95%.", compacts=True)
+    off = ContextWarning("warning", 0.83, 166, 200, f"{usage} Auto-compaction is off.")
+    failed = ContextCompaction("failed", "threshold", message="the disk is full")
+    manual = ContextCompaction("completed", "manual", message="Compacted.")
+    lines = seen.lines(warning, manual, warning, COMPACTED, warning, off, failed, warning)
+    assert [line for line in lines if line.startswith("Context")] == [
+        *(warning.message, warning.message),
+        *("Context: 83% used", off.message, warning.message),
+    ]
+    assert seen.style("Context: 83% used") == ("default", True)
+
+
 def test_a_compaction_is_one_calm_line() -> None:
     start = ContextCompaction("starting", "threshold", tokens_before=166_000)
     assert Seen().lines(start, COMPACTED) == [f"{COMPACTED.message} · 3.2 s"]
