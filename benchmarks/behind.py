@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,11 @@ Figures = Mapping[str, Any]
 Pair = tuple[int, int]
 LEVEL, MISSED = 0.005, 1.02
 """Shares that differ by less are level; a result above this multiple of the target misses it."""
+MEETS_TARGETS = 0.75
+"""Who meets its target less often keeps more for that reason."""
+MOST_NAMED = 2
+_TAIL = re.compile(r" at \d+k| of [\d,]+ messages|, (?=played|real|with)")
+"""What tells figures of one kind: the window, the length, the sessions."""
 WHY = {
     "facts": "it keeps more of the session",
     "words": (
@@ -39,22 +45,41 @@ WHY = {
 
 @dataclass(frozen=True, slots=True)
 class Ahead:
-    """A program that does better in one row: what was measured, both figures, and why."""
+    """A program that does better in one row: what was measured, both figures, and why.
+
+    is_fair   it keeps to its budget, or meets its targets, as nca does
+    """
 
     what: str
     own: str
     other: str
     why: str = ""
+    is_fair: bool = True
 
 
-def behind(figures: Figures, most: int | None = None) -> Iterator[str]:
-    """One line for each row in which other programs are ahead of nca; `most`: programs that a line names."""
+def behind(figures: Figures) -> Iterator[str]:
+    """One line for each row in which other programs are ahead of nca."""
+    for (what, own, why), others in _grouped(_all(figures)).items():
+        yield f"**{what}**, nca {own}: {'; '.join(others)}.{f' Why: {why}.' if why else ''}"
+
+
+def in_short(figures: Figures) -> Iterator[tuple[str, str, str]]:
+    """For the first page, of each kind of figure the first row: what, nca's, and two of those who are ahead fairly."""
+    seen = set()
+    for (what, own, _), others in _grouped(one for one in _all(figures) if one.is_fair).items():
+        kind = _TAIL.split(what)[0]
+        if kind not in seen:
+            seen.add(kind)
+            more = f"; {len(others[MOST_NAMED:])} more" if others[MOST_NAMED:] else ""
+            yield what, own, f"{'; '.join(others[:MOST_NAMED])}{more}"
+
+
+def _grouped(rows: Iterable[Ahead]) -> dict[tuple[str, str, str], list[str]]:
+    """By what, nca's figure and why: the others' figures."""
     groups: dict[tuple[str, str, str], list[str]] = {}
-    for one in _all(figures):
+    for one in rows:
         groups.setdefault((one.what, one.own, one.why), []).append(one.other)
-    for (what, own, why), others in groups.items():
-        more = f"; and {len(others[most:])} more" if most is not None and others[most:] else ""
-        yield f"**{what}**, nca {own}: {'; '.join(others[:most])}{more}.{f' Why: {why}.' if why else ''}"
+    return groups
 
 
 def _all(figures: Figures) -> Iterator[Ahead]:
@@ -86,7 +111,13 @@ def _compared(own: Total, others: list[Total]) -> Iterator[Ahead]:
             if _part(pair(one)) > _part(pair(own)) + LEVEL:
                 missed = f" but meets {of(one.met)} targets (nca: {of(own.met)})" if one.met[0] < own.met[0] else ""
                 why = "" if missed else WHY.get(kind, "")
-                yield Ahead(what, shown(pair(own)), f"{one.name} {shown(pair(one))}{missed}", why)
+                yield Ahead(
+                    what,
+                    shown(pair(own)),
+                    f"{one.name} {shown(pair(one))}{missed}",
+                    why,
+                    _part(one.met) >= MEETS_TARGETS,
+                )
 
 
 def _part(pair: Pair) -> float:
@@ -105,7 +136,7 @@ def _costs(figures: Figures) -> Iterator[Ahead]:
                 over = f", {row['over']} requests over the budget" if row["over"] else ""
                 what = f"cost with a cache{', with a summary' if has_model else ''}"
                 other = f"{row['label']} {100 * row['cost_ratio']:.2f}%{faults}{over}"
-                yield Ahead(what, f"{100 * own['cost_ratio']:.2f}%", other, WHY["cost"])
+                yield Ahead(what, f"{100 * own['cost_ratio']:.2f}%", other, WHY["cost"], not over)
 
 
 def _counted(figures: Figures) -> Iterator[Ahead]:
@@ -122,7 +153,7 @@ def _saved(figures: Figures) -> Iterator[Ahead]:
         if own is not None and row.get("saved_ratio", 0.0) > own + LEVEL and row["peer"] != "nca":
             refused = ", and its request is refused" if row["refused_by"] else ""
             other = f"{row['label']} {100 * row['saved_ratio']:.1f}%{refused}"
-            yield Ahead("saved with every word kept", f"{100 * own:.1f}%", other, WHY["saved"])
+            yield Ahead("saved with every word kept", f"{100 * own:.1f}%", other, WHY["saved"], not refused)
 
 
 def _times(figures: Figures) -> Iterator[Ahead]:

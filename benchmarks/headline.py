@@ -184,6 +184,9 @@ def headline(figures: Figures) -> Iterator[str]:
         if found:
             yield f"### {title}: {', '.join(dict.fromkeys(row['session'] for row in found))}"
             yield ""
+            if found is new and (since := figures["settings"]["first_contact"]["since"]):
+                yield since
+                yield ""
             yield from _spoken(found)
             yield from _table(found)
     yield (
@@ -262,9 +265,13 @@ def kept_to_budget(rows: Sequence[Row]) -> list[Standing]:
     """nca, and of those that keep to their budget the ones that keep most of what the person said."""
     found = standings(rows)
     own = sorted((one for one in found if one.label == "nca"), key=lambda one: one.has_model)
-    others = [one for one in found if not one.label.startswith("nca") and one.over <= KEPT_BUDGET * one.requests]
+    others = [one for one in found if not one.label.startswith("nca") and _keeps_to_budget(one)]
     others.sort(key=lambda one: (one.by.get("person") or one.others)[0], reverse=True)
     return [*own, *others[:README_OTHERS]]
+
+
+def _keeps_to_budget(one: Standing) -> bool:
+    return one.over <= KEPT_BUDGET * one.requests
 
 
 def readme_rows(figures: Figures) -> list[tuple[str, ...]]:
@@ -278,15 +285,17 @@ def _short(one: Standing) -> tuple[str, ...]:
     return (name, *_by(one, list(SPEAKERS.values()), (0,), places=0), valid, over, large, cost)
 
 
-def ahead(figures: Figures) -> Iterator[tuple[str, str, str]]:
-    """Where another program does better than nca in these tables: what, nca's figure, the other's."""
+def ahead(figures: Figures) -> Iterator[tuple[str, str, str, str, bool]]:
+    """Where another program does better than nca in these tables: what, nca's figure, the other's, and whether it
+    keeps to its budget as well."""
     for part, sessions in (("headline", "played sessions"), ("marked", "real sessions")):
         found = standings(figures.get(part) or ())
         for own in [one for one in found if one.label == "nca"]:
             where = f"{sessions}{', with a summary' if own.has_model else ''}"
             for other in found:
                 if other.has_model == own.has_model and not other.label.startswith("nca"):
-                    yield from ((f"{what}, {where}", mine, theirs) for what, mine, theirs in _better(own, other))
+                    for what, mine, theirs in _better(own, other):
+                        yield f"{what}, {where}", mine, theirs, "", _keeps_to_budget(other)
 
 
 def _better(own: Standing, other: Standing) -> Iterator[tuple[str, str, str]]:

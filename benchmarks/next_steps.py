@@ -314,10 +314,16 @@ def _keeping(figures: Mapping[str, Any], window: int) -> dict[str, list[Row]]:
 
 def short_table(figures: Mapping[str, Any], window: int) -> list[str]:
     """For the first page: of those who keep to the target the best, in one window."""
+    head = ("", "in calls", "in prose", "newest alone", "fetched again")
+    rows = [(label, *_three(of), _of(of)) for label, of in best(figures, window).items()]
+    return table(head, rows) if rows else []
+
+
+def best(figures: Mapping[str, Any], window: int) -> dict[str, list[Row]]:
+    """The rows of nca and of the best of those who keep to the target, in one window, in their order."""
     keeping = _keeping(figures, window)
     ranked = sorted(keeping.items(), key=lambda one: (one[0] != "nca", -(summed(one[1], "names", "calls") or 0)))
-    head = ("", "in calls", "in prose", "newest alone", "fetched again")
-    return table(head, [(label, *_three(of), _of(of)) for label, of in ranked[:MOST_SHOWN]]) if ranked else []
+    return dict(ranked[:MOST_SHOWN])
 
 
 def _three(rows: Sequence[Row]) -> tuple[str, str, str]:

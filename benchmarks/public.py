@@ -274,19 +274,21 @@ def public(figures: Figures) -> Iterator[str]:
         yield ""
 
 
-def ahead(figures: Figures) -> Iterator[tuple[str, str, str, str]]:
-    """Where another program keeps more than nca: what, nca's figure, the other's, why."""
+def ahead(figures: Figures) -> Iterator[tuple[str, str, str, str, bool]]:
+    """Where another program keeps more than nca: what, nca's figure, the other's, why, and whether it meets as many
+    targets."""
     rows = [row for row in figures.get("public") or () if "has_model" in row]
     for own in [row for row in rows if row["label"] == "nca"]:
         for other in rows:
             is_beside = (other["data"], other["has_model"]) == (own["data"], own["has_model"])
             if is_beside and other["peer"] != "nca" and other["found"] > own["found"]:
+                is_missed = other["met"] < own["met"]
                 missed = f" but meets {other['met']} of {other['conversations']} targets (nca: {own['met']})"
-                theirs = " ".join(_cells(other)[:2]) + missed * (other["met"] < own["met"])
+                theirs = " ".join(_cells(other)[:2]) + missed * is_missed
                 what = f"what questions of {own['data']} need{', with a summary' if own['has_model'] else ''}"
                 of_user, of_assistant = _cells(own)[2:4]
                 why = f"nca keeps the user's words first: {of_user} of their answers, {of_assistant} of the assistant's"
-                yield what, _cells(own)[1], theirs, why
+                yield what, _cells(own)[1], theirs, why, not is_missed
 
 
 def _cells(row: Row) -> tuple[str, ...]:

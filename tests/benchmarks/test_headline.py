@@ -62,7 +62,7 @@ def test_who_is_ahead_is_said_with_what_it_costs() -> None:
     better: dict[str, Any] = figures()
     better["headline"][1] |= {"others": [10, 10], "over": 4, "refused": 0}
     but = "other <trim> 100.0% with 4 of 10 requests over the budget (nca: 0)"
-    assert list(ahead(better)) == [("other facts readable, played sessions", "90.0%", but)]
+    assert list(ahead(better)) == [("other facts readable, played sessions", "90.0%", but, "", False)]
     better["headline"][0] |= {"refused": 1, "over": 9, "cost_ratio": 0.3}
     assert [line[0] for line in ahead(better)][1:] == [
         "requests refused, played sessions",

@@ -30,39 +30,51 @@ def test_the_first_page_has_new_sessions_and_the_details_all() -> None:
     run = figures()
     run["headline"].append(stated("nca", "nca", session="used before", person=[10, 10]))
     first, rest = page(run), details(run)
-    assert "1 sessions that nca had not met before (played)" in first
+    assert "1 sessions were played by hand for this release" in first
     assert "| nca | 90% | 50% | – | 100% | 0 of 10 | 0 | 5.0% |" in first
     assert "used before" not in first
-    assert "A law was added." in first
-    assert "### First contact: played" in rest
+    assert "A law was added." not in first
+    assert "### First contact: played\n\nA law was added." in rest
     assert "### Sessions used for development: used before" in rest
     assert "| nca | 100.0% | 90.0% | 0 of 10 |" not in rest
     assert "| nca | 80.0% | 40.0% | 20.0% · – |" in first
     assert "| nca | 80.0% | 40.0% | 80.0% | – | 40.0% | 20.0% · – | 1 of 2 | 100% |" in rest
     assert "nca can tell 3 at 32k" in first
     assert "| nca | 3 |" in rest
-    assert "Measured again" not in first
-    assert "Measured again: effects on 2026-02-03." in page({**run, "renewed": {"effects": "2026-02-03"}})
+    assert "Measured on 2026-01-02." in first
+    later = {**run, "renewed": {"effects": "2026-02-03"}}
+    assert "Measured from 2026-01-02 to 2026-02-03." in page(later)
+    assert "Measured again: effects on 2026-02-03." in details(later)
 
 
-def test_many_rows_in_which_others_are_ahead_are_counted_on_the_first_page() -> None:
+def test_the_first_page_has_one_row_of_each_kind_in_which_others_are_ahead() -> None:
     run = figures()
     for number in range(12):
         run["headline"].append(stated("other", f"other {number}", cost_ratio=0.01))
-        run["times"].append({**run["times"][2], "messages": 1_000 + number, "label": f"other {number}"})
-        run["times"].append({**run["times"][1], "messages": 1_000 + number})
-    count = len(list(behind(run)))
-    assert count > 8
-    assert f"… and {count - 8} more" in page(run)
-    assert "Why: " not in page(run)
+        run["times"].append({**run["times"][2], "messages": 2_000 + number, "label": f"other {number}"})
+        run["times"].append({**run["times"][1], "messages": 2_000 + number})
+    first = page(run)
+    assert first.count("| cost with a cache") == first.count("| check of 1,000 messages |") == 1
+    assert "check of 2,0" not in first
+    assert f"[all {len(list(behind(run)))} rows]" in first
+    assert "Why: " not in first
 
 
 def test_the_first_page_names_two_of_those_who_are_ahead_and_the_details_all() -> None:
     run = figures()
     run["times"] += [{**run["times"][2], "label": f"other {number}"} for number in range(4)]
     named = ("other <trim> 0.01 ms; other 0 0.01 ms", "; other 1 0.01 ms; other 2 0.01 ms; other 3 0.01 ms.")
-    assert f"**check of 1,000 messages**, nca 0.02 ms in a session: {named[0]}; and 3 more." in page(run)
+    assert f"| check of 1,000 messages | 0.02 ms in a session | {named[0]}; 3 more |" in page(run)
     assert "".join(named) in details(run)
+
+
+def test_who_is_ahead_because_it_misses_its_target_is_in_the_details_alone() -> None:
+    better = figures()
+    better["compactions"][1] = compaction("other", "other", user_turns=[5, 5], is_met=False)
+    assert "user's turns kept" not in page(better)
+    assert "**user's turns kept**" in details(better)
+    better["compactions"][1]["is_met"] = True
+    assert "| user's turns kept | 80% | other 100% |" in page(better)
 
 
 def test_where_a_peer_is_ahead_is_said_and_nothing_else() -> None:
@@ -141,9 +153,11 @@ def test_pictures_are_svg_with_a_bar_for_each() -> None:
         "bench-time-1000.svg",
         "bench-check.svg",
     }
-    for picture in made.values():
+    for name, picture in made.items():
         root = ElementTree.fromstring(picture)
-        assert len(root.findall("{http://www.w3.org/2000/svg}rect")) == 1 + 2, "the ground, and the bars"
+        shown = 1 if name == "bench-next-steps.svg" else 2
+        ground_and_bars = len(root.findall("{http://www.w3.org/2000/svg}rect"))
+        assert ground_and_bars == 1 + shown, "the other's next steps are twice as large as the target"
     both = page(figures()) + details(figures())
     assert all(f"pictures/{name}" in both for name in made)
 

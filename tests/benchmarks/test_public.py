@@ -98,7 +98,7 @@ def test_what_can_be_read_and_what_is_found_are_counted(tmp_path: Path) -> None:
     assert not list(public({}))
     assert list(ahead({"public": rows})) == []
     better = {**code, "peer": "other", "label": "other", "found": 3, "met": 0}
-    ((what, _, theirs, why),) = ahead({"public": [{**code, "found": 2}, better]})
+    ((what, _, theirs, why, _),) = ahead({"public": [{**code, "found": 2}, better]})
     assert what == "what questions of LoCoMo need"
     assert theirs == "other 100.0% but meets 0 of 1 targets (nca: 1)"
     assert why.startswith("nca keeps the user's words first: ")
