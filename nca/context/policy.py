@@ -56,7 +56,7 @@ class Share(NamedTuple):
         return max(self.usual, min(self.most, self.tokens / budget.budget_tokens))
 
 
-COMPACT, TARGET = Share(0.80, 24_000, 0.95), Share(0.40, 20_000, 0.80)
+COMPACT, TARGET = Share(0.80, 38_000, 0.95), Share(0.40, 20_000, 0.80)
 
 Moment = Literal["after turn", "idle", "before request", "compaction tried"]
 """`compaction tried`: before the same request again, once the compaction that was decided on is over."""

@@ -69,7 +69,7 @@ def test_the_settings_defaults() -> None:
 def test_in_a_small_window_compaction_is_later_and_keeps_more(tokens: int) -> None:
     budget = Budget(2 * tokens, tokens, tokens)
     at, target = thresholds(budget, AUTO), target_ratio(budget, AUTO)
-    assert (at.compact >= 0.95 * tokens) == (tokens <= 25_000)
+    assert (at.compact >= 0.95 * tokens) == (tokens <= 40_000)
     assert target == pytest.approx(min(0.80, max(0.40, 20_000 / tokens)))
     # It is well below the threshold, the warning is where it always is, and a number that was given holds.
     assert aim_ratio(budget, AUTO) == target <= 0.9 * at.compact / tokens
