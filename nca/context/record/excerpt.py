@@ -189,13 +189,14 @@ def _line_end(text: str, begin: int) -> int:
 def _cut_before(text: str, begin: int, end: int) -> int:
     """Where a long line is cut: behind a sentence, else behind a blank, else where it must."""
     found = _SENTENCE_END.finditer(text, begin + (end - begin) // 4, end + 1)
-    ends = [one.end() for one in found if one.end() <= end and not (one[0][0] == "." and _goes_on(one[1]))]
+    ends = [one.end() for one in found if one.end() <= end and not (one[0][0] == "." and _goes_on(text, one))]
     return ends[-1] if ends else _word_end(text, begin, text.rfind(" ", (begin + end) // 2, end) + 1 or end)
 
 
-def _goes_on(first: str) -> bool:
-    """Whether a sentence goes on so behind a dot: the dot is that of an abbreviation."""
-    return first.isdigit() or first.islower()
+def _goes_on(text: str, dot: re.Match[str]) -> bool:
+    """Whether a sentence goes on behind this dot: it is that of an abbreviation, or may be that of an ordinal."""
+    first = dot[1]
+    return first.isdigit() or first.islower() or text[dot.start() - 1].isdigit()
 
 
 def _unusual(text: str, spans: list[Span], places: Sequence[int]) -> list[int]:

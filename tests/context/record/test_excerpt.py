@@ -33,7 +33,7 @@ LINES = st.lists(st.text("abcdefgh 12.:", min_size=1, max_size=120).filter(str.s
 
 
 PLAN = "Here is the plan:\n\n" + "\n".join(
-    f"{n}. Step {n} changes the module {n} and all its tests" * 3 for n in range(1, 9)
+    f"{n}. Step {n} changes the module and its tests. " + "It says so. " * 8 for n in range(1, 9)
 )
 STYLES = st.sampled_from([WORDS, TALK, RESULT, PASTE])
 
@@ -81,12 +81,18 @@ def test_a_long_line_is_cut_between_its_sentences() -> None:
     assert kept.startswith("Sentence one")
 
 
+def test_an_item_is_not_cut_behind_an_ordinal() -> None:
+    items = [f"- Der Bus kommt erst am {n}. Januar zu uns {'word ' * 30}" for n in range(11, 17)]
+    kept = excerpt("\n".join(items), 170, WORDS)
+    assert all(f"am {n}. Januar" in kept for n in range(11, 17))
+
+
 def test_what_was_said_begins_as_it_began() -> None:
     assert excerpt("One thing is clear. " * 50, 10, TALK).startswith("One thing is clear.")
 
 
 def test_a_list_keeps_the_beginning_of_each_item() -> None:
-    short = excerpt(PLAN, 150, TALK)
+    short = excerpt(PLAN, 200, TALK)
     assert all(f"{n}. Step {n}" in short for n in range(1, 9))
 
 
