@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         UsageError,
         ViewInUse,
     )
-    from nca.library.compaction import CompactionResult, compact
+    from nca.library.compaction import CompactionResult, RepairResult, compact, repair_tool_pairs, validate_request
     from nca.library.context_view import ContextView, FittedRequest
     from nca.library.counting import (
         BudgetCheck,
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     )
     from nca.library.files import TruncatedOutput, file_token_budget, fit_files, truncate_tool_output
     from nca.library.inputs import AnthropicMessage, ChatMessage, ChatToolCall, ResponsesItem
-    from nca.library.pairs import RepairResult, repair_tool_pairs, validate_request
     from nca.models.failures import classify_provider_error, context_overflow_provider, is_context_overflow_error
     from nca.sessions.store import Store
 
@@ -67,7 +66,7 @@ _HOMES = {
     "CompactionResult": "nca.library.compaction",
     "ContextView": "nca.library.context_view",
     "FittedRequest": "nca.library.context_view",
-    "RepairResult": "nca.library.pairs",
+    "RepairResult": "nca.library.compaction",
     "ResponsesItem": "nca.library.inputs",
     "TruncatedOutput": "nca.library.files",
     "TruncatedText": "nca.library.counting",
@@ -80,10 +79,10 @@ _HOMES = {
     "file_token_budget": "nca.library.files",
     "fit_files": "nca.library.files",
     "output_reserve": "nca.library.counting",
-    "repair_tool_pairs": "nca.library.pairs",
+    "repair_tool_pairs": "nca.library.compaction",
     "truncate_to_token_budget": "nca.library.counting",
     "truncate_tool_output": "nca.library.files",
-    "validate_request": "nca.library.pairs",
+    "validate_request": "nca.library.compaction",
     "classify_provider_error": "nca.models.failures",
     "context_overflow_provider": "nca.models.failures",
     "is_context_overflow_error": "nca.models.failures",

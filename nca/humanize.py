@@ -1,8 +1,14 @@
-"""Numbers, sizes and times as people read them: 86k, 1 message, 2 min 05 s, 1.2 MB."""
+"""Text for people: numbers, sizes and times (86k, 1 message, 2 min 05 s), and the characters that cannot be seen.
+
+These are written out, so that texts that differ never look the same; those that no encoding has are replaced. Here and
+not in a room, because tools, exports and the terminal must agree on what can be seen.
+"""
 
 from __future__ import annotations
 
+import re
 import time
+import unicodedata
 
 _MILLION = 1_000_000
 
@@ -54,3 +60,91 @@ def local_time(at: float) -> str:
         return time.strftime("%Y-%m-%d %H:%M", time.localtime(at))
     except (OverflowError, ValueError, OSError):
         return "unknown time"
+
+
+HIDING = "\u202a-\u202e\u2066-\u206f\ufff9-\ufffb\U000e0000-\U000e007f"
+"""Characters, for a set in a regular expression, that no text needs: bidirectional overrides and isolates show text in
+another order than it has (CVE-2021-42574), and so do the deprecated characters after them; interlinear marks and tags
+hide instructions for a model from a person."""
+
+WRITTEN_OUT = "It holds characters that cannot be seen or look like others, written out as ⟨U+…⟩."
+"""What a person is told about a text that `written_out` changed."""
+
+# Patterns as texts: `re` compiles each when it is first needed, and the prompt needs none of them.
+_BLANK = (
+    # Characters that Python calls printable and that show nothing: Unicode's Default_Ignorable_Code_Point, where it is
+    # a letter or a mark (joiner, fillers, variation selectors), and the empty Braille pattern.
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
+_LOOK_ALIKES = (
+    # Greek and Cyrillic letters that look like Latin ones in every font.
+    "[\u0391\u0392\u0395-\u0397\u0399\u039a\u039c\u039d\u039f\u03a1\u03a4\u03a5\u03a7\u03bd\u03bf\u0405\u0406\u0408\u0410\u0412\u0415"
+    "\u041a\u041c-\u041e\u0420-\u0422\u0425\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0455\u0456\u0458\u04bb\u0501\u051b\u051d]+"
+)
+_MIXED = f"(?<=[A-Za-z]){_LOOK_ALIKES}|{_LOOK_ALIKES}(?=[A-Za-z])"
+"""In a word with Latin letters only a trick uses them."""
+_LETTERS = "[\u0370-\u052f\u1f00-\u1fff]+"
+_WORDS = rf"{_LETTERS}(?:\W{{1,2}}{_LETTERS})*"
+"""Greek and Cyrillic words in a row. Real ones do not all look like Latin words; the name of a copied function does."""
+_ALIKE = rf"(?:{_LOOK_ALIKES}|\W)+"
+_OPENING = "⟨"
+_MOST_MARKS = 30
+"""On one letter, as in Unicode's stream-safe text format; more only take time."""
+_LONE_SURROGATES = re.compile(r"[\ud800-\udfff]")
+
+
+def clean_text(text: str) -> str:
+    """Replace lone surrogates by U+FFFD; other text stays. Idempotent.
+
+    A lone surrogate cannot be stored, printed or sent: UTF-8 has no encoding for it.
+    """
+    if text.isascii():
+        return text
+    return _LONE_SURROGATES.sub("\ufffd", text)
+
+
+def unambiguous(text: str, kept: str = "\n") -> str:
+    """`written_out` such that no two texts give the same: a bracket of the text itself is written out."""
+    return written_out(text.replace(_OPENING, _escape(_OPENING)), kept)
+
+
+def written_out(text: str, kept: str = "\n") -> str:
+    """The text with each character that is not plainly visible as ⟨U+202E⟩, but for those `kept`. Idempotent.
+
+    So are marks that a font would merge with the letter before them (é has two spellings), and Greek and Cyrillic
+    letters that look like Latin ones, next to these or in words of nothing else.
+    """
+    hidden = {ord(char): _escape(char) for char in set(text) if char not in kept and not _is_plain(char)}
+    shown = re.sub(_MIXED, lambda found: "".join(map(_escape, found[0])), text.translate(hidden))
+    shown = shown if unicodedata.is_normalized("NFC", shown) else _with_marks(shown)
+    return re.sub(_WORDS, _unmasked, shown)
+
+
+def _unmasked(words: re.Match[str]) -> str:
+    if not re.fullmatch(_ALIKE, words[0]):
+        return words[0]
+    return "".join(_escape(char) if char.isalpha() else char for char in words[0])
+
+
+def _is_plain(char: str) -> bool:
+    return char.isprintable() and not re.match(_BLANK, char)
+
+
+def _with_marks(text: str) -> str:
+    """The text in Unicode's form NFC, with every character written out that would merge with those before it."""
+    done: list[str] = []
+    run = ""
+    for char in text:
+        if len(run) > _MOST_MARKS or unicodedata.normalize("NFC", run + char) != run + char:
+            done += [run, _escape(char)]
+            run = ""
+        elif unicodedata.combining(char):
+            run += char
+        else:
+            done.append(run)
+            run = char
+    return "".join((*done, run))
+
+
+def _escape(char: str) -> str:
+    return f"⟨U+{ord(char):04X}⟩"

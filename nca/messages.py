@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from nca.visible import clean_text as clean_text
+from nca.humanize import clean_text as clean_text
 from nca.words import Source as Source
 from nca.words import Span, Words, merged, text_of
 

@@ -18,7 +18,7 @@ from itertools import pairwise
 from typing import Any
 from urllib.parse import quote
 
-from nca.visible import clean_text
+from nca.humanize import clean_text
 
 FEWEST_CHARS = 8
 """Shorter values are not real keys, and would match ordinary words."""

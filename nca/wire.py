@@ -13,7 +13,8 @@ from typing import Any, Literal, cast, get_args
 import msgspec
 
 from nca.errors import InvalidMessages
-from nca.messages import AttachmentPart, MediaPart, Message, Part, Source, TextPart, ToolCall, clean_text
+from nca.messages import AttachmentPart, MediaPart, Message, Part, TextPart, ToolCall, clean_text
+from nca.words import Source
 
 OBJECT = (dict, Mapping)
 """What `isinstance` asks of a row: nearly all are dicts, and an abstract class answers ten times as slowly."""

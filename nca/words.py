@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from nca.visible import clean_text
+from nca.humanize import clean_text
 
 Source = Literal["typed", "pasted", "piped", "attached", "tool", "model", "nca", "foreign"]
 """Who said a part of a message. It is set where the part enters nca, and stored with it.

@@ -6,8 +6,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from nca.compat.names import FOREIGN_NAMES, ForeignName
-from nca.compat.profiles import PROFILES
+from nca.compat.names import FOREIGN_NAMES, PROFILES, ForeignName
 from nca.config.example import render_example, sections, table_head, toml_value
 from nca.config.schema import KEYS, Key, about_section, walk
 

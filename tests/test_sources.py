@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from nca.agent.mentions import mentioned
 from nca.context.record.words import MEDIUM_TOKENS, said_in, told_apart
 from nca.context.tokens import message_tokens
-from nca.messages import AttachmentPart, Message, Source, user_message
+from nca.messages import AttachmentPart, Message, user_message
 from nca.terminal.input.line_kind import line_kind, line_of, message_of
 from nca.wire import message_from_dict, message_to_dict
-from nca.words import Span, Words, merged, part_of, source_at, stripped, text_of, words
+from nca.words import Source, Span, Words, merged, part_of, source_at, stripped, text_of, words
 
 SOURCES: tuple[Source, ...] = get_args(Source)
 TEMPTING = (

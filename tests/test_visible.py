@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nca.visible import unambiguous, written_out
+from nca.humanize import unambiguous, written_out
 
 strange = st.text(
     st.sampled_from(

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nca.errors import InvalidMessages
+from nca.humanize import clean_text
 from nca.messages import AttachmentPart, MediaPart, Message, TextPart, ToolCall
-from nca.visible import clean_text
 from nca.wire import content_text, content_to_wire, message_from_dict, message_to_dict, messages_from_list
 from tests.context.logs import logs
 from tests.context.samples import some

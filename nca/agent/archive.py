@@ -25,8 +25,8 @@ from nca.messages import Entry, Message, ToolCall
 from nca.sessions import Hit, Session, Store
 from nca.sessions.passages import RECALL
 from nca.sessions.query import stop_words
-from nca.sessions.ranking import RankingWeights
 from nca.sessions.results import SNIPPET_CHARS, cut
+from nca.sessions.search import RankingWeights
 from nca.tools.recall import Recalled
 
 if TYPE_CHECKING:

@@ -27,8 +27,8 @@ from nca.context.view import Range
 from nca.errors import NcaError, ProviderFailure, UsageError
 from nca.events import ContextCompaction, Listener, Notice
 from nca.file_history.history import FileHistory
+from nca.models.catalog import saved_cost
 from nca.models.client import Reply
-from nca.models.costs import saved_cost
 from nca.sessions.passages import RECALL
 from nca.sessions.views import CompactionRecord
 from nca.tools.planning import CompactionWish

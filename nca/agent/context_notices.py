@@ -17,7 +17,7 @@ from nca.context.record.words import said_in
 from nca.context.view import Stub, without_ranges
 from nca.errors import ContextDoesNotFit
 from nca.events import ContextWarning
-from nca.models.costs import money
+from nca.models.catalog import money
 from nca.wire import content_text
 
 

@@ -38,14 +38,14 @@ from nca.context.repeats import NOT_RUN
 from nca.errors import ConfigError, NcaError, UsageError
 from nca.events import ErrorRaised, Listener, Listeners, Notice, TurnFinished, TurnStarted
 from nca.file_history.restore import Watch
-from nca.messages import Message, Source, clean_text
+from nca.messages import Message, clean_text
 from nca.models.model import Model
 from nca.sessions.session import Kind, Session
 from nca.sessions.store import Store
-from nca.telemetry.switch import telemetry
+from nca.telemetry import telemetry
 from nca.tools.tool import Editor
 from nca.tools.toolbox import Toolbox
-from nca.words import Words, text_of, words
+from nca.words import Source, Words, text_of, words
 
 
 class Conversation:

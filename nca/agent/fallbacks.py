@@ -17,8 +17,8 @@ from nca.errors import ModelNotFound, NcaError, ProviderError, sentence
 from nca.events import Listener, Notice
 from nca.models.catalog import ModelFacts
 from nca.models.choose import named, open_model
+from nca.models.failures import PassingFailure
 from nca.models.model import Model
-from nca.models.retry import PassingFailure
 
 COOL_DOWN_SECONDS = 300.0
 """How long a provider that is down is left alone, because asking it costs a turn all its retries."""

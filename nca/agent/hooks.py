@@ -22,7 +22,7 @@ from nca.agent.window import Window
 from nca.context.view import Summary
 from nca.errors import StoreError, UsageError
 from nca.events import ApprovalAsked, ContextCompaction, Event, Listener, Notice
-from nca.file_history.recorder import Recorder
+from nca.file_history import Recorder
 from nca.messages import ToolCall
 from nca.redact import Redactor
 from nca.tools.permissions import matching

@@ -19,6 +19,7 @@ from nca.agent.user_input import UserInput
 from nca.agent.window import Window
 from nca.errors import NcaError
 from nca.events import ApprovalAsked, Listener, Notice
+from nca.humanize import unambiguous
 from nca.messages import MediaPart, Message, clean_text
 from nca.models.model import ModelRequest
 from nca.tools.mcp.forms import Field, Value
@@ -27,7 +28,6 @@ from nca.tools.mcp.requests import Filled, Sampled, Sampling
 from nca.tools.mcp.servers import Servers
 from nca.tools.tool import ToolError
 from nca.tools.toolbox import Toolbox
-from nca.visible import unambiguous
 from nca.wire import message_to_dict
 from nca.words import Words
 

@@ -18,12 +18,12 @@ from nca.context.tokens import frame_tokens, part_tokens
 from nca.errors import UsageError
 from nca.humanize import counted
 from nca.images import MAX_IMAGE_BYTES, image_kind, image_part, image_problem
-from nca.messages import AttachmentPart, MediaPart, Message, Source, TextPart, clean_text, user_message
+from nca.messages import AttachmentPart, MediaPart, Message, TextPart, clean_text, user_message
 from nca.tools.files.read import listing
 from nca.tools.files.reading_rules import FilesRead
 from nca.tools.files.workspace import Workspace, open_own, shown
 from nca.tools.tool import ToolError
-from nca.words import Words, source_at
+from nca.words import Source, Words, source_at
 
 _MENTION = re.compile(r"(?:(?<=\s)|^)@(?:\"([^\"\n]+)\"|([^\s\"'`()<>{}|;,]+))")
 _LOOKS_LIKE_A_FILE = re.compile(r"^[~./]|/[^/]*\.\w{1,5}$|\.(?:py|md|txt|json|toml|ya?ml|js|tsx?|rs|go|c|h|html|css)$")

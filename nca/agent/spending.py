@@ -11,7 +11,7 @@ from nca.agent.window import Window
 from nca.errors import CostLimitReached
 from nca.events import Listener, Notice, SideRequestFinished
 from nca.messages import Usage
-from nca.models.costs import money
+from nca.models.catalog import money
 from nca.models.model import Delta, Model, ModelRequest, OnDelta, Reply, server_of
 from nca.sessions.usage import BESIDE
 

@@ -16,7 +16,7 @@ from nca.context.policy import Rung, aim_ratio, is_due, target_tokens, threshold
 from nca.context.tokenizers import tools_text, tools_tokens
 from nca.context.tokens import text_tokens
 from nca.context.view import Marker, Stub, Summary
-from nca.models.costs import request_cost, saved_cost
+from nca.models.catalog import request_cost, saved_cost
 from nca.tools.mcp.tool import PREFIX
 
 

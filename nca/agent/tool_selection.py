@@ -16,7 +16,7 @@ from nca.context.budget import Budget
 from nca.context.parts import split
 from nca.context.repeats import NOT_RUN
 from nca.context.tokens import entry_tokens
-from nca.file_history.recorder import Recorder
+from nca.file_history import Recorder
 from nca.messages import Entry
 from nca.models.catalog import ModelFacts
 from nca.tools.files.reading_rules import FilesRead, Reading

@@ -31,8 +31,8 @@ from nca.events import (
 )
 from nca.messages import Message, Usage, clean_text
 from nca.models.client import Delta, Model, ModelRequest, Reply
+from nca.models.failures import PassingFailure
 from nca.models.model import server_of
-from nca.models.retry import PassingFailure
 
 RECOVERY_SHARES = (0.7, 0.5)
 """After an overflow, compact to 0.7 of the true limit; after a second one, to 0.5; then give up."""

@@ -18,11 +18,11 @@ from nca.context.budget import Measurement
 from nca.context.reminders import Reminders, shown_injections, with_reminders
 from nca.errors import UsageError
 from nca.events import Listener, MessageTaken, Notice
-from nca.messages import AttachmentPart, Message, Source, clean_text, user_message
+from nca.messages import AttachmentPart, Message, clean_text, user_message
 from nca.redact import Redactor
 from nca.tools.files.reading_rules import FilesRead, Reading
 from nca.tools.mcp.servers import Servers
-from nca.words import Words, merged, text_of, words
+from nca.words import Source, Words, merged, text_of, words
 
 
 class TaskInput:

@@ -100,7 +100,7 @@ def _start(sent: bytes) -> None:
 
 
 def _note(folder: str, agent: str, error: OSError) -> None:
-    """Add a line to the log, as `nca.agent_hooks.log` reads it."""
+    """Add a line to the log, as `nca.agent_hooks.server` reads it."""
     why = (
         "nca had no answer in time" if isinstance(error, TimeoutError) else f"nca was not reached: error {error.errno}"
     )

@@ -21,10 +21,9 @@ from nca.safe_files import open_folder
 from nca.sessions.foreign_rows import ForeignDatabase, foreign_database
 from nca.transcripts.descriptions import compactions
 from nca.transcripts.formats.assemble import assemble
-from nca.transcripts.formats.building import parsed
+from nca.transcripts.formats.building import object_of, parsed
 from nca.transcripts.formats.records import Compacted, Format, Record, Said
 from nca.transcripts.formats.source import Source
-from nca.transcripts.formats.values import object_of
 
 _SHOWN = ("id", "projectID", "title", "directory", "parent_id", "version", "revert")
 """What the reader looks for in a session; by the second it knows an export."""

@@ -55,8 +55,8 @@ def leave(code: int) -> NoReturn:
     from nca.process_groups import end_all
 
     end_all()
-    if "nca.telemetry.providers" in sys.modules:
-        sys.modules["nca.telemetry.providers"].send_rest()
+    if "nca.telemetry.spans" in sys.modules:
+        sys.modules["nca.telemetry.spans"].send_rest()
     try:
         if sys.stdout is not None:
             sys.stdout.flush()

@@ -107,7 +107,7 @@ def _print_json(report: Replay, lost: list[CompactionLoss]) -> None:
 def _write_page(file: Path, agent: str, copy: SessionCopy, lost: list[CompactionLoss], *, overwrites: bool) -> None:
     """Raises UsageError if there is nothing to show, NcaError if the file cannot be written."""
     from nca.errors import UsageError
-    from nca.library.loss_page import to_loss_page
+    from nca.library.losses import to_loss_page
     from nca.transcripts.export_formats import write_private
 
     if not lost:
@@ -246,6 +246,6 @@ def _fact_line(fact: LostFact) -> str:
 
 
 def _dollars(cost: float | None) -> str:
-    from nca.models.costs import money
+    from nca.models.catalog import money
 
     return "unknown" if cost is None else money(cost)

@@ -14,7 +14,7 @@ from nca.terminal.render.sanitize import one_line, to_terminal
 
 if TYPE_CHECKING:
     from nca.agent_hooks.install import Change
-    from nca.agent_hooks.log import Line
+    from nca.agent_hooks.server import Line
 
 app = typer.Typer(
     name="hooks",
@@ -65,7 +65,7 @@ def status() -> None:
     """Show which agents call nca, from which file, and whether the program that they call is there."""
     from nca.agent_hooks.agents import AGENTS
     from nca.agent_hooks.install import folder_of, problem_of, programs, settings_file
-    from nca.agent_hooks.log import Log
+    from nca.agent_hooks.server import Log
     from nca.errors import ConfigError
     from nca.humanize import counted
 
@@ -97,7 +97,7 @@ def log(
 ) -> None:
     """Show what was handed over: when, to which session, how long the agent waited for it, and what failed."""
     from nca.agent_hooks.install import folder_of
-    from nca.agent_hooks.log import Log
+    from nca.agent_hooks.server import Log
 
     lines = Log(folder_of(os.environ)).lines()
     if not lines:

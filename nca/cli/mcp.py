@@ -17,9 +17,9 @@ from nca.terminal.render.sanitize import one_line, to_terminal
 
 if TYPE_CHECKING:
     from nca.config.servers import McpServer
+    from nca.mcp_server.history import Scope
     from nca.mcp_server.install import Plan
     from nca.mcp_server.other_agents import OtherAgents
-    from nca.mcp_server.scope import Scope
     from nca.tools.mcp.connection import Connection
 
 Everything = Annotated[bool, typer.Option("--all", help="The sessions of all projects.")]
@@ -31,7 +31,7 @@ Directories = Annotated[
 
 def scope_of(everything: bool, directories: Sequence[Path] | None) -> Scope:
     """What a client may see that is served from here. Raises UsageError."""
-    from nca.mcp_server.scope import Scope
+    from nca.mcp_server.history import Scope
 
     if everything and directories:
         raise UsageError("--all and --directory exclude each other.")
@@ -164,7 +164,7 @@ def list_(
     import asyncio
 
     from nca.cli.startup import load_settings
-    from nca.config.server_files import defining_files
+    from nca.config.saving import defining_files
 
     loaded = load_settings({}, None)
     for note in loaded.notes:
@@ -200,7 +200,7 @@ def add(
     """
     from nca.cli.startup import load_settings
     from nca.config.paths import project_config_file, user_config_file
-    from nca.config.server_files import add_server, defining_files
+    from nca.config.saving import add_server, defining_files
     from nca.errors import UsageError
 
     if user and project:
@@ -237,7 +237,7 @@ def add(
 def remove(name: Annotated[str, typer.Argument(help="The server's name.")]) -> None:
     """Remove an MCP server from the settings file that defines it."""
     from nca.config.paths import user_config_file
-    from nca.config.server_files import file_to_change, remove_server
+    from nca.config.saving import file_to_change, remove_server
 
     file = file_to_change(name, Path.cwd(), os.environ)
     with _keeping_trust(file):

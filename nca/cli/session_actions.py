@@ -220,7 +220,7 @@ def export_session(
 def _export_as(name: str, session_id: str, file: str, *, is_redacted: bool) -> None:
     from nca.models.providers import known_secrets
     from nca.redact import Redactor
-    from nca.transcripts.outgoing.written import agent_named, write_for
+    from nca.transcripts.outgoing.conversation import agent_named, write_for
     from nca.transcripts.session_file import redacted
 
     agent = agent_named(name)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from nca.compat.profiles import PROFILES
+from nca.compat.names import PROFILES
 from nca.config.claude_permissions import Decision, HeldRule
 from nca.config.overrides import (
     UNSET,

@@ -39,7 +39,7 @@ INFO_THRESHOLD = 0.60
 AUTO = "auto"
 """The window decides."""
 PROFILES = ("nca", "neurolink", "cowagent", "neuron", "nexora")
-"""Other programs whose settings can be used; nca.compat.profiles has their values."""
+"""Other programs whose settings can be used; nca.compat.names has their values."""
 
 
 @dataclass(frozen=True)

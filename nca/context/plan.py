@@ -56,7 +56,7 @@ Question = SummaryRequest | StageRequest
 Asking = Generator[Question, Any, T]
 """A SummaryRequest takes a SummaryReply or a SummaryFailure, a StageRequest a StageReply."""
 Stage = Callable[["Planning"], Asking[None]]
-"""A stage that whoever asks for the compaction brings along (`nca.compat.stages`)."""
+"""A stage that whoever asks for the compaction brings along (`nca.compat.presets`)."""
 
 
 @dataclass(frozen=True, slots=True)

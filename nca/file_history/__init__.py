@@ -1,0 +1,37 @@
+"""What a session changed in its folder. `Recorder`: what tools that change files say to the record."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(slots=True)
+class Command:
+    """A command while it is recorded.
+
+    said     its line or arguments, and what it printed: a file that it names is its doing
+    runs_on  some of its processes run on when it has ended
+    """
+
+    said: str = ""
+    runs_on: bool = False
+
+
+class Recorder:
+    @contextmanager
+    def edit(self, path: Path, content: bytes, tool: str) -> Iterator[None]:
+        """Around the writing of `content` to a file of the workspace. Blocks, so call it in a thread."""
+        yield
+
+    @asynccontextmanager
+    async def command(self, tool: str) -> AsyncIterator[Command]:
+        """Around whatever may change any file of the workspace."""
+        yield Command()
+
+    @asynccontextmanager
+    async def background(self, line: str) -> AsyncIterator[None]:
+        """Around a command that runs beside others."""
+        yield

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 
+from nca.humanize import unambiguous
 from nca.sessions.file_states import Change, FileState
-from nca.visible import unambiguous
 
 Read = Callable[[FileState], bytes]
 """The stored content of a state. Raises StoreDamaged, StoreError."""

@@ -1,16 +1,26 @@
-"""The files of the workspace as they were last seen, with their contents stored, and how they differ from that now."""
+"""The files of the workspace as they were last seen, with their contents stored, and how they differ from that now.
+
+A walk takes the signature of everything in it, to see what a command has changed. `.gitignore` does not decide what is
+covered: a `.env` matters. What is left out is a fixed list of folders that programs make, by name or by what lies in
+them.
+"""
 
 from __future__ import annotations
 
+import os
+import stat
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
-from itertools import groupby
+import time
+from collections import deque
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass, field
+from itertools import groupby, islice
 from pathlib import Path
 from typing import NamedTuple
 
+from nca.config.paths import PROJECT_FOLDER
 from nca.config.tool_settings import RewindSettings
-from nca.file_history.disk import look_in
-from nca.file_history.scan import Scan, Stopped, TooMuch, scan
+from nca.file_history.disk import is_temporary, look_in
 from nca.safe_files import open_folder
 from nca.sessions.file_record import FileRecord
 from nca.sessions.file_states import ABSENT, Change, FileState, Known
@@ -163,3 +173,157 @@ def _folder_of(path: str) -> str:
 
 def _is_below(path: str, folders: set[str]) -> bool:
     return any(path[:at] in folders for at, char in enumerate(path) if char == "/")
+
+
+SKIPPED_FOLDERS = frozenset(
+    f"{PROJECT_FOLDER} .git .hg .svn .jj node_modules .venv venv .tox .nox __pycache__ .mypy_cache .pytest_cache"
+    " .ruff_cache .hypothesis .gradle .terraform .next .nuxt .turbo .parcel-cache .cache".split()
+)
+_MARKERS = frozenset({"CACHEDIR.TAG", "pyvenv.cfg", "conda-meta", "CMakeCache.txt"})
+"""What lies in a cache (https://bford.info/cachedir), a Python or conda environment, and a build folder of CMake."""
+_SETTLED_NS = 2_000_000_000
+"""A file that changed less than this before it was looked at may change again within the same tick of its clock. The
+longest tick is FAT's, 2 seconds."""
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class Stopped(Exception):
+    """The session was closed."""
+
+
+class TooMuch(Exception):
+    """The workspace is larger than the settings allow. The message says how, for a person."""
+
+
+@dataclass(slots=True)
+class Scan:
+    """What was found.
+
+    found  the signature of each path: a hash of size, times, inode and mode, which no change leaves as they were. 0: it
+           changed so shortly before that it may change again and keep them
+    blind  the folders that were not looked into
+    cut    those of them for which there was no room within the bounds, with the bound that was reached
+    total_bytes  of the files that are small enough to be stored
+    """
+
+    found: dict[str, int] = field(default_factory=dict)
+    blind: set[str] = field(default_factory=set)
+    cut: dict[str, str] = field(default_factory=dict)
+    started_ns: int = field(default_factory=time.time_ns)
+    total_bytes: int = 0
+
+
+def scan(
+    root: Path, known: Container[str], blind: Collection[str], limits: RewindSettings, stop: threading.Event
+) -> Scan:
+    """Look at everything below the root, what is nearest to it first; what exceeds the bounds is left out by folder.
+
+    Raises TooMuch where the root alone exceeds them, Stopped; OSError if the root itself cannot be read.
+
+    known  the folders in it stay covered, whatever comes to lie in them
+    blind  folders not to look into now because an earlier scan did not
+    """
+    result = Scan(blind=set(blind))
+    # What the processor does for others is no reason to look at less.
+    deadline = time.thread_time() + limits.max_scan_seconds
+    waiting = deque([""])
+    while waiting:
+        folder = waiting.popleft()
+        before = len(result.found), result.total_bytes
+        try:
+            inner = _look_into(root, folder, known, result, limits.max_file_bytes)
+        except FileNotFoundError:
+            continue  # a command may even have removed the root
+        except OSError:
+            if not folder:
+                raise
+            result.blind.add(folder)
+            continue
+        if stop.is_set():
+            raise Stopped
+        why = _bound_reached(result, limits, deadline)
+        if not why:
+            waiting += inner
+            continue
+        if not folder:
+            raise TooMuch(why)
+        # A folder is seen whole or not at all.
+        _leave_out(result, folder, before)
+        is_late = time.thread_time() > deadline
+        result.cut |= dict.fromkeys((folder, *waiting) if is_late else (folder,), why)
+        if is_late:
+            break
+    result.blind |= result.cut.keys()
+    return result
+
+
+def _bound_reached(result: Scan, limits: RewindSettings, deadline: float) -> str:
+    """The bound that is exceeded, in words; "" where none is."""
+    if len(result.found) > limits.max_files:
+        return f"it has more than {limits.max_files:,} files (rewind.max_files)"
+    if time.thread_time() > deadline:
+        return f"looking at it takes longer than {limits.max_scan_seconds:g} s (rewind.max_scan_seconds)"
+    if result.total_bytes > limits.max_project_bytes:
+        return "its files are larger than rewind.max_project_bytes"
+    return ""
+
+
+def _leave_out(result: Scan, folder: str, before: tuple[int, int]) -> None:
+    """Forget what was found in a folder last."""
+    count, result.total_bytes = before
+    for path in list(islice(reversed(result.found), len(result.found) - count)):
+        del result.found[path]
+        result.blind.discard(path)
+
+
+def _look_into(root: Path, folder: str, known: Container[str], result: Scan, most_bytes: int) -> list[str]:
+    """Add what is in a folder; returns the folders in it."""
+    prefix = f"{folder}/" if folder else ""
+    handle = os.open(root / folder, _FOLDER)
+    try:
+        with os.scandir(handle) as entries:
+            found = list(entries)
+        if folder and folder not in known and not _MARKERS.isdisjoint(entry.name for entry in found):
+            result.blind.add(folder)
+            del result.found[folder]
+            return []
+        return _add(found, prefix, result, most_bytes)
+    finally:
+        os.close(handle)
+
+
+def _add(entries: list[os.DirEntry[str]], prefix: str, result: Scan, most_bytes: int) -> list[str]:
+    folders = []
+    for entry in entries:
+        path = prefix + entry.name
+        try:
+            status = entry.stat(follow_symlinks=False)
+        except FileNotFoundError:
+            continue
+        mode = status.st_mode
+        if stat.S_ISDIR(mode):
+            if entry.name in SKIPPED_FOLDERS:
+                result.blind.add(path)
+            elif path not in result.blind:
+                result.found[path] = mode
+                folders.append(path)
+        elif stat.S_ISREG(mode) or stat.S_ISLNK(mode):
+            if entry.name[0] == "." and is_temporary(entry.name):
+                continue
+            size, changed_ns = status.st_size, status.st_ctime_ns
+            is_settled = changed_ns + _SETTLED_NS < result.started_ns
+            signature = hash((size, status.st_mtime_ns, changed_ns, status.st_ino, mode)) if is_settled else 0
+            result.found[path] = signature
+            if size <= most_bytes:
+                result.total_bytes += size
+    return folders
+
+
+def refusal(root: Path) -> str:
+    """Why a folder is never scanned, whatever the settings say; "" if it may be."""
+    home = Path(os.path.realpath(os.path.expanduser("~")))  # noqa: PTH111  Path raises if there is none
+    if home.is_relative_to(root):
+        return "it is the home directory, or holds it"
+    if root in {Path(os.path.realpath(one)) for one in (os.environ.get("TMPDIR", "/tmp"), "/tmp", "/var/tmp")}:  # noqa: S108
+        return "it is the folder for temporary files"
+    return ""

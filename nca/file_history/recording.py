@@ -23,11 +23,10 @@ from typing import TypeVar
 import msgspec
 
 from nca.errors import StoreError
+from nca.file_history import Command, Recorder
 from nca.file_history.disk import look, missing_folders, state_of
-from nca.file_history.last_seen import Cause, LastSeen
-from nca.file_history.recorder import Command, Recorder
+from nca.file_history.last_seen import Cause, LastSeen, Stopped, TooMuch, refusal
 from nca.file_history.restore import Watch
-from nca.file_history.scan import Stopped, TooMuch, refusal
 from nca.file_history.scope import POLL_SECONDS, Scope, finish_interrupted
 from nca.sessions.file_record import Running
 from nca.sessions.file_states import ABSENT, BACKGROUND, Change, FileState

@@ -17,8 +17,7 @@ from nca.errors import ConfigError, InvalidMessages, UsageError
 from nca.messages import Entry, Message
 from nca.models.catalog import ModelFacts, describe
 from nca.shapes.detect import read_shape, shape_of
-from nca.shapes.openai import OpenAIMessages
-from nca.shapes.shaped import ShapedMessages
+from nca.shapes.shaped import OpenAIMessages, ShapedMessages
 from nca.wire import messages_from_list
 
 

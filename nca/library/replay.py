@@ -24,8 +24,7 @@ from nca.errors import ContextDoesNotFit
 from nca.library.engine import Engine, Summarizer
 from nca.library.inputs import read_tools
 from nca.messages import Entry, Message, Usage
-from nca.models.catalog import ModelFacts
-from nca.models.costs import cost_of
+from nca.models.catalog import ModelFacts, cost_of
 from nca.wire import message_from_dict
 
 Watch = Callable[[int, Sequence[Message]], None]

@@ -17,9 +17,9 @@ from nca.models.providers import EMBEDDED, PROVIDERS, key_of, provider_of
 
 if TYPE_CHECKING:
     from nca.config.loaded import LoadedSettings
+    from nca.models.failures import OnRetry
     from nca.models.model import Model
     from nca.models.providers import LocalServer
-    from nca.models.retry import OnRetry
 
 _BASE_VARIABLES = ("OPENAI_API_BASE", "OPENAI_BASE_URL")
 _LIST_SECONDS = 2.0
@@ -111,7 +111,7 @@ def choice_of_session(
     if not typed or loaded.base["model.name"].layer >= Layer.ENVIRONMENT:
         return None
     # Imports the price map, which a start with a named model need not have.
-    from nca.models.reasoning import split_level
+    from nca.models.model import split_level
 
     by = "/model in this session"
     name, level = split_level(typed)

@@ -7,10 +7,17 @@ import re
 from nca.errors import ModelNotFound, ModelUnavailable, ProviderError, ProviderFailure
 from nca.models.error_details import ErrorDetails, causes, read_error
 from nca.models.failure_rules import AUTH_CODES, FILTER_CODES, MODEL_CODES, QUOTA, QUOTA_CODES
-from nca.models.failures import classify_provider_error, shorten
+from nca.models.failures import (
+    EMPTY_TRIES,
+    LATE_TRIES,
+    LONGEST_ASKED_SECONDS,
+    UNREACHABLE_TRIES,
+    PassingFailure,
+    classify_provider_error,
+    shorten,
+)
 from nca.models.providers import key_of, provider_of
 from nca.models.redirects import RedirectRefused
-from nca.models.retry import EMPTY_TRIES, LATE_TRIES, LONGEST_ASKED_SECONDS, UNREACHABLE_TRIES, PassingFailure
 
 _UNREACHABLE = frozenset({"ConnectError", "ConnectTimeout", "ConnectionRefusedError", "ProxyError", "gaierror"})
 """No connection was made. litellm's APIConnectionError is not listed: litellm uses it for every unknown error."""

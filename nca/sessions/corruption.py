@@ -22,10 +22,9 @@ from nca.sessions import store_errors as faults
 from nca.sessions import view_rows
 from nca.sessions.database import Database
 from nca.sessions.encoding import encode, upgraded
-from nca.sessions.file_header import HEADER_BYTES, page_bytes
 from nca.sessions.mended import ROLES, is_sound, mended, unreadable
 from nca.sessions.pages import Pages, Record
-from nca.sessions.paths import log_of, size_of
+from nca.sessions.paths import HEADER_BYTES, log_of, page_bytes, size_of
 from nca.sessions.places import Found, Log, Logs
 from nca.sessions.rows import read_frames, text_runs
 from nca.sessions.sql import Row

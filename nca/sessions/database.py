@@ -21,13 +21,12 @@ import apsw
 
 from nca.errors import StoreDamaged, StoreError
 from nca.messages import Entry
-from nca.sessions import schema
+from nca.sessions import sql
 from nca.sessions import store_errors as faults
-from nca.sessions.file_header import mark_closed
 from nca.sessions.full_text import FTS5Index, register_functions
 from nca.sessions.lock import FileLock, lock_session
 from nca.sessions.passages import MAX_PASSAGES, passages_of
-from nca.sessions.paths import log_of, outputs_of, size_of, suspicion_of, unused
+from nca.sessions.paths import log_of, mark_closed, outputs_of, size_of, suspicion_of, unused
 from nca.sessions.sql import Binding, Lease, Row, Transaction, Whose
 
 BUSY_SECONDS = 10.0
@@ -48,7 +47,7 @@ class _Stamp(NamedTuple):
 class Database:
     """One SQLite file; see `nca.sessions.sql.SessionDatabase`. File records and other agents' sessions use it too."""
 
-    said, todo_result, can_take_over = schema.SAID, schema.TODO_RESULT, False
+    said, todo_result, can_take_over = sql.SAID, sql.TODO_RESULT, False
 
     def __init__(
         self, connection: apsw.Connection, path: Path | None, *, is_read_only: bool = False, is_immutable: bool = False
@@ -341,7 +340,7 @@ def prepare(connection: apsw.Connection) -> None:
 
 
 def migrate(
-    database: Database, migrations: Sequence[str] = schema.MIGRATIONS, application_id: int = schema.APPLICATION_ID
+    database: Database, migrations: Sequence[str] = sql.MIGRATIONS, application_id: int = sql.APPLICATION_ID
 ) -> Path | None:
     """Migrate the schema to `len(migrations)` in one transaction. Returns the backup made before; None for a new file.
 

@@ -19,7 +19,7 @@ import apsw
 from nca.errors import InvalidMessages
 from nca.safe_files import open_ordinary
 from nca.sessions.database import connect_for_reading, connect_immutable
-from nca.sessions.file_header import MAGIC as MAGIC
+from nca.sessions.paths import MAGIC as MAGIC
 from nca.sessions.paths import log_of, size_of
 from nca.sessions.sql import Binding
 

@@ -16,8 +16,9 @@ from typing import Any, cast, get_args
 import msgspec
 
 from nca.errors import StoreDamaged
-from nca.messages import AttachmentPart, MediaPart, Message, Part, Role, Source, TextPart, ToolCall
+from nca.messages import AttachmentPart, MediaPart, Message, Part, Role, TextPart, ToolCall
 from nca.sessions.encoding import decode_message
+from nca.words import Source
 
 MARK = "\N{REPLACEMENT CHARACTER}"
 """In place of a wrong byte."""

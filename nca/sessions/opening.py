@@ -24,13 +24,23 @@ import apsw
 
 from nca.errors import StoreDamaged, StoreError, StoreTooNew
 from nca.safe_files import sync_folder
-from nca.sessions import schema
+from nca.sessions import sql
 from nca.sessions import store_errors as faults
 from nca.sessions.corruption import recover_readable
 from nca.sessions.database import Database, connect, connect_for_reading, migrate, prepare
-from nca.sessions.file_header import HEADER_BYTES, MAGIC, bytes_expected, is_as_left, is_of, is_sound
 from nca.sessions.lock import FileLock
-from nca.sessions.paths import log_of, size_of, suspicion_of, unused
+from nca.sessions.paths import (
+    HEADER_BYTES,
+    MAGIC,
+    bytes_expected,
+    is_as_left,
+    is_of,
+    is_sound,
+    log_of,
+    size_of,
+    suspicion_of,
+    unused,
+)
 from nca.sessions.rows import read_frames
 from nca.sessions.sql import Row
 
@@ -56,7 +66,7 @@ def _recover_sessions(damaged: Path, fresh: Database) -> str:
     return f"{recover_readable(damaged, fresh)}; this is kept in a new store"
 
 
-SESSIONS = Kind(schema.APPLICATION_ID, schema.MIGRATIONS, _recover_sessions)
+SESSIONS = Kind(sql.APPLICATION_ID, sql.MIGRATIONS, _recover_sessions)
 
 
 class Opened(NamedTuple):

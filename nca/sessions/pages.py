@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from typing import BinaryIO, NamedTuple
 
-from nca.sessions.file_header import HEADER_BYTES
+from nca.sessions.paths import HEADER_BYTES
 from nca.sessions.rows import Frame, Value, record_bytes, text_runs, values_of, varint
 
 _TABLE_LEAF, _TABLE_INTERIOR, _INDEX_LEAF, _INDEX_INTERIOR = 13, 5, 10, 2

@@ -16,9 +16,9 @@ import msgspec
 from nca.errors import SessionNotFound, StoreDamaged
 from nca.messages import Entry, Message, clean_text
 from nca.sessions import results
+from nca.sessions.access import as_origin
 from nca.sessions.encoding import decode_message
 from nca.sessions.opening import SESSIONS, Kind, open_for_reading
-from nca.sessions.origin import as_origin
 from nca.sessions.passages import plain_text
 from nca.sessions.paths import log_of
 from nca.sessions.query import Only

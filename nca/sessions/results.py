@@ -17,7 +17,7 @@ from nca.sessions.encoding import decode_message
 from nca.sessions.passages import CJK_RUN, cuts, plain_text
 from nca.sessions.paths import outputs_of
 from nca.sessions.query import Only, WeightedTerm
-from nca.sessions.ranking import Ranked, RankingWeights, rank_sessions
+from nca.sessions.search import Ranked, RankingWeights, rank_sessions
 from nca.sessions.sql import SessionDatabase
 
 _WORD = re.compile(r"[^\W_]+")

@@ -15,12 +15,11 @@ from nca.context.view import Range
 from nca.errors import SessionNotFound, StoreError
 from nca.messages import Entry, clean_text
 from nca.sessions import results
-from nca.sessions.access import SessionAccess
+from nca.sessions.access import Origin, SessionAccess, as_origin
 from nca.sessions.log import SessionLog
-from nca.sessions.origin import Origin, as_origin
-from nca.sessions.ranking import RankingWeights
 from nca.sessions.results import SNIPPET_CHARS, Hit
 from nca.sessions.rewinds import SessionRewinds
+from nca.sessions.search import RankingWeights
 from nca.sessions.sql import Binding, Lease, Row, SessionDatabase, Transaction
 from nca.sessions.usage import SessionUsage
 from nca.sessions.views import SessionViews

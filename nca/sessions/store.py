@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from nca.errors import SessionLocked, SessionNotFound, StoreDamaged, StoreError
-from nca.sessions import growth, results, transfer, usage
+from nca.sessions import results, transfer, usage
 from nca.sessions import session as rows_of
 from nca.sessions import store_errors as faults
 from nca.sessions.database import Database
@@ -300,7 +300,7 @@ class Store:
     def has_gone_on(self, session_id: str) -> bool:
         """Whether anything was added to an imported session, or undone in it, since it was imported."""
         with self.open_session(session_id, read_only=True) as session:
-            return growth.has_gone_on(session)
+            return transfer.has_gone_on(session)
 
     def extend(self, session_id: str, copy: SessionCopy) -> SessionInfo:
         """Add to an imported session what its file has more by now; see `growth.extend`. Raises SessionLocked."""
@@ -308,7 +308,7 @@ class Store:
         session_id, number = self._find(session_id)
         self._acquire(session_id)
         with self._session(session_id, number) as session:
-            growth.extend(session, copy)
+            transfer.extend(session, copy)
         return self.find(session_id)
 
     def fork(self, id_or_prefix: str, *, at: int | None = None, name: str = "") -> SessionInfo:

@@ -8,9 +8,8 @@ from typing import Any
 from nca.errors import InvalidMessages
 from nca.shapes import responses
 from nca.shapes.anthropic import OWN_TYPES, AnthropicMessages
-from nca.shapes.openai import OpenAIMessages
 from nca.shapes.responses import ResponsesItems
-from nca.shapes.shaped import ShapedMessages
+from nca.shapes.shaped import OpenAIMessages, ShapedMessages
 from nca.wire import OBJECT, kind_name
 
 _PARTS = (list, tuple)

@@ -1,1 +1,84 @@
-"""Traces and metrics for OpenTelemetry, in its conventions for generative AI, where `OTEL_*` variables ask for them."""
+"""Whether OpenTelemetry's variables ask for traces and metrics, and what to do then.
+
+Nothing of OpenTelemetry is imported before they do. The SDK and the exporter are the extra `nca[otel]`; a program that
+embeds nca and has set a provider of its own keeps it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from nca.events import Listener
+
+if TYPE_CHECKING:
+    from opentelemetry.metrics import Meter
+    from opentelemetry.trace import Tracer
+
+
+CAPTURE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
+MISSING = (
+    "The environment asks for telemetry (OTEL_…), and the OpenTelemetry SDK is not installed: pip install 'nca[otel]'"
+)
+_ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
+_EXPORTERS = ("otlp", "none")
+_PROTOCOLS = ("", "http/protobuf")
+
+
+class Switch(NamedTuple):
+    """What the environment asks for. `problems` are lines for the person."""
+
+    traces: bool = False
+    metrics: bool = False
+    problems: tuple[str, ...] = ()
+
+
+class Telemetry(NamedTuple):
+    """The listener of one conversation, None if telemetry is off, and lines for the person."""
+
+    hear: Listener | None = None
+    problems: tuple[str, ...] = ()
+
+
+def switch(env: Mapping[str, str]) -> Switch:
+    """Read the variables. An exporter that is not OTLP over HTTP is refused in one line, and nothing is sent."""
+    if _value(env, "OTEL_SDK_DISABLED") == "true":
+        return Switch()
+    found, problems = {}, []
+    for kind in ("TRACES", "METRICS"):
+        endpoint = env.get(f"OTEL_EXPORTER_OTLP_{kind}_ENDPOINT") or env.get(_ENDPOINT)
+        name = f"OTEL_{kind}_EXPORTER"
+        exporter = _value(env, name) or ("otlp" if endpoint else "none")
+        protocol = _value(env, f"OTEL_EXPORTER_OTLP_{kind}_PROTOCOL") or _value(env, "OTEL_EXPORTER_OTLP_PROTOCOL")
+        found[kind] = exporter == "otlp" and protocol in _PROTOCOLS
+        if exporter not in _EXPORTERS:
+            problems.append(f"{name}={exporter[:40]} is not supported; valid: {', '.join(_EXPORTERS)}.")
+        elif exporter == "otlp" and protocol not in _PROTOCOLS:
+            problems.append(f"OTEL_EXPORTER_OTLP_PROTOCOL={protocol[:40]} is not supported; valid: http/protobuf.")
+    return Switch(found["TRACES"], found["METRICS"], tuple(dict.fromkeys(problems)))
+
+
+def telemetry(env: Mapping[str, str], session_id: str) -> Telemetry:
+    """What a conversation tells OpenTelemetry."""
+    asked = switch(env)
+    if not (asked.traces or asked.metrics):
+        return Telemetry(problems=asked.problems)
+    try:
+        from nca.telemetry import spans
+    except ImportError:
+        return Telemetry(problems=(*asked.problems, MISSING))
+    tracer, meter = spans.instruments(env, has_traces=asked.traces, has_metrics=asked.metrics)
+    return Telemetry(_listener(env, session_id, tracer, meter), asked.problems)
+
+
+def _listener(env: Mapping[str, str], session_id: str, tracer: Tracer, meter: Meter) -> Listener:
+    from nca.models.providers import known_secrets
+    from nca.redact import Redactor
+    from nca.telemetry.spans import Spans
+
+    captures = Redactor(known_secrets(env)) if _value(env, CAPTURE) == "true" else None
+    return Spans(tracer, meter, session_id, captures).hear
+
+
+def _value(env: Mapping[str, str], name: str) -> str:
+    return env.get(name, "").strip().lower()

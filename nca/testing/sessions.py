@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 
 from nca.messages import Message, ToolCall, user_message
 from nca.testing import session_texts as texts
-from nca.testing.session_calls import MOST_RESULT_TOKENS, Caller, Kind
+from nca.testing.session_texts import MOST_RESULT_TOKENS, Caller, Kind
 from nca.words import Span, words
 
 Speaker = Literal["typed", "pasted", "answer", "prose", "effect", "call", "tool"]

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol
 
 from nca.context.admission import LeftOut
+from nca.humanize import unambiguous
 from nca.messages import MediaPart
 from nca.tools.schema import Signature
-from nca.visible import unambiguous
 
 Permission = Literal["read", "write", "execute"]
 """read: read files of the project; write: change them; execute: run programs or use the network."""

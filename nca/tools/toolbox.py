@@ -18,7 +18,7 @@ from nca.messages import ToolCall, clean_text
 from nca.tools.tool import Approval, Permission, Tool, ToolError, ToolOutcome, TypedTool
 
 if TYPE_CHECKING:
-    from nca.file_history.recorder import Recorder
+    from nca.file_history import Recorder
     from nca.tools.files.reading_rules import FilesRead, Reading
     from nca.tools.planning import CompactionWish, Subtasks
     from nca.tools.recall import Archive

@@ -10,16 +10,15 @@ import msgspec
 
 from nca.context.view import is_in
 from nca.errors import InvalidMessages, UsageError
+from nca.sessions.access import Origin, goes_on
 from nca.sessions.foreign_rows import MAGIC, foreign_tables
-from nca.sessions.origin import Origin, goes_on
 from nca.sessions.session import SessionInfo
 from nca.sessions.store import Store
 from nca.sessions.transfer import SessionCopy
 from nca.transcripts.formats.assemble import Assembled, assemble
-from nca.transcripts.formats.records import Format, StoredSession, Unreadable
+from nca.transcripts.formats.records import Format, StoredSession, Unreadable, stored
 from nca.transcripts.formats.registry import format_named, formats, recognise, refuse_neighbour
 from nca.transcripts.formats.source import Source
-from nca.transcripts.formats.stores import stored
 from nca.transcripts.session_file import FORMAT, Transcript, read_transcript, session_of
 from nca.wire import message_to_dict
 

@@ -24,7 +24,7 @@ from nca.transcripts.descriptions import (
     shown_content,
     summary_line,
 )
-from nca.transcripts.html_text import visible
+from nca.transcripts.html_page import visible
 from nca.wire import content_text
 
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})(.*)$")

@@ -14,8 +14,8 @@ from nca.errors import ConfigError, ModelNotFound, ModelUnavailable, ProviderErr
 from nca.events import ContextCompaction, ErrorRaised, Event, Notice, RequestStarted
 from nca.models.catalog import ModelFacts
 from nca.models.choose import named, open_model
+from nca.models.failures import PassingFailure
 from nca.models.model import Model
-from nca.models.retry import PassingFailure
 from nca.sessions.store import Store
 from nca.testing.provider import Provider
 from nca.testing.script import Answer, in_order

@@ -14,8 +14,8 @@ from nca.errors import ProviderFailure
 from nca.events import Event, Notice, TextDelta
 from nca.messages import Message
 from nca.models.catalog import ModelFacts
+from nca.models.failures import PassingFailure
 from nca.models.model import Delta, Model, ModelRequest, OnDelta, Reply
-from nca.models.retry import PassingFailure
 from nca.sessions.store import Store
 from nca.testing.scripted import ScriptedModel
 

@@ -13,7 +13,7 @@ from nca.context.view import Marker, Verbatim, View
 from nca.errors import ProviderFailure
 from nca.messages import Entry, Message, Usage
 from nca.models.catalog import ModelFacts
-from nca.sessions.origin import Origin
+from nca.sessions.access import Origin
 from nca.sessions.session import Session
 from nca.sessions.store import Store
 from nca.sessions.transfer import new_copy

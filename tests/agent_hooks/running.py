@@ -15,7 +15,7 @@ from typing import Any
 
 from nca.agent_hooks import client
 from nca.agent_hooks.agents import AGENTS
-from nca.agent_hooks.log import Line, Log
+from nca.agent_hooks.server import Line, Log
 
 LOOK_SECONDS = 0.02
 

@@ -16,7 +16,7 @@ import pytest
 
 from nca.agent_hooks import client
 from nca.agent_hooks.install import command_line
-from nca.agent_hooks.log import Line
+from nca.agent_hooks.server import Line
 from tests.agent_hooks.running import Running, until
 from tests.mcp_server.other_sessions import append_to_claude, claude_session, codex_session
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from nca.agent_hooks.log import Line, Log
+from nca.agent_hooks.server import Line, Log
 from tests.cli.command import nca
 
 

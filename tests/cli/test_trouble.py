@@ -11,7 +11,7 @@ from typing import Any
 import apsw
 import pytest
 
-from nca.sessions import Store, schema
+from nca.sessions import Store, sql
 from nca.testing.provider import Provider
 from tests.cli.command import environment, nca
 from tests.sessions.samples import filled
@@ -56,7 +56,7 @@ def _truncated(path: Path) -> None:
 
 def _newer(path: Path) -> None:
     connection = apsw.Connection(str(path))
-    connection.pragma("user_version", len(schema.MIGRATIONS) + 1)
+    connection.pragma("user_version", len(sql.MIGRATIONS) + 1)
     connection.close()
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from nca.compat.profiles import PROFILES
+from nca.compat.names import PROFILES
 from nca.config.layers import load
 from nca.config.loaded import LoadedSettings, defaults
 from nca.config.paths import project_config_file

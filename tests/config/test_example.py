@@ -13,8 +13,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nca.compat.names import FOREIGN_NAMES
-from nca.compat.profiles import PROFILES
+from nca.compat.names import FOREIGN_NAMES, PROFILES
 from nca.config.example import render_example, toml_value
 from nca.config.layers import defaults, load
 from nca.config.schema import KEYS

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from nca.config.layers import load
-from nca.config.server_files import file_to_change
+from nca.config.saving import file_to_change
 from nca.errors import ConfigError
 
 SETTINGS = {

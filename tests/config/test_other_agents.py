@@ -14,7 +14,7 @@ from nca.config.layers import load
 from nca.config.loaded import LoadedSettings
 from nca.config.other_agents import FILES, instruction_names, unused_settings
 from nca.config.projects import TrustRequest
-from nca.config.server_files import file_to_change
+from nca.config.saving import file_to_change
 from nca.errors import ConfigError
 
 CODEX = """

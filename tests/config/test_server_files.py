@@ -12,7 +12,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from nca.config.paths import project_config_file
-from nca.config.server_files import add_server, defining_files, file_to_change, remove_server
+from nca.config.saving import add_server, defining_files, file_to_change, remove_server
 from nca.errors import ConfigError
 
 FIELDS = {"command": "npx", "args": ["-y", "é\n"], "env": {"KEY": "v"}}

@@ -15,9 +15,9 @@ import pytest
 
 from nca.config.tool_settings import RewindSettings
 from nca.errors import StoreError, UsageError
+from nca.file_history.last_seen import refusal
 from nca.file_history.plan import Choice
 from nca.file_history.restore import Watch, whole_flush
-from nca.file_history.scan import refusal
 from nca.sessions.store import Store
 from tests.file_history.room import Room, paths
 from tests.file_history.world import snapshot

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from nca.config.loaded import defaults
-from nca.library.loss_page import to_loss_page
-from nca.library.losses import CompactionLoss, losses
+from nca.library.losses import CompactionLoss, losses, to_loss_page
 from nca.sessions.transfer import SessionCopy
 from nca.transcripts.formats.assemble import assemble
 from nca.transcripts.formats.codex import FORMAT as CODEX

@@ -21,10 +21,9 @@ from nca.sessions.foreign_index import FOREIGN, ForeignIndex, progress
 from nca.sessions.opening import open_for_reading
 from nca.tools.tool import ToolError
 from nca.transcripts.conversation_file import import_stored
-from nca.transcripts.formats.records import Format, Record
+from nca.transcripts.formats.records import Format, Record, stored
 from nca.transcripts.formats.registry import formats, stored_sessions
 from nca.transcripts.formats.source import Source
-from nca.transcripts.formats.stores import stored
 from tests.mcp_server.asking import asked as asked_server
 from tests.mcp_server.asking import served, store_of, talk
 from tests.mcp_server.other_sessions import append_to_claude, claude_session, codex_session

@@ -10,7 +10,7 @@ from mcp import MCPError
 from mcp.client.client import Client
 
 from nca.errors import UsageError
-from nca.mcp_server.scope import Scope
+from nca.mcp_server.history import Scope
 from nca.sessions import Store
 from nca.tools.tool import ToolError
 from tests.cli.command import nca

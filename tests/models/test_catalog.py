@@ -2,8 +2,7 @@ import pytest
 
 from nca.messages import Usage
 from nca.models import price_map
-from nca.models.catalog import MODEL_WINDOWS, ModelFacts, describe
-from nca.models.costs import cost_of
+from nca.models.catalog import MODEL_WINDOWS, ModelFacts, cost_of, describe
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nca.messages import Usage
-from nca.models.catalog import ModelFacts, describe
-from nca.models.costs import cost_of, money, request_cost, saved_cost
+from nca.models.catalog import ModelFacts, cost_of, describe, money, request_cost, saved_cost
 from nca.models.litellm_import import warm
 from nca.models.price_map import PriceTier
 

@@ -2,7 +2,7 @@ import pytest
 
 from nca.errors import ModelUnavailable
 from nca.models.explain import BrokenStream, EmptyAnswer, explain
-from nca.models.retry import PassingFailure
+from nca.models.failures import PassingFailure
 
 
 class Refused(Exception):

@@ -2,7 +2,7 @@ import pytest
 
 from nca.errors import ProviderError, ProviderFailure
 from nca.events import RetryScheduled
-from nca.models.retry import LONGEST_SECONDS, PassingFailure, backoff_seconds, with_retries
+from nca.models.failures import LONGEST_SECONDS, PassingFailure, backoff_seconds, with_retries
 
 
 def _failure(*, retry_after: float | None = 0.0, most: int | None = None) -> PassingFailure:

@@ -16,8 +16,7 @@ import msgspec
 
 from nca.messages import Message, Usage
 from nca.sessions import Learned, Store
-from nca.sessions.file_header import HEADER_BYTES
-from nca.sessions.paths import log_of
+from nca.sessions.paths import HEADER_BYTES, log_of
 from tests.sessions.samples import MANUAL, calling, hiding, result, said
 
 PAGE_BYTES = 4096

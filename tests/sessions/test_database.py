@@ -10,7 +10,7 @@ import apsw
 import pytest
 
 from nca.errors import StoreError
-from nca.sessions import Store, schema
+from nca.sessions import Store, sql
 from nca.sessions.database import Database, connect, fetch, mended_rows, migrate, prepare
 from nca.sessions.paths import unused
 from tests.sessions.samples import filled, said, sqlite_of
@@ -25,8 +25,8 @@ PRAGMAS = {
     "trusted_schema": 0,
     "cell_size_check": 1,
     "mmap_size": 0,
-    "application_id": schema.APPLICATION_ID,
-    "user_version": len(schema.MIGRATIONS),
+    "application_id": sql.APPLICATION_ID,
+    "user_version": len(sql.MIGRATIONS),
 }
 
 TWO_STEPS = (
@@ -128,7 +128,7 @@ def test_a_migration_goes_all_the_way(blank: Path) -> None:
     assert migrate(database, TWO_STEPS) is None
     assert database.rows("SELECT * FROM notes") == [("one", 3), ("two", 3)]
     assert database.connection.pragma("user_version") == 2
-    assert database.connection.pragma("application_id") == schema.APPLICATION_ID
+    assert database.connection.pragma("application_id") == sql.APPLICATION_ID
     assert migrate(database, TWO_STEPS) is None
     database.close()
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import apsw
 
-from nca.sessions import Store, schema
+from nca.sessions import Store, sql
 from nca.sessions.database import Database, connect, migrate, prepare
 from tests.sessions.samples import said
 from tests.sessions.test_corruption import PAGE, break_pages, suspect
@@ -24,7 +24,7 @@ def old_database(path: Path, version: int) -> None:
     path.touch(0o600)
     database = Database(connect(path), path)
     prepare(database.connection)
-    migrate(database, schema.MIGRATIONS[:version])
+    migrate(database, sql.MIGRATIONS[:version])
     with database.transaction() as connection:
         connection.execute(
             "INSERT INTO sessions (number, id, name, directory, model, created_at, updated_at, touched)"

@@ -10,7 +10,7 @@ from nca.context.view import Marker, Summary, View
 from nca.errors import StoreError
 from nca.messages import Message, TextPart, ToolCall, Usage
 from nca.sessions import Store
-from nca.sessions.schema import SAID, TODO_RESULT
+from nca.sessions.sql import SAID, TODO_RESULT
 from nca.sessions.usage import BESIDE
 from nca.sessions.views import CompactionRecord
 from tests.context.samples import assistant, talk, user

@@ -16,7 +16,7 @@ import apsw
 import pytest
 
 from nca.errors import StoreDamaged, StoreError, StoreTooNew
-from nca.sessions import Store, schema
+from nca.sessions import Store, sql
 from tests.sessions.damage import unnoticed
 from tests.sessions.samples import MANUAL, filled, hiding, said
 
@@ -177,10 +177,10 @@ def test_damage_met_on_the_way_is_looked_into_at_the_next_opening(path: Path) ->
 def test_a_newer_schema_is_refused_politely(path: Path, read_only: bool) -> None:
     filled(path)
     connection = apsw.Connection(str(path))
-    connection.pragma("user_version", len(schema.MIGRATIONS) + 2)
+    connection.pragma("user_version", len(sql.MIGRATIONS) + 2)
     connection.close()
     before = path.read_bytes()
-    newer = len(schema.MIGRATIONS) + 2
+    newer = len(sql.MIGRATIONS) + 2
     with pytest.raises(StoreTooNew, match=f"newer nca .schema {newer}") as caught:
         Store.open(path, read_only=read_only)
     assert "Upgrade nca" in caught.value.advice
@@ -325,7 +325,7 @@ def test_a_reader_sees_what_is_written_meanwhile(path: Path) -> None:
 def test_a_reader_of_an_older_schema_migrates_a_copy(path: Path) -> None:
     path.parent.mkdir()
     connection = apsw.Connection(str(path))
-    connection.pragma("application_id", schema.APPLICATION_ID)
+    connection.pragma("application_id", sql.APPLICATION_ID)
     connection.close()
     before = path.read_bytes()
     with Store.open(path, read_only=True) as store:

@@ -9,7 +9,7 @@ import msgspec
 
 from nca.messages import AttachmentPart, Entry, Message, TextPart, ToolCall
 from nca.sessions import Store
-from nca.sessions.origin import Origin, as_origin, goes_on
+from nca.sessions.access import Origin, as_origin, goes_on
 from nca.sessions.transfer import new_copy
 from tests.sessions.test_kinds import old_database
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nca.sessions.ranking import Candidate, Passage, Ranked, RankingWeights, rank, rank_sessions
+from nca.sessions.search import Candidate, Passage, Ranked, RankingWeights, rank, rank_sessions
 
 
 def found(

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from nca.messages import AttachmentPart, Message, TextPart, ToolCall
-from nca.sessions import Session, Store, schema
+from nca.sessions import Session, Store, sql
 from nca.sessions.database import Database, connect, migrate, prepare
 from nca.sessions.query import Only
 from nca.sessions.search import MAX_POSTINGS, ranked
@@ -209,7 +209,7 @@ def old_database(path: Path) -> None:
     path.touch(0o600)
     database = Database(connect(path), path)
     prepare(database.connection)
-    migrate(database, schema.MIGRATIONS[:1])
+    migrate(database, sql.MIGRATIONS[:1])
     with database.transaction() as connection:
         connection.execute(
             "INSERT INTO sessions (number, id, name, directory, model, created_at, updated_at, touched)"

@@ -7,7 +7,7 @@ from pathlib import Path
 from nca.messages import Message, TextPart
 from nca.sessions import Store
 from nca.sessions.database import Database, connect
-from nca.sessions.schema import MIGRATIONS, SAID
+from nca.sessions.sql import MIGRATIONS, SAID
 from tests.sessions.test_kinds import old_database
 
 BODIES = (

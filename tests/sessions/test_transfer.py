@@ -12,9 +12,8 @@ from nca.context.view import Stub, Verbatim, View
 from nca.errors import SessionNotFound, StoreError
 from nca.messages import Message, Usage
 from nca.sessions import Session, Store
-from nca.sessions.growth import extend
 from nca.sessions.log import insert
-from nca.sessions.transfer import FIRST_VIEW, SessionCopy, ViewCopy, cut, new_copy
+from nca.sessions.transfer import FIRST_VIEW, SessionCopy, ViewCopy, cut, extend, new_copy
 from nca.sessions.usage import UsageRow
 from nca.sessions.views import SummaryPlace
 from tests.sessions.samples import MANUAL, RICH_VIEW, calling, hiding, result, said

@@ -9,7 +9,7 @@ import apsw
 
 from nca.context.view import Summary, View
 from nca.messages import Message, ToolCall
-from nca.sessions import schema
+from nca.sessions import sql
 from nca.sessions.database import Database, connect, migrate, prepare
 from nca.sessions.store import Store
 from nca.sessions.views import CompactionRecord
@@ -27,7 +27,7 @@ def of_schema(home: Path, version: int) -> Account:
         account = _filled(store)
     database = Database(connect(path), path)
     prepare(database.connection)
-    migrate(database, schema.MIGRATIONS[:version])
+    migrate(database, sql.MIGRATIONS[:version])
     _copy(newest, database)
     database.close()
     for left in home.glob("newest*"):

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from nca.sessions import schema
+from nca.sessions import sql
 from nca.sessions.log import OUTCOME_UNKNOWN
 from nca.sessions.store import Store
 from tests.soak import homes
@@ -134,8 +134,8 @@ def test_killed_while_it_recovers_from_a_kill(zygote: Herd, home: Path, death: s
 
 @pytest.mark.parametrize(
     "begun",
-    [*(lambda home, n=n: homes.of_schema(home, n) for n in range(1, len(schema.MIGRATIONS))), homes.damaged],
-    ids=[*(f"schema {n}" for n in range(1, len(schema.MIGRATIONS))), "damaged"],
+    [*(lambda home, n=n: homes.of_schema(home, n) for n in range(1, len(sql.MIGRATIONS))), homes.damaged],
+    ids=[*(f"schema {n}" for n in range(1, len(sql.MIGRATIONS))), "damaged"],
 )
 def test_killed_while_a_store_is_mended(zygote: Herd, home: Path, begun: Callable[[Path], Account]) -> None:
     account = begun(home)

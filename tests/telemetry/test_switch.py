@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nca.telemetry.switch import MISSING, Switch, switch
+from nca.telemetry import MISSING, Switch, switch
 from tests.cli.command import environment
 
 ENDPOINT = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:4318"}
@@ -42,7 +42,7 @@ def test_without_the_sdk_it_is_one_line(tmp_path: Path) -> None:
     """The installation is one whose SDK cannot be imported."""
     (tmp_path / "opentelemetry" / "sdk").mkdir(parents=True)
     (tmp_path / "opentelemetry" / "sdk" / "__init__.py").write_text("raise ImportError('not here')")
-    asks = "from nca.telemetry.switch import telemetry; import os; print(telemetry(os.environ, 'id').problems)"
+    asks = "from nca.telemetry import telemetry; import os; print(telemetry(os.environ, 'id').problems)"
     env = {**environment(tmp_path), **ENDPOINT, "PYTHONPATH": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", asks], env=env, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == str((MISSING,))
@@ -50,7 +50,7 @@ def test_without_the_sdk_it_is_one_line(tmp_path: Path) -> None:
 
 def test_while_it_is_off_nothing_of_opentelemetry_is_imported(tmp_path: Path) -> None:
     asks = (
-        "import os, sys, nca.agent.conversation; from nca.telemetry.switch import telemetry;"
+        "import os, sys, nca.agent.conversation; from nca.telemetry import telemetry;"
         "assert telemetry(os.environ, 'id') == (None, ());"
         "print([name for name in sys.modules if name.startswith('opentelemetry')])"
     )

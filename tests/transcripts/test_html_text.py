@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from nca.transcripts.html_text import MOST_CODE_CHARS, MOST_LINE_CHARS, MOST_MARKDOWN_CHARS, code, prose
+from nca.transcripts.html_page import MOST_CODE_CHARS, MOST_LINE_CHARS, MOST_MARKDOWN_CHARS, code, prose
 from tests.transcripts.samples import HOSTILE
 from tests.transcripts.test_html_page import Reader, check
 

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from nca.messages import Entry, Message, user_message
 from nca.sessions.transfer import new_copy
 from nca.transcripts.export_formats import to_markdown
-from nca.transcripts.html_page import to_html
-from nca.transcripts.html_text import html_escaped
+from nca.transcripts.html_page import html_escaped, to_html
 from nca.words import words
 from tests.terminal.payloads import PAYLOADS, forbidden
 from tests.transcripts.samples import full

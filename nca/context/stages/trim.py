@@ -1,6 +1,6 @@
 """Trim turns: the oldest half of the complete turns goes to one summary.
 
-It is due above `context.max_turns` complete turns, and by name as a stage (`nca.compat.stages`). Whoever commits the
+It is due above `context.max_turns` complete turns, and by name as a stage (`nca.compat.presets`). Whoever commits the
 compaction adds the summary to the day's memory file.
 """
 

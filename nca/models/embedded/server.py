@@ -14,12 +14,12 @@ from nca.errors import ModelUnavailable, ProviderError
 from nca.events import RetryScheduled
 from nca.models.catalog import ModelFacts
 from nca.models.client import ProviderModel
-from nca.models.embedded import machine, weights
-from nca.models.embedded.known import SMOLLM, KnownModel
+from nca.models.embedded import weights
+from nca.models.embedded.known import SMOLLM, KnownModel, available_ram_bytes
 from nca.models.embedded.process import Address, EmbeddedServer
+from nca.models.failures import OnRetry
 from nca.models.model import Delta, Model, ModelRequest, OnDelta, Reply
 from nca.models.providers import EMBEDDED
-from nca.models.retry import OnRetry
 
 DEFAULT_WINDOW_TOKENS, ROOMY_WINDOW_TOKENS = 8_192, 16_384
 """The default window, and that of a machine with twice the memory that the model takes: 8,192 tokens take 0.24 GB."""
@@ -35,7 +35,7 @@ _SLOWEST_TOKENS_PER_SECOND = 20
 
 def facts_of(model: KnownModel, context_window: int, *, available_ram: int | None = None) -> ModelFacts:
     """The facts of an embedded model. `context_window` in tokens; 0: what suits `available_ram` (bytes; None: look)."""
-    ram = machine.available_ram_bytes() if available_ram is None else available_ram
+    ram = available_ram_bytes() if available_ram is None else available_ram
     is_roomy = ram is not None and ram >= 2 * model.ram_bytes
     wanted = context_window or (ROOMY_WINDOW_TOKENS if is_roomy else DEFAULT_WINDOW_TOKENS)
     window = max(SMALLEST_WINDOW_TOKENS, min(wanted, model.trained_window_tokens))

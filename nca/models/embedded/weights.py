@@ -8,9 +8,8 @@ from pathlib import Path
 
 from nca.config.paths import data_dir
 from nca.errors import UsageError
-from nca.models.embedded import machine
 from nca.models.embedded.download import Progress, Source, fetch
-from nca.models.embedded.known import KNOWN, QWEN, SMOLLM, KnownModel, named
+from nca.models.embedded.known import KNOWN, QWEN, SMOLLM, KnownModel, available_ram_bytes, free_disk_bytes, named
 from nca.models.providers import EMBEDDED
 
 __all__ = [
@@ -74,12 +73,12 @@ def recommended(
     wanted = env.get(VARIABLE, "").strip()
     if wanted and wanted != RECOMMENDED:
         return _named_by_environment(wanted)
-    ram = machine.available_ram_bytes() if available_ram is None else available_ram
+    ram = available_ram_bytes() if available_ram is None else available_ram
     if ram is not None and ram < ENOUGH_RAM_BYTES:
         return SMOLLM.name
     if path_of(QWEN.name, env) is not None:
         return QWEN.name
-    disk = machine.free_disk_bytes(models_dir(env)) if free_disk is None else free_disk
+    disk = free_disk_bytes(models_dir(env)) if free_disk is None else free_disk
     return SMOLLM.name if disk is not None and disk < ENOUGH_DISK_BYTES else QWEN.name
 
 

@@ -18,16 +18,15 @@ import psycopg
 
 from nca.errors import SessionLocked, StoreDamaged, StoreError, StoreUnreachable
 from nca.messages import Entry
-from nca.sessions import schema
+from nca.sessions import sql
 from nca.sessions.passages import MAX_PASSAGES
 from nca.sessions.paths import outputs_of
-from nca.sessions.postgres import faults, lease
+from nca.sessions.postgres import lease, schema
 from nca.sessions.postgres.connection import Backend, Connection, NoAnswer, Rows, Statement, where
-from nca.sessions.postgres.delivery import deliver
 from nca.sessions.postgres.full_text import TsvectorIndex
 from nca.sessions.postgres.lease import PostgresLease
 from nca.sessions.postgres.schema import migrate
-from nca.sessions.postgres.spool import Spool, spool_of
+from nca.sessions.postgres.spool import Spool, deliver, spool_of
 from nca.sessions.sql import Binding, Lease, Row, Transaction, Whose
 
 T = TypeVar("T")
@@ -47,7 +46,7 @@ _ENDING_SECONDS = 5.0
 class PostgresDatabase:
     """See `nca.sessions.sql.SessionDatabase`."""
 
-    said, todo_result, can_take_over = "is_said", schema.TODO_RESULT, True
+    said, todo_result, can_take_over = "is_said", sql.TODO_RESULT, True
 
     def __init__(
         self,
@@ -70,7 +69,7 @@ class PostgresDatabase:
         self._is_closed = self._has_given_up = False
         self._quiet_until = 0.0
         self.index = TsvectorIndex(self)
-        with faults.explained(self.where):
+        with schema.explained(self.where):
             self._connection = self._connect()
             try:
                 migrate(self._connection, self.where)
@@ -79,7 +78,7 @@ class PostgresDatabase:
                 raise
 
     def rows(self, sql: str, bindings: Sequence[Any] = ()) -> list[Row]:
-        with self._lock, faults.explained(self.where):
+        with self._lock, schema.explained(self.where):
             if self._transaction is not None:
                 return self._transaction.execute(sql, bindings).fetchall()
             return self._steadily(lambda: self._connection.run(sql, bindings))
@@ -91,7 +90,7 @@ class PostgresDatabase:
     @contextmanager
     def transaction(self, lease: Lease | None = None) -> Iterator[Transaction]:
         assert lease is None or isinstance(lease, PostgresLease)
-        with self._lock, faults.explained(self.where):
+        with self._lock, schema.explained(self.where):
             transaction = _Transaction(self, lease)
             try:
                 transaction.begin()
@@ -106,7 +105,7 @@ class PostgresDatabase:
                 self._transaction = None
 
     def hold(self, session_id: str, *, takes_over: bool = False) -> PostgresLease:
-        with self._lock, faults.explained(self.where):
+        with self._lock, schema.explained(self.where):
             if session_id in self._leases:
                 raise SessionLocked(f"Session {session_id} is already open")
             token = self._steadily(lambda: self._hold(session_id, takes_over=takes_over))
@@ -377,5 +376,5 @@ class _Transaction:
 
 
 def _is_said(entry: Entry) -> bool:
-    """Whether a person wrote it: SAID of nca.sessions.schema."""
+    """Whether a person wrote it: SAID of nca.sessions.sql."""
     return entry.message.role == "user" and entry.message.source != "nca"

@@ -1,4 +1,7 @@
-"""The schema in PostgreSQL, as migrations. Processes that start at once take turns."""
+"""The schema in PostgreSQL, as migrations, and its errors as one line with advice. No message shows a password.
+
+Processes that start at once take turns.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from nca.errors import StoreTooNew
-from nca.sessions.postgres import faults
+import psycopg
+from psycopg import errors
+
+from nca.errors import StoreError, StoreTooNew, StoreUnreachable
 from nca.sessions.postgres.connection import Connection, where
 
 
@@ -56,7 +61,7 @@ def prepare(url: str, *, for_team: bool) -> None:
 @contextmanager
 def _connected(url: str) -> Iterator[tuple[Connection, str]]:
     place = where(url)
-    with faults.explained(place):
+    with explained(place):
         connection = Connection(url)
         try:
             yield connection, place
@@ -103,3 +108,42 @@ def _version(connection: Connection, where: str) -> int:
             advice="Upgrade nca.",
         )
     return version
+
+
+_MOST_CHARS = 160
+_UNREACHABLE = frozenset({"08", "28", "3D", "53", "57"})
+"""Classes of errors: connection, password, no such database, too many connections, shutting down."""
+_NOTHING_LOST = "Nothing that was stored before is lost."
+
+
+@contextmanager
+def explained(where: str) -> Iterator[None]:
+    """Translate errors of psycopg into StoreError. `where`: the database, as a person names it."""
+    try:
+        yield
+    except psycopg.Error as error:
+        raise _translated(error, where) from error
+
+
+def _translated(error: psycopg.Error, where: str) -> StoreError:
+    match error:
+        case errors.InsufficientPrivilege():
+            return StoreError(
+                f"{where} refuses it: {_line(error)}", advice="Whoever owns it can prepare it: `nca store init`."
+            )
+        case errors.DiskFull() | errors.OutOfMemory():
+            return StoreError(f"{where} is full: {_line(error)}", advice=f"Free some space there. {_NOTHING_LOST}")
+        case errors.LockNotAvailable() | errors.DeadlockDetected():
+            return StoreError(f"{where} is busy: {_line(error)}", advice=f"Try again in a moment. {_NOTHING_LOST}")
+        case psycopg.OperationalError() if (error.sqlstate or "08")[:2] in _UNREACHABLE:
+            return StoreUnreachable(
+                f"Cannot reach {where}: {_line(error)}", advice=f"Check session.store: `nca doctor`. {_NOTHING_LOST}"
+            )
+        case _:
+            return StoreError(f"{where} refused the change: {_line(error)}", advice=_NOTHING_LOST)
+
+
+def _line(error: psycopg.Error) -> str:
+    """What the server or the connection says, on one line that is not too long."""
+    said = error.diag.message_primary or str(error).partition("\n")[0]
+    return " ".join(said.split())[:_MOST_CHARS]

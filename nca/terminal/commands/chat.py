@@ -8,7 +8,7 @@ from rich.text import Text
 
 from nca.errors import UsageError
 from nca.humanize import local_time, percent
-from nca.models.costs import money
+from nca.models.catalog import money
 from nca.terminal.commands.command import App, Command
 from nca.terminal.input.editor import edited_words
 from nca.terminal.interrupts import Leave

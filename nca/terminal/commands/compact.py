@@ -16,7 +16,7 @@ from nca.context.view import Range
 from nca.errors import UsageError
 from nca.humanize import counted, percent
 from nca.messages import Message
-from nca.models.costs import money
+from nca.models.catalog import money
 from nca.terminal.commands.command import App, Command, Suggestion, beginning_with
 from nca.terminal.commands.context_history import as_text
 from nca.terminal.input.editor import edited

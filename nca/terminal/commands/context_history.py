@@ -18,7 +18,7 @@ from nca.context.retention import kept_in_words
 from nca.context.view import Marker, Range, Stub, Summary, hidden_by, is_in, merge_ranges
 from nca.errors import UsageError
 from nca.humanize import counted, duration, local_time
-from nca.models.costs import money
+from nca.models.catalog import money
 from nca.terminal.commands.command import App
 from nca.terminal.panels.context_list import BLOCK, FREE
 from nca.terminal.render.layout import Parted, fitting_table, new_table

@@ -69,7 +69,7 @@ class ExportCommand(Command):
     def complete(self, app: App, argument: str) -> Iterable[Suggestion]:
         before, _, last = argument.rpartition(" ")
         if before.rpartition(" ")[2] == _AS:
-            from nca.transcripts.outgoing.written import AGENTS
+            from nca.transcripts.outgoing.conversation import AGENTS
 
             return beginning_with(last, [(name, "") for name in AGENTS])
         known = [
@@ -86,7 +86,7 @@ def _exported(conversation: Conversation, asked: _Asked) -> list[str]:
     from nca.models.providers import known_secrets
     from nca.redact import Redactor
     from nca.transcripts.export_formats import FORMATS, format_of, rendered, write_private
-    from nca.transcripts.outgoing.written import agent_named, write_for
+    from nca.transcripts.outgoing.conversation import agent_named, write_for
     from nca.transcripts.session_file import redacted
 
     session = conversation.session.info.id

@@ -15,10 +15,10 @@ from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.document import Document
 from prompt_toolkit.history import FileHistory
 
+from nca.humanize import clean_text
 from nca.terminal.input.pastes import FoldedPastes
 from nca.terminal.input.prompt_text import Offer, PromptText, is_typed_in
 from nca.terminal.render.sanitize import to_terminal
-from nca.visible import clean_text
 from nca.words import Words, marked, merged, part_of, text_of, words
 
 SUGGESTED_ENTRIES = 2_000

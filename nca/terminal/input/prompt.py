@@ -22,6 +22,7 @@ from prompt_toolkit.key_binding import KeyPressEvent
 from prompt_toolkit.styles import DynamicStyle
 
 from nca.errors import UsageError
+from nca.humanize import clean_text
 from nca.terminal.input.display import Hint, ShownText, prompt_style, sign, typed_ahead
 from nca.terminal.input.file_finder import dropped_files, written
 from nca.terminal.input.history import HistorySuggestion, PrivateHistory
@@ -34,7 +35,6 @@ from nca.terminal.input.toolbar import ToolbarStatus, toolbar
 from nca.terminal.input.type_ahead import TypeAhead
 from nca.terminal.interrupts import AGAIN_SECONDS, Interrupts, Leave
 from nca.terminal.render.sanitize import one_line
-from nca.visible import clean_text
 from nca.words import Source, Span, Words, part_of, text_of
 
 if TYPE_CHECKING:

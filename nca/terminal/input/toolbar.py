@@ -109,7 +109,7 @@ def _values(status: ToolbarStatus) -> dict[str, tuple[str, str]]:
     """The style and the text of each name but `command` (nca.config.tables)."""
     # Imported here because the first prompt is shown before there is a status.
     from nca.humanize import percent, short_tokens
-    from nca.models.costs import money
+    from nca.models.catalog import money
 
     style = "class:gauge.high" if status.is_high else "class:gauge"
     share = percent(status.usage_ratio) if status.is_counted else "…"

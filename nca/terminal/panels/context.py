@@ -15,7 +15,7 @@ from rich.text import Text
 
 from nca.context.retention import kept_in_words
 from nca.humanize import counted, percent
-from nca.models.costs import money
+from nca.models.catalog import money
 from nca.terminal.panels.context_list import picture
 from nca.terminal.render.layout import Parted, new_table
 from nca.terminal.render.sanitize import one_line

@@ -17,7 +17,7 @@ from nca.events import (
     UsageReported,
 )
 from nca.humanize import counted, duration
-from nca.models.costs import money
+from nca.models.catalog import money
 from nca.terminal.render.sanitize import one_line
 
 TOOL_CHARS = 160

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.text import Text
 
-from nca.humanize import counted
+from nca.humanize import counted, written_out
 from nca.terminal.render.layout import hung
 from nca.terminal.render.sanitize import one_line
-from nca.visible import written_out
 
 if TYPE_CHECKING:
     from nca.agent.rewinding import Point

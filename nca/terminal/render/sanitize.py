@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 
-from nca.visible import HIDING, clean_text
+from nca.humanize import HIDING, clean_text
 
 MAX_LINE_CHARS = 8_000
 """A longer unfinished line is returned before it ends."""

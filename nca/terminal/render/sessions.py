@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from nca.agent.conversation import Conversation
     from nca.sessions.session import SessionInfo
     from nca.sessions.sql import Whose
-    from nca.transcripts.outgoing.written import Written
+    from nca.transcripts.outgoing.conversation import Written
 
 TITLE_CHARS = 200
 _ID_CHARS = 12

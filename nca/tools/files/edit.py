@@ -17,9 +17,9 @@ from typing import Annotated, Any, ClassVar
 
 import msgspec
 
+from nca.file_history import Recorder
 from nca.file_history.changes import counts, has_unseen, unified
-from nca.file_history.recorder import Recorder
-from nca.humanize import counted
+from nca.humanize import WRITTEN_OUT, counted
 from nca.messages import clean_text
 from nca.redact import REDACTED
 from nca.tools.files.merge import merged
@@ -28,7 +28,6 @@ from nca.tools.files.replace import replaced
 from nca.tools.files.text_file import TextFile, can_save, is_binary, is_unsaved, says_the_same, write_file
 from nca.tools.files.workspace import NoSuchFile, Workspace, shown
 from nca.tools.tool import Approval, Permission, ToolError, ToolOutcome, TypedTool
-from nca.visible import WRITTEN_OUT
 
 MAX_OUTCOME_DIFF_LINES = 400
 """Lines of diff that a person sees after a change. Before it, for approval, they see the whole diff."""

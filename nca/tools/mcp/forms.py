@@ -9,7 +9,7 @@ from datetime import date, datetime
 from typing import Any
 from urllib.parse import urlsplit
 
-from nca.visible import unambiguous
+from nca.humanize import unambiguous
 
 Value = str | int | float | bool | list[str]
 MOST_FIELDS = 20

@@ -11,7 +11,7 @@ from typing import Any
 from nca.config.tool_settings import McpSettings
 from nca.errors import UsageError
 from nca.events import Listener, Notice
-from nca.file_history.recorder import Recorder
+from nca.file_history import Recorder
 from nca.tools.mcp.connection import Connection
 from nca.tools.mcp.requests import Host
 from nca.tools.mcp.tool import McpTool

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from nca.config.servers import McpServer
-from nca.file_history.recorder import Recorder
+from nca.file_history import Recorder
+from nca.humanize import unambiguous
 from nca.messages import clean_text
 from nca.tools.tool import Approval, Permission, ToolOutcome
-from nca.visible import unambiguous
 
 PREFIX = "mcp__"
 MAX_NAME_CHARS = 64

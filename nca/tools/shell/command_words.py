@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from string import ascii_letters, digits
 
-from nca.visible import WRITTEN_OUT, written_out
+from nca.humanize import WRITTEN_OUT, written_out
 
 MOST_CHARS = 4_000
 MOST_COMMANDS = 20

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 
-from nca.file_history.recorder import Recorder
+from nca.file_history import Recorder
 from nca.tools.shell.output_capture import readable
 from nca.tools.shell.process import Ended, run_process
 from nca.tools.shell.runner import CommandResult, CommandRunner, ending

@@ -7,7 +7,8 @@ import re
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
-from nca.file_history.recorder import Recorder
+from nca.file_history import Recorder
+from nca.humanize import unambiguous
 from nca.tools.files.reading_rules import MAX_CHANGED_BYTES, FilesRead
 from nca.tools.files.workspace import Workspace
 from nca.tools.shell.command_rules import rule_names
@@ -17,7 +18,6 @@ from nca.tools.shell.output_capture import readable
 from nca.tools.shell.read_only_commands import read_only_argv
 from nca.tools.shell.runner import CommandRunner
 from nca.tools.tool import Approval, Permission, ToolError, ToolOutcome, TypedTool
-from nca.visible import unambiguous
 
 _SHOWING = frozenset({"cat", "head", "sed", "tail"})
 MOST_WAIT_SECONDS = 600

@@ -21,9 +21,8 @@ import msgspec
 
 from nca.messages import Message, ToolCall, Usage, clean_text
 from nca.transcripts.formats.building import as_json, person, printed, some_messages, tool_result
-from nca.transcripts.formats.records import About, Record, Said, StoredSession
+from nca.transcripts.formats.records import About, Record, Said, StoredSession, folders_above, stored
 from nca.transcripts.formats.source import Source
-from nca.transcripts.formats.stores import folders_above, stored
 
 FILE_NAME = ".aider.chat.history.md"
 _START = re.compile(r"^# aider chat started at (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)", re.MULTILINE)

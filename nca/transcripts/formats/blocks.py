@@ -13,9 +13,10 @@ import msgspec
 
 from nca.context.request import SIGNED_THOUGHTS
 from nca.context.rules.messages import NO_OUTPUT
-from nca.messages import AttachmentPart, MediaPart, Message, Part, Source, TextPart, ToolCall, clean_text
-from nca.shapes.openai import as_chat_message
-from nca.transcripts.formats.values import objects_of, text_of
+from nca.messages import AttachmentPart, MediaPart, Message, Part, TextPart, ToolCall, clean_text
+from nca.shapes.shaped import as_chat_message
+from nca.transcripts.formats.building import objects_of, text_of
+from nca.words import Source
 
 THOUGHTS = ("thinking", "redacted_thinking")
 

@@ -1,18 +1,28 @@
-"""Build messages of what other agents' files hold."""
+"""Build messages of what other agents' files hold, and say who said what in a message that is stored as the user's.
+
+Results and what a program adds stand in the user's role too. A reader gives each part of such a message its source;
+where a format does not tell, a part has none. A message without a word of the person is the program's: no turn begins
+with it.
+
+Values of other programs' JSON may be of any type: what is meant is read, or nothing, and nothing raises.
+"""
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Literal
+from datetime import UTC, datetime
+from typing import Any, Literal, TypeGuard
+
+import msgspec
 
 from nca.errors import InvalidMessages
-from nca.messages import MediaPart, Message, Part, Source, TextPart, ToolCall, clean_text
-from nca.transcripts.formats.authors import text_by, with_authors
+from nca.messages import AttachmentPart, MediaPart, Message, Part, TextPart, ToolCall, clean_text
 from nca.transcripts.formats.records import Record, Said, Unreadable
 from nca.transcripts.formats.source import BadLine, decode
 from nca.transcripts.formats.source import Source as Given
-from nca.transcripts.formats.values import text_of
+from nca.words import Source
 
 Content = str | tuple[Part, ...]
 
@@ -163,3 +173,124 @@ def some_messages(records: Iterable[Record], source: Given, agent: str) -> Itera
         yield Unreadable(source.place, error.message.removeprefix(f"{source.place}: "))
     if not has_message:
         raise InvalidMessages(f"{source.place}: holds no messages of {agent}{problem}.")
+
+
+_OF_A_PROGRAM = ("nca", "tool")
+_GAP = "\n\n"
+"""Between blocks of text. Parts with sources of their own follow each other without a space."""
+
+
+def text_by(source: Source, text: str) -> TextPart:
+    return TextPart(text, source=source)
+
+
+def attached(name: str, text: str) -> AttachmentPart:
+    """The content of a file, a page or a folder that the person mentioned."""
+    return AttachmentPart(name, text, len(text.encode("utf-8", "replace")))
+
+
+def with_authors(message: Message) -> Message:
+    """The message as nca stores it: one source for all of it where there is one, else a source for each part.
+
+    A source of the message itself stands for the parts that have none.
+    """
+    content = message.content
+    if message.role != "user" or not isinstance(content, tuple) or not _sources(content):
+        return message
+    content = tuple(_with_own(part, message.source or "foreign") for part in content)
+    found = _sources(content)
+    if len(found) == 1 and all(isinstance(part, TextPart) for part in content):
+        (only,) = found
+        if only != "tool":
+            return msgspec.structs.replace(message, content=_GAP.join(_texts(content)), source=only)
+    is_of_program = found <= {*_OF_A_PROGRAM} and not any(isinstance(part, AttachmentPart) for part in content)
+    return msgspec.structs.replace(message, content=_spaced(content), source="nca" if is_of_program else "")
+
+
+def typed_after(lead: str, typed: str, rest: str = "") -> tuple[Part, ...]:
+    """The content of a result with what the person typed about the call between what the program wrote."""
+    parts = (TextPart(lead.strip()), TextPart(typed.strip(), source="typed"), TextPart(rest.strip()))
+    return tuple(part for part in parts if part.text)
+
+
+def _with_own(part: Part, source: Source) -> Part:
+    return text_by(source, part.text) if isinstance(part, TextPart) and not part.source else part
+
+
+def _sources(content: tuple[Part, ...]) -> set[str]:
+    return {part.source for part in content if isinstance(part, TextPart) and part.source}
+
+
+def _texts(content: tuple[Part, ...]) -> list[str]:
+    return [part.text for part in content if isinstance(part, TextPart)]
+
+
+def _spaced(content: tuple[Part, ...]) -> tuple[Part, ...]:
+    """The parts with a gap between two texts that nca would put together without one."""
+    found: list[Part] = []
+    for part in content:
+        before = found[-1] if found else None
+        if _has_source(part) and _has_source(before):
+            found[-1] = msgspec.structs.replace(before, text=before.text + _GAP)
+        found.append(part)
+    return tuple(found)
+
+
+def _has_source(part: Part | None) -> TypeGuard[TextPart]:
+    return isinstance(part, TextPart) and part.source not in ("", "nca")
+
+
+MOST_TOKENS = 2**53
+_NUMBER = (int, float)
+"""For `isinstance`, which takes far longer with a union that is made for each call."""
+
+
+def seconds_of(value: Any) -> float:
+    """A time as seconds since the epoch: ISO 8601, or a number of seconds or finer units. 0 for anything else."""
+    if isinstance(value, str):
+        try:
+            moment = datetime.fromisoformat(value)
+            return max(0.0, (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
+        except (ValueError, OverflowError):
+            return 0.0
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e30 or math.isnan(value):
+        return 0.0
+    at = float(value)
+    # 1e11 seconds are the year 5138, 1e11 milliseconds are 1973.
+    while at >= 1e11:
+        at /= 1000
+    return at
+
+
+def text_of(value: Any) -> str:
+    """A text as it can be stored; "" for anything else."""
+    if not isinstance(value, str):
+        return ""
+    return value if value.isascii() else clean_text(value)
+
+
+def count_of(*values: Any) -> int:
+    """The first of these that is a count above 0; 0 if none is."""
+    for value in values:
+        if isinstance(value, _NUMBER) and not isinstance(value, bool) and 0 < value <= MOST_TOKENS:
+            return int(value)
+    return 0
+
+
+def cost_of(value: Any) -> float | None:
+    """US dollars; None for anything that is no amount."""
+    is_amount = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e9
+    return float(value) if is_amount else None
+
+
+def object_of(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def list_of(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def objects_of(value: Any) -> list[dict[str, Any]]:
+    """The objects in a list; what is no object is left out."""
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []

@@ -6,21 +6,24 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from nca.messages import Message, Part, TextPart
-from nca.transcripts.formats.authors import text_by
 from nca.transcripts.formats.building import (
     answer,
     joined,
+    list_of,
+    object_of,
+    objects_of,
     person,
     picture,
     printed,
     read_rows,
     shown,
+    text_by,
+    text_of,
     tool_call,
     tool_result,
 )
 from nca.transcripts.formats.records import Record, Said, Unreadable
 from nca.transcripts.formats.source import Source
-from nca.transcripts.formats.values import list_of, object_of, objects_of, text_of
 
 
 class ChatRows:

@@ -16,18 +16,21 @@ from nca.messages import Message, TextPart
 from nca.transcripts.formats.building import (
     answer,
     as_json,
+    list_of,
     name_of,
+    object_of,
+    objects_of,
     person,
     printed,
+    seconds_of,
     some_messages,
+    text_of,
     tool_call,
     tool_result,
 )
 from nca.transcripts.formats.parent_chain import Branches
-from nca.transcripts.formats.records import About, Live, Record, Said, StoredSession, Unreadable
+from nca.transcripts.formats.records import About, Live, Record, Said, StoredSession, Unreadable, newest_key, stored
 from nca.transcripts.formats.source import Source
-from nca.transcripts.formats.stores import newest_key, stored
-from nca.transcripts.formats.values import list_of, object_of, objects_of, seconds_of, text_of
 
 _BEGINNING = re.compile(rb'\A\s*(\[\s*)?\{.*?"mapping"\s*:\s*\{\s*"[^"]+"\s*:\s*\{', re.DOTALL)
 _TO_ALL = ("", "all")

@@ -14,12 +14,14 @@ from typing import Any
 
 import msgspec
 
-from nca.transcripts.formats.claude_rows import Rows
-from nca.transcripts.formats.claude_said import titles_of
-from nca.transcripts.formats.records import Record, StoredSession, Unreadable
+from nca.messages import Usage
+from nca.transcripts.formats.blocks import answer_message, blocks_of, user_message
+from nca.transcripts.formats.blocks import part_of as part
+from nca.transcripts.formats.building import count_of, list_of, object_of, seconds_of, text_of
+from nca.transcripts.formats.claude_said import is_said, messages_of, titles_of
+from nca.transcripts.formats.parent_chain import Link, live_branch
+from nca.transcripts.formats.records import About, Compacted, Live, Record, Said, StoredSession, Unreadable, stored
 from nca.transcripts.formats.source import BadLine, Source
-from nca.transcripts.formats.stores import stored
-from nca.transcripts.formats.values import object_of, text_of
 
 _OF_SUBAGENTS = "agent-"
 _KINDS = ("user", "assistant", "system", "attachment")
@@ -90,3 +92,289 @@ def _is_note(row: Mapping[str, Any]) -> bool:
 
 
 FORMAT = ClaudeCode()
+
+
+_NOT_BY_A_MODEL = "<synthetic>"
+_FACTS = ("sessionId", "cwd", "forkedFrom", "version")
+
+
+class _Answer(msgspec.Struct):
+    """One message of the model, put together from its lines. `ids`: theirs; the first one stands for all."""
+
+    ids: list[str]
+    blocks: list[dict[str, Any]]
+    model: str
+    at: float
+    place: str
+    is_aside: bool
+    usage: Usage | None = None
+
+    def said(self) -> Said:
+        return Said(
+            message=answer_message(self.blocks, self.model),
+            id=self.ids[0] if self.ids else "",
+            at=self.at,
+            usage=self.usage,
+            model=self.model,
+            is_aside=self.is_aside,
+            place=self.place,
+        )
+
+
+class _Boundary(msgspec.Struct):
+    """A compaction, whose summary is the next line."""
+
+    id: str
+    at: float
+    place: str
+    meta: dict[str, Any]
+    summary: str = ""
+
+    def compacted(self, kept: tuple[str, ...]) -> Compacted:
+        meta = self.meta
+        return Compacted(
+            summary=self.summary,
+            id=self.id,
+            kept=kept,
+            is_unreadable=not self.summary,
+            trigger=text_of(meta.get("trigger")),
+            tokens_before=count_of(meta.get("preTokens"), meta.get("pre_tokens")),
+            tokens_after=count_of(meta.get("postTokens"), meta.get("post_tokens")),
+            at=self.at,
+            place=self.place,
+        )
+
+
+class Rows:
+    """Takes the lines in the order of the file. Messages are handed out when the person goes on: until then later
+    lines may add to them."""
+
+    def __init__(self) -> None:
+        self._waiting: list[Said | _Answer | _Boundary] = []
+        self._has_begun = False
+        """Whether anything was handed out."""
+        self._answers: dict[tuple[str, str], _Answer] = {}
+        self._answered: list[tuple[list[str], list[str]]] = []
+        """Of each answer that was handed out: the ids of its lines, and of its calls."""
+        self._first_ids: dict[str, str] = {}
+        """By the id of a later line of an answer, that of its first."""
+        self._results: list[tuple[str, str]] = []
+        """Of each result that was handed out: its id, and that of its call."""
+        self._kept_by: dict[str, tuple[str, ...]] = {}
+        self._links: list[Link] = []
+        self._places: dict[str, int] = {}
+        self._names: dict[str, str] = {}
+        self._about = About()
+        self._noted: list[Any] = []
+        """The facts of the newest line: nearly all lines have the same."""
+        self._titles: list[tuple[str, str]] = []
+        self._boundary: _Boundary | None = None
+        """The newest compaction, while it waits for its summary."""
+
+    def take(self, number: int, row: Mapping[str, Any]) -> Iterator[Record]:
+        kind, place = row.get("type"), f"line {number}"
+        if kind in ("summary", "custom-title", "ai-title"):
+            self._take_title(row)
+            return
+        is_aside = bool(row.get("isSidechain"))
+        id = text_of(row.get("uuid"))
+        if id and not self._link(id, row, is_aside=is_aside):
+            return
+        if id and not is_aside and self._links[-1].is_said:
+            yield from self._finished()
+        message = row.get("message")
+        if kind in ("user", "assistant") and not isinstance(message, dict):
+            yield Unreadable(place, "has no message")
+        elif kind == "assistant":
+            self._take_answer(id, row, object_of(message), place, is_aside=is_aside)
+        elif kind == "user":
+            yield from self._take_user(id, row, object_of(message), place, is_aside=is_aside)
+        elif kind == "attachment":
+            self._take_queued(id, row, object_of(row.get("attachment")), place, is_aside=is_aside)
+        elif kind == "system" and row.get("subtype") == "compact_boundary" and not is_aside:
+            meta = object_of(row.get("compactMetadata")) or object_of(row.get("compact_metadata"))
+            self._boundary = _Boundary(id, seconds_of(row.get("timestamp")), place, meta)
+            self._waiting.append(self._boundary)
+            self._answers.clear()
+        if kind in ("user", "assistant") and not is_aside:
+            self._note(row)
+
+    def records(self) -> Iterator[Record]:
+        if not self._has_begun and self._are_aside():
+            # The file is that of a subagent.
+            for one in self._waiting:
+                if isinstance(one, _Answer):
+                    one.is_aside = False
+            self._waiting = [
+                msgspec.structs.replace(one, is_aside=False) if isinstance(one, Said) else one for one in self._waiting
+            ]
+        yield from self._handed_out()
+        ids, breaks = self._live()
+        titles = [title for title, leaf in self._titles if not leaf or leaf in self._places]
+        yield msgspec.structs.replace(self._about, title=titles[-1] if titles else "")
+        if breaks:
+            named = "1 record names" if breaks == 1 else f"{breaks} records name"
+            reason = f"{named} a parent that is missing; the order of the file is taken there"
+            yield Unreadable("the chain of messages", f"is broken: {reason}")
+        if ids is not None:
+            yield Live(ids)
+
+    def _finished(self) -> Iterator[Record]:
+        """What no later line adds to. As long as all is a subagent's, the whole file may be one."""
+        if self._boundary is None and (self._has_begun or not self._are_aside()):
+            yield from self._handed_out()
+
+    def _are_aside(self) -> bool:
+        return all(one.is_aside for one in self._waiting if not isinstance(one, _Boundary))
+
+    def _handed_out(self) -> Iterator[Record]:
+        for one in self._waiting:
+            self._has_begun = True
+            if isinstance(one, Said):
+                if one.message.tool_call_id:
+                    self._results.append((one.id, one.message.tool_call_id))
+                yield one
+            elif isinstance(one, _Answer):
+                said = one.said()
+                self._answered.append((one.ids, [call.id for call in said.message.tool_calls]))
+                for id in one.ids[1:]:
+                    self._first_ids[id] = one.ids[0]
+                yield said
+            else:
+                kept = tuple(dict.fromkeys(self._first_ids.get(id, id) for id in self._kept(one)))
+                self._kept_by[one.id] = kept
+                yield one.compacted(kept)
+        self._waiting.clear()
+        self._answers.clear()
+
+    def _take_title(self, row: Mapping[str, Any]) -> None:
+        for key in ("summary", "customTitle", "aiTitle"):
+            if title := text_of(row.get(key)):
+                self._titles.append((title, text_of(row.get("leafUuid"))))
+
+    def _link(self, id: str, row: Mapping[str, Any], *, is_aside: bool) -> bool:
+        """Note the place of a record in the chain; False if the record is there already."""
+        parent = text_of(row.get("parentUuid"))
+        if id in self._places:
+            known = self._links[self._places[id]]
+            known.parent = known.parent or ("" if known.is_compaction else parent)
+            return False
+        if not is_aside:
+            is_compaction = row.get("subtype") == "compact_boundary"
+            self._places[id] = len(self._links)
+            before = "" if parent else text_of(row.get("logicalParentUuid")) or text_of(row.get("logical_parent_uuid"))
+            self._links.append(Link(id, parent, before, is_compaction, is_said=is_said(row)))
+        return True
+
+    def _take_answer(
+        self, id: str, row: Mapping[str, Any], message: Mapping[str, Any], place: str, *, is_aside: bool
+    ) -> None:
+        model = text_of(message.get("model"))
+        blocks, usage = blocks_of(message.get("content")), _usage(object_of(message.get("usage")))
+        key = text_of(message.get("id")), text_of(row.get("requestId"))
+        for block in blocks:
+            if block.get("type") == "tool_use":
+                self._names[text_of(block.get("id"))] = text_of(block.get("name"))
+        # An error of the network that is shown as an answer was never sent to a model.
+        is_aside = is_aside or bool(row.get("isApiErrorMessage"))
+        answer = self._answers.get(key) if key[0] else None
+        if answer is None or answer.is_aside != is_aside:
+            ids = [id] if id else []
+            model = "" if model == _NOT_BY_A_MODEL else model
+            answer = _Answer(ids, [], model, seconds_of(row.get("timestamp")), place, is_aside)
+            self._waiting.append(answer)
+            if key[0]:
+                self._answers[key] = answer
+        elif id:
+            answer.ids.append(id)
+        answer.blocks += [block for block in blocks if block not in answer.blocks] if answer.blocks else blocks
+        if usage and (answer.usage is None or usage.completion_tokens >= answer.usage.completion_tokens):
+            answer.usage = usage
+
+    def _take_user(
+        self, id: str, row: Mapping[str, Any], message: Mapping[str, Any], place: str, *, is_aside: bool
+    ) -> Iterator[Unreadable]:
+        at, blocks = seconds_of(row.get("timestamp")), blocks_of(message.get("content"))
+        if row.get("isCompactSummary") and not is_aside:
+            summary = "\n\n".join(text for block in blocks if (text := text_of(block.get("text"))))
+            if self._boundary is None:
+                self._boundary = _Boundary(id, at, place, {})
+                self._waiting.append(self._boundary)
+            self._boundary.summary = summary
+            self._boundary = None
+            return
+        if not blocks:
+            yield Unreadable(place, "has a message without content")
+        for one in messages_of(row, blocks, self._names):
+            self._waiting.append(Said(message=one, id=id, at=at, is_aside=is_aside, place=place))
+
+    def _take_queued(
+        self, id: str, row: Mapping[str, Any], attachment: Mapping[str, Any], place: str, *, is_aside: bool
+    ) -> None:
+        """What was typed while the model worked: it was sent with the next request."""
+        blocks = blocks_of(attachment.get("prompt"))
+        if attachment.get("type") != "queued_command" or not blocks:
+            return
+        is_typed = attachment.get("commandMode", "prompt") == "prompt"
+        message = user_message([part(block) for block in blocks], source="typed" if is_typed else "nca")
+        at = seconds_of(row.get("timestamp"))
+        self._waiting.append(Said(message=message, id=id, at=at, is_aside=is_aside, place=place))
+
+    def _note(self, row: Mapping[str, Any]) -> None:
+        facts = [row.get(name) for name in _FACTS]
+        if facts == self._noted:
+            return
+        self._noted = facts
+        about, fork = self._about, object_of(row.get("forkedFrom"))
+        self._about = About(
+            session=text_of(row.get("sessionId")) or about.session,
+            directory=about.directory or text_of(row.get("cwd")),
+            parent=about.parent or text_of(fork.get("sessionId")),
+            version=text_of(row.get("version")) or about.version,
+        )
+
+    def _kept(self, boundary: _Boundary) -> tuple[str, ...]:
+        """The ids of the messages that a compaction kept: a list, or the two ends of a run."""
+        listed = boundary.meta.get("preservedMessages", boundary.meta.get("preserved_messages"))
+        ids = object_of(listed).get("uuids") if isinstance(listed, dict) else listed
+        if named := [id for id in list_of(ids) if isinstance(id, str)]:
+            return tuple(named)
+        run = object_of(boundary.meta.get("preservedSegment", boundary.meta.get("preserved_segment")))
+        head = text_of(run.get("headUuid", run.get("head_uuid")))
+        tail = text_of(run.get("tailUuid", run.get("tail_uuid")))
+        if head not in self._places or tail not in self._places:
+            return ()
+        place, found = self._places[tail], [tail]
+        while found[-1] != head and len(found) <= len(self._links):
+            link = self._links[place]
+            if link.is_compaction or link.parent not in self._places:
+                end = min(self._places[tail], self._places.get(boundary.id, 0))
+                return tuple(link.id for link in self._links[self._places[head] : end + 1])
+            place = self._places[link.parent]
+            found.append(link.parent)
+        return tuple(found)
+
+    def _live(self) -> tuple[frozenset[str] | None, int]:
+        """The ids of the live branch, and how often its chain is broken. None: no record has an id."""
+        if not self._links:
+            return None, 0
+        chain = live_branch(self._links, self._places)
+        ids = set(chain.ids)
+        for id, kept in self._kept_by.items():
+            if id in ids:
+                ids.update(kept)
+        calls: set[str] = set()
+        for lines, made in self._answered:
+            if not ids.isdisjoint(lines):
+                ids.update(lines)
+                calls.update(made)
+        # The results of calls in parallel are leaves beside the chain.
+        beside = calls - {answered for id, answered in self._results if id in ids}
+        ids.update(id for id, answered in self._results if answered in beside)
+        return frozenset(ids), chain.breaks
+
+
+def _usage(usage: Mapping[str, Any]) -> Usage | None:
+    new, output = count_of(usage.get("input_tokens")), count_of(usage.get("output_tokens"))
+    read, written = count_of(usage.get("cache_read_input_tokens")), count_of(usage.get("cache_creation_input_tokens"))
+    return Usage(new + read + written, output, read, written) if new + read + written + output else None

@@ -9,10 +9,10 @@ from typing import Any, Literal
 
 import msgspec
 
-from nca.messages import Message, Source
-from nca.transcripts.formats.authors import typed_after
+from nca.messages import Message
 from nca.transcripts.formats.blocks import blocks_of, user_messages
-from nca.transcripts.formats.values import object_of, text_of
+from nca.transcripts.formats.building import object_of, text_of, typed_after
+from nca.words import Source
 
 Block = dict[str, Any]
 

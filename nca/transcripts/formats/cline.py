@@ -12,13 +12,23 @@ from pathlib import Path
 from typing import Any
 
 from nca.messages import Message, Part, TextPart
-from nca.transcripts.formats.authors import attached, text_by, typed_after, with_authors
 from nca.transcripts.formats.blocks import answer_message, blocks_of, part_of, tool_message, user_message
-from nca.transcripts.formats.building import as_json, parsed, some_messages
-from nca.transcripts.formats.records import About, Compacted, Record, Said, StoredSession, Unreadable
+from nca.transcripts.formats.building import (
+    as_json,
+    attached,
+    list_of,
+    object_of,
+    objects_of,
+    parsed,
+    seconds_of,
+    some_messages,
+    text_by,
+    text_of,
+    typed_after,
+    with_authors,
+)
+from nca.transcripts.formats.records import About, Compacted, Record, Said, StoredSession, Unreadable, json_file, stored
 from nca.transcripts.formats.source import Source
-from nca.transcripts.formats.stores import json_file, stored
-from nca.transcripts.formats.values import list_of, object_of, objects_of, seconds_of, text_of
 
 _HEADER = re.compile(r"\[(\w+)(?: for [^\n]*| completed)?\] Result:(?:\s+|\Z)")
 """What stands before a result, in a block of its own or in the same one."""

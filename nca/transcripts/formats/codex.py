@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from nca.messages import AttachmentPart, Message, Part, ToolCall, Usage
-from nca.shapes.openai import as_chat_message
+from nca.shapes.shaped import as_chat_message
 from nca.transcripts.formats.blocks import json_of
+from nca.transcripts.formats.building import count_of, object_of, objects_of, seconds_of, text_of
 from nca.transcripts.formats.codex_items import (
     CALLS,
     OUTPUTS,
@@ -28,10 +29,8 @@ from nca.transcripts.formats.codex_items import (
     text_in,
     thought,
 )
-from nca.transcripts.formats.records import About, Compacted, Live, Record, Said, StoredSession, Unreadable
+from nca.transcripts.formats.records import About, Compacted, Live, Record, Said, StoredSession, Unreadable, stored
 from nca.transcripts.formats.source import BadLine, Source
-from nca.transcripts.formats.stores import stored
-from nca.transcripts.formats.values import count_of, object_of, objects_of, seconds_of, text_of
 
 _TURN_BEGINS = ("task_started", "turn_started")
 _NOT_SHOWN = ("ghost_snapshot", "compaction", "compaction_summary", "context_compaction", "compaction_trigger", "other")

@@ -10,10 +10,9 @@ import msgspec
 
 from nca.context.rules.messages import NO_OUTPUT
 from nca.messages import MediaPart, Message, Part, TextPart, ToolCall
-from nca.shapes.openai import as_chat_message
-from nca.transcripts.formats.authors import text_by, with_authors
+from nca.shapes.shaped import as_chat_message
 from nca.transcripts.formats.blocks import arguments_of, json_of
-from nca.transcripts.formats.values import object_of, objects_of, text_of
+from nca.transcripts.formats.building import object_of, objects_of, text_by, text_of, with_authors
 
 CALLS = ("function_call", "custom_tool_call", "local_shell_call")
 OUTPUTS = ("function_call_output", "custom_tool_call_output")

@@ -13,28 +13,40 @@ from pathlib import Path
 from typing import Any
 
 from nca.messages import Message, Part, TextPart, Usage
-from nca.messages import Source as Author
 from nca.safe_files import open_ordinary
 from nca.tools.skill_places import front_fields
 from nca.tools.tool import ToolError
-from nca.transcripts.formats.authors import text_by
 from nca.transcripts.formats.building import (
     answer,
     command_ran,
+    count_of,
     joined,
     media,
     name_of,
+    object_of,
+    objects_of,
     person,
     printed,
     read_rows,
+    seconds_of,
     some_messages,
+    text_by,
+    text_of,
     tool_call,
     tool_result,
 )
-from nca.transcripts.formats.records import About, Compacted, Record, Said, StoredSession, Unreadable
+from nca.transcripts.formats.records import (
+    About,
+    Compacted,
+    Record,
+    Said,
+    StoredSession,
+    Unreadable,
+    chosen_folder,
+    stored,
+)
 from nca.transcripts.formats.source import Source
-from nca.transcripts.formats.stores import chosen_folder, stored
-from nca.transcripts.formats.values import count_of, object_of, objects_of, seconds_of, text_of
+from nca.words import Source as Author
 
 _WORKSPACE_BYTES = 64 * 1024
 

@@ -12,24 +12,39 @@ from typing import Any
 
 from nca.messages import Message, Part, TextPart
 from nca.sessions.foreign_rows import foreign_database
-from nca.transcripts.formats.authors import text_by
 from nca.transcripts.formats.building import (
     Content,
     answer,
     command_ran,
+    count_of,
     joined,
     media,
+    object_of,
+    objects_of,
     parsed,
     person,
     picture,
+    seconds_of,
     some_messages,
+    text_by,
+    text_of,
     tool_call,
     tool_result,
 )
-from nca.transcripts.formats.records import About, Compacted, Record, Said, StoredSession, Unreadable
+from nca.transcripts.formats.records import (
+    About,
+    Compacted,
+    Record,
+    Said,
+    StoredSession,
+    Unreadable,
+    data_folder,
+    folders_above,
+    is_database_with,
+    json_file,
+    newest_key,
+)
 from nca.transcripts.formats.source import Source
-from nca.transcripts.formats.stores import data_folder, folders_above, is_database_with, json_file, newest_key
-from nca.transcripts.formats.values import count_of, object_of, objects_of, seconds_of, text_of
 
 _CUT = ("canceled", "error")
 

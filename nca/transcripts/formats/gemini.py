@@ -17,17 +17,32 @@ from nca.messages import Message, TextPart, Usage
 from nca.transcripts.formats.building import (
     answer,
     bad_line,
+    count_of,
     joined,
+    list_of,
+    object_of,
+    objects_of,
+    seconds_of,
     shown,
     some_messages,
+    text_of,
     tool_call,
     tool_result,
 )
 from nca.transcripts.formats.google_parts import Parts, read_parts, read_response, said_by, sent
-from nca.transcripts.formats.records import About, Compacted, Live, Record, Said, StoredSession, Unreadable
+from nca.transcripts.formats.records import (
+    About,
+    Compacted,
+    Live,
+    Record,
+    Said,
+    StoredSession,
+    Unreadable,
+    chosen_folder,
+    first_line,
+    stored,
+)
 from nca.transcripts.formats.source import BadLine, Source
-from nca.transcripts.formats.stores import chosen_folder, first_line, stored
-from nca.transcripts.formats.values import count_of, list_of, object_of, objects_of, seconds_of, text_of
 
 SNAPSHOT = "<state_snapshot>"
 """A summary holds it."""

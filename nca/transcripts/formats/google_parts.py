@@ -9,9 +9,21 @@ from typing import Any
 import msgspec
 
 from nca.messages import Message, Part, TextPart, ToolCall, Usage
-from nca.transcripts.formats.authors import attached, text_by
-from nca.transcripts.formats.building import joined, media, person, shown, tool_call, tool_result
-from nca.transcripts.formats.values import count_of, list_of, object_of, objects_of, text_of
+from nca.transcripts.formats.building import (
+    attached,
+    count_of,
+    joined,
+    list_of,
+    media,
+    object_of,
+    objects_of,
+    person,
+    shown,
+    text_by,
+    text_of,
+    tool_call,
+    tool_result,
+)
 
 _FILES = "--- Content from referenced files ---"
 _FILE = re.compile(r"\s*Content from @?(.+?):\s*")

@@ -11,24 +11,42 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from nca.messages import Message, Part, Source, TextPart, ToolCall, Usage
+from nca.messages import Message, Part, TextPart, ToolCall, Usage
 from nca.sessions.foreign_rows import foreign_database
 from nca.transcripts.formats.building import (
     answer,
+    cost_of,
+    count_of,
     joined,
+    list_of,
     name_of,
+    object_of,
+    objects_of,
     parsed,
     person,
     picture,
+    seconds_of,
     shown,
     some_messages,
+    text_of,
     tool_call,
     tool_result,
 )
-from nca.transcripts.formats.records import About, Compacted, Live, Record, Said, StoredSession, Unreadable
+from nca.transcripts.formats.records import (
+    About,
+    Compacted,
+    Live,
+    Record,
+    Said,
+    StoredSession,
+    Unreadable,
+    chosen_folder,
+    data_folder,
+    is_database_with,
+    newest_key,
+)
 from nca.transcripts.formats.source import Source as Given
-from nca.transcripts.formats.stores import chosen_folder, data_folder, is_database_with, newest_key
-from nca.transcripts.formats.values import cost_of, count_of, list_of, object_of, objects_of, seconds_of, text_of
+from nca.words import Source
 
 _NOT_THE_PERSONS = ("sub_agent", "hidden")
 _TOLD = "Your context was compacted"

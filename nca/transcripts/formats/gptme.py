@@ -12,12 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from nca.messages import Message, Usage
-from nca.transcripts.formats.building import some_messages
+from nca.transcripts.formats.building import cost_of, count_of, object_of, seconds_of, some_messages, text_of
 from nca.transcripts.formats.chat_rows import ChatRows, is_row, most
-from nca.transcripts.formats.records import About, Record, Said, StoredSession
+from nca.transcripts.formats.records import About, Record, Said, StoredSession, chosen_folder, data_folder, stored
 from nca.transcripts.formats.source import Source
-from nca.transcripts.formats.stores import chosen_folder, data_folder, stored
-from nca.transcripts.formats.values import cost_of, count_of, object_of, seconds_of, text_of
 
 
 class Gptme:

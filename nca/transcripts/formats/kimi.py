@@ -12,12 +12,19 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from nca.messages import Message
-from nca.transcripts.formats.building import bad_line, some_messages
+from nca.transcripts.formats.building import bad_line, object_of, objects_of, some_messages, text_of
 from nca.transcripts.formats.chat_rows import ChatRows, is_row
-from nca.transcripts.formats.records import About, Record, Said, StoredSession, Unreadable
+from nca.transcripts.formats.records import (
+    About,
+    Record,
+    Said,
+    StoredSession,
+    Unreadable,
+    chosen_folder,
+    json_file,
+    stored,
+)
 from nca.transcripts.formats.source import BadLine, Source
-from nca.transcripts.formats.stores import chosen_folder, json_file, stored
-from nca.transcripts.formats.values import object_of, objects_of, text_of
 
 _ADDED = ("<system>", "<system-reminder>", "<notification")
 """How a message in the user's role begins that Kimi CLI wrote."""

@@ -15,21 +15,35 @@ import msgspec
 from nca.messages import Message, Part, TextPart, ToolCall, Usage
 from nca.transcripts.formats.building import (
     answer,
+    count_of,
     joined,
     name_of,
+    object_of,
+    objects_of,
     person,
     picture,
     printed,
     read_rows,
+    seconds_of,
     shown,
     some_messages,
+    text_of,
     tool_call,
     tool_result,
 )
-from nca.transcripts.formats.records import About, Compacted, Live, Record, Said, StoredSession, Unreadable
+from nca.transcripts.formats.records import (
+    About,
+    Compacted,
+    Live,
+    Record,
+    Said,
+    StoredSession,
+    Unreadable,
+    chosen_folder,
+    json_file,
+    stored,
+)
 from nca.transcripts.formats.source import Source
-from nca.transcripts.formats.stores import chosen_folder, json_file, stored
-from nca.transcripts.formats.values import count_of, object_of, objects_of, seconds_of, text_of
 
 _MAIN = "main"
 _OWN = ("profile.bind", "context.append_message", "runtime.set_binding")

@@ -14,21 +14,33 @@ from typing import Any
 from nca.messages import Message, Part, TextPart, ToolCall, Usage, user_message
 from nca.sessions.foreign_rows import ForeignDatabase, foreign_database
 from nca.shapes.shaped import as_file
-from nca.transcripts.formats.authors import attached
 from nca.transcripts.formats.building import (
     answer,
+    attached,
+    count_of,
     joined,
     media,
+    object_of,
+    objects_of,
     parsed,
     person,
+    seconds_of,
     some_messages,
+    text_of,
     tool_call,
     tool_result,
 )
-from nca.transcripts.formats.records import About, Live, Record, Said, StoredSession
+from nca.transcripts.formats.records import (
+    About,
+    Live,
+    Record,
+    Said,
+    StoredSession,
+    chosen_folder,
+    is_database_with,
+    newest_key,
+)
 from nca.transcripts.formats.source import Source
-from nca.transcripts.formats.stores import chosen_folder, is_database_with, newest_key
-from nca.transcripts.formats.values import count_of, object_of, objects_of, seconds_of, text_of
 from nca.words import Span, Words, merged
 from nca.words import text_of as text_of_words
 

@@ -14,21 +14,38 @@ from typing import Any
 
 from nca.messages import Message, Part, TextPart, Usage
 from nca.sessions.foreign_rows import ForeignDatabase, foreign_database
-from nca.transcripts.formats.authors import text_by
 from nca.transcripts.formats.building import (
     answer,
+    cost_of,
+    count_of,
     joined,
     media,
+    object_of,
+    objects_of,
     parsed,
     person,
+    seconds_of,
     some_messages,
+    text_by,
+    text_of,
     tool_call,
     tool_result,
 )
-from nca.transcripts.formats.records import About, Compacted, Live, Record, Said, StoredSession, Unreadable
+from nca.transcripts.formats.records import (
+    About,
+    Compacted,
+    Live,
+    Record,
+    Said,
+    StoredSession,
+    Unreadable,
+    data_folder,
+    is_database_with,
+    json_file,
+    newest_key,
+    stored,
+)
 from nca.transcripts.formats.source import Source
-from nca.transcripts.formats.stores import data_folder, is_database_with, json_file, newest_key, stored
-from nca.transcripts.formats.values import cost_of, count_of, object_of, objects_of, seconds_of, text_of
 
 _EXPORT = re.compile(rb'\s*\{\s*"info"\s*:\s*\{')
 _OPEN = ("pending", "running")

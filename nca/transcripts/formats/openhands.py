@@ -14,22 +14,38 @@ from typing import Any
 import msgspec
 
 from nca.messages import Message, Part, TextPart, ToolCall, Usage
-from nca.transcripts.formats.authors import text_by, typed_after
 from nca.transcripts.formats.building import (
     Content,
     answer,
     bad_line,
+    cost_of,
+    count_of,
     joined,
+    list_of,
+    object_of,
+    objects_of,
     person,
     picture,
+    seconds_of,
     some_messages,
+    text_by,
+    text_of,
     tool_call,
     tool_result,
+    typed_after,
 )
-from nca.transcripts.formats.records import About, Compacted, Record, Said, StoredSession, Unreadable
+from nca.transcripts.formats.records import (
+    About,
+    Compacted,
+    Record,
+    Said,
+    StoredSession,
+    Unreadable,
+    chosen_folder,
+    json_file,
+    stored,
+)
 from nca.transcripts.formats.source import BadLine, Source
-from nca.transcripts.formats.stores import chosen_folder, json_file, stored
-from nca.transcripts.formats.values import cost_of, count_of, list_of, object_of, objects_of, seconds_of, text_of
 
 _KINDS = (
     "MessageEvent",

@@ -12,26 +12,40 @@ from pathlib import Path
 from typing import Any
 
 from nca.messages import Message, Part, TextPart, Usage
-from nca.transcripts.formats.authors import attached
 from nca.transcripts.formats.building import (
     Content,
     answer,
+    attached,
     command_ran,
+    cost_of,
+    count_of,
     joined,
     name_of,
+    object_of,
+    objects_of,
     person,
     picture,
     printed,
     read_rows,
+    seconds_of,
     some_messages,
+    text_of,
     tool_call,
     tool_result,
 )
 from nca.transcripts.formats.parent_chain import Branches
-from nca.transcripts.formats.records import About, Compacted, Live, Record, Said, StoredSession, Unreadable
+from nca.transcripts.formats.records import (
+    About,
+    Compacted,
+    Live,
+    Record,
+    Said,
+    StoredSession,
+    Unreadable,
+    chosen_folder,
+    stored,
+)
 from nca.transcripts.formats.source import Source
-from nca.transcripts.formats.stores import chosen_folder, stored
-from nca.transcripts.formats.values import cost_of, count_of, object_of, objects_of, seconds_of, text_of
 
 _BEFORE = re.compile(r'<(file|skill) name="([^"\n]*)"[^>\n]*>(.*)</\1>(?:\n|\Z)', re.DOTALL)
 """Up to the last end: a file may hold the end of another one."""

@@ -14,13 +14,32 @@ from typing import Any
 import msgspec
 
 from nca.messages import Message, Part, TextPart
-from nca.transcripts.formats.building import answer, joined, person, read_rows, some_messages
+from nca.transcripts.formats.building import (
+    answer,
+    count_of,
+    joined,
+    object_of,
+    objects_of,
+    person,
+    read_rows,
+    seconds_of,
+    some_messages,
+    text_of,
+)
 from nca.transcripts.formats.google_parts import Parts, read_parts, read_usage, said_by, sent
 from nca.transcripts.formats.parent_chain import Branches
-from nca.transcripts.formats.records import About, Compacted, Live, Record, Said, StoredSession, Unreadable
+from nca.transcripts.formats.records import (
+    About,
+    Compacted,
+    Live,
+    Record,
+    Said,
+    StoredSession,
+    Unreadable,
+    chosen_folder,
+    stored,
+)
 from nca.transcripts.formats.source import Source
-from nca.transcripts.formats.stores import chosen_folder, stored
-from nca.transcripts.formats.values import count_of, object_of, objects_of, seconds_of, text_of
 
 _KINDS = ("user", "assistant", "tool_result", "system")
 _FAILED = ("error", "cancelled")

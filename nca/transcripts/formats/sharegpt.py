@@ -13,19 +13,21 @@ from typing import Any
 from nca.errors import InvalidMessages
 from nca.messages import Message, ToolCall
 from nca.transcripts.formats.building import (
+    list_of,
     name_of,
+    object_of,
+    objects_of,
     parsed,
     person,
     printed,
     shown,
     some_messages,
+    text_of,
     tool_call,
     tool_result,
 )
-from nca.transcripts.formats.records import About, Record, Said, StoredSession, Unreadable
+from nca.transcripts.formats.records import About, Record, Said, StoredSession, Unreadable, stored
 from nca.transcripts.formats.source import BadLine, Source
-from nca.transcripts.formats.stores import stored
-from nca.transcripts.formats.values import list_of, object_of, objects_of, text_of
 
 _BEGINNING = re.compile(rb'\A\s*(\[\s*)?\{.*?"conversations"\s*:\s*\[\s*\{\s*"(from|value)"\s*:', re.DOTALL)
 _ROLES = {

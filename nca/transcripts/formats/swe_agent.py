@@ -15,13 +15,20 @@ import msgspec
 
 from nca.errors import InvalidMessages
 from nca.messages import Message, Usage
-from nca.shapes.openai import as_chat_message
 from nca.shapes.responses import ResponsesItems
-from nca.transcripts.formats.building import printed, some_messages
-from nca.transcripts.formats.records import About, Record, Said, StoredSession, Unreadable
+from nca.shapes.shaped import as_chat_message
+from nca.transcripts.formats.building import (
+    cost_of,
+    count_of,
+    list_of,
+    object_of,
+    printed,
+    seconds_of,
+    some_messages,
+    text_of,
+)
+from nca.transcripts.formats.records import About, Record, Said, StoredSession, Unreadable, stored
 from nca.transcripts.formats.source import Source
-from nca.transcripts.formats.stores import stored
-from nca.transcripts.formats.values import cost_of, count_of, list_of, object_of, seconds_of, text_of
 from nca.wire import message_from_dict
 
 _MESSAGE_KEYS = ("role", "content", "tool_calls", "tool_call_id", "reasoning_content", "name")

@@ -11,12 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from nca.messages import Message
-from nca.transcripts.formats.building import some_messages
+from nca.transcripts.formats.building import object_of, seconds_of, some_messages, text_of
 from nca.transcripts.formats.chat_rows import ChatRows, is_row, most
-from nca.transcripts.formats.records import About, Record, Said, StoredSession
+from nca.transcripts.formats.records import About, Record, Said, StoredSession, chosen_folder, json_file, stored
 from nca.transcripts.formats.source import Source
-from nca.transcripts.formats.stores import chosen_folder, json_file, stored
-from nca.transcripts.formats.values import object_of, seconds_of, text_of
 
 
 class Vibe:

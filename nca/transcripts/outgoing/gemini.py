@@ -14,9 +14,9 @@ from typing import Any
 
 from nca.messages import Message, Usage
 from nca.shapes.shaped import arguments_of
+from nca.transcripts.formats.building import object_of, text_of
 from nca.transcripts.formats.gemini import ACKNOWLEDGED, PROJECT_ROOT, SNAPSHOT
-from nca.transcripts.formats.stores import chosen_folder, first_line, json_file
-from nca.transcripts.formats.values import object_of, text_of
+from nca.transcripts.formats.records import chosen_folder, first_line, json_file
 from nca.transcripts.outgoing.conversation import Held, Outgoing, Sent, iso, pieces, thoughts
 
 _IGNORED = ("/", "?")

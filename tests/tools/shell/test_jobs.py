@@ -11,7 +11,7 @@ import pytest
 
 from nca.config.tool_settings import ToolSettings
 from nca.context.admission import Limits
-from nca.file_history.recorder import Recorder
+from nca.file_history import Recorder
 from nca.tools.shell.jobs import MOST_KEPT, MOST_RUNNING, Job, Jobs
 from nca.tools.shell.runner import CommandRunner
 from nca.tools.shell.tool import JobTool, Shell

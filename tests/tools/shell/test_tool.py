@@ -8,6 +8,7 @@ import pytest
 
 from nca.config.tool_settings import ToolSettings
 from nca.context.admission import Limits
+from nca.humanize import WRITTEN_OUT, unambiguous
 from nca.messages import ToolCall
 from nca.tools.files.reading_rules import FilesRead
 from nca.tools.shell.command_words import mentioned_names, remarks
@@ -15,7 +16,6 @@ from nca.tools.shell.runner import CommandRunner
 from nca.tools.shell.tool import Shell
 from nca.tools.tool import ToolError
 from nca.tools.toolbox import Toolbox
-from nca.visible import WRITTEN_OUT, unambiguous
 from tests.tools.shell_strings import (
     ASSIGNMENTS,
     CHAINS,

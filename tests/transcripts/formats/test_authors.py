@@ -20,7 +20,7 @@ from nca.messages import AttachmentPart, Message, Part, TextPart
 from nca.sessions import Store
 from nca.sessions.passages import plain_text
 from nca.transcripts.conversation_file import read_conversation
-from nca.transcripts.formats.authors import text_by, with_authors
+from nca.transcripts.formats.building import text_by, with_authors
 from nca.transcripts.formats.source import Source
 from nca.wire import content_text, message_from_dict, message_to_dict
 from tests.transcripts.formats.samples import PIXEL, write_json, write_lines

@@ -17,7 +17,7 @@ import pytest
 
 from nca.messages import Message
 from nca.sessions.transfer import SessionCopy
-from nca.transcripts.outgoing.written import Written, agent_named, write_for
+from nca.transcripts.outgoing.conversation import Written, agent_named, write_for
 from nca.wire import content_text
 from tests.transcripts.outgoing.loopback_models import ANSWER, LoopbackModels
 from tests.transcripts.outgoing.sessions import SUMMARIZED, SUMMARY, TALK, compacted, real_talks, session

@@ -22,8 +22,7 @@ from nca.sessions.transfer import SessionCopy
 from nca.transcripts.conversation_file import ConversationFile, read_conversation
 from nca.transcripts.formats.registry import format_named
 from nca.transcripts.formats.source import Source
-from nca.transcripts.outgoing.conversation import outgoing
-from nca.transcripts.outgoing.written import AGENTS, Written, agent_named, write_for
+from nca.transcripts.outgoing.conversation import AGENTS, Written, agent_named, outgoing, write_for
 from nca.wire import content_text
 from tests.context.logs import logs
 from tests.transcripts.outgoing.sessions import SUMMARIZED, SUMMARY, TALK, compacted, real_talks, session
