@@ -37,7 +37,7 @@ CREATE TABLE messages (
 );
 CREATE INDEX messages_of_users ON messages (session, seq) WHERE role = 'user';
 CREATE INDEX messages_said ON messages (session, seq) WHERE is_said;
--- The condition is TODO_RESULT of nca.sessions.schema.
+-- The condition is TODO_RESULT of nca.sessions.sql.
 CREATE INDEX messages_of_todo ON messages (session, seq) WHERE role = 'tool' AND instr(body, '"name":"todo"') > 0;
 
 CREATE TABLE views (
