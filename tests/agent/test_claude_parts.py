@@ -108,9 +108,10 @@ def test_a_strange_file_gives_one_safe_line(place: Place, text: str) -> None:
     assert place.line().isprintable()
 
 
-def test_a_file_cannot_fill_the_screen(place: Place) -> None:
-    place.write(".claude/settings.json", {f"{number:02}{'x' * 500}": 1 for number in range(40)})
-    assert place.line().endswith("… and 28 more.")
+@pytest.mark.parametrize(("keys", "more"), [(12, "…."), (13, "… and 1 more."), (40, "… and 28 more.")])
+def test_a_file_cannot_fill_the_screen(place: Place, keys: int, more: str) -> None:
+    place.write(".claude/settings.json", {f"{number:02}{'x' * 500}": 1 for number in range(keys)})
+    assert place.line().endswith(more)
     assert len(place.line()) < 1_100
 
 

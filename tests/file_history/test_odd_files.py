@@ -15,7 +15,7 @@ import pytest
 
 from nca.config.tool_settings import RewindSettings
 from nca.errors import StoreError, UsageError
-from nca.file_history.last_seen import refusal
+from nca.file_history.last_seen import refusal, scan
 from nca.file_history.plan import Choice
 from nca.file_history.restore import Watch, whole_flush
 from nca.sessions.store import Store
@@ -42,6 +42,18 @@ def person_room() -> Iterator[Room]:
         finally:
             if is_root:
                 os.seteuid(0)
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="only /proc tells what is open")
+def test_no_folder_stays_open(tmp_path: Path) -> None:
+    """A chat looks at the project again and again; the system lets it open about a thousand files."""
+    for name in ("one/two/three", "other", "venv"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "venv/pyvenv.cfg").touch()
+    before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
+    found = scan(tmp_path, (), (), RewindSettings(), threading.Event())
+    assert {"one", "one/two", "other"} <= found.found.keys()
+    assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
 
 
 @contextmanager

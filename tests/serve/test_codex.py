@@ -49,10 +49,28 @@ def test_codex_can_read_all_of_the_answer_to_its_request() -> None:
         small = post(url, "/v1/responses/compact", {**body, "context_window": 6_000}).json()
     for answer in (told, small):
         assert refused(answer["output"]) == []
+        # A call and its result have become words of a message; clients would drop anything else.
+        assert not {item["type"] for item in answer["output"]} & {"function_call", "function_call_output", "reasoning"}
         assert answer["usage"]["output_tokens"] < answer["usage"]["input_tokens"]
         shown = json.dumps(answer["output"])
         assert "walrus" in shown
         assert COMMAND in shown
+
+
+def test_calls_become_words_with_their_results() -> None:
+    def call(id: str) -> dict[str, Any]:
+        return {"type": "function_call", "call_id": id, "name": "shell", "arguments": f'{{"run": "{id}"}}'}
+
+    said = [{"type": "message", "role": "user", "content": f"Look around, {n}. " + "So. " * 500} for n in range(30)]
+    outputs = [{"type": "function_call_output", "call_id": id, "output": f"result of {id}"} for id in ("one", "two")]
+    with serving() as (url, _):
+        body = {"model": "gpt-4.1", "input": [*said, call("one"), call("two"), *outputs]}
+        answered = post(url, "/v1/responses/compact", body).json()["output"]
+    assert {item["type"] for item in answered} == {"message"}
+    words = json.dumps(answered[-1])
+    for id in ("one", "two"):
+        assert words.count(f"result of {id}") == 1
+        assert f'"{id}' in words.partition(f"result of {id}")[0].replace("\\", "")
 
 
 class _Models(LoopbackProvider):

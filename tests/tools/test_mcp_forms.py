@@ -34,6 +34,18 @@ def test_a_value_of_the_right_kind_is_taken_as_it_is(schema: dict[str, Any], val
 
 
 @pytest.mark.parametrize(
+    ("typed", "chosen"),
+    [("a", "a"), ("Second", "b, c"), ("b, c", "a"), ("1", "a"), ("2", "b, c"), ("0", ""), ("3", "")],
+)
+def test_a_choice_is_typed_as_its_value_what_is_shown_or_its_number(typed: str, chosen: str) -> None:
+    if chosen:
+        assert field(type="string", **CHOICES).read(typed) == chosen
+    else:
+        with pytest.raises(ValueError, match=r"^valid: 1 to 2"):
+            field(type="string", **CHOICES).read(typed)
+
+
+@pytest.mark.parametrize(
     ("schema", "value", "says"),
     [
         ({"type": "string"}, 3, "a text"),

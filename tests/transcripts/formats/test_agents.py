@@ -370,6 +370,19 @@ def test_nothing_of_a_plain_transcript_is_taken_for_an_agent(tmp_path: Path) -> 
     assert recognise(Source.of_file(write_lines(tmp_path / "lines.jsonl", *openai))) is None
 
 
+def test_what_a_compaction_of_kimi_code_keeps_is_what_the_person_said(tmp_path: Path) -> None:
+    path = SAMPLES["kimi-code"][1](tmp_path)
+    lines = path.read_text(encoding="utf-8").splitlines()
+    again = next(line for line in lines if "context.apply_compaction" in line)
+    path.write_text("\n".join([*lines, again, again]), encoding="utf-8")
+    found = records(path)
+    prompts = {one.id for one in said(found) if one.message.role == "user"}
+    kept = [one.kept for one in compactions(found)]
+    assert len(kept) == 3
+    assert kept[1] == kept[2]
+    assert set(kept[1]) <= prompts
+
+
 def test_a_subagent_of_kimi_code_belongs_to_its_session(tmp_path: Path) -> None:
     main = SAMPLES["kimi-code"][1](tmp_path / ".kimi-code" / "sessions" / "wd_repo")
     own = main.parents[1] / "a7" / "wire.jsonl"
