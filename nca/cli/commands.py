@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from enum import StrEnum
 from functools import cache, partial
@@ -65,6 +66,10 @@ def completion(shell: Annotated[Shell, typer.Argument(help="Whose script to prin
     print(get_completion_script(prog_name="nca", complete_var=cli.COMPLETE_VARIABLE, shell=shell.value))
 
 
+_TABLE_COLUMNS = 64
+"""In a narrower terminal Typer's table cuts the names of flags; there the help of a command is plain lines."""
+
+
 @cache
 def build() -> TyperGroup:
     """Built once in a process, because that takes far longer than parsing."""
@@ -99,8 +104,12 @@ def build() -> TyperGroup:
 
 def _name_values(command: Any) -> None:
     """Give options a word for their value, and nothing the name of a Python type; draw the help in nca's colours."""
-    command.format_help = partial(_in_colours, command.format_help)
-    for one in getattr(command, "commands", {}).values():
+    below = getattr(command, "commands", {})
+    if not below and shutil.get_terminal_size().columns < _TABLE_COLUMNS:
+        command.rich_markup_mode = None
+    else:
+        command.format_help = partial(_in_colours, command.format_help)
+    for one in below.values():
         _name_values(one)
     asked = typer.Context(command, help_option_names=list(cli.HELP_FLAGS))
     for parameter in (*command.params, command.get_help_option(asked)):

@@ -179,6 +179,13 @@ def test_the_help_names_values_and_no_types_of_python(capsys: pytest.CaptureFixt
         assert not re.search(r"<\w+[>|]|<int", capsys.readouterr().out), path
 
 
+def test_in_a_narrow_terminal_the_help_cuts_no_name_of_a_flag(tmp_path: Path) -> None:
+    for command in ("loop", "run", "compact", "serve"):
+        wide, narrow = (nca(command, "--help", home=tmp_path, COLUMNS=width).stdout for width in ("120", "50"))
+        assert set(re.findall(r"--[\w-]+", wide)) <= set(re.findall(r"--[\w-]+", narrow))
+    assert "…" not in nca("--help", home=tmp_path, COLUMNS="50").stdout
+
+
 def test_other_shells_have_a_script_too(tmp_path: Path) -> None:
     assert "#compdef nca" in nca("completion", "zsh", home=tmp_path).stdout
     assert "complete --command nca" in nca("completion", "fish", home=tmp_path).stdout
