@@ -132,6 +132,15 @@ async def test_a_preview_changes_nothing_until_it_is_accepted(tmp_path: Path) ->
         assert record.tokens_after == held.proposal.tokens_after == stage.conversation.context.stats().used_tokens
 
 
+async def test_a_preview_without_prose_shows_no_empty_summary(tmp_path: Path) -> None:
+    settings = {"window_tokens": 40_000, "context__target_ratio": 0.1, "model__summarizer": "none"}
+    with a_stage(tmp_path, replies(6), **settings) as stage:
+        await a_long_chat(stage)
+        text = await stage.command("/context compact --preview")
+        assert "Summary written by code: no summarizer." in text
+        assert "## " not in text
+
+
 async def test_a_preview_is_dropped_or_outdated(tmp_path: Path) -> None:
     with a_stage(
         tmp_path, [*replies(6), SUMMARY, SUMMARY, SUMMARY], window_tokens=40_000, context__target_ratio=0.1

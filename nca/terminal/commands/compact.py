@@ -83,7 +83,7 @@ def _show(app: App, made: Preview) -> None:
     app.output.show(table)
     if proposal.facts and (kinds := proposal.facts.by_kind()):
         app.output.show(f"  keeps {kept_in_words(kinds)}")
-    if made.summary is not None:
+    if made.summary is not None and made.summary.prose:
         app.output.show(Text(to_terminal(made.summary.text)))
     app.output.show(Parted(CHOICE))
 
