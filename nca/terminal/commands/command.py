@@ -136,6 +136,7 @@ _USAGE = "/context shows what fills the window, /cost the tokens and cost, /mode
 _FILE = "@path in a message adds a file, a folder's listing or an image."
 _SHELL = "!command runs it and shares its output, as in !git diff."
 _NEW = "/new starts a new session; /context clear empties the context of this one."
+_FORK = "/rewind goes to before a message, also of what was left; nca sessions fork ID copies a session, in a shell."
 _KEPT = "Every session is saved automatically; /sessions finds it, /export writes it to a file."
 _INSTRUCTIONS = "AGENTS.md in the project is read at the start; /memory TEXT saves a note."
 
@@ -143,16 +144,30 @@ FOREIGN_NAMES = {
     **dict.fromkeys(("revert", "restore", "back", "checkpoint"), _REWIND),
     **dict.fromkeys(("plan", "ask", "auto", "mode", "approvals", "yolo"), _MODE),
     **dict.fromkeys(("status", "tokens", "stats"), _USAGE),
-    **dict.fromkeys(("add", "read", "file", "files"), _FILE),
-    **dict.fromkeys(("run", "bash", "shell", "commit", "git", "test"), _SHELL),
+    **dict.fromkeys(("add", "read", "file", "files", "add-dir", "attach", "image", "paste", "drop"), _FILE),
+    **dict.fromkeys(("run", "bash", "shell", "commit", "git", "test", "lint", "ls"), _SHELL),
     **dict.fromkeys(("diff", "review"), "/changes shows what this session changed; !git diff what git knows."),
     **dict.fromkeys(("reset", "restart"), _NEW),
-    **dict.fromkeys(("save", "load", "chat"), _KEPT),
+    **dict.fromkeys(("save", "load", "chat", "share"), _KEPT),
     **dict.fromkeys(("init", "rules", "agents"), _INSTRUCTIONS),
     **{word: f"Use /context {word}." for word in ("pin", "unpin", "expand", "collapse")},
     **dict.fromkeys(
         ("search", "find", "grep"), "/context search TEXT searches this session, /sessions search TEXT all."
     ),
+    **dict.fromkeys(("tree", "fork", "branch"), _FORK),
+    **dict.fromkeys(("compress", "summarize"), "/compact makes room now, keeping what you name."),
+    **dict.fromkeys(("hotkeys", "keys", "shortcuts"), "/help keys lists all keys."),
+    **dict.fromkeys(
+        ("think", "thinking"), "/effort high lets the model reason more; /show thoughts prints its reasoning."
+    ),
+    **dict.fromkeys(("todo", "todos", "tasks"), "The model keeps a list with its tool todo; a line shows each change."),
+    **dict.fromkeys(("login", "logout"), "Keys are in the environment, as OPENAI_API_KEY; /model chooses a model."),
+    **dict.fromkeys(
+        ("doctor", "version", "upgrade"), "!nca doctor checks the installation, !nca --version prints its version."
+    ),
+    "hooks": "/config hooks prints your hooks; docs/hooks.md says how to add one.",
+    "statusline": "/config terminal.status sets the line below the prompt.",
+    "name": "/rename NAME names this session.",
     "history": "/context history lists the compactions, /sessions earlier sessions; Ctrl-R searches what you sent.",
     "continue": "/resume continues an earlier session.",
     "vim": "/config terminal.keys vi turns on vi keys.",
