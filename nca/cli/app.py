@@ -194,9 +194,19 @@ def _with_typer(arguments: list[str]) -> int:
     return result if isinstance(result, int) else 0
 
 
+_PLAIN = {
+    "Value error, ": "",  # how Typer names the kind of error that its own check raised
+    "Input should be a valid integer, unable to parse string as an integer": "it is not a whole number",
+    "Input should be a valid number, unable to parse string as a number": "it is not a number",
+    "Input should be greater than or equal to": "it must be at least",
+    "Input should be less than or equal to": "it must be at most",
+}
+
+
 def _in_english(said: str, command: str, kind: str) -> str:
     """Typer's words for a wrong option or word of a command, in whole sentences; for a message, how it is written."""
-    said = said.replace("Value error, ", "")  # how Typer names the kind of error that its own check raised
+    for words, plain in _PLAIN.items():
+        said = said.replace(words, plain)
     _, is_extra, words = said.partition("Got unexpected extra argument")
     if is_extra:
         said = f"{command} takes no {words.partition(' (')[2][:-1]!r}."

@@ -72,6 +72,12 @@ def test_wrong_words_lead_to_the_help_of_their_command(tmp_path: Path) -> None:
     assert "--version" in nca("--help", home=tmp_path).stdout
 
 
+def test_a_wrong_number_is_told_in_plain_words(tmp_path: Path) -> None:
+    said = [nca(*words.split(), home=tmp_path).stderr for words in ("serve --port abc", "sessions search x --limit -3")]
+    assert "Invalid value for '--port': it is not a whole number. Try 'nca serve --help'." in said[0]
+    assert "Invalid value for '--limit': it must be at least 1." in said[1]
+
+
 def test_a_text_that_begins_with_a_dash_is_told_where_it_goes(tmp_path: Path) -> None:
     assert "A text that begins with - stands behind --." in nca("run", "-1/2 of it, please", home=tmp_path).stderr
     assert "behind --" not in nca("sessions", "list", "--foo", home=tmp_path).stderr
