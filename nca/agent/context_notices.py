@@ -18,6 +18,7 @@ from nca.context.view import Stub, without_ranges
 from nca.errors import ContextDoesNotFit
 from nca.events import ContextWarning
 from nca.models.catalog import money
+from nca.tools.planning import Compact
 from nca.wire import content_text
 
 
@@ -101,10 +102,10 @@ def _task(past: Past) -> str:
 
 
 def _last_step(past: Past) -> str:
-    """The newest call that has ended, or the answer where that is newer."""
+    """The newest call that has ended, or the answer where that is newer. The wish for a compaction is no step."""
     answers = (one for one in past.near() if one.message.role == "assistant" and one.message.text.strip())
     answer = next(answers, None)
-    call = next((one for one in past.calls if one.result is not None), None)
+    call = next((one for one in past.calls if one.result is not None and one.call.name != Compact.name), None)
     if answer is not None and (call is None or answer.seq > call.seq):
         return f"Last answer: {_short(answer.message.text)}"
     return f"Last step: {_told(call)}" if call is not None else ""

@@ -150,4 +150,4 @@ class Compact(TypedTool):
         if share < LEAST_SHARE:
             raise ToolError(f"only {share:.0%} of the context is used; go on")
         self._wish.note(keep.strip())
-        return ToolOutcome("[The context is compacted before your next step.]", summary=reason.strip())
+        return ToolOutcome("[The context is compacted before your next step.]", summary="before the next step")

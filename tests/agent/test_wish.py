@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from nca.context.todo import is_within_step, newest_list
-from nca.events import ContextCompaction
+from nca.events import ContextCompaction, ToolFinished
 from nca.messages import Entry, Message, ToolCall
 from nca.models.catalog import ModelFacts
 from nca.models.model import ModelRequest
@@ -49,6 +49,9 @@ async def test_the_model_compacts_and_says_what_to_keep(room: Room) -> None:
     await conversation.send("Go on.")
     (done,) = compactions(room)
     assert (done.trigger, done.tokens_after < done.tokens_before) == ("asked", True)
+    assert any(line.startswith("Last answer: ") for line in done.card)
+    (called,) = room.of(ToolFinished)
+    assert called.summary == "before the next step"
     results = [entry.message.text for entry in conversation.context.backwards() if entry.message.role == "tool"]
     assert results == ["[The context is compacted before your next step.]"]
     assert conversation.context.undo()

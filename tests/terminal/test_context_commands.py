@@ -133,8 +133,9 @@ async def test_a_preview_changes_nothing_until_it_is_accepted(tmp_path: Path) ->
 
 
 async def test_a_preview_without_prose_shows_no_empty_summary(tmp_path: Path) -> None:
-    settings = {"window_tokens": 40_000, "context__target_ratio": 0.1, "model__summarizer": "none"}
-    with a_stage(tmp_path, replies(6), **settings) as stage:
+    with a_stage(
+        tmp_path, replies(6), window_tokens=40_000, context__target_ratio=0.1, model__summarizer="none"
+    ) as stage:
         await a_long_chat(stage)
         text = await stage.command("/context compact --preview")
         assert "Summary written by code: no summarizer." in text
