@@ -5,7 +5,7 @@
 Writes docs/benchmarks.json, docs/benchmarks.md and its details with their pictures, and README's table. A quick run
 measures nca alone and writes nothing of that: it shows the page's text under .bench/. It ends with 1 where a figure is
 worse than the page's, and with 2 where the machine was too busy to tell.
-A whole run takes half an hour; what it has measured when it breaks off is under .bench/, and `--resume` goes on there.
+What a whole run has measured when it breaks off is under .bench/, and `--resume` goes on there.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def main() -> None:
     started = time.perf_counter()
     found = measured(options)
     if options.quick:
-        _compared(found)
+        compared(found, ROOT)
         print(f"{ROOT / 'quick.md'}, {time.perf_counter() - started:.0f} s")
         return
     saved(found)
@@ -79,12 +79,12 @@ def main() -> None:
     print(f"{DOCS / 'benchmarks.md'}, {time.perf_counter() - started:.0f} s")
 
 
-def _compared(found: Figures) -> None:
-    """Keep a quick run's figures aside. Exits with 1 where nca has fallen behind its page."""
+def compared(found: Figures, folder: Path) -> None:
+    """Put a quick run's figures into this folder. Exits with 1 where nca has fallen behind its page."""
     figures = _with_others(found)
-    ROOT.mkdir(exist_ok=True)
-    (ROOT / "quick.json").write_text(_as_json(figures), encoding="utf-8")
-    (ROOT / "quick.md").write_text(page(figures) + details(figures), encoding="utf-8")
+    folder.mkdir(exist_ok=True)
+    (folder / "quick.json").write_text(_as_json(figures), encoding="utf-8")
+    (folder / "quick.md").write_text(page(figures) + details(figures), encoding="utf-8")
     lost, busy = fallen(on_page(), found), untold(found)
     for line in lost:
         print(f"worse: {line}", file=sys.stderr)
@@ -120,12 +120,7 @@ def renewed_among(before: Figures, found: Figures, labels: Sequence[str]) -> Fig
 
     A program that is of another version by now keeps the earlier one too, of the parts that were not measured again.
     """
-    order = {(one.peer, one.name): place for place, one in enumerate(beside.VARIANTS)}
-    joined = dict(found)
-    for part in [one for one, rows in found.items() if labels and one != "peers" and isinstance(rows, list)]:
-        kept = [row for row in before.get(part) or () if row["label"] not in labels]
-        rows = [*kept, *(row for row in found[part] if row["label"] in labels)]
-        joined[part] = sorted(rows, key=lambda row: order.get((row["peer"], row.get("variant", "")), len(order)))
+    joined = {part: _joined(before.get(part), rows, labels) for part, rows in found.items() if part != "peers"}
     told = dict(before.get("peers") or {})
     for name, one in found["peers"].items():
         if one["reason"] != NOT_ASKED:
@@ -133,6 +128,21 @@ def renewed_among(before: Figures, found: Figures, labels: Sequence[str]) -> Fig
             earlier = old.get("earlier") or old.get("version")
             told[name] = {**one, **({"earlier": earlier} if earlier and earlier != one["version"] else {})}
     return joined | {"peers": {name: told[name] for name in found["peers"] if name in told}}
+
+
+def _joined(before: Any, rows: Any, labels: Sequence[str]) -> Any:
+    """The new rows of a part beside those that stay: of other programs, and of sessions that are not here."""
+    if not rows or not isinstance(rows, list) or "peer" not in rows[0]:
+        return rows or before
+    order = {(one.peer, one.name): place for place, one in enumerate(beside.VARIANTS)}
+    places = set(map(_place, rows))
+    kept = [row for row in before or () if _place(row) not in places or (labels and row["label"] not in labels)]
+    new = [row for row in rows if not labels or row["label"] in labels]
+    return sorted([*kept, *new], key=lambda row: order.get((row["peer"], row.get("variant", "")), len(order)))
+
+
+def _place(row: Row) -> str:
+    return str(row.get("material") or row.get("session", ""))
 
 
 def measured(options: argparse.Namespace) -> Figures:
@@ -193,8 +203,11 @@ def measured(options: argparse.Namespace) -> Figures:
             settings = head["settings"]
             if "compactions" not in options.only:
                 settings["sessions"] = on_page()["settings"]["sessions"]
-            renewed_on = {"settings": settings, "renewed": dict.fromkeys(options.only, options.date)}
             found_now = {part: _timed(part, parts[part]) for part in options.only}
+            renewed_on = {
+                "settings": settings,
+                "renewed": dict.fromkeys(filter(found_now.get, found_now), options.date),
+            }
             return renewed_on | renewed_among(on_page(), found_now | {"peers": head["peers"]}, options.label)
         if not options.resume:
             UNFINISHED.unlink(missing_ok=True)
@@ -262,8 +275,6 @@ def _options() -> argparse.Namespace:
         options.label = [one.label for one in beside.VARIANTS if one.peer == NCA.name]
         if unknown := sorted(set(options.only) - set(COMPARED)):
             parser.error(f"--quick: {unknown[0]!r} is not compared with the page; valid: {', '.join(COMPARED)}")
-    elif options.only and options.transcripts is None and on_page().get("marked"):
-        parser.error("--only: the page has sessions of NCA_TRANSCRIPTS, which this run would take away; set it")
     return options
 
 
@@ -278,7 +289,8 @@ def _folder(name: str | None) -> Path | None:
 
 def _ready(peer: Any) -> Environment:
     environment = prepared(peer)
-    print(f"{peer.name}: {environment.version or 'not measured: ' + environment.reason}", flush=True)
+    if environment.reason != NOT_ASKED:
+        print(f"{peer.name}: {environment.version or 'not measured: ' + environment.reason}", flush=True)
     return environment
 
 

@@ -224,7 +224,9 @@ def _marked(rows: Sequence[Row] | None) -> Iterator[str]:
         " readable was marked by hand (`benchmarks/marks/`), after nca's own patterns had been written and without"
         " looking at them. A session is replayed in the windows that it does not fit into; a window is left out where"
         " the newest words and calls of some request, which nobody may shorten, are larger than the budget. The"
-        " sessions are not in the repository; a hash in the marks tells who has them that they are the same."
+        " sessions are not in the repository, but published: the test fixtures of pi (badlogic/pi-mono), tau-bench"
+        " (sierra-research/tau-bench) and SWE-agent (SWE-agent/SWE-agent). A hash in the marks tells who has them that"
+        " they are the same; `NCA_TRANSCRIPTS` names the folder."
     )
     yield ""
     yield from _table(rows)

@@ -63,5 +63,5 @@ def test_neither_times_nor_other_programs_nor_other_sessions_count() -> None:
 
 
 def test_a_page_without_these_figures_is_no_page_to_compare_with() -> None:
-    with pytest.raises(ValueError, match="make bench"):
+    with pytest.raises(SystemExit, match="make bench"):
         fallen({}, figures())

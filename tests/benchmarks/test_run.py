@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.__main__ import NOT_ASKED, _with_others, on_page, one_by_one, renewed_among
+from benchmarks.__main__ import NOT_ASKED, TOO_BUSY, _with_others, compared, on_page, one_by_one, renewed_among
+from benchmarks.peers.side import NO_END
 from benchmarks.readme import FIGURES
 
 
@@ -50,6 +51,18 @@ def test_a_program_that_is_measured_alone_leaves_the_others_as_they_are() -> Non
     assert whole == {"effects": [other], "peers": {"langchain": {**new, "earlier": "1.4.7"}}}
 
 
+def test_sessions_that_are_not_here_keep_their_rows() -> None:
+    def row(label: str, session: str, told: int) -> dict[str, object]:
+        return {"peer": label, "label": label, "session": session, "told": told}
+
+    before = {"headline": [row("nca", "here", 1), row("nca", "elsewhere", 2), row("llm", "here", 3)], "effects": [1]}
+    found = {"headline": [row("nca", "here", 4)], "effects": [], "peers": {}}
+    kept = row("nca", "elsewhere", 2)
+    joined = renewed_among(before, found, [])
+    assert (joined["headline"], joined["effects"]) == ([kept, row("nca", "here", 4)], [1])
+    assert row("llm", "here", 3) in renewed_among(before, found, ["nca"])["headline"]
+
+
 def test_what_another_command_has_measured_leaves_the_dates_of_the_parts() -> None:
     found = _with_others({"probes": {"rows": []}})
     assert found["renewed"] == on_page()["renewed"]
@@ -70,7 +83,6 @@ def test_what_another_command_has_measured_leaves_the_dates_of_the_parts() -> No
             "--label: 'counts' has no rows by program; valid with it: compactions",
         ),
         (["--quick", "--only", "times"], "--quick: 'times' is not compared with the page; valid: headline, marked"),
-        (["--only", "effects"], "--only: the page has sessions of NCA_TRANSCRIPTS, which this run would take away"),
     ],
 )
 def test_a_program_that_is_not_there_is_one_clear_line(arguments: list[str], said: str) -> None:
@@ -81,14 +93,20 @@ def test_a_program_that_is_not_there_is_one_clear_line(arguments: list[str], sai
     assert said in done.stderr.splitlines()[-1]
 
 
-def test_a_quick_run_compares_nca_alone_and_writes_nothing() -> None:
-    command = [sys.executable, "-m", "benchmarks", "--quick", "--only", "replays", "--only", "recalled"]
-    root = FIGURES.parents[1]
+def test_a_quick_run_ends_by_what_it_finds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def quick(**change: object) -> int:
+        replays = [{**row, **(change if row["peer"] == "nca" else {})} for row in on_page()["replays"]]
+        try:
+            compared({"replays": replays, "renewed": {}}, tmp_path)
+        except SystemExit as end:
+            return int(str(end.code))
+        return 0
+
     before = FIGURES.read_bytes()
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=root)
-    # An engine that has just changed may be behind its page; that is said line by line.
-    assert [line for line in done.stderr.splitlines() if not line.startswith("worse: ")] == []
-    assert done.returncode == bool(done.stderr)
-    assert "replays: nca" in done.stdout
-    assert "NeuroLink" not in done.stdout
+    assert (quick(), capsys.readouterr().err) == (0, "")
+    assert quick(error=f"{NO_END} 200 s, 3 s of them on the processor") == TOO_BUSY
+    assert capsys.readouterr().err.startswith("not told, the machine was too busy: replays, extract: no end in 200 s")
+    assert quick(error="more than 20 s") == 1
+    assert "worse: replays, nca, valid requests: 0.0%, on the page 100.0%" in capsys.readouterr().err
+    assert (tmp_path / "quick.md").read_text(encoding="utf-8").startswith("# Benchmarks")
     assert FIGURES.read_bytes() == before
