@@ -201,7 +201,7 @@ def measured(options: argparse.Namespace) -> Figures:
             raise SystemExit(f"--only: there is no part {unknown[0]}; valid: {', '.join(parts)}.")
         if options.only:
             settings = head["settings"]
-            if "compactions" not in options.only:
+            if "compactions" not in options.only or real is None:
                 settings["sessions"] = on_page()["settings"]["sessions"]
             found_now = {part: _timed(part, parts[part]) for part in options.only}
             renewed_on = {

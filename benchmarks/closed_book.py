@@ -246,9 +246,10 @@ def in_short(figures: Mapping[str, Any]) -> Iterator[str]:
             of_way = {name: ways[way] for name, ways in found["sessions"].items() if way in ways}
             shares += [f"{way} {_right(of_way, list(SPEAKERS.values()))[0]}"] if of_way else []
         yield (
-            f"Closed book ({len(found['sessions'])} of the sessions): which of {OPTIONS} values stood in a line said"
-            f" before? The embedded model is right in this share of the questions: {', '.join(shares)}"
-            f" ([rules](benchmarks-details.md#closed-book)).{_legible(found)}"
+            f"Closed book: a line said before has lost a value; which of {OPTIONS} stood there? The embedded model, a"
+            f" small one, is right in this share of the questions of {len(found['sessions'])} sessions, in a window of"
+            f" {WINDOW_TOKENS:,} tokens: {', '.join(shares)} ([rules](benchmarks-details.md#closed-book))."
+            f"{_legible(found)}"
         )
         yield ""
 
@@ -260,7 +261,8 @@ def _legible(found: Row) -> str:
         return ""
     shares = (f"{way} {percent(held[way][0] / held[way][1])}" for way in LEGIBLE)
     (sessions,), asked = held["sessions"], held[LEGIBLE[0]][1]
-    return f" Of {asked} questions of all {sessions} sessions the line can be read: {', '.join(shares)}."
+    asked_of = f"of {asked} questions of {sessions} sessions the line can be read"
+    return f" Whatever a model makes of it, {asked_of}: {', '.join(shares)}."
 
 
 def _whole(sessions: Mapping[str, Row]) -> list[str]:

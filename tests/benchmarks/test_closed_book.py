@@ -75,7 +75,7 @@ def test_what_can_be_read_is_counted_over_all_sessions_without_a_model() -> None
     assert view[1] == recalled[1] == 2 * 2 * 3 * OF_EACH
     assert view[0] < recalled[0] <= recalled[1]
     shown = "\n".join(in_short({"closed_book": {"model": "m", "sessions": {}, "legible": found}}))
-    assert f"Of {view[1]} questions of all 2 sessions the line can be read: view {percent(view[0] / view[1])}" in shown
+    assert f"of {view[1]} questions of 2 sessions the line can be read: view {percent(view[0] / view[1])}" in shown
 
 
 def test_the_section_gives_the_mean_of_the_draws_with_its_interval() -> None:
