@@ -24,8 +24,6 @@ EFFECT_CHARS, CHARS_PER_TOKEN = 220, 5
 """Characters of what a call asked for: at most, and for each token of the form."""
 CAME = " → "
 """Between what a call asked for and what came."""
-IDENTITY_CHARS = 800
-"""Calls that ask for the same in so many characters are the same call."""
 
 
 def turn(past: Past) -> Iterator[Piece]:
@@ -81,14 +79,10 @@ def failed(past: Past) -> Iterator[Piece]:
     """Calls whose result is marked as failed and that were not made again since."""
     seen: set[str] = set()
     for called in past.calls:
-        what = asked(called.call, IDENTITY_CHARS)
-        if what in seen or called.result is None:
-            continue
-        seen |= {what, asked(called.call)}
-        if called.has_failed:
-            why = excerpt(called.result.text.strip(), FAILURE_TOKENS)
-            text, own = f"{asked(called.call)}{CAME}{why}", (called.result_seq,)
-            yield fixed(("failed", what), called.seq, text, called.place, own, FAILURE_TOKENS)
+        if called.result is not None:
+            seen.add(asked(called.call))
+        if called.still_fails:
+            yield _subject(called).piece(FAILURE_TOKENS)
     recorded = (one for one in past.stated(Section.FAILED) if one.text.partition(CAME)[0] not in seen)
     yield from (one.whole() for one in recorded)
 
@@ -115,13 +109,17 @@ def told(called: Called, tokens: int = LEVELS[0], chars: int = ASKED_CHARS) -> s
     what, came = asked(called.call, chars, is_content_told=bool(content)), "no result yet"
     if called.result is not None:
         came = excerpt(called.result.text.strip(), tokens) or "nothing"
-        came = ("failed: " if called.has_failed else "") + (on_one_line(came) if tokens <= LEVELS[0] else came)
+        # Of one that still fails the heading says so.
+        came = ("failed: " if called.has_failed and called.is_repeated else "") + (
+            on_one_line(came) if tokens <= LEVELS[0] else came
+        )
     return f"{what}{' ' * bool(content)}{content}{CAME}{came}"
 
 
 def _subject(called: Called) -> Subject:
     key, own = ("call", called.seq, called.place), (called.result_seq,) if called.result is not None else ()
-    return Subject(key, called.seq, lambda tokens: told(called, tokens), _size(called), called.place, own)
+    section = Section.FAILED if called.still_fails else None
+    return Subject(key, called.seq, partial(told, called), _size(called), called.place, own, section=section)
 
 
 def _size(called: Called) -> int:

@@ -23,6 +23,8 @@ RECALL = "recall"
 FAR = 4_000
 """Messages that all but words is looked for in, from the newest on: what is older is found by recall."""
 ASKED_CHARS = 150
+IDENTITY_CHARS = 800
+"""Calls that ask for the same in so many characters are the same call."""
 LONG_ARGUMENT_CHARS = 200
 """A longer argument is content: it says less of what a call is about than the others do."""
 _MAIN = ("command", "cmd", "script", "code", "input", "pattern", "query", "regex", "url", "question")
@@ -34,17 +36,25 @@ T = TypeVar("T")
 
 
 class Called(NamedTuple):
-    """A call with what came of it: `result` is None while it is open. `place` counts the calls of one message."""
+    """A call with what came of it: `result` is None while it is open. `place` counts the calls of one message.
+
+    is_repeated  the same call was made again since
+    """
 
     seq: int
     place: int
     call: ToolCall
     result: Message | None = None
     result_seq: int = 0
+    is_repeated: bool = False
 
     @property
     def has_failed(self) -> bool:
         return self.result is not None and self.result.is_error
+
+    @property
+    def still_fails(self) -> bool:
+        return self.has_failed and not self.is_repeated
 
 
 class Stated(NamedTuple):
@@ -172,6 +182,7 @@ class Past:
 
     def _called(self) -> Iterator[Called]:
         results: dict[str, tuple[Message, int]] = {}
+        made: set[str] = set()
         for entry in self.near():
             message = entry.message
             if message.role == "tool":
@@ -179,7 +190,10 @@ class Past:
             for place, call in reversed(list(enumerate(message.tool_calls))):
                 # What `recall` showed is said elsewhere.
                 if call.name != RECALL:
-                    yield Called(entry.seq, place, call, *results.pop(call.id, ()))
+                    result, seq = results.pop(call.id, (None, 0))
+                    what = asked(call, IDENTITY_CHARS)
+                    yield Called(entry.seq, place, call, result, seq, is_repeated=what in made)
+                    made |= {what} if result is not None else set()
 
 
 class Shared(Iterable[T]):

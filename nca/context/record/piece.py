@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from nca.context.tokens import text_tokens
+
+if TYPE_CHECKING:
+    from nca.context.record.text import Section
 
 LINE_TOKENS = 2
 """What frames a line of a record: its dash and its line break."""
@@ -42,6 +45,7 @@ class Subject(NamedTuple):
     own    the messages whose own text it tells: where they are shown themselves, more of them is shown instead
     shows  the messages that it shows themselves: no line has to speak of them
     number the message that its line names; 0: none, as for what an earlier record said
+    section  where its line stands, whatever its kind is; None: where the kind's lines stand
     """
 
     key: Key
@@ -52,6 +56,7 @@ class Subject(NamedTuple):
     own: tuple[int, ...] = ()
     shows: range = range(0)
     is_stated: bool = False
+    section: Section | None = None
 
     @property
     def number(self) -> int:

@@ -157,6 +157,7 @@ class Taken:
 
     def _change(self, section: Section | None, piece: Piece) -> _Change:
         subject = piece.subject
+        section = subject.section or section
         if section is None:
             return self._showing(subject.shows, piece.level)
         if subject.seq in self.levels:
@@ -189,6 +190,7 @@ class Taken:
 
     def _write(self, section: Section, piece: Piece) -> None:
         subject = piece.subject
+        section = subject.section or section
         self._headed.add(section)
         if subject.key not in self.lines:
             for seq in {subject.seq, *subject.own}:

@@ -84,6 +84,19 @@ def test_a_file_that_was_written_is_told_once() -> None:
     assert {piece.subject.seq for piece in reads(past)} == {3, 5}
 
 
+def test_a_call_that_failed_is_told_once() -> None:
+    broken = _called(
+        1, "shell", "\n".join(f"E  line {n} of what went wrong" for n in range(60)), is_error=True, command="make"
+    )
+    talk = [Message("assistant", "It fails."), Message("user", "And now?", source="typed")]
+    messages = [Message("user", "Run make.", source="typed"), *broken, *talk]
+    history = History(Entry(seq, message) for seq, message in enumerate(messages, 1))
+    for room in (400, 800):
+        text = Composer(history, SummarizeSettings()).record([(1, 4)], room, Prose())
+        assert text.count("shell make") == 1
+        assert text.index("### What failed") < text.index("shell make")
+
+
 def test_a_file_stands_with_its_newest_change_whoever_made_it() -> None:
     made = _called(1, "write_file", "Wrote a.py.", path="a.py", content="x = 1")
     ran = _called(2, "shell", "done", command="make")
