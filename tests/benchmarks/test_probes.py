@@ -19,6 +19,7 @@ WITHOUT_PROBES = {
     "paquete",
     "sakagura",
     "sogukhat",
+    "speiseplan",
     "spoldzielnia",
     "trasloco",
     "travessia",
