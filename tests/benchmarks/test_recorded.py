@@ -105,6 +105,7 @@ LEAST = {
     "travessia": (0.3, (0.645, 0.875, 0.955, 0.99)),
     "werkstatt": (0.495, (0.625, 0.805, 0.9, 0.985)),
     "winter": (0.535, (0.685, 0.825, 0.9, 0.985)),
+    "wipanjang": (0.29, (0.51, 0.725, 0.84, 0.96)),
 }
 """By session: the share of the worst request at 8,000, and of all requests in each window. Measured, with tools and
 without, and rounded down by half a point to a point: the system prompt says what machine it is.
@@ -126,6 +127,7 @@ OF_THE_PERSON = {
     "travessia": (0.795, 0.985, 1.0, 1.0),
     "werkstatt": (0.955, 1.0, 1.0, 1.0),
     "winter": (0.975, 1.0, 1.0, 1.0),
+    "wipanjang": (0.855, 0.995, 1.0, 1.0),
 }
 """The same of what the person said, in each window, where it is noted who said what."""
 
