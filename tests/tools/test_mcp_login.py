@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import stat
+import sys
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +22,7 @@ from nca.tools.mcp.oauth import FOLDER, Login, Logins
 from nca.tools.mcp.servers import Servers
 from nca.tools.tool import ToolError
 from tests.tools.oauth_servers import Accounts, KnownClient, Person, guarded_server
-from tests.tools.test_mcp import connected
+from tests.tools.test_mcp import ROOT, connected
 
 
 class Guarded:
@@ -60,6 +61,23 @@ async def test_a_person_logs_in_once_and_is_known_from_then_on(guarded: Guarded,
     (file,) = (tmp_path / "data" / FOLDER).iterdir()
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert guarded.accounts.refreshed == 0
+
+
+async def test_the_command_shows_the_page_and_says_when_it_is_done(guarded: Guarded, tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text(f'[mcp.servers.web]\nurl = "{guarded.server.url}"\n')
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "nca", "mcp", "login", "web"),
+        stdout=asyncio.subprocess.PIPE,
+        cwd=tmp_path,
+        env={"PATH": "", "PYTHONPATH": str(ROOT), "NCA_HOME": str(tmp_path), "HOME": str(tmp_path)},
+    )
+    assert process.stdout is not None
+    first = (await process.stdout.readline()).decode()
+    assert first.startswith("Log in with this page")
+    guarded.person.show((await process.stdout.readline()).decode().strip())
+    rest, _ = await process.communicate()
+    assert (process.returncode, rest.decode()) == (0, "Logged in at web.\n")
+    assert guarded.login
 
 
 async def test_without_a_login_one_line_says_so_and_nothing_is_registered(guarded: Guarded, tmp_path: Path) -> None:

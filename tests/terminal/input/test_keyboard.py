@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from itertools import pairwise
 
 import pytest
@@ -11,8 +12,21 @@ from prompt_toolkit.key_binding import KeyPress
 from prompt_toolkit.keys import Keys
 
 from nca.terminal.input.keyboard import PASTE_SECONDS, SETTLE_SECONDS, PasteTimeoutParser
+from nca.terminal.input.terminal_modes import TerminalModes
 
 START, END = "\x1b[200~", "\x1b[201~"
+
+
+def test_where_there_is_no_terminal_nothing_is_changed_or_given_back() -> None:
+    reader, writer = os.pipe()
+    modes = TerminalModes(reader)
+    assert modes.take() is None
+    for _ in range(2):
+        modes.be_quiet()
+        modes.be_as_found()
+        modes.give_back()
+    os.close(reader)
+    os.close(writer)
 
 
 def parsed(*pieces: str) -> list[tuple[Keys | str, str]]:
