@@ -93,6 +93,8 @@ def test_an_agent_may_see_more_than_its_project(home: Path, tmp_path: Path) -> N
     assert entry_in(home / ".claude.json")["args"] == ["mcp", "serve", "--all"]
     with pytest.raises(UsageError, match="there is no folder"):
         install("claude", "--directory", str(tmp_path / "missing"))
+    with pytest.raises(UsageError, match="--all and --directory exclude each other"):
+        install("claude", "--all", "--directory", str(tmp_path))
 
 
 def test_the_rest_of_a_file_stays_and_is_copied_before(home: Path) -> None:
