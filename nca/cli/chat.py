@@ -84,8 +84,9 @@ async def _chat(loaded: LoadedSettings, choice: Choice, wanted: WantedSession, *
     history_file = data_dir(os.environ) / "history" if settings.session.persist else None
     first = FirstPrompt(settings.terminal, Path.cwd(), history_file, interrupts)
     try:
+        first.be_quiet(is_alone=is_alone)
         if wanted.is_new and not _is_cut_off(loaded):
-            await _load_behind(first, is_alone=is_alone)
+            await _load_behind(first)
         else:
             _load()
         return await _opened(loaded, choice, wanted, first, interrupts)
@@ -102,14 +103,14 @@ def _is_cut_off(loaded: LoadedSettings) -> bool:
     return session.persist and workspace_file(store_place(session.store).path, Path.cwd().resolve(), "rewind").exists()
 
 
-async def _load_behind(first: FirstPrompt, *, is_alone: bool) -> None:
+async def _load_behind(first: FirstPrompt) -> None:
     """Load while the person types. A thread does it, so that the terminal shows what is typed."""
     import asyncio
 
     from nca.terminal.interrupts import Leave
     from nca.terminal.signals import give_up
 
-    await first.begin(is_alone=is_alone)
+    await first.begin()
     try:
         await first.during(asyncio.to_thread(_load))
     except (EOFError, Leave) as left:
@@ -134,6 +135,8 @@ def _load() -> None:
 async def _opened(
     loaded: LoadedSettings, choice: Choice, wanted: WantedSession, first: FirstPrompt | None, interrupts: Interrupts
 ) -> int:
+    from contextlib import nullcontext
+
     from nca.agent.rewinding import FINISHING
     from nca.cli.startup import open_chat_conversation, open_store
     from nca.terminal.app import ChatApp
@@ -148,7 +151,9 @@ async def _opened(
     with gate, open_store(loaded, gate) as store:
         is_first = not store.list(limit=1)
         try:
-            earlier = await wanted.find(store, output)
+            # What it asks is answered in a terminal as it was found.
+            with first.prompt.lent_terminal() if first and not wanted.is_new else nullcontext():
+                earlier = await wanted.find(store, output)
         except Leave as leave:
             return leave.exit_code
         conversation, choice = await open_chat_conversation(loaded, choice, store, gate, earlier, reader)

@@ -129,3 +129,18 @@ def test_a_free_session_is_not_asked_about(start: Callable[..., Tty], tmp_path: 
     tty.sees("Resuming “the talk” (2 messages).")
     assert "already open" not in tty.text()
     assert name
+
+
+def test_what_is_typed_while_a_session_is_continued_stands_in_its_prompt_alone(
+    start: Callable[..., Tty], tmp_path: Path
+) -> None:
+    with (
+        Store.open(tmp_path / "nca" / "data" / "sessions.db") as store,
+        store.create(directory=str(Path.cwd()), model="m", name="the talk") as session,
+    ):
+        session.log.append(said("the question", "the answer"))
+    tty = start("--continue")
+    tty.send("early words")
+    tty.sees("› early words")
+    assert tty.text().startswith("nca · ")
+    assert tty.text().count("early words") == 1

@@ -31,12 +31,17 @@ class FirstPrompt:
         history = PrivateHistory(history_file, pastes, text) if history_file else InMemoryHistory()
         self.prompt = Prompt(settings, directory, history, pastes, text, interrupts)
         self._terminal = ExitStack()
+        self._is_quiet = False
         self._reading: asyncio.Task[Words] | None = None
         self._waiting: list[Callable[[], None]] = []
 
-    async def begin(self, *, is_alone: bool) -> None:
-        """Show the prompt. Returns when it is on the screen. `is_alone` as in `TerminalModes.take`."""
+    def be_quiet(self, *, is_alone: bool) -> None:
+        """From now on until the chat ends, or `close`. `is_alone` as in `TerminalModes.take`."""
+        self._is_quiet = True
         self._terminal.enter_context(self.prompt.quiet_terminal(is_alone=is_alone))
+
+    async def begin(self) -> None:
+        """Show the prompt, in a terminal that is quiet. Returns when it is on the screen."""
         drawn = asyncio.create_task(self.prompt.drawn())
         # A line that is sent before the banner stands is shown below it instead.
         self.prompt.erase_when_sent(True)
@@ -93,9 +98,9 @@ class FirstPrompt:
 
     @contextmanager
     def quiet_terminal(self) -> Iterator[None]:
-        """For the whole chat; from the first prompt on if that is on the screen already."""
-        if not self.has_begun:
-            self._terminal.enter_context(self.prompt.quiet_terminal(is_alone=False))
+        """For the whole chat, if it is not quiet already."""
+        if not self._is_quiet:
+            self.be_quiet(is_alone=False)
         with self._terminal:
             yield
 
