@@ -20,7 +20,7 @@ from nca.sessions.store import Store
 from nca.testing.faults import rate_limit
 from nca.testing.http_exchange import Exchange
 from nca.testing.provider import Provider
-from nca.testing.script import is_summary_request, prose
+from nca.testing.scripted import is_summary_request, prose
 
 RUNS = 5
 

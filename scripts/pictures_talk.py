@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
-from nca.testing.script import Answer, text_of
+from nca.testing.scripted import Answer, text_of
 
 WINDOW_TOKENS = 4_450
 """Small, so that four questions pass both notices. Other texts need another number."""

@@ -21,7 +21,7 @@ SMOKE = """
 import os, subprocess, sys, tempfile
 import nca
 from nca.testing.provider import Provider
-from nca.testing.script import in_order
+from nca.testing.scripted import in_order
 
 rows = [{"role": role, "content": f"{number} words " * 200} for number in range(40) for role in ("user", "assistant")]
 assert nca.compact(rows, context_window=8_000).compacted

@@ -9,7 +9,7 @@ from typing import Any
 
 from pictures_talk import SUMMARY
 
-from nca.testing.script import Answer, text_of
+from nca.testing.scripted import Answer, text_of
 
 MODEL, FAULT = "scripted", "wrong-key"
 SLOW_SECONDS = 4.0

@@ -1,15 +1,17 @@
-"""The agent that the protocol's SDK serves: its methods, and the sessions that are open."""
+"""The agent that the protocol's SDK serves: its methods, the sessions that are open, and serving one client."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import logging
+import sys
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from acp import PROTOCOL_VERSION, Client, RequestError
+from acp import PROTOCOL_VERSION, Client, RequestError, run_agent
 from acp.meta import AGENT_METHODS
 from acp.schema import (
     AcpMcpServer,
@@ -53,20 +55,21 @@ from nca.acp.content import Block, replay
 from nca.acp.editor import ClientFiles, ClientTerminal
 from nca.acp.person import ClientForms, EditorPerson, Request
 from nca.acp.session import EditorSession, servers_of
-from nca.acp.stdio import answered
+from nca.acp.stdio import Stdio, answered
 from nca.acp.tool_calls import Outlet
 from nca.acp.updates import Updates
 from nca.errors import SessionNotFound, UsageError
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.sessions import title
+from nca.terminal.signals import EXIT_CODES
 from nca.tools.tool import Editor
 
 if TYPE_CHECKING:
-    from nca.acp.stdio import Stdio
     from nca.agent.conversation import Conversation
     from nca.config.servers import McpServer
     from nca.events import Listener
     from nca.sessions.store import Store
+
 
 _PAGE = 50
 """Sessions in one answer to session/list."""
@@ -327,3 +330,49 @@ class NcaAgent:
     def _connected(self) -> Client:
         assert self._client is not None, "the SDK connects before it calls a method"
         return self._client
+
+
+_LINE_CHARS = 600
+
+
+async def serve(opener: Opener, streams: tuple[int, int]) -> int:
+    """The exit code. `streams`: see `private_streams`."""
+    _log_in_lines()
+    stdio = Stdio(*streams)
+    agent = NcaAgent(opener, stdio)
+    stdio.on_end = agent.cancel_all
+    ended_by: list[int] = []
+
+    def end(number: int) -> Callable[[], None]:
+        def ending() -> None:
+            ended_by.append(number)
+            stdio.end()
+
+        return ending
+
+    loop = asyncio.get_running_loop()
+    for number in EXIT_CODES:
+        loop.add_signal_handler(number, end(number))
+    try:
+        await run_agent(agent, stdio, use_unstable_protocol=True)  # type: ignore[arg-type]
+    finally:
+        for number in EXIT_CODES:
+            loop.remove_signal_handler(number)
+        await agent.close()
+        await stdio.close()
+    return EXIT_CODES[ended_by[0]] if ended_by else 0
+
+
+class _OneLine(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        reason = f": {record.exc_info[1]}" if record.exc_info and record.exc_info[1] is not None else ""
+        return f"nca acp: {one_line(record.getMessage() + reason, _LINE_CHARS)}"
+
+
+def _log_in_lines() -> None:
+    """The SDK logs what goes wrong; a client shows standard error to the person."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_OneLine())
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(logging.ERROR)

@@ -126,7 +126,7 @@ def acp(
             advice="Install it where nca is: pip install agent-client-protocol",
         ) from error
 
-    from nca.acp.serve import serve
+    from nca.acp.agent import serve
     from nca.acp.stdio import private_streams
 
     given = settings_of(**locals())

@@ -13,7 +13,7 @@ from functools import cached_property
 from itertools import groupby
 
 from nca.humanize import unambiguous
-from nca.sessions.file_states import Change, FileState
+from nca.sessions.file_record import Change, FileState
 
 Read = Callable[[FileState], bytes]
 """The stored content of a state. Raises StoreDamaged, StoreError."""

@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
 from nca.safe_files import Folder, open_folder
-from nca.sessions.file_states import ABSENT, FileState
+from nca.sessions.file_record import ABSENT, FileState
 
 _MIB = 1 << 20
 _GONE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})

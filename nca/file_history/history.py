@@ -19,7 +19,7 @@ from nca.file_history.plan import EVERYTHING_CERTAIN, Choice, PlannedChange, Rew
 from nca.file_history.recording import Recording
 from nca.file_history.restore import CHANGED, NotRestored, Watch, restore, take_back
 from nca.file_history.scope import Scope, finish, settle, told
-from nca.sessions.file_states import Change
+from nca.sessions.file_record import Change
 from nca.sessions.store import Store
 
 REWIND = "rewind"

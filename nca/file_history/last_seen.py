@@ -22,8 +22,7 @@ from nca.config.paths import PROJECT_FOLDER
 from nca.config.tool_settings import RewindSettings
 from nca.file_history.disk import is_temporary, look_in
 from nca.safe_files import open_folder
-from nca.sessions.file_record import FileRecord
-from nca.sessions.file_states import ABSENT, Change, FileState, Known
+from nca.sessions.file_record import ABSENT, Change, FileRecord, FileState, Known
 
 _BATCH_BYTES = 16 << 20
 _BATCH_FILES = 2_000

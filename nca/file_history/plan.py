@@ -19,7 +19,7 @@ from nca.errors import StoreDamaged
 from nca.file_history.changes import FileChange, Read
 from nca.file_history.disk import has_other_names, look, nearest_folder
 from nca.safe_files import open_folder
-from nca.sessions.file_states import ABSENT, BACKGROUND, RWX, Change, FileState
+from nca.sessions.file_record import ABSENT, BACKGROUND, RWX, Change, FileState
 
 _MADE = ("restored", "deleted", "folders")
 """The tuples of a plan that are carried out as they are."""

@@ -28,8 +28,7 @@ from nca.file_history.disk import look, missing_folders, state_of
 from nca.file_history.last_seen import Cause, LastSeen, Stopped, TooMuch, refusal
 from nca.file_history.restore import Watch
 from nca.file_history.scope import POLL_SECONDS, Scope, finish_interrupted
-from nca.sessions.file_record import Running
-from nca.sessions.file_states import ABSENT, BACKGROUND, Change, FileState
+from nca.sessions.file_record import ABSENT, BACKGROUND, Change, FileState, Running
 
 _NOT_RECORDED = "Not recorded is what commands change {}. It cannot be taken back."
 _ACTOR_CHARS = 200

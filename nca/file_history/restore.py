@@ -22,7 +22,7 @@ from nca.errors import StoreDamaged
 from nca.file_history.changes import Read
 from nca.file_history.disk import look, look_in, nearest_folder
 from nca.safe_files import PRIVATE, Folder, open_folder
-from nca.sessions.file_states import RWX, Change, FileState
+from nca.sessions.file_record import RWX, Change, FileState
 
 CHANGED = "changed meanwhile, and not by this session"
 MANY = 16

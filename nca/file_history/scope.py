@@ -13,8 +13,7 @@ from pathlib import Path
 from nca.config.tool_settings import RewindSettings
 from nca.file_history.disk import remove_temporaries
 from nca.file_history.restore import NotRestored, Watch, restore
-from nca.sessions.file_record import FileRecord
-from nca.sessions.file_states import Change
+from nca.sessions.file_record import Change, FileRecord
 from nca.sessions.lock import FileLock
 from nca.sessions.store import Store
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from nca.testing.provider import Provider
-from nca.testing.script import Answer
+from nca.testing.scripted import Answer
 
 MODEL = "by-hand"
 POLL_SECONDS = 0.2

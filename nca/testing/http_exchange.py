@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
-from nca.testing.script import Answer
-from nca.testing.scripted import count_request_tokens, split_text
+from nca.testing.scripted import Answer, count_request_tokens, split_text
 from nca.vocabulary import count
 
 _CREATED = 1_700_000_000

@@ -24,8 +24,7 @@ from typing import Any, Self
 from nca.context.validate import validate_request
 from nca.testing.faults import FAULTS, Fault
 from nca.testing.http_exchange import Exchange
-from nca.testing.script import Answer, Script, prose
-from nca.testing.scripted import count_request_tokens
+from nca.testing.scripted import Answer, Script, count_request_tokens, prose
 from nca.vocabulary import count, fitting_start
 
 
@@ -129,7 +128,7 @@ def validated(request: dict[str, Any]) -> list[str]:
 class Provider(LoopbackProvider):
     """A server in a thread that runs until the `with` block ends.
 
-    script          makes the answers (see nca.testing.script)
+    script          makes the answers (see nca.testing.scripted)
     window_tokens   context window; a larger request gets OpenAI's overflow error. 0: no limit
     token_seconds   delay for each streamed token
     check           called with each request; the lines it returns are raised as InvalidRequests when the block ends

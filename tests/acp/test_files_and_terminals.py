@@ -9,7 +9,7 @@ import acp
 import pytest
 import pytest_asyncio
 
-from nca.testing.script import Answer, in_order
+from nca.testing.scripted import Answer, in_order
 from tests.acp.client import Editor
 from tests.acp.conftest import Desk, initialize
 

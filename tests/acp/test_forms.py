@@ -18,7 +18,7 @@ from acp.schema import (
     McpServerStdio,
 )
 
-from nca.testing.script import Answer, in_order
+from nca.testing.scripted import Answer, in_order
 from tests.acp.client import Form
 from tests.acp.conftest import Desk, initialize
 from tests.agent.test_server_requests import FORM

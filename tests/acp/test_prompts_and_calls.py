@@ -12,7 +12,7 @@ import acp
 import pytest
 from acp.schema import PermissionOption, ToolCallUpdate
 
-from nca.testing.script import Answer, in_order
+from nca.testing.scripted import Answer, in_order
 from tests.acp.conftest import Desk, initialize
 from tests.tools.mcp_server import PIXEL
 

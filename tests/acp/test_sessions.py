@@ -12,7 +12,7 @@ import pytest
 from nca.config.paths import data_dir
 from nca.errors import SessionNotFound
 from nca.sessions.store import Store
-from nca.testing.script import Answer, in_order, prose
+from nca.testing.scripted import Answer, in_order, prose
 from tests.acp.client import delete
 from tests.acp.conftest import Desk, initialize
 from tests.cli.command import environment

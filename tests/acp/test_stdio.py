@@ -17,7 +17,7 @@ from nca.config.paths import data_dir
 from nca.messages import Message
 from nca.sessions.store import Store
 from nca.testing.provider import Provider
-from nca.testing.script import Answer, in_order
+from nca.testing.scripted import Answer, in_order
 from tests.acp.client import program
 from tests.cli.command import environment
 

@@ -18,8 +18,7 @@ from nca.models.failures import PassingFailure
 from nca.models.model import Model
 from nca.sessions.store import Store
 from nca.testing.provider import Provider
-from nca.testing.script import Answer, in_order
-from nca.testing.scripted import ScriptedModel
+from nca.testing.scripted import Answer, ScriptedModel, in_order
 
 DOWN = PassingFailure("first has a passing failure (status 503).")
 

@@ -17,8 +17,7 @@ from nca.events import ContextCompaction, Event, Notice
 from nca.models.catalog import describe
 from nca.models.client import ProviderModel
 from nca.sessions.store import Store
-from nca.testing.script import Answer, in_order
-from nca.testing.scripted import ScriptedModel
+from nca.testing.scripted import Answer, ScriptedModel, in_order
 from tests.testing.anthropic_provider import AnthropicProvider
 
 NAME = "anthropic/claude-sonnet-5-5"

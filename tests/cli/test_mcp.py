@@ -13,7 +13,7 @@ import pytest
 
 from nca.config.example import toml_value
 from nca.testing.provider import Provider
-from nca.testing.script import Answer, in_order
+from nca.testing.scripted import Answer, in_order
 from tests.testing.forks import forked, shared
 from tests.tools.test_mcp import ROOT, is_running
 

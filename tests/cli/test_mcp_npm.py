@@ -15,7 +15,7 @@ import pytest
 
 from nca.config.example import toml_value
 from nca.testing.provider import Provider
-from nca.testing.script import Answer, is_summary_request, prose, text_of
+from nca.testing.scripted import Answer, is_summary_request, prose, text_of
 from tests.cli.command import environment
 from tests.cli.npm_servers import TEST_SERVERS, processes, programs, tables
 from tests.terminal.tty import ROOT

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from nca.testing.provider import Provider
-from nca.testing.script import Answer, is_summary_request, prose
+from nca.testing.scripted import Answer, is_summary_request, prose
 from tests.testing.forks import forked
 
 WINDOW_TOKENS = 8_000

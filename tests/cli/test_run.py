@@ -14,7 +14,7 @@ import pytest
 
 from nca.context.validate import validate_request
 from nca.testing.provider import Provider
-from nca.testing.script import Answer
+from nca.testing.scripted import Answer
 from tests.cli.command import nca
 from tests.testing.forks import forked, shared
 

@@ -15,8 +15,7 @@ from nca.config.layers import load
 from nca.events import ContextCompaction, ErrorRaised, Event, RequestStarted, TurnFinished, UsageReported
 from nca.sessions.store import Store
 from nca.testing.provider import Provider
-from nca.testing.script import Answer, is_summary_request, prose
-from nca.testing.scripted import count_request_tokens
+from nca.testing.scripted import Answer, count_request_tokens, is_summary_request, prose
 
 DATA = Path(__file__).parents[1] / "data"
 WINDOW_TOKENS = 4_000

@@ -13,7 +13,7 @@ import pytest
 from nca.messages import Message
 from nca.sessions.store import Store
 from nca.testing.provider import Provider
-from nca.testing.script import Answer, in_order
+from nca.testing.scripted import Answer, in_order
 from tests.cli.command import environment
 from tests.terminal.tty import ROOT
 from tests.testing.fault_runs import database

@@ -19,7 +19,7 @@ import httpx2 as httpx
 
 import nca
 from nca.testing.provider import Provider
-from nca.testing.script import Answer
+from nca.testing.scripted import Answer
 from tests.library.framework_talks import ASK, LOG, TELL, WINDOW
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -12,7 +12,7 @@ from typing import Any
 
 import nca
 from nca.testing.provider import Provider
-from nca.testing.script import Answer
+from nca.testing.scripted import Answer
 from tests.library.framework_talks import QUESTIONS, RULE, WINDOW
 from tests.serve.test_serve import serving
 

@@ -18,7 +18,7 @@ from nca.events import RetryScheduled
 from nca.messages import Message, ResponseFacts
 from nca.models.catalog import describe
 from nca.models.client import Delta, ModelRequest, ProviderModel, Reply
-from nca.testing.script import Answer, in_order
+from nca.testing.scripted import Answer, in_order
 from nca.wire import message_to_dict
 from tests.testing.anthropic_provider import AnthropicProvider
 

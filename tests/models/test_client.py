@@ -17,7 +17,7 @@ from nca.models.client import Delta, Model, ModelRequest, ProviderModel, Reply
 from nca.models.model import server_of
 from nca.testing.http_exchange import Exchange
 from nca.testing.provider import Provider
-from nca.testing.script import Answer, in_order
+from nca.testing.scripted import Answer, in_order
 from tests.testing.cases import CASES, RUNS
 
 REQUEST = ModelRequest([{"role": "user", "content": "Hello there"}], max_output_tokens=500)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from nca.config.tool_settings import RewindSettings
 from nca.file_history.history import FileHistory
-from nca.sessions.file_states import Change
+from nca.sessions.file_record import Change
 from nca.sessions.store import Store
 from tests.soak.points import Points
 from tests.soak.rewinds import in_child

@@ -13,8 +13,7 @@ from hashlib import blake2b
 from typing import Any
 
 from nca.testing.provider import LoopbackHandler, LoopbackProvider
-from nca.testing.script import Answer, Script, prose
-from nca.testing.scripted import split_text
+from nca.testing.scripted import Answer, Script, prose, split_text
 from nca.vocabulary import count
 from tests.testing.anthropic_rules import body_problems
 

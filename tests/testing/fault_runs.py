@@ -20,8 +20,7 @@ from nca.config.paths import data_dir
 from nca.messages import Entry, Message
 from nca.sessions.store import Store
 from nca.testing.provider import Provider
-from nca.testing.script import Answer, is_summary_request, prose
-from nca.testing.scripted import count_request_tokens
+from nca.testing.scripted import Answer, count_request_tokens, is_summary_request, prose
 from tests.cli.command import nca
 from tests.testing.cases import CASES, Case
 from tests.testing.cases.calls import TEXT_A, TEXT_B

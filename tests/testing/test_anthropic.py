@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from nca.testing.provider import InvalidRequests
-from nca.testing.script import Answer, in_order
+from nca.testing.scripted import Answer, in_order
 from tests.testing.anthropic_provider import AnthropicProvider
 from tests.testing.anthropic_rules import body_problems
 

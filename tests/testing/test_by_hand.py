@@ -16,8 +16,7 @@ from typing import Any
 import pytest
 
 from nca.testing.by_hand import ByHand, InvalidAnswer, read_answer
-from nca.testing.script import Answer
-from nca.testing.scripted import count_request_tokens
+from nca.testing.scripted import Answer, count_request_tokens
 from tests.cli.command import environment
 from tests.testing.forks import forked
 

@@ -10,7 +10,7 @@ import pytest
 
 from nca.testing.faults import FAULTS
 from nca.testing.provider import Provider
-from nca.testing.script import in_order
+from nca.testing.scripted import in_order
 from tests.testing.cases import CASES, THEMES
 from tests.testing.fault_runs import ANSWER, FaultRuns, Outcome, came_out
 from tests.testing.forks import forked

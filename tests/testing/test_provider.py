@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from nca.testing.provider import InvalidRequests, Provider
-from nca.testing.script import SECTIONS, Answer, in_order, prose
-from nca.testing.scripted import count_request_tokens, split_text
+from nca.testing.scripted import SECTIONS, Answer, count_request_tokens, in_order, prose, split_text
 
 
 def _post(provider: Provider, **body: Any) -> tuple[int, Any]:

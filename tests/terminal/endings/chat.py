@@ -23,7 +23,7 @@ import pyte
 from nca.config.paths import user_config_file
 from nca.terminal.input.keyboard import QUIET_SECONDS
 from nca.testing.provider import Provider
-from nca.testing.script import text_of
+from nca.testing.scripted import text_of
 from tests.cli.command import environment
 from tests.terminal.endings.script import AGAIN, LAST_ANSWER, MCP_SERVER, MODEL, WINDOW_TOKENS
 from tests.terminal.tty import ROOT

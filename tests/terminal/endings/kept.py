@@ -15,8 +15,7 @@ from nca.messages import Entry
 from nca.models.catalog import ModelFacts
 from nca.sessions.store import Store
 from nca.testing.provider import Provider
-from nca.testing.script import is_summary_request, text_of
-from nca.testing.scripted import ScriptedModel
+from nca.testing.scripted import ScriptedModel, is_summary_request, text_of
 from tests.context.promises import refused
 from tests.terminal.endings.script import AGAIN, LAST_LINE, QUESTION, WINDOW_TOKENS, WORD
 from tests.testing.fault_runs import database

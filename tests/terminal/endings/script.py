@@ -10,7 +10,7 @@ import re
 import time
 
 from nca.testing.http_exchange import Exchange
-from nca.testing.script import Answer, is_summary_request, text_of
+from nca.testing.scripted import Answer, is_summary_request, text_of
 
 MODEL = "any"
 WINDOW_TOKENS = 21_000

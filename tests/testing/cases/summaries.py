@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nca.testing.faults import Fault, call_piece, error, finish, rate_limit
 from nca.testing.http_exchange import Exchange
-from nca.testing.script import is_summary_request, text_of
+from nca.testing.scripted import is_summary_request, text_of
 from tests.testing.cases.calls import A
 from tests.testing.cases.case import Case
 
