@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from nca.agent.conversation import Conversation
-from nca.context.record.text import HEADINGS, Section
+from nca.context.record.piece import Section
+from nca.context.record.text import HEADINGS
 from nca.context.rules.untouchable import COLLAPSE
 from nca.context.summary import HEADER
 from nca.context.view import Stub, Summary

@@ -11,8 +11,7 @@ from itertools import chain, islice
 
 from nca.context.record.excerpt import TALK, excerpt, is_list
 from nca.context.record.past import Answer, Past
-from nca.context.record.piece import Piece, Subject, by_age, fixed
-from nca.context.record.text import Section
+from nca.context.record.piece import Piece, Section, Subject, by_age, fixed
 from nca.context.tokens import text_tokens
 
 LISTS_LEVELS, LATEST_LEVELS, LEVELS = (150,), (40, 150), (40,)

@@ -10,8 +10,7 @@ from itertools import chain, takewhile
 from nca.context.file_reads import only_reads, runs_program
 from nca.context.record.excerpt import RESULT, excerpt, on_one_line
 from nca.context.record.past import ASKED_CHARS, Called, Past, asked, changes_file, long_arguments
-from nca.context.record.piece import Key, Piece, Subject, by_age, fixed
-from nca.context.record.text import Section
+from nca.context.record.piece import Key, Piece, Section, Subject, by_age, fixed
 from nca.context.tokens import text_tokens
 from nca.messages import ToolCall
 

@@ -16,10 +16,10 @@ import msgspec
 from nca.config.schema import SummarizeSettings
 from nca.context.history import History
 from nca.context.record.past import Past, is_answer, is_record
-from nca.context.record.piece import Piece
+from nca.context.record.piece import Piece, Section
 from nca.context.record.steps import LEAST_WORDS_TOKENS, LEVELS, older, shown, steps_back
 from nca.context.record.table import CLOSING, KINDS, NEWEST, STEPS
-from nca.context.record.text import Section, laid_out, preface, sections_text
+from nca.context.record.text import laid_out, preface, sections_text
 from nca.context.record.walk import WHOLE, Lane, Limit, Taken, walk
 from nca.context.summary import cut_text
 from nca.context.tokens import text_tokens

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from nca.context.record.past import Past
-from nca.context.record.piece import Piece, fixed
-from nca.context.record.text import Section
+from nca.context.record.piece import Piece, Section, fixed
 
 HALF_LIFE = 150
 """Messages after which a mention counts half."""

@@ -12,8 +12,8 @@ from typing import NamedTuple, TypeVar
 from nca.context.file_reads import arguments_of, file_use, path_of
 from nca.context.history import History
 from nca.context.record.excerpt import RESULT, Style, both_ends, excerpt
-from nca.context.record.piece import Piece, Subject
-from nca.context.record.text import Section, read_again
+from nca.context.record.piece import Piece, Section, Subject
+from nca.context.record.text import read_again
 from nca.context.summary import is_summary
 from nca.context.tokens import text_tokens
 from nca.context.view import Range, without_ranges

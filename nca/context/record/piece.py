@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from enum import IntEnum
+from typing import NamedTuple
 
 from nca.context.tokens import text_tokens
-
-if TYPE_CHECKING:
-    from nca.context.record.text import Section
 
 LINE_TOKENS = 2
 """What frames a line of a record: its dash and its line break."""
@@ -18,6 +16,19 @@ AGE_POWER = 0.5
 GROWTH = 3
 """How many times as long as the one before it each further form of a subject is."""
 Key = tuple[object, ...]
+
+
+class Section(IntEnum):
+    """The sections of a record, in the order in which they stand."""
+
+    WORDS = 0
+    ANSWERS = 1
+    TURN = 2
+    EFFECTS = 3
+    FAILED = 4
+    CALLS = 5
+    REMARKS = 6
+    NAMES = 7
 
 
 class Piece(NamedTuple):

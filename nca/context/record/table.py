@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 from nca.context.record import answers, calls, names, words
 from nca.context.record.past import Past
-from nca.context.record.piece import Piece
-from nca.context.record.text import Section
+from nca.context.record.piece import Piece, Section
 
 
 class Kind(NamedTuple):

@@ -8,24 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from enum import IntEnum
 
-from nca.context.record.piece import Piece
+from nca.context.record.piece import Piece, Section
 from nca.context.summary import clean_prose
-
-
-class Section(IntEnum):
-    """The sections of a record, in the order in which they stand."""
-
-    WORDS = 0
-    ANSWERS = 1
-    TURN = 2
-    EFFECTS = 3
-    FAILED = 4
-    CALLS = 5
-    REMARKS = 6
-    NAMES = 7
-
 
 HEADINGS = {
     Section.WORDS: "### What the user said",

@@ -13,9 +13,8 @@ from typing import NamedTuple
 
 from nca.context.named import names_of
 from nca.context.record.past import Past
-from nca.context.record.piece import Key, Piece
+from nca.context.record.piece import Key, Piece, Section
 from nca.context.record.steps import cut_itself
-from nca.context.record.text import Section
 from nca.context.tokens import content_tokens, text_tokens
 from nca.context.view import Stub
 

@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 from nca.context.record.excerpt import PASTE, WORDS, excerpt, words_in
 from nca.context.record.past import Past
-from nca.context.record.piece import Key, Piece, Subject, by_age
-from nca.context.record.text import Section
+from nca.context.record.piece import Key, Piece, Section, Subject, by_age
 from nca.context.tokens import text_tokens
 from nca.messages import Entry, Message
 

@@ -9,7 +9,7 @@ from nca.context.history import History
 from nca.context.record.calls import CAME, effects, failed, files, longer_effects, reads, runs, told, turn
 from nca.context.record.compose import Composer, Prose
 from nca.context.record.past import Past, Stated, asked
-from nca.context.record.text import Section
+from nca.context.record.piece import Section
 from nca.messages import Entry, Message, ToolCall
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nca.context.record.piece import fixed
-from nca.context.record.text import HEADINGS, Section, laid_out, preface, read_again
+from nca.context.record.piece import Section, fixed
+from nca.context.record.text import HEADINGS, laid_out, preface, read_again
 from nca.context.summary import HEADER
 
 TEXTS = st.text("ab()123 #-\n•·", min_size=1, max_size=60).map(str.strip).filter(bool)

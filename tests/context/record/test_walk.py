@@ -12,9 +12,8 @@ from nca.context.history import History
 from nca.context.record.answers import said_by_model
 from nca.context.record.compose import Composer, Prose
 from nca.context.record.past import Past
-from nca.context.record.piece import fixed
+from nca.context.record.piece import Section, fixed
 from nca.context.record.steps import shown
-from nca.context.record.text import Section
 from nca.context.record.walk import Lane, Limit, Taken, walk
 from nca.context.summary import HEADER
 from nca.context.tokens import text_tokens

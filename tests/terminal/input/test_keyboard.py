@@ -20,7 +20,7 @@ START, END = "\x1b[200~", "\x1b[201~"
 def test_where_there_is_no_terminal_nothing_is_changed_or_given_back() -> None:
     reader, writer = os.pipe()
     modes = TerminalModes(reader)
-    assert modes.take() is None
+    assert modes.take(is_alone=True) is None
     for _ in range(2):
         modes.be_quiet()
         modes.be_as_found()
