@@ -152,8 +152,9 @@ class Servers:
             if server not in self.names or f"{server}:{uri}" in found:
                 continue
             try:
-                await self.find(server).settled()
-                found[f"{server}:{uri}"] = await self.find(server).resource(uri)
+                one = self.find(server)
+                await one.settled()
+                found[f"{server}:{uri}"] = await one.resource(uri)
             except ToolError as error:
                 raise UsageError(f"@{server}:{uri}: {error}", advice="Nothing was sent.") from error
         return list(found.items())
