@@ -139,8 +139,8 @@ def _since(figures: Figures) -> str:
     if not figures["settings"]["first_contact"]["since"]:
         return ""
     return (
-        " The figures are of today; what was changed for these sessions after their first count, and what nca had kept"
-        " then, is in [the details](benchmarks-details.md#what-each-request-still-says)."
+        " These are the figures after nca was changed for some of them; what was changed, and what nca had kept before,"
+        " is in [the details](benchmarks-details.md#what-each-request-still-says)."
     )
 
 
