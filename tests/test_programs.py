@@ -130,7 +130,7 @@ def test_cowagent_loads_and_the_chats_word_is_answered_with_ncas(tmp_path: Path)
 
 
 def test_nca_keeps_the_newest_messages_behind_a_system_summary() -> None:
-    log = [{"role": "system", "content": "You are a test."}, *turns(260, words=2)]
+    log = [{"role": "system", "content": "You are a test."}, *turns(340, words=2)]
     write = Summarizer()
     result = nca.compact(log, context_window=200_000, summarizer=write, settings={"profile": "nca"})
     assert result.budget_tokens == 32_000
@@ -146,7 +146,7 @@ def test_nca_keeps_the_newest_messages_behind_a_system_summary() -> None:
 def test_the_nca_sample_alone_limits_the_messages_too(tmp_path: Path) -> None:
     context = toml("nca-context.toml", tmp_path).settings.context
     result = nca.compact(
-        turns(300, words=2),
+        turns(360, words=2),
         settings={"context.max_messages": context.max_messages, "memory": {}},
         context_window=49_230,
     )

@@ -228,7 +228,7 @@ class Compactor:
             focus=focus,
             target_tokens=target_tokens,
             target_ratio=aim_ratio(self.window.budget, self.window.context),
-            is_manual=trigger == "manual",
+            is_manual=trigger in ("manual", "asked"),
             has_recall=any(tool["function"]["name"] == RECALL for tool in self.window.tools),
             changed_files=changed,
             has_summarizer=self.summarizer.may_be_asked and not grows,

@@ -66,7 +66,7 @@ def settings_of(**parameters: Any) -> dict[str, Any]:
     None was not given. Parameters that set nothing are passed over.
     """
     from nca.config.layers import FLAGS
-    from nca.models.model import split_level
+    from nca.models.reasoning import split_level
 
     given = parameters | {name: on if parameters.get(name) else None for name, on in _SWITCHES.items()}
     keys = {flag.removeprefix("--").replace("-", "_"): key for key, flag in FLAGS.items()}

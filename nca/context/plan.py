@@ -134,7 +134,7 @@ def compact(
 
     target_tokens      0: the ratio decides
     target_ratio       0: the settings' own, as `policy.target_ratio` has it
-    is_manual          a person asked: aim below what is there, even if it is under the target already
+    is_manual          a person or the model asked: aim below what is there, even if it is under the target already
     has_recall         whoever reads the view can look up what it leaves out by its number
     changed_files      what the record of files knows to have changed: the message behind which, and the path
     summarizer_window  tokens; 0: the chat's own window

@@ -111,7 +111,7 @@ def choice_of_session(
     if not typed or loaded.base["model.name"].layer >= Layer.ENVIRONMENT:
         return None
     # Imports the price map, which a start with a named model need not have.
-    from nca.models.model import split_level
+    from nca.models.reasoning import split_level
 
     by = "/model in this session"
     name, level = split_level(typed)

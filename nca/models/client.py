@@ -13,7 +13,7 @@ import msgspec
 
 from nca.config.schema import ModelSettings
 from nca.errors import ProviderError
-from nca.models import model
+from nca.models import reasoning
 from nca.models.assemble import Assembler
 from nca.models.catalog import ModelFacts, cost_of
 from nca.models.chat_endpoint import ChatEndpoint, ChatStream
@@ -22,8 +22,9 @@ from nca.models.explain import explain
 from nca.models.failures import OnRetry, with_retries
 from nca.models.litellm_import import warm
 from nca.models.lookup import without_provider
-from nca.models.model import Delta, Model, ModelRequest, OnDelta, Reply, has_all_blocks, is_thinking
+from nca.models.model import Delta, Model, ModelRequest, OnDelta, Reply
 from nca.models.providers import PROVIDERS, SPEAKS_OPENAI, key_of, provider_of
+from nca.models.reasoning import has_all_blocks, is_thinking
 from nca.models.stream import Deadlines, LitellmStream, limits_of
 
 if TYPE_CHECKING:
@@ -264,7 +265,7 @@ class ProviderModel:
         return {"model": way.model, "messages": messages, "stream": True, **given, **thinking}
 
     def _reasoning(self, request: ModelRequest, way: Route, messages: list[dict[str, Any]]) -> dict[str, Any]:
-        found = model.arguments(
+        found = reasoning.arguments(
             request.reasoning,
             provider=way.provider,
             name=self._wire_name,

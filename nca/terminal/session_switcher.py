@@ -16,7 +16,7 @@ from nca.config.overrides import Layer
 from nca.config.projects import ChosenModel, ChosenModels
 from nca.errors import ModelUnavailable
 from nca.models.choose import Choice, choice_of_session, choose, open_model
-from nca.models.model import split_level
+from nca.models.reasoning import split_level
 from nca.terminal.panels.session_loader import resolve_lock
 from nca.terminal.render.sessions import resumed_lines, short_id
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from nca.models.model import arguments, has_all_blocks, split_level
+from nca.models.reasoning import arguments, has_all_blocks, split_level
 
 
 @pytest.mark.parametrize(

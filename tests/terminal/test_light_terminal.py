@@ -47,7 +47,7 @@ def colours(raw: bytes) -> set[str]:
 )
 def test_a_command_draws_in_the_light_palette(arguments: tuple[str, ...], tmp_path: Path) -> None:
     environment = {**LIGHT, "NCA_HOME": str(tmp_path)}
-    with Tty([sys.executable, "-m", "nca", *arguments], columns=60, environment=environment) as tty:
+    with Tty([sys.executable, "-m", "nca", *arguments], columns=70, environment=environment) as tty:
         tty.ends()
         assert colours(tty.raw)
         assert colours(tty.raw) <= allowed()

@@ -15,7 +15,8 @@ from nca.context.tokens import text_tokens
 from nca.messages import ToolCall
 
 LEVELS, WRITTEN_LEVELS = (50,), (150,)
-"""The first form of a call, in tokens: a line. Then come more and more of its arguments and its result."""
+"""The first form of a call, in tokens: a line; of one that wrote a file the first beyond it. Then come more and more of
+its arguments and its result."""
 FAILURE_TOKENS = 60
 SHORT_TOKENS = 10
 """The short form of an effect: what was done, and little of what came."""
@@ -102,23 +103,25 @@ def writes(past: Past) -> Iterator[Piece]:
     return by_age(map(_subject, written), WRITTEN_LEVELS, above=LEVELS[0])
 
 
-def told(called: Called, tokens: int = LEVELS[0], chars: int = ASKED_CHARS) -> str:
-    """A call with what came of it: in one line, or in more tokens with more of its arguments and its result."""
+def told(called: Called, tokens: int = LEVELS[0], chars: int = ASKED_CHARS, *, is_headed: bool = False) -> str:
+    """A call with what came of it: in one line, or in more tokens with more of its arguments and its result.
+
+    is_headed  a heading says that it failed
+    """
     content = excerpt(long_arguments(called.call), tokens) if tokens > LEVELS[0] else ""
     what, came = asked(called.call, chars, is_content_told=bool(content)), "no result yet"
     if called.result is not None:
         came = excerpt(called.result.text.strip(), tokens) or "nothing"
-        # Of one that still fails the heading says so.
-        came = ("failed: " if called.has_failed and called.is_repeated else "") + (
-            on_one_line(came) if tokens <= LEVELS[0] else came
-        )
+        came = on_one_line(came) if tokens <= LEVELS[0] else came
+        came = f"failed: {came}" if called.has_failed and not is_headed else came
     return f"{what}{' ' * bool(content)}{content}{CAME}{came}"
 
 
 def _subject(called: Called) -> Subject:
     key, own = ("call", called.seq, called.place), (called.result_seq,) if called.result is not None else ()
     section = Section.FAILED if called.still_fails else None
-    return Subject(key, called.seq, partial(told, called), _size(called), called.place, own, section=section)
+    form = partial(told, called, is_headed=called.still_fails)
+    return Subject(key, called.seq, form, _size(called), called.place, own, section=section)
 
 
 def _size(called: Called) -> int:

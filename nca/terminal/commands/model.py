@@ -13,7 +13,7 @@ from rich.text import Text
 from nca.errors import UsageError
 from nca.models.choose import named, open_model
 from nca.models.lookup import look_up
-from nca.models.model import AUTO, LEVELS, OFF, split_level
+from nca.models.reasoning import AUTO, LEVELS, OFF, split_level
 from nca.terminal.commands.command import App, Command, Suggestion, beginning_with
 from nca.terminal.render.layout import Parted
 from nca.terminal.render.sanitize import one_line

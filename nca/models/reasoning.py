@@ -1,0 +1,72 @@
+"""How much a model reasons before it answers: what `model.reasoning` becomes in a request to each provider.
+
+litellm translates `reasoning_effort` for Claude (a budget, or adaptive thinking), Gemini and Ollama. Providers that nca
+calls directly get what their own API names; one that would refuse the argument does not get it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+AUTO, OFF = "auto", "off"
+LEVELS = (AUTO, OFF, "low", "medium", "high")
+LEAST_ANSWER_TOKENS = 8_192
+"""Claude's thinking counts as output: at its high level litellm gives it 4,096 tokens, and an answer has to follow."""
+_SWITCHED = {"deepseek": "thinking", "zai": "thinking", "moonshot": "thinking", "dashscope": "enable_thinking"}
+"""Providers whose models reason or do not: the argument that says so."""
+_BY_MODEL = frozenset({"openai", "groq", "xai", "cerebras", "fireworks_ai", "together_ai"})
+"""Providers of which some models refuse the argument: the price map knows which."""
+_NEVER = frozenset({"mistral", "embedded"})
+_CLAUDE = "claude"
+_THINKING = "thinking_blocks"
+
+
+def split_level(name: str) -> tuple[str, str]:
+    """A model's name and the level behind it, as in `openai/gpt-5:high`; "" without one."""
+    bare, colon, level = name.rpartition(":")
+    return (bare, level) if colon and bare and level in LEVELS else (name, "")
+
+
+def arguments(
+    level: str, *, provider: str, name: str, is_own_endpoint: bool, max_output_tokens: int | None
+) -> dict[str, Any]:
+    """The request's arguments for a level; empty where the model is left to its default, or takes none."""
+    if level == AUTO or provider in _NEVER:
+        return {}
+    bare = name.split("/", 1)[-1]
+    effort = "none" if level == OFF else level
+    if (key := _SWITCHED.get(provider)) is not None and not is_own_endpoint:
+        is_on = level != OFF
+        return {"extra_body": {key: is_on if key != "thinking" else {"type": "enabled" if is_on else "disabled"}}}
+    if provider in _BY_MODEL and not is_own_endpoint:
+        from nca.models import price_map
+
+        match = price_map.find(f"{provider}/{bare}")
+        if match is None or not match.entry.can_reason:
+            return {}
+    is_small = max_output_tokens is not None and max_output_tokens < LEAST_ANSWER_TOKENS
+    if _CLAUDE in name and (is_small or level == OFF):
+        # Without the argument Claude does not think.
+        return {}
+    return {"reasoning_effort": effort}
+
+
+def is_thinking(found: Mapping[str, Any], name: str) -> bool:
+    """Whether these arguments make Claude think: then it takes no temperature, and wants its blocks back."""
+    return _CLAUDE in name and "reasoning_effort" in found
+
+
+def has_all_blocks(messages: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether each call of the turn in progress has its signed thinking, without which Claude refuses to think."""
+    for place in range(len(messages) - 1, -1, -1):
+        message = messages[place]
+        if message.get("role") == "assistant":
+            if not message.get("tool_calls"):
+                return True
+            if not message.get(_THINKING):
+                return False
+        elif message.get("role") == "user" and (place == 0 or messages[place - 1].get("role") != "tool"):
+            # What is typed behind results belongs to their turn.
+            return True
+    return True
