@@ -192,8 +192,7 @@ class ContextSettings:
     compact_threshold: float | str = setting(
         AUTO,
         or_word(AUTO, ratio()),
-        "From this usage on, the context is compacted before the next request. auto: 80%; in a small window, where room"
-        " is short, up to 95%.",
+        "From this usage on, the context is compacted before the next request. auto: 80%; in a small window up to 95%.",
     )
     compact_tokens: int = setting(
         0, whole(), "The same as a number of tokens; the lower one counts. 0: off.", unit="tokens"
