@@ -14,7 +14,7 @@ from benchmarks.crossed import crossed
 from benchmarks.effects import told_table
 from benchmarks.goals import goals
 from benchmarks.grown import grown
-from benchmarks.headline import README_HEAD, headline, kept_to_budget, met_first, readme_rows
+from benchmarks.headline import README_HEAD, headline, in_o200k, kept_to_budget, met_first, readme_rows
 from benchmarks.next_steps import best, next_steps, short_table, summed
 from benchmarks.probes import probed
 from benchmarks.public import public
@@ -125,10 +125,11 @@ def _first_contact(figures: Figures) -> Iterator[str]:
     yield from table(README_HEAD, readme_rows(figures))
     yield ""
     yield (
-        "*Over the budget*: the budget is the window less 35%, which is left for the answer; who exceeds it in more"
-        " than a quarter of the requests is in the details alone. *Valid*: OpenAI, Anthropic, Gemini and Mistral would"
-        " take the request. *Cost*: with a prefix cache, as a share of sending everything each time. *With a summary*:"
-        " where a model would write one, a script writes a text without facts."
+        "*Over the budget*, by cl100k: the budget is the window less 35%, which is left for the answer; who exceeds it"
+        f" in more than a quarter of the requests is in the details alone.{in_o200k(met_first(figures))} *Valid*:"
+        " OpenAI, Anthropic, Gemini and Mistral would take the request. *Cost*: with a prefix cache, as a share of"
+        " sending everything each time. *With a summary*: where a model would write one, a script writes a text without"
+        " facts."
     )
     yield ""
     yield "![what each request still says](pictures/bench-first-contact.svg)"

@@ -8,7 +8,7 @@ from itertools import takewhile
 from typing import Any
 
 from benchmarks.peers.side import pair_faults, plain_row
-from benchmarks.tokens import message_tokens, tokens
+from benchmarks.tokens import O200K, message_tokens, tokens
 from benchmarks.validity import refused_by
 
 Row = dict[str, Any]
@@ -31,10 +31,11 @@ def judged(rows: Sequence[Row], requests: Sequence[Sequence[Row]], case: Row) ->
     """Of a session's requests: how many there are, break the prefix, have unpaired calls, are refused, are too large.
 
     over, too_large   larger than the case's budget, than its window
+    over_o200k        larger than the budget by the newer vocabulary
     cost_ratio        all of them with a prefix cache, as a share of sending the whole history each time at full price
     """
     cost = raw = 0.0
-    found = dict.fromkeys(("breaks", "broken", "refused", "over", "too_large"), 0)
+    found = dict.fromkeys(("breaks", "broken", "refused", "over", "over_o200k", "too_large"), 0)
     sent: list[str] = []
     for head, request in zip(heads(rows), requests, strict=True):
         parts = [json.dumps(plain_row(row), sort_keys=True) for row in request]
@@ -45,6 +46,7 @@ def judged(rows: Sequence[Row], requests: Sequence[Sequence[Row]], case: Row) ->
         found["broken"] += bool(pair_faults(list(request)))
         found["refused"] += bool(refused_by(request))
         found["over"] += tokens(request) > case["budget_tokens"]
+        found["over_o200k"] += tokens(request, O200K) > case["budget_tokens"]
         found["too_large"] += tokens(request) > case["window_tokens"]
         sent = parts
     return {"requests": len(requests), "cost_ratio": cost / raw, **found}

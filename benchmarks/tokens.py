@@ -12,35 +12,37 @@ from typing import Any
 from benchmarks.peers.side import text_of
 
 Row = dict[str, Any]
+CL100K, O200K = "cl100k_base", "o200k_base"
+"""The vocabularies of OpenAI's older and newer models."""
 MESSAGE_TOKENS = 4
 """What a message takes beside its text, as OpenAI's cookbook counts."""
 
 
-def tokens(rows: Sequence[Row]) -> int:
-    """cl100k tokens of what is said, and four for each message."""
-    return sum(map(message_tokens, rows))
+def tokens(rows: Sequence[Row], vocabulary: str = CL100K) -> int:
+    """Tokens of what is said, and four for each message."""
+    return sum(message_tokens(row, vocabulary) for row in rows)
 
 
-def message_tokens(row: Row) -> int:
-    """cl100k tokens of one message."""
-    return MESSAGE_TOKENS + _text_tokens(text_of(row))
-
-
-@cache
-def _text_tokens(text: str) -> int:
-    return len(_encoding().encode(text, disallowed_special=()))
+def message_tokens(row: Row, vocabulary: str = CL100K) -> int:
+    """Tokens of one message."""
+    return MESSAGE_TOKENS + _text_tokens(text_of(row), vocabulary)
 
 
 @cache
-def _encoding() -> Any:
+def _text_tokens(text: str, vocabulary: str) -> int:
+    return len(_encoding(vocabulary).encode(text, disallowed_special=()))
+
+
+@cache
+def _encoding(vocabulary: str) -> Any:
     os.environ.setdefault("TIKTOKEN_CACHE_DIR", str(tokenizers()))
     import tiktoken
 
-    return tiktoken.get_encoding("cl100k_base")
+    return tiktoken.get_encoding(vocabulary)
 
 
 def tokenizers() -> Path:
-    """A folder with tiktoken's cl100k_base, which comes with litellm: nobody has to fetch it."""
+    """A folder with tiktoken's vocabularies, which comes with litellm: nobody has to fetch them."""
     found = find_spec("litellm")
     assert found is not None
     assert found.origin is not None
