@@ -17,7 +17,7 @@ from nca.context.history import History, complete_turns
 
 MOST_FREE_RATIO = 0.5
 """A compaction frees at least this share of what can shrink."""
-LEAST_TOKENS = 24
+PLACEHOLDER_TOKENS = 24
 """What stands in place of all that is left out takes so many in any case."""
 REARM_RATIO = 0.05
 """No second automatic compaction before the usage has grown by this share of the budget."""
@@ -269,7 +269,7 @@ def is_made_for_less(tokens_after: int, measured: Measurement, settings: Context
 def target_tokens(budget: Budget, fixed_tokens: int, target_ratio: float) -> int:
     """Where a compaction aims: never below what cannot shrink and the same share of the rest, up to half of it."""
     free = max(0, budget.budget_tokens - fixed_tokens)
-    floor_tokens = fixed_tokens + max(int(min(MOST_FREE_RATIO, target_ratio) * free), min(free, LEAST_TOKENS))
+    floor_tokens = fixed_tokens + max(int(min(MOST_FREE_RATIO, target_ratio) * free), min(free, PLACEHOLDER_TOKENS))
     return max(int(target_ratio * budget.budget_tokens), floor_tokens)
 
 

@@ -77,14 +77,10 @@ def _effect(called: Called, tokens: int) -> str:
 
 def failed(past: Past) -> Iterator[Piece]:
     """Calls whose result is marked as failed and that were not made again since."""
-    seen: set[str] = set()
-    for called in past.calls:
-        if called.result is not None:
-            seen.add(asked(called.call))
-        if called.still_fails:
-            yield _subject(called).piece(FAILURE_TOKENS)
-    recorded = (one for one in past.stated(Section.FAILED) if one.text.partition(CAME)[0] not in seen)
-    yield from (one.whole() for one in recorded)
+    yield from (_subject(called).piece(FAILURE_TOKENS) for called in past.calls if called.still_fails)
+    if recorded := past.stated(Section.FAILED):
+        made = {asked(called.call) for called in past.calls if called.result is not None}
+        yield from (one.whole() for one in recorded if one.text.partition(CAME)[0] not in made)
 
 
 def runs(past: Past) -> Iterator[Piece]:

@@ -38,7 +38,7 @@ T = TypeVar("T")
 class Called(NamedTuple):
     """A call with what came of it: `result` is None while it is open. `place` counts the calls of one message.
 
-    is_repeated  the same call was made again since
+    is_repeated  it failed, and the same call was made again since
     """
 
     seq: int
@@ -183,6 +183,7 @@ class Past:
     def _called(self) -> Iterator[Called]:
         results: dict[str, tuple[Message, int]] = {}
         made: set[str] = set()
+        newer: list[ToolCall] = []
         for entry in self.near():
             message = entry.message
             if message.role == "tool":
@@ -191,9 +192,14 @@ class Past:
                 # What `recall` showed is said elsewhere.
                 if call.name != RECALL:
                     result, seq = results.pop(call.id, (None, 0))
-                    what = asked(call, IDENTITY_CHARS)
-                    yield Called(entry.seq, place, call, result, seq, is_repeated=what in made)
-                    made |= {what} if result is not None else set()
+                    called = Called(entry.seq, place, call, result, seq)
+                    if called.has_failed:
+                        # Most logs have few failures: what was asked for is looked at only for them.
+                        made.update(asked(one, IDENTITY_CHARS) for one in newer)
+                        newer.clear()
+                        called = called._replace(is_repeated=asked(call, IDENTITY_CHARS) in made)
+                    yield called
+                    newer += [call] if result is not None else []
 
 
 class Shared(Iterable[T]):

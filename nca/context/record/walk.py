@@ -156,7 +156,7 @@ class Taken:
 
     def _change(self, section: Section | None, piece: Piece) -> _Change:
         subject = piece.subject
-        section = subject.section or section
+        section = section if subject.section is None else subject.section
         if section is None:
             return self._showing(subject.shows, piece.level)
         if subject.seq in self.levels:
@@ -189,7 +189,7 @@ class Taken:
 
     def _write(self, section: Section, piece: Piece) -> None:
         subject = piece.subject
-        section = subject.section or section
+        section = section if subject.section is None else subject.section
         self._headed.add(section)
         if subject.key not in self.lines:
             for seq in {subject.seq, *subject.own}:
