@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from nca.agent.mentions import mentioned
-from nca.context.record.words import MEDIUM_TOKENS, said_in, told_apart
+from nca.context.record.said import MEDIUM_TOKENS, said_in, told_apart
 from nca.context.tokens import message_tokens
 from nca.messages import AttachmentPart, Message, user_message
 from nca.terminal.input.line_kind import line_kind, line_of, message_of

@@ -18,7 +18,7 @@ from nca.context.budget import Budget
 from nca.context.file_reads import file_use, main_argument
 from nca.context.history import History
 from nca.context.record.excerpt import excerpt
-from nca.context.record.words import said_in
+from nca.context.record.said import said_in
 from nca.context.view import Range, Summary, Verbatim, how_to_recall, is_in, without_ranges
 from nca.errors import NcaError, SessionNotFound
 from nca.messages import Entry, Message, ToolCall

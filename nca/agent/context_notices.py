@@ -13,7 +13,6 @@ from nca.context.file_reads import arguments_of
 from nca.context.policy import NoticeLevel
 from nca.context.record.calls import told
 from nca.context.record.past import Called, Past, asked, changes_file
-from nca.context.record.words import said_in
 from nca.context.view import Stub, without_ranges
 from nca.errors import ContextDoesNotFit
 from nca.events import ContextWarning
@@ -93,7 +92,7 @@ def _task(past: Past) -> str:
     """The newest message of the person that is more than a word or two; where nothing was typed, what was piped in."""
     first = ""
     for entry in past.near():
-        said = said_in(entry.message)
+        said = past.said(entry.message)
         text = said.typed.strip() or " ".join(text for _, text in said.beside) if said is not None else ""
         first = first or text
         if len(text.split()) >= _FEWEST_WORDS:

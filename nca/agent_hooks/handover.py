@@ -16,8 +16,8 @@ from nca.context.history import History
 from nca.context.record.compose import plain_record
 from nca.context.record.past import is_answer
 from nca.context.record.piece import Section
+from nca.context.record.said import said_in
 from nca.context.record.text import HEADINGS
-from nca.context.record.words import said_in
 from nca.context.repeats import FAILED_BEFORE
 from nca.context.view import Range, without_ranges
 from nca.messages import Entry, Message, ToolCall

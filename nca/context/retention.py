@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from nca.context.history import History
 from nca.context.record.past import Past, changes_file
-from nca.context.record.words import said_in
+from nca.context.record.said import said_in
 from nca.context.request import resolve
 from nca.context.view import View
 

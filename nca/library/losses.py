@@ -19,7 +19,6 @@ from pathlib import PurePath
 from nca.config.loaded import LoadedSettings
 from nca.context.history import History
 from nca.context.record.past import Past, asked, changes_file
-from nca.context.record.words import said_in
 from nca.context.request import resolve
 from nca.context.tokens import text_tokens
 from nca.context.view import Marker, Summary, View, is_in
@@ -212,7 +211,7 @@ class _Beside:
         match kind:
             case "words":
                 for entry in past.forwards():
-                    said = said_in(entry.message)
+                    said = past.said(entry.message)
                     if said is not None and (text := said.typed.strip()):
                         yield self._seqs[entry.seq - 1], text, " ".join(text.split())
             case "files":

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from nca.config.tables import Injection
 from nca.context.policy import reminder_is_reached
-from nca.context.record.words import said_in
+from nca.context.record.said import said_in
 from nca.context.reminders import Reminders, shown_injections, with_reminders
 from nca.context.request import request_messages
 from nca.messages import AttachmentPart, Message, TextPart

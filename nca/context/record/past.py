@@ -13,6 +13,7 @@ from nca.context.file_reads import arguments_of, file_use, path_of
 from nca.context.history import History
 from nca.context.record.excerpt import RESULT, Style, both_ends, excerpt
 from nca.context.record.piece import Piece, Section, Subject
+from nca.context.record.said import Said, prompts_in, said_in
 from nca.context.record.text import read_again
 from nca.context.summary import is_summary
 from nca.context.tokens import text_tokens
@@ -123,6 +124,15 @@ class Past:
     def near(self) -> Iterator[Entry]:
         """The newest messages, newest first: as far back as anything but words is looked for."""
         return islice(self.backwards(), FAR)
+
+    def said(self, message: Message) -> Said | None:
+        """What a message says in the person's name; None for one that is not theirs."""
+        return said_in(message, self.prompts)
+
+    @cached_property
+    def prompts(self) -> frozenset[str]:
+        """The lines with which a program ends what it writes in the person's name."""
+        return prompts_in(entry.message for entry in self.near() if entry.message.role == "user")
 
     @cached_property
     def calls(self) -> Iterable[Called]:

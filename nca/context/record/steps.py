@@ -9,7 +9,6 @@ from nca.context.history import History
 from nca.context.record.excerpt import RESULT, TALK, excerpt
 from nca.context.record.past import Past
 from nca.context.record.piece import Piece, Subject, by_age
-from nca.context.record.words import said_in
 from nca.context.rules.cut_points import blocks, regular_spans
 from nca.context.tokens import text_tokens
 from nca.context.view import Range, Stub, how_to_recall
@@ -57,7 +56,7 @@ def older(past: Past, steps: Iterator[range]) -> Iterator[Piece]:
 
 def shown(past: Past, seqs: range) -> Subject:
     """These messages themselves."""
-    size = max(2 * LAST if past.newer(seq) else _form(past.history.message(seq))[1] for seq in seqs)
+    size = max(2 * LAST if past.newer(seq) else _form(past, past.history.message(seq))[1] for seq in seqs)
     return Subject(("step", seqs[0]), seqs[-1], str, max(1, size - SEAM_TOKENS), shows=seqs)
 
 
@@ -70,7 +69,7 @@ def cut_itself(past: Past, seq: int, level: int) -> Stub | None:
     message, newer = past.history.message(seq), past.newer(seq)
     if newer and level <= LAST:
         return Stub(seq, f"[… replaced by ({newer}) …]" if past.numbered else "[… replaced later …]", CUT)
-    form, size = _form(message)
+    form, size = _form(past, message)
     may_be_short = message.role == "tool" or seq == past.history.head
     level = max(level - LAST * bool(newer), LEAST_RESULT_TOKENS if may_be_short else LEAST_WORDS_TOKENS)
     return _cut(message, seq, form(level), numbered=past.numbered) if size > level + SEAM_TOKENS else None
@@ -91,9 +90,9 @@ def _cut(message: Message, seq: int, text: str, *, numbered: bool) -> Stub:
     return Stub(seq, f"{text}\n[… cut from {lines:,} lines{recall} …]", CUT)
 
 
-def _form(message: Message) -> tuple[Callable[[int], str], int]:
+def _form(past: Past, message: Message) -> tuple[Callable[[int], str], int]:
     """What a line of the record has of a message in so many tokens, and tokens of the longest such form."""
-    said = said_in(message) if message.role == "user" else None
+    said = past.said(message) if message.role == "user" else None
     if said is not None:
         return said.form, said.size
     text = content_text(message.content).strip()

@@ -39,6 +39,7 @@ KINDS = (
     Kind("the answer that the newest message answers", Section.ANSWERS, (0.2, 0.3, 0.6), answers.latest),
     Kind("answers with a list", Section.ANSWERS, (0, 0, 0.3), answers.lists),
     Kind("longer words", Section.WORDS, (0, 0, 0.15), words.longer),
+    Kind("what was pasted alone", Section.WORDS, (0, 0, 0.3), words.beside),
     Kind("answers", Section.ANSWERS, (0, 0, 0.7), answers.answers),
     Kind("names", Section.NAMES, (0, 0, 0.12), names.names),
     Kind("older calls that may have done something", Section.CALLS, (0, 0, 0.25), calls.runs),

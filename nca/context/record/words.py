@@ -2,121 +2,44 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from itertools import chain, zip_longest
-from typing import NamedTuple
 
-from nca.context.record.excerpt import PASTE, WORDS, excerpt, words_in
+from nca.context.record.excerpt import WORDS
 from nca.context.record.past import Past
 from nca.context.record.piece import Key, Piece, Section, Subject, by_age
-from nca.context.tokens import text_tokens
-from nca.messages import Entry, Message
+from nca.context.record.said import BESIDE, MEDIUM_TOKENS, SHORT_TOKENS
+from nca.messages import Entry
 
-SHORT_TOKENS, MEDIUM_TOKENS = 80, 1_280
-"""The short form of a message, before which nothing else has room; and the form that comes before anything else has a
-longer one. Rules stand in the middle of a brief as often as at its ends, so it holds two typed pages."""
 LEVELS = (1_600,)
 """The first longer form, in tokens."""
-BESIDE_SHARE = 0.6
-BESIDE_TOKENS = 160
-"""What was pasted, piped or attached has so much of what the typed text has, and no more than in a form of so many
-tokens before the longer ones."""
-BULK_CHARS, BULK_LINES = 1_200, 8
-"""A foreign text of at least this size may be pasted."""
-SENTENCE_WORDS, FEWEST_WORDS = 6, 3
-"""Words of a line that counts as a sentence; at either end of what was pasted it may be shorter."""
-_SENTENCE = re.compile(r"(?:\d{1,2}[.)]\s+)?[^\W\d_].*[.!?:…。！？]\W{0,2}\Z")
-
-
-class Said(NamedTuple):
-    """A message of the person's: what they typed, and what came with it, named by its source."""
-
-    typed: str
-    beside: tuple[tuple[str, str], ...] = ()
-
-    def form(self, tokens: int) -> str:
-        parts = [excerpt(self.typed.strip(), tokens, WORDS)]
-        room = int(BESIDE_SHARE * (min(tokens, BESIDE_TOKENS) + max(0, tokens - MEDIUM_TOKENS)))
-        for source, text in self.beside:
-            parts.append(f"[{source}, {text.count(chr(10)) + 1:,} lines] {excerpt(text.strip(), room, PASTE)}")
-        return "\n".join(part for part in parts if part)
-
-    @property
-    def size(self) -> int:
-        """Tokens of its longest form."""
-        beside = (int(text_tokens(text) / BESIDE_SHARE) + 1 for _, text in self.beside)
-        longer = (one if one <= BESIDE_TOKENS else MEDIUM_TOKENS + one - BESIDE_TOKENS for one in beside)
-        return max(text_tokens(self.typed), *longer, 1)
-
-    def subject(self, seq: int) -> Subject:
-        return Subject(("said", seq), seq, self.form, self.size, own=(seq,))
-
-
-def said_in(message: Message) -> Said | None:
-    """What a message says in the person's name; None for one that is not theirs."""
-    if message.role == "tool":
-        # What a person typed when they refused a call stands in its result.
-        typed_beside = "".join(span.text for span in message.said if span.source == "typed")
-        return Said(typed_beside) if typed_beside.strip() else None
-    if message.role != "user" or message.is_synthetic:
-        return None
-    typed: list[str] = []
-    beside: list[tuple[str, str]] = []
-    for span in message.said:
-        if span.source == "foreign":
-            own, pasted = told_apart(span.text)
-            typed.append(own)
-            beside += [("pasted", pasted)] if pasted else []
-        elif span.source == "typed":
-            typed.append(span.text)
-        elif span.text.strip():
-            beside.append((span.source, span.text))
-    beside += [(f"{part.source}: {part.path}", part.text) for part in message.attachments]
-    return Said("".join(typed), tuple(beside)) if beside or "".join(typed).strip() else None
-
-
-def told_apart(text: str) -> tuple[str, str]:
-    """What was typed and what was pasted of a text of unknown source.
-
-    In a long text of which most lines are no sentences, the sentences before and behind the rest are typed.
-    """
-    lines = text.splitlines()
-    full = [line for line in lines if line.strip()]
-    if len(text) < BULK_CHARS or len(full) < BULK_LINES or sum(map(_is_sentence, full)) * 2 >= len(full):
-        return text, ""
-    start, end = 0, len(lines)
-    while start < end and (not lines[start].strip() or _is_sentence(lines[start], FEWEST_WORDS)):
-        start += 1
-    while end > start and (not lines[end - 1].strip() or _is_sentence(lines[end - 1], FEWEST_WORDS)):
-        end -= 1
-    return "\n".join([*lines[:start], *lines[end:]]), "\n".join(lines[start:end])
-
-
-def _is_sentence(line: str, words: int = SENTENCE_WORDS) -> bool:
-    line = line.strip()
-    return sum(1 for _ in words_in(line)) >= words and _SENTENCE.match(line) is not None
 
 
 def short(past: Past) -> Iterator[Piece]:
-    """Each message in its short form: what a model named first, then the newest and the oldest in turn."""
-    return (subject.piece(SHORT_TOKENS) for subject in _in_order(past))
+    """Each typed message in its short form: what a model named first, then the newest and the oldest in turn."""
+    return (subject.piece(SHORT_TOKENS) for subject in _in_order(past) if subject.key[0] != BESIDE)
 
 
 def medium(past: Past) -> Iterator[Piece]:
-    return (subject.piece(MEDIUM_TOKENS) for subject in _in_order(past) if subject.size > SHORT_TOKENS)
+    typed = (subject for subject in _in_order(past) if subject.key[0] != BESIDE)
+    return (subject.piece(MEDIUM_TOKENS) for subject in typed if subject.size > SHORT_TOKENS)
 
 
 def longer(past: Past) -> Iterator[Piece]:
-    return by_age(_in_order(past), LEVELS, above=MEDIUM_TOKENS)
+    return by_age((one for one in _in_order(past) if one.key[0] != BESIDE), LEVELS, above=MEDIUM_TOKENS)
+
+
+def beside(past: Past) -> Iterator[Piece]:
+    """Messages of which nothing was typed."""
+    return by_age((one for one in _in_order(past) if one.key[0] == BESIDE), (SHORT_TOKENS,), is_each=True)
 
 
 def _in_order(past: Past) -> Iterator[Subject]:
-    named = {one.key: one for one in _said(past.history.entries[seq - 1] for seq in past.named)}
+    named = {one.key: one for one in _said(past, (past.history.entries[seq - 1] for seq in past.named))}
     yield from named.values()
     stated = [one.subject(WORDS) for one in past.stated(Section.WORDS)]
-    newest = chain(_said(past.backwards()), stated)
-    oldest = chain(reversed(stated), _said(past.forwards()))
+    newest = chain(_said(past, past.backwards()), stated)
+    oldest = chain(reversed(stated), _said(past, past.forwards()))
     seen: set[Key] = set()
     for subject in chain.from_iterable(zip_longest(newest, oldest)):
         if subject is None or subject.key in seen:
@@ -127,8 +50,8 @@ def _in_order(past: Past) -> Iterator[Subject]:
             yield subject
 
 
-def _said(entries: Iterable[Entry]) -> Iterator[Subject]:
+def _said(past: Past, entries: Iterable[Entry]) -> Iterator[Subject]:
     for entry in entries:
         is_possible = entry.message.role == "user" or isinstance(entry.message.content, tuple)
-        if is_possible and (said := said_in(entry.message)) is not None:
+        if is_possible and (said := past.said(entry.message)) is not None:
             yield said.subject(entry.seq)

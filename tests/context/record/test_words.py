@@ -6,7 +6,8 @@ from nca.config.schema import SummarizeSettings
 from nca.context.history import History
 from nca.context.record.compose import Composer, Prose
 from nca.context.record.past import Past
-from nca.context.record.words import MEDIUM_TOKENS, SHORT_TOKENS, longer, medium, said_in, short, told_apart
+from nca.context.record.said import MEDIUM_TOKENS, SHORT_TOKENS, prompts_in, said_in, told_apart
+from nca.context.record.words import beside, longer, medium, short
 from nca.context.tokens import text_tokens
 from nca.messages import Entry, Message, user_message
 from nca.words import Span
@@ -87,3 +88,32 @@ def test_japanese_sentences_are_no_paste() -> None:
         ["最初に決めるのは次の三つのことだと思います。", "社員には来週の金曜日までに連絡してください。"] * 40
     )
     assert told_apart(text) == (text, "")
+
+
+def printed(n: int) -> Message:
+    """What a command printed, as some agents hand it to the model: in the user's name."""
+    rows = "\n".join(f"<td>{n} {row}</td>" for row in range(12))
+    return Message("user", f"{rows}\n(Open file: f{n}.py)\n$ bash")
+
+
+def test_what_ends_with_a_prompt_nobody_typed() -> None:
+    results = [printed(n) for n in range(5)]
+    rule = Message("user", "Never push.\nThanks", source="foreign")
+    past = _past(rule, *results, rule, rule)
+    assert past.prompts == {"$ bash", "Thanks"}
+    assert [said.typed for one in results if (said := past.said(one)) is not None] == [""] * 5
+    # What people type is no list of a program's lines.
+    assert past.said(rule) == said_in(rule)
+    assert _past(*results[:2]).prompts == frozenset()
+    assert prompts_in([user_message((Span("a\nb", "typed"),))] * 9) == frozenset()
+
+
+def test_what_was_pasted_alone_waits_for_what_was_typed() -> None:
+    typed = user_message((Span("Never touch f5.py.", "typed"),))
+    alone = user_message((Span(LOG, "pasted"),))
+    past = _past(alone, typed, alone)
+    assert [piece.subject.seq for piece in short(past)] == [2]
+    assert list(longer(past)) == []
+    assert {piece.subject.seq for piece in beside(past)} == {1, 3}
+    text = Composer(past.history, SummarizeSettings()).record([(1, 3)], 2_000, Prose())
+    assert text.count("[pasted, 60 lines]") == 2

@@ -15,8 +15,8 @@ from nca import compact
 from nca.context.history import History
 from nca.context.record.compose import plain_record
 from nca.context.record.piece import Section
+from nca.context.record.said import said_in
 from nca.context.record.text import HEADINGS, read_again
-from nca.context.record.words import said_in
 from nca.messages import AttachmentPart, Message, Part, TextPart
 from nca.sessions import Store
 from nca.sessions.passages import plain_text

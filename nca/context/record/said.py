@@ -1,0 +1,118 @@
+"""Whose words a message holds: what a person typed, and what came with it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable
+from typing import NamedTuple
+
+from nca.context.record.excerpt import PASTE, WORDS, excerpt, words_in
+from nca.context.record.piece import Subject
+from nca.context.tokens import text_tokens
+from nca.messages import Message
+
+SHORT_TOKENS, MEDIUM_TOKENS = 80, 1_280
+"""The short form of a message, before which nothing else has room; and the form that comes before anything else has a
+longer one. Rules stand in the middle of a brief as often as at its ends, so it holds two typed pages."""
+BESIDE_SHARE = 0.6
+BESIDE_TOKENS = 160
+"""What was pasted, piped or attached has so much of what the typed text has, and no more than in a form of so many
+tokens before the longer ones."""
+BULK_CHARS, BULK_LINES = 1_200, 8
+"""A foreign text of at least this size may be pasted; of what a program wrote the lines alone decide."""
+SENTENCE_WORDS, FEWEST_WORDS = 6, 3
+"""Words of a line that counts as a sentence; at either end of what was pasted it may be shorter."""
+FEWEST_PROMPTS = 3
+"""So many messages end with the same line where it is a program's."""
+_SENTENCE = re.compile(r"(?:\d{1,2}[.)]\s+)?[^\W\d_].*[.!?:…。！？]\W{0,2}\Z")
+
+
+TYPED, BESIDE = "typed", "beside"
+"""What the line of a message is called: whether the person typed any of it."""
+
+
+class Said(NamedTuple):
+    """A message of the person's: what they typed, and what came with it, named by its source."""
+
+    typed: str
+    beside: tuple[tuple[str, str], ...] = ()
+
+    def form(self, tokens: int) -> str:
+        parts = [excerpt(self.typed.strip(), tokens, WORDS)]
+        room = int(BESIDE_SHARE * (min(tokens, BESIDE_TOKENS) + max(0, tokens - MEDIUM_TOKENS)))
+        for source, text in self.beside:
+            parts.append(f"[{source}, {text.count(chr(10)) + 1:,} lines] {excerpt(text.strip(), room, PASTE)}")
+        return "\n".join(part for part in parts if part)
+
+    @property
+    def size(self) -> int:
+        """Tokens of its longest form."""
+        beside = (int(text_tokens(text) / BESIDE_SHARE) + 1 for _, text in self.beside)
+        longer = (one if one <= BESIDE_TOKENS else MEDIUM_TOKENS + one - BESIDE_TOKENS for one in beside)
+        return max(text_tokens(self.typed), *longer, 1)
+
+    def subject(self, seq: int) -> Subject:
+        return Subject((TYPED if self.typed.strip() else BESIDE, seq), seq, self.form, self.size, own=(seq,))
+
+
+def said_in(message: Message, prompts: Collection[str] = ()) -> Said | None:
+    """What a message says in the person's name; None for one that is not theirs.
+
+    prompts  lines with which a program ends what it writes (`prompts_in`)
+    """
+    if message.role == "tool":
+        # What a person typed when they refused a call stands in its result.
+        typed_beside = "".join(span.text for span in message.said if span.source == "typed")
+        return Said(typed_beside) if typed_beside.strip() else None
+    if message.role != "user" or message.is_synthetic:
+        return None
+    typed: list[str] = []
+    beside: list[tuple[str, str]] = []
+    for span in message.said:
+        if span.source == "foreign":
+            own, pasted = told_apart(span.text, prompts)
+            typed.append(own)
+            beside += [("pasted", pasted)] if pasted else []
+        elif span.source == "typed":
+            typed.append(span.text)
+        elif span.text.strip():
+            beside.append((span.source, span.text))
+    beside += [(f"{part.source}: {part.path}", part.text) for part in message.attachments]
+    return Said("".join(typed), tuple(beside)) if beside or "".join(typed).strip() else None
+
+
+def prompts_in(messages: Iterable[Message]) -> frozenset[str]:
+    """The lines with which several texts of unknown source end: a program's prompt. People do not sign what they type.
+
+    Some agents give what a command printed to the model in the user's name (SWE-agent's `bash-$`).
+    """
+    ends = Counter(_last_line(message.text) for message in messages if any(s.source == "foreign" for s in message.said))
+    return frozenset(line for line, count in ends.items() if line and count >= FEWEST_PROMPTS)
+
+
+def _last_line(text: str) -> str:
+    return text.rstrip().rpartition("\n")[2].strip()
+
+
+def told_apart(text: str, prompts: Collection[str] = ()) -> tuple[str, str]:
+    """What was typed and what was pasted of a text of unknown source.
+
+    In a long text of which most lines are no sentences, the sentences before and behind the rest are typed.
+    """
+    lines = text.splitlines()
+    full = [line for line in lines if line.strip()]
+    is_long = len(text) >= BULK_CHARS or _last_line(text) in prompts
+    if not is_long or len(full) < BULK_LINES or sum(map(_is_sentence, full)) * 2 >= len(full):
+        return text, ""
+    start, end = 0, len(lines)
+    while start < end and (not lines[start].strip() or _is_sentence(lines[start], FEWEST_WORDS)):
+        start += 1
+    while end > start and (not lines[end - 1].strip() or _is_sentence(lines[end - 1], FEWEST_WORDS)):
+        end -= 1
+    return "\n".join([*lines[:start], *lines[end:]]), "\n".join(lines[start:end])
+
+
+def _is_sentence(line: str, words: int = SENTENCE_WORDS) -> bool:
+    line = line.strip()
+    return sum(1 for _ in words_in(line)) >= words and _SENTENCE.match(line) is not None
