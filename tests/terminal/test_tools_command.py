@@ -60,11 +60,20 @@ async def test_tools_tell_what_they_may_do_weigh_and_did(tmp_path: Path) -> None
         assert f"All tools: {sum(weights):,} tokens of each request. Permission mode: ask" in text
         one = await stage.command("/tools shell")
         assert "built in · execute: asks in mode ask" in one
-        assert "1 calls, 1 failed (1 not allowed)" in one
+        assert "\n1 call, 1 failed (1 not allowed)" in one
         await stage.command("/permissions plan")
         assert "write, denied" in await stage.command("/tools")
         with pytest.raises(UsageError, match="no tool nothing"):
             await stage.command("/tools nothing")
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 100])
+async def test_the_name_of_no_own_tool_is_cut(tmp_path: Path, width: int) -> None:
+    with columns(width), a_stage(tmp_path, [call("1", "list_directory", path="."), "Done."]) as stage:
+        await stage.conversation.send("Go.")
+        text = await stage.command("/tools")
+        names = [tool["function"]["name"] for tool in stage.conversation.toolbox.definitions()]
+        assert [name for name in names if f"\n{name} " not in text] == []
 
 
 @pytest.mark.parametrize("width", [30, 40, 80])

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from nca.agent.tool_selection import BUILT_IN, ToolCount, tool_counts
 from nca.errors import UsageError
-from nca.humanize import duration, short_tokens
+from nca.humanize import counted, duration, short_tokens
 from nca.terminal.commands.command import App, Command, Suggestion, beginning_with, nearest
 from nca.terminal.render.layout import Parted, fitting_table, new_table
 from nca.terminal.render.sanitize import one_line, to_terminal
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 
 _DECISIONS = {"allow": "runs", "ask": "asks", "deny": "denied"}
+NAME_CELLS = 24
+"""Of a tool's name, which nca's own tools are shorter than; the other columns give way to it."""
 MOST_OF_A_SERVER = 6
 """A server with more tools than this is one row; its name lists them."""
 
@@ -42,7 +44,7 @@ class ToolsCommand(Command):
         return "gives the model a tool" if argument.split()[:1] == ["on"] else ""
 
     async def run(self, app: App, argument: str) -> None:
-        counts = counted(app)
+        counts = counts_of(app)
         wanted = argument.strip()
         first, _, name = wanted.partition(" ")
         if not wanted:
@@ -72,7 +74,7 @@ class ToolsCommand(Command):
         return beginning_with(argument, named)
 
 
-def counted(app: App) -> list[ToolCount]:
+def counts_of(app: App) -> list[ToolCount]:
     conversation = app.conversation
     parts = conversation.context.stats().parts
     return tool_counts(
@@ -115,7 +117,8 @@ def _show_all(app: App, counts: Sequence[ToolCount]) -> None:
         if of[0] not in listed:
             tokens, calls = sum(one.definition_tokens for one in of), sum(one.calls for one in of)
             name = one_line(source, 40)
-            app.output.show(f"{name}: {len(of)} tools, {tokens:,} tokens, {calls:,} calls; /tools {name} lists them.")
+            said = f"{name}: {len(of)} tools, {tokens:,} tokens, {counted(calls, 'call')}"
+            app.output.show(f"{said}; /tools {name} lists them.")
     weight = sum(one.definition_tokens for one in counts)
     mode = app.conversation.approvals.mode
     app.output.show(f"All tools: {weight:,} tokens of each request. Permission mode: {mode} (/permissions).")
@@ -134,7 +137,7 @@ def _table(app: App, counts: Sequence[ToolCount]) -> Table:
     if any(one.source != BUILT_IN for one in counts):
         columns["from"] = [Text(one_line(one.source, 30), "quiet") for one in counts]
     numbers = ("tokens", "calls", "failed", "results")
-    return fitting_table(columns, numbers=numbers, gives_way="tool", drops=[*columns][:0:-1])
+    return fitting_table(columns, numbers=numbers, gives_way="tool", least=NAME_CELLS, drops=[*columns][:0:-1])
 
 
 def _weight(app: App, one: ToolCount) -> Text:
@@ -156,7 +159,8 @@ def _show_one(app: App, one: ToolCount) -> None:
             Text(one_line(one.name), "accent"),
             Parted(one_line(f"{one.source} · {one.permission}: {decision} in mode {mode} · {told}"), "quiet"),
             Text(
-                f"{one.calls:,} calls, {one.failures:,} failed{refused}, about {one.result_tokens:,} tokens of results",
+                f"{counted(one.calls, 'call')}, {one.failures:,} failed{refused},"
+                f" about {one.result_tokens:,} tokens of results",
                 "quiet",
             ),
             Text(to_terminal(one.description)),

@@ -161,6 +161,7 @@ def fitting_table(
     *,
     numbers: Sequence[str] = (),
     gives_way: str = "",
+    least: int = LEAST_CELLS,
     drops: Sequence[str] = (),
     wraps: bool = False,
     styles: Sequence[str] = (),
@@ -169,6 +170,7 @@ def fitting_table(
 
     numbers    columns that stand to the right
     gives_way  the column that gets the room that the others leave; its cells are cut, or fill more lines if it `wraps`
+    least      cells that it keeps, as far as columns can be dropped for it
     drops      columns to do without where there is too little room, the first one first
     styles     of each row
     """
@@ -180,7 +182,7 @@ def fitting_table(
         return width - sum(cells.get(head, 0) + _COLUMN_GAP for head in left if head != gives_way)
 
     for head in drops:
-        if room() >= min(LEAST_CELLS, cells.get(gives_way, 0)):
+        if room() >= min(least, cells.get(gives_way, 0)):
             break
         left.pop(head)
     table = new_table(has_header=True, gap=_COLUMN_GAP)
