@@ -319,9 +319,13 @@ class Compactor:
             saves=saved_cost(self.window.facts, proposal.tokens_before, proposal.tokens_after),
             saves_cached=saved_cost(self.window.facts, proposal.tokens_before, proposal.tokens_after, is_cached=True),
             message=message,
-            card=where_we_were(self.window) if is_real else (),
+            card=self.where_we_were() if is_real else (),
         )
         return CompactionOutcome(is_real, stages_used=proposal.stages_used, message=message, **_numbers(proposal))
+
+    def where_we_were(self) -> tuple[str, ...]:
+        """For a person who comes back: at most six lines on the task, the last step, the plan, what fails, the cost."""
+        return where_we_were(self.window, self._files)
 
     def _verdict(self, proposal: Proposal, trigger: Trigger, mode: str) -> tuple[str, str]:
         numbers = f"{proposal.tokens_before:,} → {proposal.tokens_after:,} tokens"

@@ -10,7 +10,6 @@ from nca.agent.archive import Archive, Scope
 from nca.agent.background import Background
 from nca.agent.compaction_diff import CompactionDiff, Preview, compaction_diff
 from nca.agent.compactor import CompactionOutcome
-from nca.agent.context_notices import where_we_were
 from nca.agent.manual_edits import (
     check_exists,
     check_shown,
@@ -78,8 +77,8 @@ class Context:
         return self._window.budget.reserve_tokens
 
     def where_we_were(self) -> tuple[str, ...]:
-        """For a person who comes back: at most six lines on the task, the last step, the plan, what fails, the cost."""
-        return where_we_were(self._window)
+        """See `Compactor.where_we_were`."""
+        return self._compactor.where_we_were()
 
     def due(self) -> Action:
         """What happens before the next request, if nothing is added to it: nothing, notice, compact or refuse."""

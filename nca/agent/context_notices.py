@@ -5,7 +5,9 @@ The model has the last in its view: the task, the plan, what fails and which fil
 
 from __future__ import annotations
 
+from contextlib import suppress
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from nca.agent.window import Window
 from nca.context.budget import Measurement
@@ -14,11 +16,14 @@ from nca.context.policy import NoticeLevel
 from nca.context.record.calls import told
 from nca.context.record.past import Called, Past, asked, changes_file
 from nca.context.view import Stub, without_ranges
-from nca.errors import ContextDoesNotFit
+from nca.errors import ContextDoesNotFit, StoreError
 from nca.events import ContextWarning
 from nca.models.catalog import money
 from nca.tools.planning import Compact
 from nca.wire import content_text
+
+if TYPE_CHECKING:
+    from nca.file_history.history import FileHistory
 
 
 def context_warning(window: Window, level: NoticeLevel, what_follows: str = "") -> ContextWarning:
@@ -79,12 +84,13 @@ _NEAR_CALLS = 60
 _COMMAND = ("command", "cmd", "script")
 
 
-def where_we_were(window: Window) -> tuple[str, ...]:
+def where_we_were(window: Window, files: FileHistory | None) -> tuple[str, ...]:
     """One line each, as far as there is something: task, last step, plan, what fails, files changed, cost."""
     history = window.history
     near = [(max(1, history.head - _LOOKED_AT + 1), history.head)]
     past = Past(history, without_ranges(near, history.view.aside))
-    lines = (_task(past), _last_step(past), _plan(window), _failing(past), _changed(past), _spent(window))
+    changed = _changed(past, window.session.info.directory, files)
+    lines = (_task(past), _last_step(past), _plan(window), _failing(past), changed, _spent(window))
     return tuple(line for line in lines if line)
 
 
@@ -130,9 +136,21 @@ def _failing(past: Past) -> str:
     return f"Fails: {_told(failed)}" if failed is not None else ""
 
 
-def _changed(past: Past) -> str:
-    files = dict.fromkeys(path for one in past.calls if not one.has_failed and (path := changes_file(one.call)))
-    return f"Changed: {_named(list(files))}" if files else ""
+def _changed(past: Past, directory: str, files: FileHistory | None) -> str:
+    """The files that are not as they were, the newest change first: as recorded; elsewhere the calls say it."""
+    calls = [one for one in past.calls if not one.has_failed]
+    written = [(one.seq, changes_file(one.call).removeprefix(f"{directory}/")) for one in calls]
+    recorded: dict[str, int] = {}
+    changed: list[tuple[int, str]] = []
+    with suppress(StoreError):
+        if files is not None:
+            recorded = {path: seq for seq, path in files.last_changes()}
+            for one in files.changed_since(0):
+                gone = " (deleted)" if one.after.kind == "absent" else ""
+                changed.append((recorded.get(one.path, 0), f"{one.name}{gone}"))
+    changed += [(seq, path) for seq, path in written if path and path not in recorded]
+    names = dict.fromkeys(name for _, name in sorted(changed, key=lambda one: -one[0]))
+    return f"Changed: {_named(list(names))}" if names else ""
 
 
 def _spent(window: Window) -> str:

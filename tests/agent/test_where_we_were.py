@@ -64,6 +64,25 @@ async def test_what_has_worked_since_does_not_fail(room: Room) -> None:
     assert not any(line.startswith("Fails") for line in conversation.context.where_we_were())
 
 
+async def test_changed_files_are_those_of_commands_too_and_deleted_ones(room: Room) -> None:
+    room.path /= "work"  # what commands change is recorded in a folder that does not hold the store
+    room.path.mkdir()
+    (room.path / "old.py").write_text("x = 1\n")
+    (room.path / "kept.py").write_text("x = 1\n")
+    conversation = room.open(
+        [
+            calling("write_file", path="brief.py", content="x = 1\n"),
+            calling("write_file", path=str(room.path / "new.py"), content="x = 1\n"),
+            calling("shell", command="rm old.py brief.py; echo 'x = 2' > kept.py"),
+            answer("Tidied."),
+        ],
+        settings={"agent.permission": "auto"},
+    )
+    await conversation.send("Tidy the folder up, please")
+    (changed,) = (line for line in conversation.context.where_we_were() if line.startswith("Changed"))
+    assert changed == "Changed: kept.py, old.py (deleted), new.py"
+
+
 @pytest.mark.parametrize("text", ["a " * 5_000, "\n".join(f"line {number}" for number in range(3_000))])
 async def test_it_stays_six_short_lines_whatever_was_said(room: Room, text: str) -> None:
     conversation = room.open([answer(text)])
