@@ -181,8 +181,10 @@ def _with_typer(arguments: list[str]) -> int:
     try:
         result = app(args=arguments, prog_name="nca", standalone_mode=False)
     except usage_error as error:
+        if type(error).__name__ == "NoArgsIsHelpError":  # Typer has printed the help
+            return EXIT_USAGE
         place = getattr(error, "ctx", None)
-        command = place.command_path if place else "nca"
+        command = place.command_path if place else _command_path(app, arguments)
         said = _in_english(one_line(error.format_message()), command, type(error).__name__)
         print(f"nca: {said} Try '{command} --help'.", file=sys.stderr)
         return EXIT_USAGE
@@ -192,6 +194,17 @@ def _with_typer(arguments: list[str]) -> int:
     except typer.Exit as leave:
         return leave.exit_code
     return result if isinstance(result, int) else 0
+
+
+def _command_path(command: Any, arguments: list[str]) -> str:
+    """The command that the arguments name: an option without its value is refused before there is a context."""
+    words = ["nca"]
+    for word in arguments:
+        command = getattr(command, "commands", {}).get(word)
+        if command is None:
+            break
+        words.append(word)
+    return " ".join(words)
 
 
 _PLAIN = {

@@ -72,6 +72,22 @@ def test_wrong_words_lead_to_the_help_of_their_command(tmp_path: Path) -> None:
     assert "--version" in nca("--help", home=tmp_path).stdout
 
 
+@pytest.mark.parametrize(
+    ("words", "command"),
+    [("loop -m", "nca loop"), ("-m", "nca loop"), ("run hi --model", "nca run"), ("mcp add x --url", "nca mcp add")],
+)
+def test_an_option_without_its_value_leads_to_the_help_of_its_command(words: str, command: str, tmp_path: Path) -> None:
+    done = nca(*words.split(), home=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.endswith(f" requires an argument. Try '{command} --help'.\n")
+
+
+def test_a_group_without_a_command_prints_its_help_and_nothing_else(tmp_path: Path) -> None:
+    done = nca("config", home=tmp_path)
+    assert (done.returncode, done.stderr) == (2, "")
+    assert "Show and change settings." in done.stdout
+
+
 def test_a_wrong_number_is_told_in_plain_words(tmp_path: Path) -> None:
     said = [nca(*words.split(), home=tmp_path).stderr for words in ("serve --port abc", "sessions search x --limit -3")]
     assert "Invalid value for '--port': it is not a whole number. Try 'nca serve --help'." in said[0]
