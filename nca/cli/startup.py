@@ -235,12 +235,14 @@ async def open_conversation(
     Raises ModelUnavailable, SessionNotFound, SessionLocked.
     """
     from nca.agent.conversation import Conversation
+    from nca.events import Notice
     from nca.models.choose import open_model
+    from nca.terminal.render.event_lines import reserve_line
 
     choice = choice or choose_model(loaded)
     model = await open_model(loaded.for_model(choice.model).settings.model, choice, listener)
     try:
-        return Conversation.open(
+        conversation = Conversation.open(
             loaded,
             store=store,
             model=model,
@@ -256,6 +258,9 @@ async def open_conversation(
     except BaseException:
         await model.close()
         raise
+    if line := reserve_line(loaded.settings.model.max_output_tokens, conversation.context.reserve_tokens):
+        listener(Notice(line))
+    return conversation
 
 
 async def open_chat_conversation(

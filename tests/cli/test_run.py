@@ -48,6 +48,21 @@ def test_the_answer_is_on_stdout_and_nothing_else(provider: Provider, tmp_path: 
     assert provider.requests[0]["messages"][-1] == {"role": "user", "content": "What is it?"}
 
 
+def test_more_room_for_the_answer_than_half_of_the_window_is_lowered_and_said(
+    provider: Provider, tmp_path: Path
+) -> None:
+    wanted = ("--context-window", "4000", "--max-output-tokens")
+    said = run(provider, tmp_path, "What?", *wanted, "3000").stderr.splitlines()
+    assert said[0] == (
+        "model.max_output_tokens is lowered from 3,000 to 2,000: the answer may take half of the window,"
+        " the other half is for the conversation."
+    )
+    assert "lowered" not in run(provider, tmp_path, "What?", *wanted, "2000").stderr
+    assert [request.get("max_tokens", request.get("max_completion_tokens")) for request in provider.requests] == [
+        2000
+    ] * 2
+
+
 def test_stdin_goes_along_and_json_is_one_object(provider: Provider, tmp_path: Path) -> None:
     provider.script = lambda _: "Short."
     done = run(provider, tmp_path, "Summarize:", "--json", "--context-window", "4000", stdin="a long text")

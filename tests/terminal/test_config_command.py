@@ -38,6 +38,13 @@ async def test_a_zero_that_is_no_amount_says_what_it_means(tmp_path: Path) -> No
     assert [key.name for key in counts if "(" not in value_text(key.name, key.default)] == []
 
 
+async def test_room_for_the_answer_is_at_most_half_of_the_window(tmp_path: Path) -> None:
+    with a_stage(tmp_path, window_tokens=20_000) as stage:
+        said = await stage.command("/config model.max_output_tokens 19000")
+        assert "model.max_output_tokens is lowered from 19,000 to 10,000: the answer may take half" in said
+        assert "lowered" not in await stage.command("/config model.max_output_tokens 10000")
+
+
 async def test_a_word_finds_settings_and_a_group_lists_them(tmp_path: Path) -> None:
     with a_stage(tmp_path) as stage:
         found = await stage.command("/config compact")

@@ -17,6 +17,7 @@ from nca.config.schema import KEYS
 from nca.errors import UsageError
 from nca.terminal.commands.command import App, Command, Suggestion, beginning_with
 from nca.terminal.panels.config_browser import listed, matching, overview, plain, section_of, shown, value_text
+from nca.terminal.render.event_lines import reserve_line
 from nca.terminal.render.sanitize import one_line
 
 _SAVE, _UNSET, _DEFAULT = "--save", "--unset", "default"
@@ -142,6 +143,9 @@ def _change(app: App, written: str, value: str, *, is_saving: bool, hint: str = 
         key = conversation.set(key if is_default else written, raw)
         said = f"{key} = {value_text(key, conversation.loaded.value(key))}{_reach(app, key)}{hint}."
         yield said if key == written.strip().lower() else f"{one_line(written, 80)} is {key} in nca. {said}"
+        wanted = conversation.loaded.settings.model.max_output_tokens
+        if key == "model.max_output_tokens" and (line := reserve_line(wanted, conversation.context.reserve_tokens)):
+            yield line
     if is_saving:
         yield _save(app, key, UNSET if is_default else _raw(conversation.loaded.value(key)))
 

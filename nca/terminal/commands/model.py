@@ -15,6 +15,7 @@ from nca.models.choose import named, open_model
 from nca.models.lookup import look_up
 from nca.models.reasoning import AUTO, LEVELS, OFF, split_level
 from nca.terminal.commands.command import App, Command, Suggestion, beginning_with
+from nca.terminal.render.event_lines import reserve_line
 from nca.terminal.render.layout import Parted
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.session_switcher import go_back, remember
@@ -59,8 +60,9 @@ class ModelCommand(Command):
         app.output.show(f"{choice.model} answers from now on. {conversation.model.facts.note}".rstrip())
         if remembered := remember(conversation, argument):
             app.output.notice(remembered)
-        if caution:
-            app.output.warn(caution)
+        wanted = conversation.loaded.settings.model.max_output_tokens
+        for line in filter(None, (reserve_line(wanted, conversation.context.reserve_tokens), caution)):
+            app.output.warn(line)
 
     def complete(self, app: App, argument: str) -> Iterable[Suggestion]:
         return [Suggestion(name) for name in (*app.models, DEFAULT) if argument.lower() in name.lower()]

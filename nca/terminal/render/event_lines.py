@@ -109,6 +109,16 @@ def unanswered_line(name: str, needs: str) -> str:
     return f"{one_line(name)} was not run: nobody is here to approve it. To allow it, pass {modes}, or add a rule."
 
 
+def reserve_line(wanted_tokens: int, reserve_tokens: int) -> str:
+    """Why the answer gets less room than model.max_output_tokens asks for; "" if it gets all of it."""
+    if wanted_tokens <= reserve_tokens:
+        return ""
+    return (
+        f"model.max_output_tokens is lowered from {wanted_tokens:,} to {reserve_tokens:,}:"
+        " the answer may take half of the window, the other half is for the conversation."
+    )
+
+
 def is_silent(event: ContextCompaction) -> bool:
     """Whether the event is not shown: of a background compaction, only the result is."""
     return event.trigger == "idle" and event.phase in ("starting", "skipped")
