@@ -17,6 +17,8 @@ from nca.messages import Entry, Message, Role, ToolCall
 from nca.sessions.transfer import FIRST_VIEW, ViewCopy, new_copy
 from nca.sessions.views import CompactionRecord, SummaryPlace
 from nca.transcripts.html_page import to_html
+from nca.transcripts.timeline import STACK
+from tests.terminal.render.test_theme import contrast
 from tests.transcripts.samples import HOSTILE, full
 
 _TAGS = (
@@ -202,3 +204,29 @@ def test_a_long_file_in_a_call_and_many_compactions_are_folded() -> None:
         assert page.count("<li>") == count
         assert ("<details><summary>104 compactions</summary>" in page) == (count > 8)
     assert "x = 1 · 901 lines" in page
+
+
+def _palettes() -> tuple[dict[str, tuple[int, ...]], dict[str, tuple[int, ...]]]:
+    """The named colours of the page on a light and on a dark screen."""
+    light, _, dark = to_html(full()).partition("prefers-color-scheme: dark")
+
+    def named(css: str) -> dict[str, tuple[int, ...]]:
+        found = re.findall(r"--(\w+): #([0-9a-f]{3,6})", css)
+        codes = {name: code if len(code) == 6 else "".join(2 * digit for digit in code) for name, code in found}
+        return {name: tuple(bytes.fromhex(code)) for name, code in codes.items()}
+
+    return named(light), named(dark)
+
+
+def test_every_kind_of_tokens_has_a_colour_of_its_own_in_the_chart() -> None:
+    page = to_html(full())
+    colours = {kind: re.search(rf"svg \.{kind} {{ fill: var\(--(\w+)\)", page) for kind in STACK}
+    assert [kind for kind, found in colours.items() if found is None] == []
+    assert len({found[1] for found in colours.values() if found}) == len(STACK)
+
+
+@pytest.mark.parametrize("palette", _palettes(), ids=("light", "dark"))
+def test_coloured_text_can_be_read_on_both_backgrounds_of_the_page(palette: dict[str, tuple[int, ...]]) -> None:
+    texts = ("text", "accent", "mark", "keyword", "string", "gone")
+    found = {(text, back): contrast(palette[text], palette[back]) for text in texts for back in ("back", "soft")}
+    assert {pair: ratio for pair, ratio in found.items() if ratio < 4.5} == {}
