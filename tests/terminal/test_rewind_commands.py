@@ -57,7 +57,7 @@ async def test_turns_are_taken_back_and_forth_with_their_files(stage: Stage, tmp
     assert files(tmp_path) == {}
     with pytest.raises(UsageError, match="nothing to take back"):
         await stage.command("/undo")
-    assert "Went forward again. Files: 2 restored" in await stage.command("/redo")
+    assert "Brings back a.txt, b.txt.\nWent forward again. Files: 2 restored" in await stage.command("/redo")
     assert "Went forward again. Files: 1 restored" in await stage.command("/redo")
     assert files(tmp_path) == whole
     with pytest.raises(UsageError, match="nothing to go forward to"):

@@ -205,7 +205,7 @@ class RedoCommand(Command):
                 "There is nothing to go forward to.",
                 advice="After a new message, /rewind has the other branch; /context redo is for compactions.",
             )
-        choice = await agreed(app, plan)
+        choice = await agreed(app, plan, restores="Brings back")
         if choice is None:
             return
         outcome = await restoring(app, lambda watch: rewinds.go_forward(plan, choice, watch))
@@ -247,12 +247,13 @@ _MERGE_LINES = 200
 T = TypeVar("T")
 
 
-async def agreed(app: App, plan: RewindPlan, *, is_shown: bool = False) -> Choice | None:
+async def agreed(app: App, plan: RewindPlan, *, is_shown: bool = False, restores: str = "Reverts") -> Choice | None:
     """Name the files that go back, and ask about what nca cannot know. None if the person does not go back.
 
     is_shown  the person has seen the files
+    restores  what happens to a file that gets other content
     """
-    for line in () if is_shown else going_lines(plan):
+    for line in () if is_shown else going_lines(plan, restores):
         app.output.notice(line)
     choice = await _asked(app, plan)
     if choice is None:
