@@ -71,10 +71,7 @@ class Hook(Row):
         "Instead of a command: a question to the model, which answers whether to go on. $ARGUMENTS is the input.",
     )
     timeout_seconds: float = setting(
-        0.0,
-        types.number(0, 86400),
-        "Timeout. 0: 600; 30 for UserPromptSubmit and questions, 5 for SessionEnd.",
-        unit="seconds",
+        0.0, types.number(0, 86400), "Timeout. 0: 600; 30 for UserPromptSubmit and questions, 5 for SessionEnd."
     )
     background: bool = setting(False, types.boolean(), "Do not wait for it. What it answers is ignored.")
     condition: str = setting(

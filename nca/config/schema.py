@@ -13,7 +13,7 @@ from nca.config.extensions import STAGES, stage_names
 from nca.config.harmless import HARMLESS, Harmless
 from nca.config.hooks import Hook, hook_tables
 from nca.config.tables import Injection, Section, status_format, tables
-from nca.config.tool_settings import McpSettings, PermissionSettings, RewindSettings, ToolSettings
+from nca.config.tool_settings import AgentSettings, McpSettings, PermissionSettings, RewindSettings, ToolSettings
 from nca.config.value_types import (
     ValueType,
     boolean,
@@ -31,7 +31,6 @@ from nca.config.value_types import (
     table,
     text,
     texts,
-    variables,
     whole,
 )
 
@@ -51,13 +50,10 @@ class ModelSettings:
     )
     context_window: int = setting(0, whole(), "The model's context window. 0: look it up.", unit="tokens")
     max_output_tokens: int = setting(
-        0,
-        whole(),
-        "Tokens reserved for the answer. 0: 35% of the window, at most max_reserve_tokens.",
-        unit="tokens",
+        0, whole(), "Tokens reserved for the answer. 0: 35% of the window, at most max_reserve_tokens."
     )
     max_reserve_tokens: int = setting(
-        32_000, whole(1), "The most tokens that the 35% may be. An answer that needs more is continued.", unit="tokens"
+        32_000, whole(1), "The most tokens that the 35% may be. An answer that needs more is continued."
     )
     output_ratio: float = setting(
         0.0, ratio(zero=True), "The same as a share of the window, if max_output_tokens is 0. 0: off."
@@ -81,16 +77,12 @@ class ModelSettings:
         choice("auto", "off", "low", "medium", "high", aliases={False: "off", "none": "off"}),
         "How much the model reasons before it answers. auto: the provider's default. Also NAME:high, and /effort.",
     )
-    first_token_seconds: float = setting(
-        120.0, number(1, 3600), "Timeout for the first token of an answer.", unit="seconds"
-    )
-    idle_seconds: float = setting(60.0, number(1, 3600), "Timeout between two tokens of an answer.", unit="seconds")
-    total_seconds: float = setting(1800.0, number(1, 86400), "Timeout for one whole answer.", unit="seconds")
+    first_token_seconds: float = setting(120.0, number(1, 3600), "Timeout for the first token of an answer.")
+    idle_seconds: float = setting(60.0, number(1, 3600), "Timeout between two tokens of an answer.")
+    total_seconds: float = setting(1800.0, number(1, 86400), "Timeout for one whole answer.")
     max_retries: int = setting(5, whole(0, 20), "Retries after a temporary failure.")
     fallbacks: tuple[str, ...] = setting(
-        (),
-        model_names(texts()),
-        "Models to use, in this order, while the first one's provider is down.",
+        (), model_names(texts()), "Models to use, in this order, while the first one's provider is down."
     )
 
     @property
@@ -102,11 +94,11 @@ class ModelSettings:
 @dataclass(frozen=True)
 class PruneSettings:
     protect_tokens: int = setting(
-        40_000, whole(), "Tokens of the newest tool results to keep; at most a quarter of the budget.", unit="tokens"
+        40_000, whole(), "Tokens of the newest tool results to keep; at most a quarter of the budget."
     )
     keep_results: int = setting(2, whole(0, 1000), "Number of the newest tool results to keep.")
     minimum_savings_tokens: int = setting(
-        20_000, whole(), "Prune only if it saves this much; at most 10% of the budget.", unit="tokens"
+        20_000, whole(), "Prune only if it saves this much; at most 10% of the budget."
     )
     protected_tools: tuple[str, ...] = setting(("skill",), texts(), "Tools whose results are never pruned.")
     placeholder: str = setting(
@@ -129,21 +121,18 @@ class SummarizeSettings:
         0,
         whole(0, 100_000),
         "Maximum length of a summary that a model writes; at most 10% of the budget. 0: no other limit.",
-        unit="tokens",
     )
-    deadline_seconds: float = setting(
-        180.0, number(1, 3600), "Timeout for one summary, with all requests it takes.", unit="seconds"
-    )
+    deadline_seconds: float = setting(180.0, number(1, 3600), "Timeout for one summary, with all requests it takes.")
     role: str = setting("user", choice("user", "system"), "The role of a summary message.")
     header: str = setting("## Conversation Summary (Earlier Context)", one_line(), "The first line of a summary.")
     form: str = setting(
         "sections", choice("sections", "bullets"), "Format of a summary: nine sections, or a short bullet list."
     )
     ledger_tokens: int = setting(
-        0, whole(0, 100_000), "Maximum size of the state of the work in a record. 0: no limit.", unit="tokens"
+        0, whole(0, 100_000), "Maximum size of the state of the work in a record. 0: no limit."
     )
     user_turns_tokens: int = setting(
-        0, whole(0, 100_000), "Maximum size of your own messages in a record. 0: no limit.", unit="tokens"
+        0, whole(0, 100_000), "Maximum size of your own messages in a record. 0: no limit."
     )
 
 
@@ -154,16 +143,13 @@ class TruncateSettings:
 
 @dataclass(frozen=True)
 class AdmissionSettings:
-    max_bytes: int = setting(51_200, whole(200), "Maximum size of a new tool output.", unit="bytes")
+    max_bytes: int = setting(51_200, whole(200), "Maximum size of a new tool output.")
     max_lines: int = setting(2_000, whole(10), "Maximum number of lines of a new tool output.")
     direction: str = setting(
         "both", choice("both", "head", "tail"), "Which end of a long output to keep. both: 25% head, 75% tail."
     )
     history_chars: int = setting(
-        20_000,
-        whole(200),
-        "Longer tool results of earlier turns are cut to their beginning and end.",
-        unit="characters",
+        20_000, whole(200), "Longer tool results of earlier turns are cut to their beginning and end."
     )
     shorten_each_turn: bool = setting(
         False, boolean(), "Cut such results at the beginning of every turn, not only when the context is compacted."
@@ -194,9 +180,7 @@ class ContextSettings:
         or_word(AUTO, ratio()),
         "From this usage on, the context is compacted before the next request. auto: 80%; in a small window up to 95%.",
     )
-    compact_tokens: int = setting(
-        0, whole(), "The same as a number of tokens; the lower one counts. 0: off.", unit="tokens"
-    )
+    compact_tokens: int = setting(0, whole(), "The same as a number of tokens; the lower one counts. 0: off.")
     target_ratio: float | str = setting(
         AUTO,
         or_word(AUTO, ratio()),
@@ -208,9 +192,7 @@ class ContextSettings:
         "A newest message that alone is larger than the window: cut it, or refuse it. `nca run` and the library refuse,"
         " unless this is set.",
     )
-    max_tokens: int = setting(
-        0, whole(), "Maximum budget of a request, below the window. 0: the window decides.", unit="tokens"
-    )
+    max_tokens: int = setting(0, whole(), "Maximum budget of a request, below the window. 0: the window decides.")
     max_messages: int = setting(0, whole(), "Maximum number of messages that a compaction keeps verbatim. 0: no limit.")
     max_turns: int = setting(
         0, whole(), "Above this many complete turns, the older half is summarized. 0: no limit.", unit="turns"
@@ -230,27 +212,6 @@ class ContextSettings:
     summarize: SummarizeSettings = table(SummarizeSettings, "Stage 3: replace the older messages by a summary")
     truncate: TruncateSettings = table(TruncateSettings, "Stage 4: drop the oldest turns")
     admission: AdmissionSettings = table(AdmissionSettings, "Limits on what enters the context")
-
-
-@dataclass(frozen=True)
-class AgentSettings:
-    max_steps: int = setting(200, whole(1, 1000), "Maximum number of requests in one turn.")
-    permission: str = setting(
-        "ask",
-        choice("ask", "accept-edits", "plan", "auto"),
-        "ask: tools ask before they change or run anything. accept-edits: they edit without asking. plan: they only "
-        "read. auto: they never ask.",
-        user_only=True,
-    )
-    system_prompt: str = setting("", text(), "Replaces nca's own system prompt.")
-    models: tuple[str, ...] = setting(
-        (),
-        variables(valid="a list of AGENT=MODEL"),
-        "Models of the task tool's agents, such as `reviewer=openai/gpt-4.1`.",
-    )
-    use_claude_home: bool = setting(
-        False, boolean(), "Let your ~/.claude act here: hooks, rules, env, model, CLAUDE.md and so on.", user_only=True
-    )
 
 
 @dataclass(frozen=True)
@@ -312,10 +273,7 @@ class TerminalSettings:
         False, boolean(), "Plain lines without escape codes, for screen readers. Takes effect at the next start."
     )
     notify_seconds: float = setting(
-        20.0,
-        number(0, 86_400),
-        "Ring the bell for an answer or question that took at least this long. 0: never.",
-        unit="seconds",
+        20.0, number(0, 86_400), "Ring the bell for an answer or question that took at least this long. 0: never."
     )
     status: str = setting(
         "", status_format(), "The line below the prompt, as in `{model} · {usage} · {branch}`. Empty: nca's own."
@@ -328,14 +286,10 @@ class TerminalSettings:
 @dataclass(frozen=True)
 class Settings:
     profile: str = setting(
-        "none",
-        choice("none", *PROFILES),
-        "Use the numbers, stages and texts of another program as defaults.",
+        "none", choice("none", *PROFILES), "Use the numbers, stages and texts of another program as defaults."
     )
     hooks: tuple[Hook, ...] = setting(
-        (),
-        hook_tables(),
-        "Programs of yours that run at certain moments, as Claude Code's hooks do (docs/hooks.md).",
+        (), hook_tables(), "Programs of yours that run at certain moments, as Claude Code's hooks do (docs/hooks.md)."
     )
     model: ModelSettings = table(ModelSettings, "The model")
     context: ContextSettings = table(ContextSettings, "The context window and compaction")
@@ -372,12 +326,17 @@ class Key(NamedTuple):
         return "once trusted" if self.harmless is None else f"once trusted, except {self.harmless.bounds}"
 
 
+_UNITS = {"tokens": "tokens", "bytes": "bytes", "chars": "characters", "seconds": "seconds"}
+"""The unit of a setting, by the last word of its name."""
+
+
 def walk(node: type = Settings, prefix: str = "") -> Iterator[Key]:
     """All settings in the order of the schema."""
     for item in fields(node):
         name = f"{prefix}{item.name}"
         if "value_type" in item.metadata:
-            yield Key(name, item.default, **item.metadata)
+            unit = item.metadata["unit"] or _UNITS.get(name.rpartition("_")[2], "")
+            yield Key(name, item.default, **{**item.metadata, "unit": unit})
         else:
             default_factory: Any = item.default_factory
             if isinstance(default_factory, type):

@@ -53,9 +53,7 @@ class McpServer(Row):
     args: tuple[str, ...] = setting((), types.texts(), "Arguments of the program.")
     env: Pairs = setting((), pairs(), "Environment variables to set for the program.")
     environment: tuple[str, ...] = setting(
-        (),
-        types.texts(),
-        "Your environment variables that it gets besides the usual ones. Never a provider's key.",
+        (), types.texts(), "Your environment variables that it gets besides the usual ones. Never a provider's key."
     )
     cwd: str = setting("", types.text(), "Working directory of the program. Empty: the project's directory.")
     url: str = setting("", types.text(), "Address of an HTTP server, instead of a command.")
@@ -64,9 +62,7 @@ class McpServer(Row):
     client_id: str = setting(
         "", types.text(), "The id under which nca is known at its authorization server, if programs cannot register."
     )
-    timeout_seconds: float = setting(
-        60.0, types.number(0.1, 86400), "Timeout for the start and for each call.", unit="seconds"
-    )
+    timeout_seconds: float = setting(60.0, types.number(0.1, 86400), "Timeout for the start and for each call.")
     enabled: bool = setting(True, types.boolean(), "Whether to use the server.")
 
     def __post_init__(self) -> None:

@@ -56,7 +56,7 @@ class Injection(Row):
     EXAMPLE: ClassVar[tuple[str, ...]] = ("every_turns = 5", 'text = "Keep answers short."')
 
     every_turns: int = setting(0, types.whole(1, 1_000_000), "Send it every so many turns.", unit="turns")
-    over_tokens: int = setting(0, types.whole(1), "Send it when the context has reached this size.", unit="tokens")
+    over_tokens: int = setting(0, types.whole(1), "Send it when the context has reached this size.")
     over_usage: float = setting(0.0, types.ratio(), "Send it when the context usage has reached this share.")
     text: str = setting("", types.text(), "Text of the reminder.")
 
@@ -88,9 +88,7 @@ class PermissionRule(Row):
 
     tool: str = setting("", types.one_line(), "Name of the tool; `*` matches every tool.")
     subject: str = setting(
-        "",
-        types.text(),
-        "Exact path, command, address or host; `DIR/**`: everything below DIR. Empty: any.",
+        "", types.text(), "Exact path, command, address or host; `DIR/**`: everything below DIR. Empty: any."
     )
     directory: str = setting("", types.text(), "Only in chats in this directory. Empty: everywhere.")
     paths: str = setting(

@@ -1,10 +1,31 @@
-"""The settings of tools: what they may do, what they take, and what is recorded of their changes."""
+"""The settings of the agent and of its tools: what they may do, what they take, and what is recorded of it."""
 
 from __future__ import annotations
 
 from nca.config.servers import McpServer, named_servers
 from nca.config.tables import PermissionRule, exact_rules, tables
-from nca.config.value_types import added, choice, dataclass, number, setting, texts, variables, whole
+from nca.config.value_types import added, boolean, choice, dataclass, number, setting, text, texts, variables, whole
+
+
+@dataclass(frozen=True)
+class AgentSettings:
+    max_steps: int = setting(200, whole(1, 1000), "Maximum number of requests in one turn.")
+    permission: str = setting(
+        "ask",
+        choice("ask", "accept-edits", "plan", "auto"),
+        "ask: tools ask before they change or run anything. accept-edits: they edit without asking. plan: they only "
+        "read. auto: they never ask.",
+        user_only=True,
+    )
+    system_prompt: str = setting("", text(), "Replaces nca's own system prompt.")
+    models: tuple[str, ...] = setting(
+        (),
+        variables(valid="a list of AGENT=MODEL"),
+        "Models of the task tool's agents, such as `reviewer=openai/gpt-4.1`.",
+    )
+    use_claude_home: bool = setting(
+        False, boolean(), "Let your ~/.claude act here: hooks, rules, env, model, CLAUDE.md and so on.", user_only=True
+    )
 
 
 @dataclass(frozen=True)
@@ -23,11 +44,9 @@ class PermissionSettings:
 @dataclass(frozen=True)
 class ToolSettings:
     off: tuple[str, ...] = setting((), texts(), "Tools that the model does not get, by name.")
-    timeout_seconds: float = setting(
-        120.0, number(1, 86400), "Default timeout of a command.", unit="seconds", user_only=True
-    )
+    timeout_seconds: float = setting(120.0, number(1, 86400), "Default timeout of a command.", user_only=True)
     max_timeout_seconds: float = setting(
-        600.0, number(1, 86400), "Longest timeout that the model may request.", unit="seconds", user_only=True
+        600.0, number(1, 86400), "Longest timeout that the model may request.", user_only=True
     )
     sandbox: str = setting(
         "off",
@@ -61,11 +80,7 @@ class ToolSettings:
 @dataclass(frozen=True)
 class RewindSettings:
     max_file_bytes: int = setting(
-        5_242_880,
-        whole(),
-        "Larger files are not stored, so a rewind cannot bring them back.",
-        unit="bytes",
-        user_only=True,
+        5_242_880, whole(), "Larger files are not stored, so a rewind cannot bring them back.", user_only=True
     )
     max_files: int = setting(
         50_000,
@@ -78,25 +93,18 @@ class RewindSettings:
         500_000_000,
         whole(),
         "The same above this size of all such files, or of all that is stored for one project.",
-        unit="bytes",
         user_only=True,
     )
     max_scan_seconds: float = setting(
-        2.0,
-        number(0.1, 600),
-        "The same where looking for changed files takes more of the processor.",
-        unit="seconds",
-        user_only=True,
+        2.0, number(0.1, 600), "The same where looking for changed files takes more of the processor.", user_only=True
     )
 
 
 @dataclass(frozen=True)
 class McpSettings:
     wait_seconds: float = setting(
-        15.0, number(0, 600), "How long a message waits for MCP servers that are still starting.", unit="seconds"
+        15.0, number(0, 600), "How long a message waits for MCP servers that are still starting."
     )
     servers: tuple[McpServer, ...] = setting(
-        (),
-        named_servers(),
-        "MCP servers whose tools the model can use. They start with the first message.",
+        (), named_servers(), "MCP servers whose tools the model can use. They start with the first message."
     )
