@@ -26,6 +26,7 @@ from typing import Any, Literal, NamedTuple
 from nca.config.document import read_bytes, shown_name, shown_path
 from nca.config.tables import PermissionRule, is_file_pattern
 from nca.errors import ConfigError
+from nca.humanize import counted
 
 FILES = (".claude/settings.json", ".claude/settings.local.json")
 TOOLS: Mapping[str, str] = {
@@ -70,6 +71,7 @@ def claude_files(folder: Path, notes: list[str]) -> Iterator[ClaudeFile]:
 
 Decision = Literal["deny", "ask", "allow"]
 _STRICTER: tuple[Decision, ...] = ("deny", "ask")
+_ALLOW: Decision = "allow"
 _RULE = re.compile(r"\s*([A-Za-z0-9_*-]+)\s*(?:\((.*)\))?\s*", re.DOTALL)
 _READING = frozenset({"read", "grep", "glob", "ls", "notebookread"})
 _CHANGING = frozenset({"edit", "write", "multiedit", "notebookedit"})
@@ -90,11 +92,6 @@ _WITHOUT = frozenset(
 _ANY = ("", "*", "**", ":*")
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 _MOST_EXPANSIONS = 100
-_COUNTED: tuple[tuple[Decision, str, str], ...] = (
-    ("deny", "deny rule", "deny rules"),
-    ("ask", "ask rule", "ask rules"),
-    ("allow", "allow rule", "allow rules"),
-)
 _MOST_NAMED = 8
 _MOST_WILDCARDS = 3
 """Of one part of a path."""
@@ -125,7 +122,7 @@ def held_rules(
     for folder in filter(None, dict.fromkeys((own, *folders))):
         is_own = folder == own
         may_allow = own_allow if is_own else projects_allow
-        decisions = (*_STRICTER, "allow") if may_allow else _STRICTER
+        decisions = (*_STRICTER, _ALLOW) if may_allow else _STRICTER
         for path, data in claude_files(folder, notes):
             name = path.relative_to(folder).as_posix()
             shown = f"~/{name}" if is_own else name
@@ -164,28 +161,35 @@ def held(decision: Decision, written: str, file: str, base: Path) -> HeldRule:
     """One rule as nca's. `base`: where a pattern that begins with one slash is anchored."""
     exact = list(_exact(decision, written, base))
     found = exact or [("ask", rule) for rule in _stricter(written)]
-    origin = f"{shown_name(written)} in {file}"
-    rules = tuple((one, replace(rule, origin=origin)) for one, rule in found)
-    return HeldRule(decision, written, file, rules, bool(exact) or _is_of_no_tool(written))
+    return _of_file(HeldRule(decision, written, file, tuple(found), bool(exact) or _is_of_no_tool(written)))
 
 
 def allowing(written: str, file: str, directory: str) -> HeldRule:
     """One rule that allows. `directory`: where alone its commands are allowed; "": everywhere."""
-    found = list(_allowed(written, directory))
-    origin = f"{shown_name(written)} in {file}"
-    allow: Decision = "allow"
-    rules = tuple((allow, replace(rule, origin=origin)) for rule in found)
-    return HeldRule(allow, written, file, rules, bool(found) or _needs_no_rule(written))
+    found = tuple((_ALLOW, rule) for rule in _allowed(written, directory))
+    return _of_file(HeldRule(_ALLOW, written, file, found, bool(found) or _needs_no_rule(written)))
+
+
+def _of_file(held: HeldRule) -> HeldRule:
+    """The same; its rules say where they come from."""
+    origin = f"{shown_name(held.written)} in {held.file}"
+    return held._replace(rules=tuple((one, replace(rule, origin=origin)) for one, rule in held.rules))
+
+
+def _parts(written: str) -> tuple[str, str]:
+    """The tool of a rule, and what it says of it; "" for both if it is no rule."""
+    match = _RULE.fullmatch(written)
+    return (match[1], (match[2] or "").strip()) if match is not None else ("", "")
 
 
 def _allowed(written: str, directory: str) -> Iterator[PermissionRule]:
     """nca's rules that allow the same or less; none if there are none."""
-    match = _RULE.fullmatch(written)
-    name, what = (match[1].lower(), (match[2] or "").strip()) if match is not None else ("", "")
-    if match is None or name in _READING or "*" in name:
+    tool, what = _parts(written)
+    name = tool.lower()
+    if not tool or name in _READING or "*" in name:
         return
-    if match[1].startswith("mcp__"):
-        yield from map(PermissionRule, () if what else _outside_tools(match[1]))
+    if tool.startswith("mcp__"):
+        yield from map(PermissionRule, () if what else _outside_tools(tool))
     elif what in _ANY:
         yield from (PermissionRule(tool, directory=directory) for tool in _TOOLS.get(name, ()))
     elif name == "bash" and (command := _plain_command(what)):
@@ -199,10 +203,8 @@ def _allowed(written: str, directory: str) -> Iterator[PermissionRule]:
 
 def _needs_no_rule(written: str) -> bool:
     """Reading below the directory is allowed anyway, and what nca does not have needs no rule."""
-    match = _RULE.fullmatch(written)
-    if match is None or match[1].lower() not in _READING:
-        return _is_of_no_tool(written)
-    return not (match[2] or "").strip().startswith(("//", "~"))
+    tool, what = _parts(written)
+    return not what.startswith(("//", "~")) if tool.lower() in _READING else _is_of_no_tool(written)
 
 
 def _plain_command(pattern: str) -> str:
@@ -227,13 +229,13 @@ def _plain_path(pattern: str) -> str:
 
 def _exact(decision: Decision, written: str, base: Path) -> Iterator[tuple[Decision, PermissionRule]]:
     """nca's rules that mean the same, or more where nca judges more strictly; none if there are none."""
-    match = _RULE.fullmatch(written)
-    if match is None:
+    named, what = _parts(written)
+    name = named.lower()
+    if not named:
         return
-    name, what = match[1].lower(), (match[2] or "").strip()
-    if match[1].startswith("mcp__") or "*" in name:
+    if named.startswith("mcp__") or "*" in name:
         if not what:
-            yield from ((decision, PermissionRule(tool)) for tool in _outside_tools(match[1]))
+            yield from ((decision, PermissionRule(tool)) for tool in _outside_tools(named))
     elif what in _ANY:
         yield from ((decision, PermissionRule(tool)) for tool in _TOOLS.get(name, ()))
         if name == "read":
@@ -254,19 +256,18 @@ def _exact(decision: Decision, written: str, base: Path) -> Iterator[tuple[Decis
 
 def _stricter(written: str) -> Iterator[PermissionRule]:
     """What to ask about for a rule that cannot be translated: its tool, or all that does more than read."""
-    match = _RULE.fullmatch(written)
-    name = match[1].lower() if match is not None else ""
-    if match is not None and match[1].startswith("mcp__"):
-        yield from map(PermissionRule, _outside_tools(match[1]))
-    elif name in _TOOLS:
-        yield from map(PermissionRule, _TOOLS[name])
+    tool, _ = _parts(written)
+    if tool.startswith("mcp__"):
+        yield from map(PermissionRule, _outside_tools(tool))
+    elif tool.lower() in _TOOLS:
+        yield from map(PermissionRule, _TOOLS[tool.lower()])
     elif not _is_of_no_tool(written):
         yield PermissionRule("*", for_changes=True)
 
 
 def _is_of_no_tool(written: str) -> bool:
-    match = _RULE.fullmatch(written)
-    return match is not None and match[1].lower() in _WITHOUT and match[1].lower() not in _CHANGING | _READING
+    name = _parts(written)[0].lower()
+    return name in _WITHOUT and name not in _CHANGING | _READING
 
 
 def _outside_tools(name: str) -> Sequence[str]:
@@ -314,9 +315,9 @@ def _expanded(pattern: str) -> list[str]:
 def _said(rules: Sequence[HeldRule], file: str) -> Iterator[str]:
     exact = [rule for rule in rules if rule.is_exact]
     words = []
-    for decision, one, several in _COUNTED:
+    for decision in (*_STRICTER, _ALLOW):
         if count := sum(rule.decision == decision and (decision != "allow" or bool(rule.rules)) for rule in exact):
-            words.append(f"{count} {one if count == 1 else several}")
+            words.append(counted(count, f"{decision} rule"))
     if words:
         holds = "holds" if len(words) == 1 and words[0].startswith("1 ") else "hold"
         yield f"{' and '.join(words)} of {file} {holds} here."

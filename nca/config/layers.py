@@ -190,20 +190,20 @@ class _Draft:
         dotted = ".".join(name)
         if raw == {} and is_section(dotted):
             return
-        if document.is_grant:
-            if file.may_act and dotted != ALLOW:
-                overrides.append(Override(dotted, raw, str(document.path), partial(document.place, path), True))
-            return
         found = canonical(dotted)
-        if found and KEYS[found.key].user_only and not file.is_trusted:
+        if document.is_grant:
+            if not file.may_act or dotted == ALLOW:
+                return
+        elif found and KEYS[found.key].user_only and not file.is_trusted:
             self.notes.append(
                 f"{document.place(path)}: {found.key} was ignored: a project's own file may not set it; "
                 f"{shown_path(self.user_file)} may."
             )
             return
-        if not file.may_act and waits_for_trust(dotted, raw):
+        elif not file.may_act and waits_for_trust(dotted, raw):
             return
-        overrides.append(Override(dotted, raw, str(document.path), partial(document.place, path), file.is_trusted))
+        is_trusted = file.is_trusted or document.is_grant
+        overrides.append(Override(dotted, raw, str(document.path), partial(document.place, path), is_trusted))
 
 
 def _suits_pattern(key: str, override: Override) -> None:

@@ -99,7 +99,7 @@ class LoadedSettings:
         Settings may be nested as in other programs: {"contextCompaction": {"threshold": 0.8}}.
         """
         values = dict(_flat(values))
-        if chosen := {name: raw for name, raw in values.items() if _is_profile(name)}:
+        if chosen := {name: raw for name, raw in values.items() if (key := canonical(name)) and key.key == "profile"}:
             # First, because a switch such as enablePruning modifies what the profile sets.
             rest = {name: raw for name, raw in values.items() if name not in chosen}
             return self._with(chosen, origin)._with(rest, origin)
@@ -157,10 +157,7 @@ class LoadedSettings:
 
     def without_chosen_model(self) -> LoadedSettings:
         """A copy without what was chosen with /model in an earlier chat of this project."""
-        base = {
-            key: SettingValue(KEYS[key].default, "default", Layer.DEFAULT) if setting.layer == Layer.CHOSEN else setting
-            for key, setting in self.base.items()
-        }
+        base = {key: _default(key) if setting.layer == Layer.CHOSEN else setting for key, setting in self.base.items()}
         return replace(self, base=MappingProxyType(profiled(base)))
 
     def for_model(self, name: str) -> LoadedSettings:
@@ -170,8 +167,11 @@ class LoadedSettings:
 
 def defaults() -> LoadedSettings:
     """The default settings."""
-    base = {name: SettingValue(key.default, "default", Layer.DEFAULT) for name, key in KEYS.items()}
-    return LoadedSettings(MappingProxyType(base))
+    return LoadedSettings(MappingProxyType({key: _default(key) for key in KEYS}))
+
+
+def _default(key: str) -> SettingValue:
+    return SettingValue(KEYS[key].default, "default", Layer.DEFAULT)
 
 
 def profiled(base: Mapping[str, SettingValue]) -> dict[str, SettingValue]:
@@ -182,19 +182,11 @@ def profiled(base: Mapping[str, SettingValue]) -> dict[str, SettingValue]:
     """
     name, is_own = base["profile"].value, base["profile"].layer not in (Layer.PROJECT, Layer.FLAG)
     values = {key: value for key, value in PROFILES[name].items() if is_own or not KEYS[key].user_only}
+    profile = {key: SettingValue(value, f"profile {name}", Layer.PROFILE) for key, value in values.items()}
     return {
-        key: setting
-        if setting.layer > Layer.PROFILE
-        else SettingValue(values[key], f"profile {name}", Layer.PROFILE)
-        if key in values
-        else SettingValue(KEYS[key].default, "default", Layer.DEFAULT)
+        key: setting if setting.layer > Layer.PROFILE else profile.get(key) or _default(key)
         for key, setting in base.items()
     }
-
-
-def _is_profile(name: str) -> bool:
-    found = canonical(name)
-    return found is not None and found.key == "profile"
 
 
 def _flat(values: Mapping[str, Any], section: str = "") -> Iterator[tuple[str, Any]]:

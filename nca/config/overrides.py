@@ -51,11 +51,8 @@ def whole_name(typed: str) -> str:
 
 def names_ending(typed: str) -> list[str]:
     """The settings whose last parts are this."""
-    return [key for key in KEYS if key.endswith(f".{_typed(typed)}")]
-
-
-def _typed(name: str) -> str:
-    return name.strip().lower().replace("-", "_")
+    end = typed.strip().lower().replace("-", "_")
+    return [key for key in KEYS if key.endswith(f".{end}")]
 
 
 def is_section(name: str) -> bool:
@@ -134,11 +131,8 @@ class SettingValue(NamedTuple):
     layer: Layer
 
 
-class Unset:
-    """Instead of a value: remove the setting, so that the layer below decides."""
-
-
-UNSET = Unset()
+UNSET = object()
+"""Instead of a value: remove the setting, so that the layer below decides."""
 _SIMILAR = 4
 """So many names are offered that contain what was written; more would be a list."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from nca.errors import ConfigError
@@ -19,41 +19,19 @@ PROJECT_FOLDER = ".nca"
 
 def user_config_file(env: Mapping[str, str]) -> Path:
     """The user's settings file, which may not exist."""
-    if home := _nca_home(env):
-        return home / FILE_NAME
-    if base := _absolute(env.get("XDG_CONFIG_HOME", "")):
-        return base / "nca" / FILE_NAME
-    if sys.platform == "win32":
-        import platformdirs
-
-        return platformdirs.user_config_path("nca", appauthor=False) / FILE_NAME
-    return user_home(env) / ".config" / "nca" / FILE_NAME
+    return (_nca_home(env) or _folder(env, "config", ".config", ("win32",))) / FILE_NAME
 
 
 def data_dir(env: Mapping[str, str]) -> Path:
     """The folder for sessions and weights, which may not exist."""
-    if home := _nca_home(env):
-        return home / "data"
-    if base := _absolute(env.get("XDG_DATA_HOME", "")):
-        return base / "nca"
-    if sys.platform in ("win32", "darwin"):
-        import platformdirs
-
-        return platformdirs.user_data_path("nca", appauthor=False)
-    return user_home(env) / ".local" / "share" / "nca"
+    home = _nca_home(env)
+    return home / "data" if home else _folder(env, "data", ".local/share", ("win32", "darwin"))
 
 
 def cache_dir(env: Mapping[str, str]) -> Path:
     """The folder for what can be made again, which may not exist."""
-    if home := _nca_home(env):
-        return home / "cache"
-    if base := _absolute(env.get("XDG_CACHE_HOME", "")):
-        return base / "nca"
-    if sys.platform in ("win32", "darwin"):
-        import platformdirs
-
-        return platformdirs.user_cache_path("nca", appauthor=False)
-    return user_home(env) / ".cache" / "nca"
+    home = _nca_home(env)
+    return home / "cache" if home else _folder(env, "cache", ".cache", ("win32", "darwin"))
 
 
 def workspace_file(store: Path, root: Path, suffix: str) -> Path:
@@ -70,6 +48,17 @@ def workspace_file(store: Path, root: Path, suffix: str) -> Path:
 def project_config_file(directory: Path) -> Path:
     """The settings file of the project in `directory`."""
     return directory / PROJECT_FOLDER / FILE_NAME
+
+
+def _folder(env: Mapping[str, str], kind: str, usual: str, own: Sequence[str]) -> Path:
+    """nca's folder of a kind: by its XDG variable, by the platform's convention on one of `own`, else as `usual`."""
+    if base := _absolute(env.get(f"XDG_{kind.upper()}_HOME", "")):
+        return base / "nca"
+    if sys.platform in own:
+        import platformdirs
+
+        return Path(getattr(platformdirs, f"user_{kind}_path")("nca", appauthor=False))
+    return user_home(env) / usual / "nca"
 
 
 def _nca_home(env: Mapping[str, str]) -> Path | None:

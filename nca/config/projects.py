@@ -33,18 +33,18 @@ def read_project(directory: Path, env: Mapping[str, str]) -> tuple[list[Document
     return [*found, own] if own is not None else found, notes
 
 
-def read_rows(path: Path, most_bytes: int) -> dict[str, Any]:
+def _read(path: Path) -> dict[str, Any]:
     """The rows by folder, in the order of the file; {} if the file is missing or cannot be read."""
     try:
         with path.open("rb") as file:
-            data = json.loads(file.read(most_bytes))
+            data = json.loads(file.read(_MAX_BYTES))
     except (OSError, ValueError, RecursionError):
         return {}
     projects = data.get("projects") if isinstance(data, dict) else None
     return projects if isinstance(projects, dict) else {}
 
 
-def write_rows(path: Path, rows: dict[str, Any]) -> None:
+def _write(path: Path, rows: dict[str, Any]) -> None:
     """Replace the file atomically. Raises OSError."""
     from nca.safe_files import write_atomically
 
@@ -98,7 +98,7 @@ def trust_request(documents: Sequence[Document], directory: Path) -> TrustReques
 
 
 class TrustStore:
-    """The user's decisions, in a private file in the data directory."""
+    """The user's decisions, in a private file in the data directory. If it cannot be read, the user is asked again."""
 
     def __init__(self, env: Mapping[str, str]) -> None:
         self._env = env
@@ -106,7 +106,7 @@ class TrustStore:
 
     def decision(self, what: TrustRequest) -> bool | None:
         """The user's decision about exactly these settings; None if not asked yet."""
-        known = self._read().get(str(what.directory))
+        known = _read(self._path).get(str(what.directory))
         if not isinstance(known, dict) or known.get("digest") != what.digest:
             return None
         return known.get("is_trusted") is True
@@ -116,9 +116,9 @@ class TrustStore:
 
     def record(self, what: TrustRequest, *, is_trusted: bool) -> None:
         """Store a decision. Raises OSError; the user is then asked again."""
-        projects = self._read()
+        projects = _read(self._path)
         projects[str(what.directory)] = {"digest": what.digest, "is_trusted": is_trusted}
-        self._write(projects)
+        _write(self._path, projects)
 
     @contextlib.contextmanager
     def saving(self, project: Path) -> Iterator[None]:
@@ -133,13 +133,6 @@ class TrustStore:
         if after is not None and was_fine:
             with contextlib.suppress(OSError):
                 self.record(after, is_trusted=True)
-
-    def _read(self) -> dict[str, Any]:
-        """The stored decisions; {} if the file is unreadable, so that the user is asked again."""
-        return read_rows(self._path, _MAX_BYTES)
-
-    def _write(self, projects: dict[str, Any]) -> None:
-        write_rows(self._path, projects)
 
 
 def waits_for_trust(name: str, raw: Any) -> bool:
@@ -165,7 +158,6 @@ def waits_for_trust(name: str, raw: Any) -> bool:
 MODELS_FILE = "chosen_models.json"
 MOST_PROJECTS = 1_000
 """The choices of the projects that were used last are kept."""
-_MAX_MODELS_BYTES = 4 << 20
 _MAX_CHARS = 300
 
 
@@ -189,30 +181,23 @@ class ChosenModels:
 
     def of(self, directory: Path) -> ChosenModel | None:
         """What was chosen in this directory; None if nothing was, or if that cannot be read."""
-        return _choice(self._read().get(str(directory.resolve())))
+        return _choice(_read(self._path).get(str(directory.resolve())))
 
     def record(self, directory: Path, chosen: ChosenModel) -> None:
         """Remember a choice. Raises OSError; then the next chat starts with the model before."""
         projects = self._without(directory)
         projects[str(directory.resolve())] = {"name": chosen.name, "level": chosen.level, "day": chosen.day}
-        self._write(projects)
+        _write(self._path, dict(list(projects.items())[-MOST_PROJECTS:]))
 
     def forget(self, directory: Path) -> None:
         """Forget the choice of this directory. Raises OSError."""
-        before, after = self._read(), self._without(directory)
-        if after != before:
-            self._write(after)
+        if str(directory.resolve()) in _read(self._path):
+            _write(self._path, self._without(directory))
 
     def _without(self, directory: Path) -> dict[str, Any]:
+        """The rows of all other directories, the oldest first."""
         own = str(directory.resolve())
-        return {path: row for path, row in self._read().items() if path != own}
-
-    def _read(self) -> dict[str, Any]:
-        """The rows by directory, the oldest first; {} if the file is unreadable."""
-        return read_rows(self._path, _MAX_MODELS_BYTES)
-
-    def _write(self, projects: dict[str, Any]) -> None:
-        write_rows(self._path, dict(list(projects.items())[-MOST_PROJECTS:]))
+        return {path: row for path, row in _read(self._path).items() if path != own}
 
 
 def _choice(row: Any) -> ChosenModel | None:

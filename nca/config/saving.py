@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from nca.config.document import Document, read_document, shown_name, shown_path
+from nca.config.document import Document, KeyPath, read_document, shown_name, shown_path
 from nca.config.loaded import defaults
 from nca.config.overrides import UNSET, resolve
 from nca.config.paths import project_config_file, user_config_file
@@ -39,29 +39,25 @@ def save_value(path: Path, name: str, raw: Any, *, is_users_own: bool = False) -
         )
     if KEYS[key].value_type.is_named:
         raise ConfigError(f"{key} is written in the file itself, as [{key}.NAME].")
-    document = read_document(path)
+    document, parts = _document(path), tuple(key.split("."))
     if raw is UNSET:
-        change_file(path, document, partial(_drop, key=key), is_users_own=is_users_own)
+        change_file(document, partial(_drop, key=parts), is_users_own=is_users_own)
     else:
         value = _checked(document, name, raw, key, is_users_own=is_users_own)
-        change_file(path, document, partial(_put, key=key, value=value, path=path), is_users_own=is_users_own)
+        change_file(document, partial(_put, key=parts, value=value, path=path), is_users_own=is_users_own)
     return key
 
 
-def change_file(
-    path: Path, document: Document | None, change: Callable[[dict[str, Any]], None], *, is_users_own: bool
-) -> None:
-    """Apply `change` to the tables of a settings file, `document` as it was read, and write it.
+def change_file(document: Document, change: Callable[[dict[str, Any]], None], *, is_users_own: bool) -> None:
+    """Apply `change` to the tables of a settings file as it was read, and write it.
 
     A file that would lose a comment is first copied (`config.toml.bak`). Raises ConfigError if it cannot be written.
     """
-    text = document.text if document is not None else ""
-    data = document.data if document is not None else {}
-    written = _changed(text, data, change)
+    text = document.text
+    written = _changed(text, document.data, change)
     if written == text:
         return
-    if is_users_own:
-        path = path.resolve()
+    path = document.path.resolve() if is_users_own else document.path
     try:
         if any(line[line.find("#") :] not in written for line in text.splitlines() if "#" in line):
             _keep_copy(path)
@@ -93,7 +89,7 @@ def _changed(text: str, data: dict[str, Any], change: Callable[[dict[str, Any]],
     return tomli_w.dumps(data)
 
 
-def _checked(document: Document | None, name: str, raw: Any, key: str, *, is_users_own: bool) -> Any:
+def _checked(document: Document, name: str, raw: Any, key: str, *, is_users_own: bool) -> Any:
     """The value to write. Raises ConfigError."""
     value = _beside(document).with_value(name, raw, "").value(key)
     confine = KEYS[key].value_type.confine
@@ -105,32 +101,37 @@ def _checked(document: Document | None, name: str, raw: Any, key: str, *, is_use
     return _plain(value)
 
 
-def _drop(data: dict[str, Any], *, key: str) -> None:
-    """Remove a setting, and its table if that is empty then."""
-    section, _, last = key.rpartition(".")
+def _drop(data: dict[str, Any], *, key: KeyPath) -> None:
+    """Remove a setting, and each table that is empty then."""
+    *sections, last = key
     tables = [data]
-    for name in section.split(".") if section else ():
+    for name in sections:
         table = tables[-1].get(name)
         if not isinstance(table, dict):
             return
         tables.append(table)
     tables[-1].pop(last, None)
-    for above, name in zip(reversed(tables[:-1]), reversed(section.split(".")), strict=False):
+    for above, name in zip(reversed(tables[:-1]), reversed(sections), strict=False):
         if not above[name]:
             del above[name]
 
 
-def _beside(document: Document | None) -> Any:
+def _beside(document: Document) -> Any:
     """The defaults with the file's profile, stages and summarizer, which some names of other programs modify."""
     loaded = defaults()
     for name in ("profile", "context.stages", "model.summarizer"):
-        table: Any = document.data if document is not None else {}
-        for part in name.split("."):
-            table = table.get(part) if isinstance(table, dict) else None
-        if table is not None:
+        if (raw := _at(document.data, name)) is not None:
             with contextlib.suppress(ConfigError):
-                loaded = loaded.with_value(name, table, "")
+                loaded = loaded.with_value(name, raw, "")
     return loaded
+
+
+def _at(data: Mapping[str, Any], key: str) -> Any:
+    """What a file has at a dotted key; None if it has nothing there."""
+    found: Any = data
+    for part in key.split("."):
+        found = found.get(part) if isinstance(found, Mapping) else None
+    return found
 
 
 def _plain(value: Any) -> Any:
@@ -139,8 +140,8 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _put(data: dict[str, Any], *, key: str, value: Any, path: Path) -> None:
-    *sections, last = key.split(".")
+def _put(data: dict[str, Any], *, key: KeyPath, value: Any, path: Path) -> None:
+    *sections, last = key
     table = data
     for section in sections:
         table = table.setdefault(section, {})
@@ -185,12 +186,9 @@ def remove_rule(file: Path, name: RuleList, rule: PermissionRule) -> bool:
 
 def _rules(file: Path, name: RuleList) -> tuple[PermissionRule, ...]:
     """The rules in the file, without other layers."""
-    document = read_document(file.resolve())
-    section, _, key = name.partition(".")
-    table = document.data.get(section, {}) if document is not None else {}
-    raw = table.get(key, ()) if isinstance(table, dict) else ()
+    raw = _at(_document(file.resolve()).data, name)
     try:
-        rules: tuple[PermissionRule, ...] = KEYS[name].value_type.read(raw)
+        rules: tuple[PermissionRule, ...] = KEYS[name].value_type.read(() if raw is None else raw)
     except ValueError as error:
         raise ConfigError(f"{file}: {name}{error}") from None
     return rules
@@ -224,29 +222,13 @@ def add_server(path: Path, name: str, fields: Mapping[str, Any], *, is_users_own
             f"{document.place(('mcp', 'servers', name))}: there is an MCP server {name} already.",
             advice=f"To replace it: nca mcp remove {name}, then add it again.",
         )
-
-    def add(data: dict[str, Any]) -> None:
-        table = data
-        for part in ("mcp", "servers"):
-            table = table.setdefault(part, {})
-            if not isinstance(table, dict):
-                raise ConfigError(f"{shown_path(path)}: {part} is not a table there; the file was left.")
-        table[name] = dict(fields)
-
-    change_file(path, document, add, is_users_own=is_users_own)
+    add = partial(_put, key=("mcp", "servers", name), value=dict(fields), path=path)
+    change_file(document, add, is_users_own=is_users_own)
 
 
 def remove_server(path: Path, name: str, *, is_users_own: bool) -> None:
     """Remove `[mcp.servers.NAME]` from a settings file that has it. Raises ConfigError."""
-
-    def remove(data: dict[str, Any]) -> None:
-        del data["mcp"]["servers"][name]
-        if not data["mcp"]["servers"]:
-            del data["mcp"]["servers"]
-        if not data["mcp"]:
-            del data["mcp"]
-
-    change_file(path, _document(path), remove, is_users_own=is_users_own)
+    change_file(_document(path), partial(_drop, key=("mcp", "servers", name)), is_users_own=is_users_own)
 
 
 def file_to_change(name: str, project: Path, env: Mapping[str, str]) -> Path:
@@ -266,6 +248,5 @@ def _document(path: Path) -> Document:
 
 
 def _tables(data: Mapping[str, Any]) -> Mapping[str, Any]:
-    section = data.get("mcp")
-    servers = section.get("servers") if isinstance(section, Mapping) else None
+    servers = _at(data, "mcp.servers")
     return servers if isinstance(servers, Mapping) else {}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
@@ -99,15 +99,11 @@ class McpServer(Row):
 
     def plain(self) -> dict[str, Any]:
         """The fields for display. Values of variables and headers are hidden, because they are often keys."""
-        values = {item.name: getattr(self, item.name) for item in fields(self)}
-        shown = {name: value for name, value in values.items() if value != _DEFAULTS[name]}
+        shown = super().plain()
         hidden = {
             name: dict.fromkeys((key for key, _ in shown[name]), "…") for name in ("env", "headers") if shown.get(name)
         }
         return shown | hidden
-
-
-_DEFAULTS = {item.name: item.default for item in fields(McpServer)}
 
 
 def named_servers() -> ValueType:
@@ -131,8 +127,7 @@ def merged(current: tuple[McpServer, ...], new: tuple[McpServer, ...]) -> tuple[
 def _read(name: str, raw: Any) -> McpServer:
     if not NAME.fullmatch(name):
         raise InvalidValue(f" {shown_name(name)}: a server's name is 1 to 32 letters, digits, _ and -.", name)
-    server = read_row(McpServer, raw, name)
-    return McpServer(**{item.name: getattr(server, item.name) for item in fields(McpServer)} | {"name": name})
+    return replace(read_row(McpServer, raw, name), name=name)
 
 
 def _is_web_address(url: str) -> bool:

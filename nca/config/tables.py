@@ -24,8 +24,7 @@ class Row:
 
     def plain(self) -> dict[str, Any]:
         """The fields that differ from their defaults, as TOML and JSON values."""
-        values = {item.name: getattr(self, item.name) for item in fields(self)}
-        return {name: value for name, value in values.items() if value != _default(type(self), name)}
+        return {item.name: value for item in fields(self) if (value := getattr(self, item.name)) != item.default}
 
 
 @dataclass(frozen=True)
@@ -194,10 +193,6 @@ def read_row(row: type[AnyRow], raw: Any, number: int | str) -> AnyRow:
         return row(**values)
     except ValueError as error:
         raise InvalidValue(f" {number}: {error}.", str(number)) from None
-
-
-def _default(row: type[Row], name: str) -> Any:
-    return next(item.default for item in fields(row) if item.name == name)
 
 
 NAMES = (

@@ -6,6 +6,7 @@ or raises ValueError. Nothing else decides what a setting accepts.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
 import re
@@ -241,17 +242,15 @@ def number(minimum: float, maximum: float) -> ValueType:
 def number_or(word: str, minimum: float, maximum: float) -> ValueType:
     """A number, or a word for none. A number from -1 to below 0 means the word, as in old files."""
 
-    def read(value: Any) -> float | str:
-        if isinstance(value, str) and value.strip().lower() == word:
-            return word
-        found = _as_float(value)
-        if -1 <= found < 0:
-            return word
-        if not minimum <= found <= maximum:
-            raise _refuse()
-        return found
+    base = or_word(word, number(minimum, maximum))
 
-    return ValueType(f"{word}, or a number from {minimum:g} to {maximum:g}", read, (word,))
+    def read(value: Any) -> Any:
+        with contextlib.suppress(ValueError):
+            if -1 <= _as_float(value) < 0:
+                return word
+        return base.read(value)
+
+    return base._replace(read=read)
 
 
 def _as_float(value: Any) -> float:
