@@ -5,49 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from acp import PROTOCOL_VERSION, Client, RequestError, run_agent
+from acp import PROTOCOL_VERSION, Client, RequestError, run_agent, schema
 from acp.meta import AGENT_METHODS
-from acp.schema import (
-    AcpMcpServer,
-    AgentCapabilities,
-    AuthenticateResponse,
-    ClientCapabilities,
-    CloseSessionResponse,
-    DeleteSessionRequest,
-    DeleteSessionResponse,
-    ElicitationCapabilities,
-    ForkSessionResponse,
-    HttpMcpServer,
-    Implementation,
-    InitializeResponse,
-    ListSessionsResponse,
-    LoadSessionResponse,
-    McpCapabilities,
-    McpServerStdio,
-    NewSessionResponse,
-    PermissionOption,
-    PromptCapabilities,
-    PromptResponse,
-    RequestPermissionResponse,
-    ResumeSessionResponse,
-    SessionCapabilities,
-    SessionCloseCapabilities,
-    SessionDeleteCapabilities,
-    SessionForkCapabilities,
-    SessionInfo,
-    SessionListCapabilities,
-    SessionResumeCapabilities,
-    SetSessionConfigOptionResponse,
-    SetSessionModeResponse,
-    SseMcpServer,
-    ToolCallUpdate,
-)
 
 from nca import __version__
 from nca.acp.commands import MODE, EditorCommands, check_mode, mode_state
@@ -73,7 +38,7 @@ if TYPE_CHECKING:
 
 _PAGE = 50
 """Sessions in one answer to session/list."""
-Servers = Sequence[HttpMcpServer | SseMcpServer | AcpMcpServer | McpServerStdio]
+Servers = Sequence[schema.HttpMcpServer | schema.SseMcpServer | schema.AcpMcpServer | schema.McpServerStdio]
 
 
 class Opener(Protocol):
@@ -104,7 +69,7 @@ class NcaAgent:
     def __init__(self, opener: Opener, stdio: Stdio) -> None:
         self._opener, self._stdio = opener, stdio
         self._client: Client | None = None
-        self._offers = ClientCapabilities()
+        self._offers = schema.ClientCapabilities()
         self._sessions: dict[str, EditorSession] = {}
         self._opening = asyncio.Lock()
 
@@ -125,89 +90,87 @@ class NcaAgent:
     async def initialize(
         self,
         protocol_version: int,
-        client_capabilities: ClientCapabilities | None = None,
-        client_info: Implementation | None = None,
+        client_capabilities: schema.ClientCapabilities | None = None,
+        client_info: schema.Implementation | None = None,
         **_: Any,
-    ) -> InitializeResponse:
-        self._offers = client_capabilities or ClientCapabilities()
-        return InitializeResponse(
+    ) -> schema.InitializeResponse:
+        self._offers = client_capabilities or schema.ClientCapabilities()
+        return schema.InitializeResponse(
             protocol_version=PROTOCOL_VERSION,
-            agent_info=Implementation(name="nca", title="nca", version=__version__),
-            agent_capabilities=AgentCapabilities(
+            agent_info=schema.Implementation(name="nca", title="nca", version=__version__),
+            agent_capabilities=schema.AgentCapabilities(
                 load_session=True,
-                prompt_capabilities=PromptCapabilities(image=True, audio=False, embedded_context=True),
-                mcp_capabilities=McpCapabilities(http=True, sse=False),
-                session_capabilities=SessionCapabilities(
-                    list=SessionListCapabilities(),
-                    resume=SessionResumeCapabilities(),
-                    close=SessionCloseCapabilities(),
-                    delete=SessionDeleteCapabilities(),
-                    fork=SessionForkCapabilities(),
+                prompt_capabilities=schema.PromptCapabilities(image=True, audio=False, embedded_context=True),
+                mcp_capabilities=schema.McpCapabilities(http=True, sse=False),
+                session_capabilities=schema.SessionCapabilities(
+                    list=schema.SessionListCapabilities(),
+                    resume=schema.SessionResumeCapabilities(),
+                    close=schema.SessionCloseCapabilities(),
+                    delete=schema.SessionDeleteCapabilities(),
+                    fork=schema.SessionForkCapabilities(),
                 ),
             ),
             auth_methods=[],
         )
 
     @answered
-    async def authenticate(self, method_id: str, **_: Any) -> AuthenticateResponse:
+    async def authenticate(self, method_id: str, **_: Any) -> schema.AuthenticateResponse:
         raise UsageError("nca needs no login.", advice="A provider's key comes from the environment.")
 
     @answered
-    async def new_session(self, cwd: str, mcp_servers: Servers | None = None, **_: Any) -> NewSessionResponse:
+    async def new_session(self, cwd: str, mcp_servers: Servers | None = None, **_: Any) -> schema.NewSessionResponse:
         session, session_id = await self._open(cwd, None, mcp_servers)
-        return NewSessionResponse(
-            session_id=session_id, modes=mode_state(session.conversation), config_options=list(session.options())
-        )
+        return schema.NewSessionResponse(session_id=session_id, **_state(session))
 
     @answered
     async def load_session(
         self, cwd: str, session_id: str, mcp_servers: Servers | None = None, **_: Any
-    ) -> LoadSessionResponse:
+    ) -> schema.LoadSessionResponse:
         session, _id = await self._open(cwd, session_id, mcp_servers, replays=True)
-        return LoadSessionResponse(modes=mode_state(session.conversation), config_options=list(session.options()))
+        return schema.LoadSessionResponse(**_state(session))
 
     @answered
     async def resume_session(
         self, cwd: str, session_id: str, mcp_servers: Servers | None = None, **_: Any
-    ) -> ResumeSessionResponse:
+    ) -> schema.ResumeSessionResponse:
         session, _id = await self._open(cwd, session_id, mcp_servers)
-        return ResumeSessionResponse(modes=mode_state(session.conversation), config_options=list(session.options()))
+        return schema.ResumeSessionResponse(**_state(session))
 
     @answered
     async def fork_session(
         self, cwd: str, session_id: str, mcp_servers: Servers | None = None, **_: Any
-    ) -> ForkSessionResponse:
+    ) -> schema.ForkSessionResponse:
         copy = self._opener.store.fork(self._stored(session_id))
         session, new_id = await self._open(cwd, copy.id, mcp_servers)
-        return ForkSessionResponse(
-            session_id=new_id, modes=mode_state(session.conversation), config_options=list(session.options())
-        )
+        return schema.ForkSessionResponse(session_id=new_id, **_state(session))
 
     @answered
-    async def close_session(self, session_id: str, **_: Any) -> CloseSessionResponse:
+    async def close_session(self, session_id: str, **_: Any) -> schema.CloseSessionResponse:
         session = self._session(session_id)
         del self._sessions[session_id]
         await session.close()
-        return CloseSessionResponse()
+        return schema.CloseSessionResponse()
 
     @answered
-    async def delete_session(self, session_id: str, **_: Any) -> DeleteSessionResponse:
+    async def delete_session(self, session_id: str, **_: Any) -> schema.DeleteSessionResponse:
         """Delete a session for good, also one that is open here. One that does not exist is deleted already."""
         async with self._opening:
             if (session := self._sessions.pop(session_id, None)) is not None:
                 await session.close()
             with suppress(SessionNotFound):
                 self._opener.store.delete(self._stored(session_id))
-        return DeleteSessionResponse()
+        return schema.DeleteSessionResponse()
 
-    async def ext_method(self, method: str, params: dict[str, Any]) -> DeleteSessionResponse:
+    async def ext_method(self, method: str, params: dict[str, Any]) -> schema.DeleteSessionResponse:
         """A method for which the SDK has no route of its own; `Stdio` marks it as an extension."""
         if method != AGENT_METHODS["session_delete"]:
             raise RequestError.method_not_found(f"_{method}")
-        return await self.delete_session(DeleteSessionRequest.model_validate(params).session_id)
+        return await self.delete_session(schema.DeleteSessionRequest.model_validate(params).session_id)
 
     @answered
-    async def list_sessions(self, cwd: str | None = None, cursor: str | None = None, **_: Any) -> ListSessionsResponse:
+    async def list_sessions(
+        self, cwd: str | None = None, cursor: str | None = None, **_: Any
+    ) -> schema.ListSessionsResponse:
         """Sessions with messages, the last used first. A cursor is the number of those before a page."""
         infos = [
             info
@@ -221,7 +184,7 @@ class NcaAgent:
             )
         start = int(cursor or 0)
         page = [
-            SessionInfo(
+            schema.SessionInfo(
                 session_id=info.id,
                 cwd=info.directory,
                 title=title(info),
@@ -229,26 +192,26 @@ class NcaAgent:
             )
             for info in infos[start : start + _PAGE]
         ]
-        return ListSessionsResponse(
+        return schema.ListSessionsResponse(
             sessions=page, next_cursor=str(start + _PAGE) if start + _PAGE < len(infos) else None
         )
 
     @answered
-    async def set_session_mode(self, session_id: str, mode_id: str, **_: Any) -> SetSessionModeResponse:
+    async def set_session_mode(self, session_id: str, mode_id: str, **_: Any) -> schema.SetSessionModeResponse:
         check_mode(mode_id)
         await self._session(session_id).set_option(MODE, mode_id)
-        return SetSessionModeResponse()
+        return schema.SetSessionModeResponse()
 
     @answered
     async def set_config_option(
         self, config_id: str, session_id: str, value: str | bool, **_: Any
-    ) -> SetSessionConfigOptionResponse:
+    ) -> schema.SetSessionConfigOptionResponse:
         options = await self._session(session_id).set_option(config_id, value)
-        return SetSessionConfigOptionResponse(config_options=list(options))
+        return schema.SetSessionConfigOptionResponse(config_options=list(options))
 
     @answered
-    async def prompt(self, session_id: str, prompt: list[Block], **_: Any) -> PromptResponse:
-        return PromptResponse(stop_reason=await self._session(session_id).prompt(prompt))
+    async def prompt(self, session_id: str, prompt: list[Block], **_: Any) -> schema.PromptResponse:
+        return schema.PromptResponse(stop_reason=await self._session(session_id).prompt(prompt))
 
     async def cancel(self, session_id: str, **_: Any) -> None:
         if (session := self._sessions.get(session_id)) is not None:
@@ -284,7 +247,7 @@ class NcaAgent:
             outlet = Outlet(self._stdio.put)
             updates = Updates(outlet, directory)
             editor = self._editor(outlet, updates)
-            offers = self._offers.elicitation or ElicitationCapabilities()
+            offers = self._offers.elicitation or schema.ElicitationCapabilities()
             forms = ClientForms(self._connected(), lambda: outlet.session_id, offers)
             person = EditorPerson(self._asking(outlet), updates.ids, forms)
             conversation = await self._opener.open(directory, stored, servers, updates.on_event, person, editor)
@@ -306,7 +269,9 @@ class NcaAgent:
     def _asking(self, outlet: Outlet) -> Request:
         client = self._connected()
 
-        async def request(call: ToolCallUpdate, options: list[PermissionOption]) -> RequestPermissionResponse:
+        async def request(
+            call: schema.ToolCallUpdate, options: list[schema.PermissionOption]
+        ) -> schema.RequestPermissionResponse:
             return await client.request_permission(session_id=outlet.session_id, tool_call=call, options=options)
 
         return request
@@ -332,6 +297,11 @@ class NcaAgent:
         return self._client
 
 
+def _state(session: EditorSession) -> dict[str, Any]:
+    """What every answer that opens a session holds of it."""
+    return {"modes": mode_state(session.conversation), "config_options": list(session.options())}
+
+
 _LINE_CHARS = 600
 
 
@@ -343,16 +313,13 @@ async def serve(opener: Opener, streams: tuple[int, int]) -> int:
     stdio.on_end = agent.cancel_all
     ended_by: list[int] = []
 
-    def end(number: int) -> Callable[[], None]:
-        def ending() -> None:
-            ended_by.append(number)
-            stdio.end()
-
-        return ending
+    def end(number: int) -> None:
+        ended_by.append(number)
+        stdio.end()
 
     loop = asyncio.get_running_loop()
     for number in EXIT_CODES:
-        loop.add_signal_handler(number, end(number))
+        loop.add_signal_handler(number, end, number)
     try:
         await run_agent(agent, stdio, use_unstable_protocol=True)  # type: ignore[arg-type]
     finally:

@@ -8,15 +8,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-from acp.schema import (
-    AvailableCommand,
-    AvailableCommandInput,
-    SessionConfigOptionSelect,
-    SessionConfigSelectOption,
-    SessionMode,
-    SessionModeState,
-    UnstructuredCommandInput,
-)
+from acp import schema
 
 from nca.acp.tool_calls import fenced
 from nca.agent.prompt_commands import find_prompts
@@ -87,7 +79,7 @@ class EditorCommands:
         """Skills and custom commands, as they are on disk now."""
         return await asyncio.to_thread(find_prompts, self.conversation.directory)
 
-    async def available(self) -> list[AvailableCommand]:
+    async def available(self) -> list[schema.AvailableCommand]:
         """All that can be called, for the client to suggest."""
         own = [_offer(name) for name in OFFERED]
         taken = {one.name for one in own}
@@ -113,16 +105,20 @@ def unknown(name: str) -> UsageError:
     return UsageError(f"There is no command /{one_line(name, 60)}; nothing was sent.", advice=advice_for(name))
 
 
-def _offer(name: str) -> AvailableCommand:
+def _offer(name: str) -> schema.AvailableCommand:
     command = find_command(name)
     assert command is not None, name
     forms = [line.partition("  ")[0].removeprefix(f"/{name}").strip() for line in command.usage.split("\n")]
     return _available(name, command.about, " · ".join(form for form in forms if form))
 
 
-def _available(name: str, about: str, hint: str) -> AvailableCommand:
-    asks = AvailableCommandInput(UnstructuredCommandInput(hint=one_line(hint, _HINT_CHARS))) if hint else None
-    return AvailableCommand(name=name, description=one_line(about, _ABOUT_CHARS) or name, input=asks)
+def _available(name: str, about: str, hint: str) -> schema.AvailableCommand:
+    asks = (
+        schema.AvailableCommandInput(schema.UnstructuredCommandInput(hint=one_line(hint, _HINT_CHARS)))
+        if hint
+        else None
+    )
+    return schema.AvailableCommand(name=name, description=one_line(about, _ABOUT_CHARS) or name, input=asks)
 
 
 _Category = Literal["mode", "model", "thought_level"]
@@ -132,9 +128,12 @@ _COMMANDS = {MODE: "permissions", MODEL: "model", REASONING: "effort"}
 _NAMES = {"ask": "Ask", "accept-edits": "Accept edits", "plan": "Plan", "auto": "Auto"}
 
 
-def mode_state(conversation: Conversation) -> SessionModeState:
-    modes = [SessionMode(id=one, name=_NAMES.get(one, one), description=f"nca {about}") for one, about in MODES.items()]
-    return SessionModeState(current_mode_id=conversation.approvals.mode, available_modes=modes)
+def mode_state(conversation: Conversation) -> schema.SessionModeState:
+    modes = [
+        schema.SessionMode(id=one, name=_NAMES.get(one, one), description=f"nca {about}")
+        for one, about in MODES.items()
+    ]
+    return schema.SessionModeState(current_mode_id=conversation.approvals.mode, available_modes=modes)
 
 
 def check_mode(mode: str) -> None:
@@ -153,7 +152,7 @@ def command_for(option: str, value: str | bool) -> tuple[str, str]:
     return _COMMANDS[option], value.strip()
 
 
-def config_options(conversation: Conversation, models: Sequence[str]) -> list[SessionConfigOptionSelect]:
+def config_options(conversation: Conversation, models: Sequence[str]) -> list[schema.SessionConfigOptionSelect]:
     """The options with their current values. `models`: names that the choice of a model came across."""
     settings, in_use = conversation.loaded.settings, conversation.model.facts.name
     recent = [info.model for info in conversation.store.list(limit=RECENT_SESSIONS) if info.model]
@@ -167,16 +166,16 @@ def config_options(conversation: Conversation, models: Sequence[str]) -> list[Se
 
 def _select(
     number: str, name: str, category: _Category, current: str, values: dict[str, str]
-) -> SessionConfigOptionSelect:
+) -> schema.SessionConfigOptionSelect:
     about = {MODE: MODES, REASONING: MEANINGS}.get(number, {})
-    return SessionConfigOptionSelect(
+    return schema.SessionConfigOptionSelect(
         type="select",
         id=number,
         name=name,
         category=category,
         current_value=current,
         options=[
-            SessionConfigSelectOption(value=value, name=one_line(shown), description=about.get(value))
+            schema.SessionConfigSelectOption(value=value, name=one_line(shown), description=about.get(value))
             for value, shown in values.items()
         ],
     )

@@ -11,32 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
-from acp.schema import (
-    AgentPlanUpdate,
-    AudioContentBlock,
-    EmbeddedResourceContentBlock,
-    ImageContentBlock,
-    ResourceContentBlock,
-    TextContentBlock,
-    TextResourceContents,
-    ToolCallProgress,
-    ToolCallStart,
-    UserMessageChunk,
-)
+from acp import helpers, schema
 
-from nca.acp.tool_calls import (
-    CallIds,
-    Outlet,
-    arguments_of,
-    edit_content,
-    is_plan,
-    kind_of,
-    locations_of,
-    output_content,
-    plan_of,
-    text_block,
-)
+from nca.acp.tool_calls import CallIds, Outlet, edit_content, is_plan, output_content, plan_of, started
 from nca.agent.mentions import Beside
+from nca.context.file_reads import arguments_of
 from nca.context.todo import newest_list
 from nca.errors import UsageError
 from nca.messages import MediaPart, Message, ToolCall, clean_text
@@ -50,7 +29,13 @@ if TYPE_CHECKING:
     from nca.agent.conversation import Conversation
 
 
-Block = TextContentBlock | ImageContentBlock | AudioContentBlock | ResourceContentBlock | EmbeddedResourceContentBlock
+Block = (
+    schema.TextContentBlock
+    | schema.ImageContentBlock
+    | schema.AudioContentBlock
+    | schema.ResourceContentBlock
+    | schema.EmbeddedResourceContentBlock
+)
 
 _SUFFIXES = {"image/png": ".png", "image/jpeg": ".jpg", "image/gif": ".gif", "image/webp": ".webp"}
 _NAME_CHARS = 200
@@ -84,19 +69,19 @@ def prompt_of(blocks: Sequence[Block], directory: Path, folder: Path, open_files
     pieces: list[Span] = []
     for block in blocks:
         match block:
-            case TextContentBlock():
+            case schema.TextContentBlock():
                 pieces += words(block.text, "foreign")
-            case ResourceContentBlock():
+            case schema.ResourceContentBlock():
                 pieces += words(_linked(block, directory, open_files, prompt), "attached")
-            case EmbeddedResourceContentBlock():
+            case schema.EmbeddedResourceContentBlock():
                 pieces += words(_embedded(block, directory, folder, prompt), "attached")
-            case ImageContentBlock():
+            case schema.ImageContentBlock():
                 pieces += words(_image(block.data, block.mime_type, folder, prompt), "attached")
             case _:
                 raise UsageError("nca takes no audio.", advice="Nothing was sent.")
     prompt.said = stripped(tuple(pieces))
     # The protocol has slash commands as text; what comes along never begins one.
-    if blocks and isinstance(blocks[0], TextContentBlock):
+    if blocks and isinstance(blocks[0], schema.TextContentBlock):
         text = text_of(prompt.said)
         prompt.is_command = line_kind(words(text)) == "command"
         prompt.said = part_of(prompt.said, 1) if text.startswith("//") else prompt.said
@@ -115,7 +100,7 @@ def path_of(uri: str) -> Path | None:
     return Path(path)
 
 
-def _linked(block: ResourceContentBlock, directory: Path, open_files: EditorFiles | None, prompt: Prompt) -> str:
+def _linked(block: schema.ResourceContentBlock, directory: Path, open_files: EditorFiles | None, prompt: Prompt) -> str:
     """A link to a file attaches it, as the editor has it; any other is only named."""
     path = path_of(block.uri)
     label = one_line(block.title or block.name, _NAME_CHARS)
@@ -132,11 +117,11 @@ def _linked(block: ResourceContentBlock, directory: Path, open_files: EditorFile
     return f" `{one_line(name)}`{_lines(block.uri)} "
 
 
-def _embedded(block: EmbeddedResourceContentBlock, directory: Path, folder: Path, prompt: Prompt) -> str:
+def _embedded(block: schema.EmbeddedResourceContentBlock, directory: Path, folder: Path, prompt: Prompt) -> str:
     resource = block.resource
     path = path_of(resource.uri)
     name = _shown(path, directory) if path is not None else one_line(resource.uri, _NAME_CHARS)
-    if isinstance(resource, TextResourceContents):
+    if isinstance(resource, schema.TextResourceContents):
         prompt.beside.append(Beside(f"{name}{_lines(resource.uri)}", clean_text(resource.text), "attached"))
         return f" `{one_line(name)}`{_lines(resource.uri)} "
     if resource.mime_type in _SUFFIXES:
@@ -196,7 +181,8 @@ async def replay(conversation: Conversation, outlet: Outlet, ids: CallIds) -> No
             await asyncio.sleep(0)
         message = entry.message
         if message.role == "user" and not message.is_synthetic:
-            _say_user(message, conversation.directory, outlet)
+            for block in _blocks(message, conversation.directory):
+                outlet.send(helpers.update_user_message(block))
         elif message.role == "assistant":
             outlet.think(to_terminal(message.reasoning))
             outlet.say(to_terminal(message.text))
@@ -204,61 +190,40 @@ async def replay(conversation: Conversation, outlet: Outlet, ids: CallIds) -> No
                 if is_plan(call.name):
                     continue
                 calls[call.id] = call
-                _begin(call, conversation, outlet, ids)
+                title = one_line(conversation.toolbox.describe(call), TOOL_CHARS)
+                outlet.send(started(call, ids.begin(call.id), title, conversation.directory))
         elif message.role == "tool" and (found := calls.pop(message.tool_call_id, None)) is not None:
-            _end(found, message, conversation.directory, outlet, ids)
+            outlet.send(_ended(found, message, conversation.directory, ids))
     if (newest := newest_list(entries)) is not None:
-        outlet.send(AgentPlanUpdate(session_update="plan", entries=plan_of(newest[1]) or []))
+        outlet.send(helpers.update_plan(plan_of(newest[1]) or []))
 
 
-def _say_user(message: Message, directory: Path, outlet: Outlet) -> None:
-    for block in _blocks(message, directory):
-        outlet.send(UserMessageChunk(session_update="user_message_chunk", content=block))
-
-
-def _blocks(message: Message, directory: Path) -> Iterator[TextContentBlock | ResourceContentBlock | ImageContentBlock]:
+def _blocks(
+    message: Message, directory: Path
+) -> Iterator[schema.TextContentBlock | schema.ResourceContentBlock | schema.ImageContentBlock]:
     if message.text.strip():
-        yield text_block(to_terminal(message.text))
+        yield helpers.text_block(to_terminal(message.text))
     for attached in message.attachments:
         uri = (directory / attached.path).as_uri() if "\0" not in attached.path else attached.path
-        yield ResourceContentBlock(type="resource_link", name=one_line(attached.path), uri=uri)
+        yield schema.ResourceContentBlock(type="resource_link", name=one_line(attached.path), uri=uri)
     for part in message.content if isinstance(message.content, tuple) else ():
         if isinstance(part, MediaPart) and part.kind == "image" and (image := _shown_image(part)) is not None:
             yield image
 
 
-def _shown_image(part: MediaPart) -> ImageContentBlock | None:
+def _shown_image(part: MediaPart) -> schema.ImageContentBlock | None:
     address = part.payload.get("image_url")
     url = address.get("url") if isinstance(address, dict) else None
     head, comma, data = url.partition(",") if isinstance(url, str) else ("", "", "")
     if not comma or not head.startswith("data:") or not head.endswith(";base64"):
         return None
-    return ImageContentBlock(type="image", data=data, mime_type=head.removeprefix("data:").removesuffix(";base64"))
-
-
-def _begin(call: ToolCall, conversation: Conversation, outlet: Outlet, ids: CallIds) -> None:
-    arguments = arguments_of(call.arguments)
-    outlet.send(
-        ToolCallStart(
-            session_update="tool_call",
-            tool_call_id=ids.begin(call.id),
-            title=one_line(conversation.toolbox.describe(call), TOOL_CHARS),
-            kind=kind_of(call.name),
-            status="in_progress",
-            locations=locations_of(arguments, conversation.directory) or None,
-            raw_input=arguments,
-        )
+    return schema.ImageContentBlock(
+        type="image", data=data, mime_type=head.removeprefix("data:").removesuffix(";base64")
     )
 
 
-def _end(call: ToolCall, message: Message, directory: Path, outlet: Outlet, ids: CallIds) -> None:
-    arguments = arguments_of(call.arguments)
-    changes = [] if message.is_error else edit_content(call.name, arguments, directory)
-    outlet.send(
-        ToolCallProgress(
-            session_update="tool_call_update",
-            tool_call_id=ids.of(call.id),
-            status="failed" if message.is_error else "completed",
-            content=changes or output_content(message.text) or None,
-        )
-    )
+def _ended(call: ToolCall, message: Message, directory: Path, ids: CallIds) -> schema.ToolCallProgress:
+    changes = [] if message.is_error else edit_content(call.name, arguments_of(call), directory)
+    status: schema.ToolCallStatus = "failed" if message.is_error else "completed"
+    content = changes or output_content(message.text) or None
+    return helpers.update_tool_call(ids.of(call.id), status=status, content=content)

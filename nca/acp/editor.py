@@ -11,8 +11,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from acp import Client, RequestError
-from acp.schema import CreateTerminalResponse, TerminalOutputResponse, TerminalToolCallContent
+from acp import Client, RequestError, schema
 from pydantic import ValidationError
 
 from nca.acp.tool_calls import Content
@@ -108,7 +107,7 @@ class ClientTerminal:
             # The client may have started it all the same.
             await self._release(session, making)
             raise
-        self._show(current_call.get(), TerminalToolCallContent(type="terminal", terminal_id=made.terminal_id))
+        self._show(current_call.get(), schema.TerminalToolCallContent(type="terminal", terminal_id=made.terminal_id))
         is_timeout = False
         try:
             try:
@@ -126,14 +125,14 @@ class ClientTerminal:
             await asyncio.shield(self._release(session, making))
         return TerminalRun(_exit_code(told), told.output, told.truncated, is_timeout)
 
-    async def _release(self, session: str, making: asyncio.Future[CreateTerminalResponse]) -> None:
+    async def _release(self, session: str, making: asyncio.Future[schema.CreateTerminalResponse]) -> None:
         with contextlib.suppress(RequestError, ValidationError, ConnectionError, TimeoutError):
             async with asyncio.timeout(_END_SECONDS):
                 terminal = (await making).terminal_id
                 await self._client.release_terminal(session_id=session, terminal_id=terminal)
 
 
-def _exit_code(told: TerminalOutputResponse) -> int:
+def _exit_code(told: schema.TerminalOutputResponse) -> int:
     """As a shell's; negative for a signal."""
     status = told.exit_status
     if status is None:

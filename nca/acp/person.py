@@ -7,21 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 from uuid import uuid4
 
-from acp import Client, RequestError
-from acp.schema import (
-    AcceptElicitationResponse,
-    AllowedOutcome,
-    DeclineElicitationResponse,
-    ElicitationCapabilities,
-    ElicitationFormSessionMode,
-    ElicitationMode,
-    ElicitationSchema,
-    ElicitationUrlSessionMode,
-    PermissionOption,
-    RequestPermissionResponse,
-    ToolCallLocation,
-    ToolCallUpdate,
-)
+from acp import Client, RequestError, schema
 from pydantic import AnyHttpUrl, ValidationError
 
 from nca.acp.tool_calls import CallIds, asked_content, kind_of
@@ -48,7 +34,7 @@ class ClientForms:
     offers      which of the two it shows
     """
 
-    def __init__(self, client: Client, session_id: Callable[[], str], offers: ElicitationCapabilities) -> None:
+    def __init__(self, client: Client, session_id: Callable[[], str], offers: schema.ElicitationCapabilities) -> None:
         self._client, self._session_id, self._offers = client, session_id, offers
 
     async def fill(self, question: str, fields: Sequence[Field]) -> Filled | None:
@@ -58,11 +44,13 @@ class ClientForms:
         problem = ""
         for _ in range(_TRIES):
             try:
-                mode = ElicitationFormSessionMode(session_id=self._session_id(), requested_schema=_schema_of(fields))
+                mode = schema.ElicitationFormSessionMode(
+                    session_id=self._session_id(), requested_schema=_schema_of(fields)
+                )
             except ValidationError:
                 return None
             answer = await self._ask(f"{problem}{question}", mode)
-            if not isinstance(answer, AcceptElicitationResponse):
+            if not isinstance(answer, schema.AcceptElicitationResponse):
                 return answer
             try:
                 return Filled("accept", _values(fields, answer.content or {}))
@@ -78,11 +66,13 @@ class ClientForms:
             page = AnyHttpUrl(url)
         except ValidationError:
             return None
-        mode = ElicitationUrlSessionMode(session_id=self._session_id(), elicitation_id=str(uuid4()), url=page)
+        mode = schema.ElicitationUrlSessionMode(session_id=self._session_id(), elicitation_id=str(uuid4()), url=page)
         answer = await self._ask(question, mode)
-        return Filled("accept") if isinstance(answer, AcceptElicitationResponse) else answer
+        return Filled("accept") if isinstance(answer, schema.AcceptElicitationResponse) else answer
 
-    async def _ask(self, question: str, mode: ElicitationMode) -> AcceptElicitationResponse | Filled | None:
+    async def _ask(
+        self, question: str, mode: schema.ElicitationMode
+    ) -> schema.AcceptElicitationResponse | Filled | None:
         try:
             answer = await self._client.create_elicitation(question, mode)
         except (RequestError, ValidationError):
@@ -90,14 +80,14 @@ class ClientForms:
             return None
         except ConnectionError:
             raise asyncio.CancelledError from None
-        if isinstance(answer, AcceptElicitationResponse):
+        if isinstance(answer, schema.AcceptElicitationResponse):
             return answer
-        return Filled("decline" if isinstance(answer, DeclineElicitationResponse) else "cancel")
+        return Filled("decline" if isinstance(answer, schema.DeclineElicitationResponse) else "cancel")
 
 
-def _schema_of(fields: Sequence[Field]) -> ElicitationSchema:
+def _schema_of(fields: Sequence[Field]) -> schema.ElicitationSchema:
     """Raises ValidationError for a field that the protocol cannot describe."""
-    return ElicitationSchema.model_validate(
+    return schema.ElicitationSchema.model_validate(
         {
             "properties": {field.name: _property(field) for field in fields},
             "required": [field.name for field in fields if field.is_required],
@@ -131,7 +121,7 @@ def _values(fields: Sequence[Field], content: Mapping[str, object]) -> dict[str,
     return values
 
 
-Request = Callable[[ToolCallUpdate, list[PermissionOption]], Awaitable[RequestPermissionResponse]]
+Request = Callable[[schema.ToolCallUpdate, list[schema.PermissionOption]], Awaitable[schema.RequestPermissionResponse]]
 
 _ONCE, _SESSION, _DENY = "once", "session", "deny"
 _RULE_CHARS = 160
@@ -159,13 +149,13 @@ class EditorPerson(Reader):
         Nothing holds beyond the session, because the terminal asks twice for that.
         """
         options = options_for(asked)
-        call = ToolCallUpdate(
+        call = schema.ToolCallUpdate(
             tool_call_id=self._ids.of(asked.call_id),
             title=one_line(asked.summary or asked.name, _RULE_CHARS),
             kind=kind_of(asked.name),
             status="pending",
             content=asked_content(asked),
-            locations=[ToolCallLocation(path=asked.path)] if asked.path else None,
+            locations=[schema.ToolCallLocation(path=asked.path)] if asked.path else None,
         )
         try:
             outcome = (await self._request(call, options)).outcome
@@ -174,7 +164,7 @@ class EditorPerson(Reader):
             return Answer("unanswered")
         except ConnectionError:
             raise asyncio.CancelledError from None
-        if not isinstance(outcome, AllowedOutcome):
+        if not isinstance(outcome, schema.AllowedOutcome):
             raise asyncio.CancelledError
         offered = {option.option_id for option in options}
         if outcome.option_id == _ONCE:
@@ -195,14 +185,14 @@ class EditorPerson(Reader):
         return False
 
 
-def options_for(asked: ApprovalAsked) -> list[PermissionOption]:
+def options_for(asked: ApprovalAsked) -> list[schema.PermissionOption]:
     """The answers that the terminal takes with one key; what it would not show at once, it asks about twice."""
-    options = [PermissionOption(option_id=_ONCE, name="Allow once", kind="allow_once")]
+    options = [schema.PermissionOption(option_id=_ONCE, name="Allow once", kind="allow_once")]
     panel = ApprovalPanel(asked)
     panel.first()
     if asked.subject and not panel.lines_left:
         rule = one_line(f"{asked.name} {rule_in_words(asked.name, asked.subject)}", _RULE_CHARS)
         options.append(
-            PermissionOption(option_id=_SESSION, name=f"Allow for this session: {rule}", kind="allow_always")
+            schema.PermissionOption(option_id=_SESSION, name=f"Allow for this session: {rule}", kind="allow_always")
         )
-    return [*options, PermissionOption(option_id=_DENY, name="No", kind="reject_once")]
+    return [*options, schema.PermissionOption(option_id=_DENY, name="No", kind="reject_once")]

@@ -10,17 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from acp.schema import (
-    AcpMcpServer,
-    AvailableCommandsUpdate,
-    ConfigOptionUpdate,
-    CurrentModeUpdate,
-    HttpMcpServer,
-    McpServerStdio,
-    SessionConfigOptionSelect,
-    SseMcpServer,
-    StopReason,
-)
+from acp import helpers, schema
 
 from nca.acp.commands import EditorCommands, command_for, config_options, offered, unknown
 from nca.acp.content import Block, Prompt, prompt_of
@@ -29,7 +19,6 @@ from nca.acp.tool_calls import Outlet
 from nca.acp.updates import Updates
 from nca.config.servers import McpServer
 from nca.errors import NcaError, UsageError
-from nca.events import TurnFinished
 from nca.terminal.commands.command import find_command
 from nca.terminal.render.sanitize import one_line
 from nca.words import Words, part_of, stripped, text_of, words
@@ -38,7 +27,7 @@ if TYPE_CHECKING:
     from nca.agent.conversation import Conversation
     from nca.tools.tool import EditorFiles
 
-_STOPS: dict[str, StopReason] = {
+_STOPS: dict[str, schema.StopReason] = {
     "answered": "end_turn",
     "stuck": "end_turn",
     "max_steps": "max_turn_requests",
@@ -60,19 +49,20 @@ class EditorSession:
         self.conversation = conversation
         self._outlet, self._updates, self._commands = outlet, updates, commands
         self._open_files = open_files
-        self._task: asyncio.Task[StopReason] | None = None
+        self._task: asyncio.Task[schema.StopReason] | None = None
         self._background: set[asyncio.Task[None]] = set()
         self._told_mode = conversation.approvals.mode
-        self._told_options: list[SessionConfigOptionSelect] = []
+        self._told_options: list[schema.SessionConfigOptionSelect] = []
 
     @property
     def is_new(self) -> bool:
         """Nothing was said yet."""
         return not self.conversation.context.entries
 
-    async def prompt(self, blocks: Sequence[Block]) -> StopReason:
+    async def prompt(self, blocks: Sequence[Block]) -> schema.StopReason:
         """Answer a prompt. Raises NcaError, RequestError; then nothing was sent, or the turn failed."""
-        self._refuse_busy()
+        if self._task is not None:
+            raise UsageError("This session still answers the prompt before.", advice="Cancel that first.")
         self._task = asyncio.create_task(self._answer(blocks))
         try:
             return await self._task
@@ -86,7 +76,7 @@ class EditorSession:
         if self._task is not None:
             self._task.cancel()
 
-    async def set_option(self, option: str, value: str | bool) -> list[SessionConfigOptionSelect]:
+    async def set_option(self, option: str, value: str | bool) -> list[schema.SessionConfigOptionSelect]:
         """Set an option as its slash command would. Returns all options. Raises NcaError."""
         name, argument = command_for(option, value)
         command = find_command(name)
@@ -95,17 +85,14 @@ class EditorSession:
         self._tell_changes()
         return self._told_options
 
-    def options(self) -> list[SessionConfigOptionSelect]:
+    def options(self) -> list[schema.SessionConfigOptionSelect]:
         """The options, which the client is told now."""
         self._told_options = config_options(self.conversation, self._commands.models)
         return self._told_options
 
     async def offer_commands(self) -> None:
         """Tell the client what can be called."""
-        commands = await self._commands.available()
-        self._outlet.send(
-            AvailableCommandsUpdate(session_update="available_commands_update", available_commands=commands)
-        )
+        self._outlet.send(helpers.update_available_commands(await self._commands.available()))
 
     def warm(self) -> None:
         """Load what the first answer needs while the person types."""
@@ -124,11 +111,7 @@ class EditorSession:
         await asyncio.gather(*self._background, return_exceptions=True)
         await self.conversation.close()
 
-    def _refuse_busy(self) -> None:
-        if self._task is not None:
-            raise UsageError("This session still answers the prompt before.", advice="Cancel that first.")
-
-    async def _answer(self, blocks: Sequence[Block]) -> StopReason:
+    async def _answer(self, blocks: Sequence[Block]) -> schema.StopReason:
         self._updates.failure = None
         with tempfile.TemporaryDirectory(prefix="nca-prompt-") as folder:
             directory = self.conversation.directory
@@ -140,7 +123,7 @@ class EditorSession:
             finally:
                 self._tell_changes()
 
-    async def _command(self, prompt: Prompt) -> StopReason:
+    async def _command(self, prompt: Prompt) -> schema.StopReason:
         """Run a slash command, or send the skill, custom command or server's prompt of that name."""
         name, _, argument = text_of(prompt.said)[1:].partition(" ")
         argument = argument.strip()
@@ -168,12 +151,9 @@ class EditorSession:
         prompt.beside.insert(0, made.text)
         return await self._send(made.message, prompt)
 
-    async def _send(self, said: Words, prompt: Prompt) -> StopReason:
+    async def _send(self, said: Words, prompt: Prompt) -> schema.StopReason:
+        """Run a turn, and say why it ended. Raises RequestError for one that failed."""
         finished = await self.conversation.send(said, attachments=prompt.attachments, beside=prompt.beside)
-        return self._stop(finished)
-
-    def _stop(self, finished: TurnFinished) -> StopReason:
-        """Why the turn ended. Raises RequestError for one that failed."""
         if finished.reason == "interrupted":
             return "cancelled"
         if finished.reason == "failed":
@@ -186,12 +166,14 @@ class EditorSession:
         mode = self.conversation.approvals.mode
         if mode != self._told_mode:
             self._told_mode = mode
-            self._outlet.send(CurrentModeUpdate(session_update="current_mode_update", current_mode_id=mode))
+            self._outlet.send(helpers.update_current_mode(mode))
         with contextlib.suppress(NcaError):  # only the list of recent models needs the store
             before = self._told_options
             if before and self.options() != before:
                 self._outlet.send(
-                    ConfigOptionUpdate(session_update="config_option_update", config_options=list(self._told_options))
+                    schema.ConfigOptionUpdate(
+                        session_update="config_option_update", config_options=list(self._told_options)
+                    )
                 )
 
     async def _warm(self) -> None:
@@ -208,17 +190,17 @@ _NAME_CHARS = 32
 
 
 def servers_of(
-    given: Sequence[HttpMcpServer | SseMcpServer | AcpMcpServer | McpServerStdio],
+    given: Sequence[schema.HttpMcpServer | schema.SseMcpServer | schema.AcpMcpServer | schema.McpServerStdio],
 ) -> tuple[McpServer, ...]:
     """The servers as settings. Raises UsageError for one that nca cannot use."""
     found: dict[str, McpServer] = {}
     for one in given:
         name = _name(one.name, found)
         try:
-            if isinstance(one, McpServerStdio):
+            if isinstance(one, schema.McpServerStdio):
                 env = tuple((pair.name, pair.value) for pair in one.env)
                 found[name] = McpServer(name=name, command=one.command, args=tuple(one.args), env=env)
-            elif isinstance(one, HttpMcpServer):
+            elif isinstance(one, schema.HttpMcpServer):
                 headers = tuple((pair.name, pair.value) for pair in one.headers)
                 found[name] = McpServer(name=name, url=one.url, headers=headers)
             else:

@@ -2,42 +2,24 @@
 
 from __future__ import annotations
 
-import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from acp import helpers, schema
 from acp.meta import CLIENT_METHODS
-from acp.schema import (
-    AgentMessageChunk,
-    AgentPlanUpdate,
-    AgentThoughtChunk,
-    AvailableCommandsUpdate,
-    ConfigOptionUpdate,
-    ContentToolCallContent,
-    CurrentModeUpdate,
-    FileEditToolCallContent,
-    PlanEntry,
-    SessionInfoUpdate,
-    SessionNotification,
-    TerminalToolCallContent,
-    TextContentBlock,
-    ToolCallLocation,
-    ToolCallProgress,
-    ToolCallStart,
-    ToolKind,
-    UsageUpdate,
-    UserMessageChunk,
-)
 
+from nca.context.file_reads import arguments_of
 from nca.context.todo import NAME as TODO
 from nca.context.todo import PARTS
 from nca.events import ApprovalAsked
+from nca.messages import ToolCall
 from nca.terminal.render.sanitize import to_terminal
 
-Content = ContentToolCallContent | FileEditToolCallContent | TerminalToolCallContent
+Content = schema.ContentToolCallContent | schema.FileEditToolCallContent | schema.TerminalToolCallContent
 
-_KINDS: dict[str, ToolKind] = {
+_KINDS: dict[str, schema.ToolKind] = {
     "read_file": "read",
     "list_directory": "read",
     "skill": "read",
@@ -73,26 +55,27 @@ class CallIds:
         return call_id if count == 1 else f"{call_id}#{count}"
 
 
-def kind_of(name: str) -> ToolKind:
+def kind_of(name: str) -> schema.ToolKind:
     return _KINDS.get(name, "other")
 
 
-def arguments_of(arguments: str) -> dict[str, Any]:
-    """The arguments of a call; empty where they are no JSON object."""
-    try:
-        value = json.loads(arguments or "{}")
-    except (ValueError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}
+def started(call: ToolCall, call_id: str, title: str, directory: Path) -> schema.ToolCallStart:
+    """The update for a call that begins. `call_id`: its id for the client."""
+    arguments = arguments_of(call)
+    places = locations_of(arguments, directory) or None
+    kind = kind_of(call.name)
+    return helpers.start_tool_call(
+        call_id, title, kind=kind, status="in_progress", locations=places, raw_input=arguments
+    )
 
 
-def locations_of(arguments: dict[str, Any], directory: Path) -> list[ToolCallLocation]:
+def locations_of(arguments: dict[str, Any], directory: Path) -> list[schema.ToolCallLocation]:
     """The file that a call is about, so that the editor can follow."""
     path, offset = arguments.get("path"), arguments.get("offset")
     if not isinstance(path, str) or not path.strip() or "\0" in path:
         return []
     line = offset if isinstance(offset, int) and offset > 0 else None
-    return [ToolCallLocation(path=str(directory / path), line=line)]
+    return [schema.ToolCallLocation(path=str(directory / path), line=line)]
 
 
 def output_content(text: str) -> list[Content]:
@@ -100,13 +83,13 @@ def output_content(text: str) -> list[Content]:
     return [words(fenced(text))] if text.strip() else []
 
 
-def words(text: str) -> ContentToolCallContent:
-    return ContentToolCallContent(type="content", content=text_block(to_terminal(text)))
+def words(text: str) -> schema.ContentToolCallContent:
+    return helpers.tool_content(helpers.text_block(to_terminal(text)))
 
 
 def fenced(text: str, language: str = "") -> str:
     """The text as a block of code that it cannot end itself."""
-    longest = max((len(run) for run in _runs(text, "`")), default=0)
+    longest = max(map(len, re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}{language}\n{text.rstrip()}\n{fence}"
 
@@ -129,10 +112,7 @@ def diff_content(diff: str, path: str) -> list[Content]:
     """A unified diff (nca.file_history.changes), hunk by hunk."""
     lines = diff.split("\n")
     is_new = lines[0] == "--- /dev/null"
-    return [
-        FileEditToolCallContent(type="diff", path=path, old_text=None if is_new else old, new_text=new)
-        for old, new in _hunks(lines[2:])
-    ]
+    return [helpers.tool_diff_content(path, new, None if is_new else old) for old, new in _hunks(lines[2:])]
 
 
 def edit_content(name: str, arguments: dict[str, Any], directory: Path) -> list[Content]:
@@ -141,8 +121,7 @@ def edit_content(name: str, arguments: dict[str, Any], directory: Path) -> list[
     new = arguments.get("new_text") if name == "edit_file" else arguments.get("content")
     if kind_of(name) != "edit" or not isinstance(path, str) or not isinstance(new, str):
         return []
-    before = old if isinstance(old, str) else None
-    return [FileEditToolCallContent(type="diff", path=str(directory / path), old_text=before, new_text=new)]
+    return [helpers.tool_diff_content(str(directory / path), new, old if isinstance(old, str) else None)]
 
 
 def is_plan(name: str) -> bool:
@@ -150,17 +129,14 @@ def is_plan(name: str) -> bool:
     return name == TODO
 
 
-def plan_of(arguments: dict[str, Any]) -> list[PlanEntry] | None:
+def plan_of(arguments: dict[str, Any]) -> list[schema.PlanEntry] | None:
     """The steps of a todo list; None if the call only asked for it."""
     if all(arguments.get(part) is None for part in PARTS):
         return None
-    doing = arguments.get("doing")
-    entries = [PlanEntry(content=one, priority="medium", status="completed") for one in _steps(arguments.get("done"))]
-    if isinstance(doing, str) and doing.strip():
-        entries.append(PlanEntry(content=doing.strip(), priority="medium", status="in_progress"))
-    return entries + [
-        PlanEntry(content=one, priority="medium", status="pending") for one in _steps(arguments.get("open"))
-    ]
+    steps: list[tuple[str, schema.PlanEntryStatus]] = [(one, "completed") for one in _steps(arguments.get("done"))]
+    steps += [(one, "in_progress") for one in _steps([arguments.get("doing")])]
+    steps += [(one, "pending") for one in _steps(arguments.get("open"))]
+    return [schema.PlanEntry(content=one, priority="medium", status=status) for one, status in steps]
 
 
 def _steps(texts: Any) -> list[str]:
@@ -187,31 +163,7 @@ def _hunks(lines: Sequence[str]) -> Iterator[tuple[str, str]]:
             new += [f"{line[1:]}\n"] if signs != "-" else []
 
 
-def _runs(text: str, char: str) -> Iterator[str]:
-    run = ""
-    for one in text:
-        if one == char:
-            run += one
-        elif run:
-            yield run
-            run = ""
-    if run:
-        yield run
-
-
-Update = (
-    UserMessageChunk
-    | AgentMessageChunk
-    | AgentThoughtChunk
-    | ToolCallStart
-    | ToolCallProgress
-    | AgentPlanUpdate
-    | AvailableCommandsUpdate
-    | CurrentModeUpdate
-    | ConfigOptionUpdate
-    | SessionInfoUpdate
-    | UsageUpdate
-)
+Update = helpers.SessionUpdate | schema.ConfigOptionUpdate | schema.UsageUpdate
 
 
 class Outlet:
@@ -232,24 +184,20 @@ class Outlet:
         if self._held is not None:
             self._held.append(update)
             return
-        told = SessionNotification(session_id=self.session_id, update=update)
+        told = schema.SessionNotification(session_id=self.session_id, update=update)
         params = told.model_dump(mode="json", by_alias=True, exclude_none=True)
         self._put({"jsonrpc": "2.0", "method": CLIENT_METHODS["session_update"], "params": params})
 
     def say(self, text: str) -> None:
         """A piece of the answer."""
         if text:
-            self.send(AgentMessageChunk(session_update="agent_message_chunk", content=text_block(text)))
+            self.send(helpers.update_agent_message_text(text))
 
     def think(self, text: str) -> None:
         if text:
-            self.send(AgentThoughtChunk(session_update="agent_thought_chunk", content=text_block(text)))
+            self.send(helpers.update_agent_thought_text(text))
 
     def note(self, text: str) -> None:
         """A line of nca's own, apart from the answer."""
         if text:
             self.say(f"\n\n> {text}\n\n")
-
-
-def text_block(text: str) -> TextContentBlock:
-    return TextContentBlock(type="text", text=text)

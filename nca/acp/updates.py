@@ -6,31 +6,22 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from acp.schema import (
-    AgentPlanUpdate,
-    Cost,
-    SessionInfoUpdate,
-    ToolCallLocation,
-    ToolCallProgress,
-    ToolCallStart,
-    ToolCallStatus,
-    UsageUpdate,
-)
+from acp import helpers, schema
 
 from nca.acp.tool_calls import (
     CallIds,
     Content,
     Outlet,
-    arguments_of,
     asked_content,
     diff_content,
     is_plan,
-    kind_of,
     locations_of,
     output_content,
     plan_of,
+    started,
     words,
 )
+from nca.context.file_reads import arguments_of
 from nca.errors import NcaError
 from nca.events import (
     ApprovalAsked,
@@ -47,7 +38,7 @@ from nca.events import (
     TurnFinished,
     UsageReported,
 )
-from nca.messages import Message
+from nca.messages import Message, ToolCall
 from nca.terminal.render import event_lines
 from nca.terminal.render.sanitize import StreamSanitizer, one_line
 from nca.terminal.render.sessions import title
@@ -125,9 +116,11 @@ class Updates:
         if self._told == (told := (stats.used_tokens, stats.budget_tokens, spent)):
             return
         self._told = told
-        cost = None if spent is None else Cost(amount=spent, currency="USD")
+        cost = None if spent is None else schema.Cost(amount=spent, currency="USD")
         self._outlet.send(
-            UsageUpdate(session_update="usage_update", used=stats.used_tokens, size=stats.budget_tokens, cost=cost)
+            schema.UsageUpdate(
+                session_update="usage_update", used=stats.used_tokens, size=stats.budget_tokens, cost=cost
+            )
         )
 
     def shown_in_terminal(self, call_id: str, content: Content) -> None:
@@ -141,60 +134,44 @@ class Updates:
             self._plans[event.call_id] = event
             return
         self._running[event.call_id] = event
-        arguments = arguments_of(event.arguments)
-        self._outlet.send(
-            ToolCallStart(
-                session_update="tool_call",
-                tool_call_id=self.ids.begin(event.call_id),
-                title=event_lines.tool_started_line(event),
-                kind=kind_of(event.name),
-                status="in_progress",
-                locations=locations_of(arguments, self._directory) or None,
-                raw_input=arguments,
-            )
-        )
+        title = event_lines.tool_started_line(event)
+        self._outlet.send(started(_call(event), self.ids.begin(event.call_id), title, self._directory))
 
     def _progress(
         self,
         call_id: str,
         *,
-        status: ToolCallStatus | None = None,
+        status: schema.ToolCallStatus | None = None,
         content: list[Content] | None = None,
         path: str = "",
         text: str = "",
     ) -> None:
-        started = self._running.get(call_id)
-        if started is None:
+        running = self._running.get(call_id)
+        if running is None:
             return
-        title = f"{event_lines.tool_started_line(started)} · {one_line(text, 80)}" if text else None
+        title = f"{event_lines.tool_started_line(running)} · {one_line(text, 80)}" if text else None
+        places = [schema.ToolCallLocation(path=path)] if path else None
         self._outlet.send(
-            ToolCallProgress(
-                session_update="tool_call_update",
-                tool_call_id=self.ids.of(call_id),
-                title=title,
-                status=status,
-                content=content or None,
-                locations=[ToolCallLocation(path=path)] if path else None,
+            helpers.update_tool_call(
+                self.ids.of(call_id), title=title, status=status, content=content or None, locations=places
             )
         )
 
     def _finished(self, event: ToolFinished) -> None:
         plan = self._plans.pop(event.call_id, None)
-        if plan is not None and not event.is_error and (entries := plan_of(arguments_of(plan.arguments))) is not None:
-            self._outlet.send(AgentPlanUpdate(session_update="plan", entries=entries))
-        started = self._running.pop(event.call_id, None)
-        if started is None:
+        if plan is not None and not event.is_error and (entries := plan_of(arguments_of(_call(plan)))) is not None:
+            self._outlet.send(helpers.update_plan(entries))
+        begun = self._running.pop(event.call_id, None)
+        if begun is None:
             return
-        arguments = arguments_of(started.arguments)
         is_shown = event.call_id in self._in_terminal
         self._in_terminal.discard(event.call_id)
-        path = locations_of(arguments, self._directory)
+        path = locations_of(arguments_of(_call(begun)), self._directory)
         content = diff_content(event.diff, path[0].path) if event.diff and path else self._output(event)
         self._outlet.send(
-            ToolCallProgress(
-                session_update="tool_call_update",
-                tool_call_id=self.ids.of(event.call_id),
-                title=event_lines.tool_finished_line(event_lines.tool_started_line(started), event),
+            helpers.update_tool_call(
+                self.ids.of(event.call_id),
+                title=event_lines.tool_finished_line(event_lines.tool_started_line(begun), event),
                 status="failed" if event.is_error else "completed",
                 content=None if is_shown else content or None,
             )
@@ -214,16 +191,16 @@ class Updates:
             return
         line = event_lines.compaction_line(event)
         is_alone = event.phase in ("starting", "preview") or event.trigger == "idle"
-        status: ToolCallStatus = "failed" if event.phase == "failed" else "completed"
+        status: schema.ToolCallStatus = "failed" if event.phase == "failed" else "completed"
         if is_alone:
             self._flush()
             self._compactions += 1
             status = "in_progress" if event.phase == "starting" else status
         call_id = f"compaction-{self._compactions}"
         self._outlet.send(
-            ToolCallStart(session_update="tool_call", tool_call_id=call_id, title=line, kind="other", status=status)
+            helpers.start_tool_call(call_id, line, kind="other", status=status)
             if is_alone
-            else ToolCallProgress(session_update="tool_call_update", tool_call_id=call_id, title=line, status=status)
+            else helpers.update_tool_call(call_id, title=line, status=status)
         )
         self.usage()
 
@@ -237,12 +214,16 @@ class Updates:
         conversation = self._conversation()
         if conversation is not None and (now := _title(conversation)) != self._title:
             self._title = now
-            self._outlet.send(SessionInfoUpdate(session_update="session_info_update", title=now))
+            self._outlet.send(schema.SessionInfoUpdate(session_update="session_info_update", title=now))
 
     def _flush(self) -> None:
         """What was held back of a sequence that might have been an escape code."""
         self._outlet.think(self._thought.finish())
         self._outlet.say(self._text.finish())
+
+
+def _call(event: ToolStarted) -> ToolCall:
+    return ToolCall(event.call_id, event.name, event.arguments)
 
 
 def _title(conversation: Conversation) -> str:
