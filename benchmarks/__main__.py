@@ -11,7 +11,6 @@ What a whole run has measured when it breaks off is under .bench/, and `--resume
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import platform
 import shutil
@@ -23,7 +22,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import date
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -33,40 +31,38 @@ from benchmarks import crossed, effects, next_steps
 from benchmarks.commands import commands
 from benchmarks.environments import NCA, PEERS, ROOT, Environment, prepared
 from benchmarks.fallen import COMPARED, fallen, untold
+from benchmarks.figures import DOCS, NOT_ASKED, Figures, Row, loaded, on_page, renewed_among, save, with_others
+from benchmarks.growth import growth
 from benchmarks.headline import WINDOWS_OF_REAL, replayed
 from benchmarks.imports import imports
 from benchmarks.in_the_loop import in_the_loop
 from benchmarks.material import coding_session
-from benchmarks.page import details, page, pictures
+from benchmarks.page import details, page
 from benchmarks.policy import simulated
 from benchmarks.public import BOTH, RECALL, conversations_in
 from benchmarks.public import measured as measured_public
-from benchmarks.readme import FIGURES, renewed
+from benchmarks.publish import publish, saved
 from benchmarks.recall import recall
 from benchmarks.recalled import recalled
 from benchmarks.recorded import lines as recorded
 from benchmarks.replay import estimates, facts_at_compactions, prefix_cost, saved_without_a_model
 from benchmarks.stated import OWN, Recorded, first_contact, marked_in, sessions_in
 
-DOCS = FIGURES.parent
 UNFINISHED = ROOT / "unfinished.json"
 INSTALLED_AT_ONCE = 4
 TOO_BUSY = 2
 """The exit code of a quick run that cannot tell."""
-NOT_ASKED = "not in this run"
 BY_LABEL = (
     *("compactions", "headline", "marked", "next_steps", "effects", "times", "replays"),
     *("saved", "errors", "crossed", "public"),
 )
 """Parts whose rows say which program they are of."""
-Row = dict[str, Any]
-Figures = dict[str, Any]
 
 
 def main() -> None:
     options = _options()
     if options.page:
-        _write(json.loads(FIGURES.read_text(encoding="utf-8")))
+        publish(on_page())
         return
     started = time.perf_counter()
     found = measured(options)
@@ -81,9 +77,9 @@ def main() -> None:
 
 def compared(found: Figures, folder: Path) -> None:
     """Put a quick run's figures into this folder. Exits with 1 where nca has fallen behind its page."""
-    figures = _with_others(found)
+    figures = with_others(found)
     folder.mkdir(exist_ok=True)
-    (folder / "quick.json").write_text(_as_json(figures), encoding="utf-8")
+    save(figures, folder / "quick.json")
     (folder / "quick.md").write_text(page(figures) + details(figures), encoding="utf-8")
     lost, busy = fallen(on_page(), found), untold(found)
     for line in lost:
@@ -92,57 +88,6 @@ def compared(found: Figures, folder: Path) -> None:
         print(f"not told, the machine was too busy: {line}", file=sys.stderr)
     if lost or busy:
         raise SystemExit(1 if lost else TOO_BUSY)
-
-
-def saved(found: Figures) -> None:
-    """Put these figures in place of the earlier ones, and draw the page."""
-    figures = _with_others(found)
-    FIGURES.write_text(_as_json(figures), encoding="utf-8")
-    _write(figures)
-
-
-def _with_others(found: Figures) -> Figures:
-    """These figures, and the earlier ones of parts that were not measured now."""
-    before = on_page()
-    is_whole = found.get("renewed") == {}
-    renewed_on = {} if is_whole else {**before.get("renewed", {}), **found.get("renewed", {})}
-    return {**before, **found, "renewed": renewed_on}
-
-
-def on_page() -> Figures:
-    """The figures that are on the page."""
-    found: Figures = json.loads(FIGURES.read_text(encoding="utf-8")) if FIGURES.is_file() else {}
-    return found
-
-
-def renewed_among(before: Figures, found: Figures, labels: Sequence[str]) -> Figures:
-    """Parts that were measured again, for variants of these names only (none: for all); the others keep their rows.
-
-    A program that is of another version by now keeps the earlier one too, of the parts that were not measured again.
-    """
-    joined = {part: _joined(before.get(part), rows, labels) for part, rows in found.items() if part != "peers"}
-    told = dict(before.get("peers") or {})
-    for name, one in found["peers"].items():
-        if one["reason"] != NOT_ASKED:
-            old = told.get(name, {})
-            earlier = old.get("earlier") or old.get("version")
-            told[name] = {**one, **({"earlier": earlier} if earlier and earlier != one["version"] else {})}
-    return joined | {"peers": {name: told[name] for name in found["peers"] if name in told}}
-
-
-def _joined(before: Any, rows: Any, labels: Sequence[str]) -> Any:
-    """The new rows of a part beside those that stay: of other programs, and of sessions that are not here."""
-    if not rows or not isinstance(rows, list) or "peer" not in rows[0]:
-        return rows or before
-    order = {(one.peer, one.name): place for place, one in enumerate(beside.VARIANTS)}
-    places = set(map(_place, rows))
-    kept = [row for row in before or () if _place(row) not in places or (labels and row["label"] not in labels)]
-    new = [row for row in rows if not labels or row["label"] in labels]
-    return sorted([*kept, *new], key=lambda row: order.get((row["peer"], row.get("variant", "")), len(order)))
-
-
-def _place(row: Row) -> str:
-    return str(row.get("material") or row.get("session", ""))
 
 
 def measured(options: argparse.Namespace) -> Figures:
@@ -216,11 +161,11 @@ def measured(options: argparse.Namespace) -> Figures:
 
 def one_by_one(parts: Mapping[str, Callable[[], Any]], file: Path) -> Figures:
     """The figures of each part; what an earlier run has left in this file is not measured again."""
-    found: Figures = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    found = loaded(file)
     file.parent.mkdir(exist_ok=True)
     for part in [name for name in parts if name not in found]:
         found[part] = _timed(part, parts[part])
-        file.write_text(_as_json(found), encoding="utf-8")
+        save(found, file)
     return found
 
 
@@ -344,24 +289,8 @@ def _loops(options: argparse.Namespace) -> Iterable[Row]:
 
 def _growth() -> Row:
     """The part on how cost grows, which is a benchmark of its own."""
-    found: Row = import_module("benchmarks.growth").growth(is_quick=False, say=lambda line: print(line, flush=True))
+    found: Row = growth(is_quick=False, say=lambda line: print(line, flush=True))
     return found
-
-
-def _as_json(figures: Figures) -> str:
-    return json.dumps(figures, indent=1, ensure_ascii=False) + "\n"
-
-
-def _write(figures: Figures) -> None:
-    (DOCS / "pictures").mkdir(exist_ok=True)
-    growth = import_module("benchmarks.growth").pictures(figures["growth"]) if figures.get("growth") else {}
-    for name, text in {**pictures(figures), **growth}.items():
-        (DOCS / "pictures" / name).write_text(text, encoding="utf-8")
-    (DOCS / "benchmarks.md").write_text(page(figures), encoding="utf-8")
-    (DOCS / "benchmarks-details.md").write_text(details(figures), encoding="utf-8")
-    readme = DOCS.parent / "README.md"
-    text = renewed(readme.read_text(encoding="utf-8"), figures)
-    readme.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks import headline, next_steps, probes, public
+from benchmarks import headline, next_steps, public, small_model
 from benchmarks.summed import Total, of, seconds, share, totals
 
 Figures = Mapping[str, Any]
@@ -83,7 +83,7 @@ def _grouped(rows: Iterable[Ahead]) -> dict[tuple[str, str, str], list[str]]:
 
 
 def _all(figures: Figures) -> Iterator[Ahead]:
-    for part in (next_steps, headline, probes, public):
+    for part in (next_steps, headline, small_model, public):
         yield from (Ahead(*row) for row in part.ahead(figures))
     found = totals(figures["compactions"])
     for has_model in (False, True):

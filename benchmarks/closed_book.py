@@ -20,21 +20,31 @@ import asyncio
 import json
 import random
 import re
-import statistics
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
 from benchmarks.comparison import VARIANTS
 from benchmarks.environments import NCA, Environment
+from benchmarks.figures import on_page
 from benchmarks.mending import mended
 from benchmarks.next_steps import names
-from benchmarks.probes import MODEL, WINDOW_TOKENS, last_words, request_of
+from benchmarks.probes import last_words, request_of
+from benchmarks.publish import saved
 from benchmarks.recall import filled
+from benchmarks.small_model import (
+    LEGIBLE,
+    LOG_TOKENS,
+    MODEL,
+    OF_EACH,
+    OPTIONS,
+    STUDENT,
+    WAYS,
+    closed_book,
+)
 from benchmarks.stated import OWN, SPEAKERS, Recorded, sessions_in, shown, text_of
-from benchmarks.summed import percent, table
 from nca.sessions import Store
 from nca.tools.recall import answer
 from nca.wire import message_from_dict
@@ -42,21 +52,16 @@ from nca.wire import message_from_dict
 Row = dict[str, Any]
 Chooser = Callable[[list[Row], Sequence[str]], str]
 """A model: which of these values it answers to these messages."""
-BLANK, OPTIONS = "____", 4
+BLANK = "____"
 SHORTEST_LINE, LONGEST_LINE = 30, 200
-MENTIONS, OF_EACH = 2, 1
-"""Messages that say a value, and lines of each speaker in one draw."""
+MENTIONS = 2
+"""Messages that say a value."""
 NEAREST = 8
 """Decoys are drawn from so many values whose length is most like the right one's."""
 RECALL_TOKENS = 780
 """What a recall's answer may take: 15% of this window's budget; a chat gives it 20%."""
-MODEL_WINDOW_TOKENS = 30_000
 ANSWER_TOKENS, MOST_SECONDS = 80, 3_600
 """For one answer: a whole log takes minutes to read."""
-WAYS = ("blind", "view", "with a recall", "whole log")
-LEGIBLE = WAYS[1:3]
-STUDENT = {2: 12.71, 3: 4.30, 4: 3.18, 5: 2.78, 6: 2.57, 8: 2.36, 10: 2.26}
-"""For an interval of 95% about the mean of so many draws."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,101 +203,6 @@ def _recalled(archive: Any, cloze: Cloze) -> str:
     return answer(hits, RECALL_TOKENS)[0] if hits else "Nothing was found."
 
 
-def closed_book(figures: Mapping[str, Any]) -> Iterator[str]:
-    """The page's section; nothing where it was not measured."""
-    found = figures.get("closed_book")
-    if not found:
-        return
-    sessions: Mapping[str, Row] = found["sessions"]
-    yield "### Closed book"
-    yield ""
-    yield (
-        f"Questions drawn by code (`benchmarks/closed_book.py` has the rules) from {len(sessions)}"
-        f" session{'s' if len(sessions) > 1 else ''}"
-        f" ({', '.join(sessions)}): a line said before the person's last words has lost one of its values, and"
-        f" {found['model']}, the embedded model, says which of {OPTIONS} stood there; the others"
-        f" are values of the same kind and session. {found['draws']} draws of up to {OF_EACH} line each of the person,"
-        " the model and the tools; the interval is that of 95% about their mean. *Blind*: from the question alone."
-        f" *View*: behind what nca sends in a window of {WINDOW_TOKENS:,} tokens. *With a recall*: where the view does"
-        " not have the line, nca's recall is asked for its words once. *Whole log*: behind all messages, of"
-        f" {', '.join(_whole(sessions)) or 'no session'}; the others are larger than the {MODEL_WINDOW_TOKENS:,} tokens"
-        f" that the model reads, or were left out for time. *Readable*: the line, or with a recall its value, is before"
-        f" the model. Measured on {found['date']}.{_legible(found)}"
-    )
-    yield ""
-    speakers = list(SPEAKERS.values())
-    lines = []
-    for way in WAYS:
-        of_way = {name: ways[way] for name, ways in sessions.items() if way in ways}
-        if of_way:
-            lines.append(
-                (way, str(len(of_way)), *_right(of_way, speakers), *(_share(of_way, [one]) for one in speakers))
-            )
-    yield from table(("", "sessions", "right", "readable", *speakers), lines)
-    yield ""
-    if whole := _whole(sessions):
-        of_whole = {name: sessions[name] for name in whole}
-        shares = (f"{way} {_right({name: ways[way] for name, ways in of_whole.items()}, speakers)[0]}" for way in WAYS)
-        yield f"Of the sessions whose whole log was read: {', '.join(shares)}."
-        yield ""
-
-
-def in_short(figures: Mapping[str, Any]) -> Iterator[str]:
-    """For the first page."""
-    found = figures.get("closed_book")
-    if found:
-        shares = []
-        for way in WAYS:
-            of_way = {name: ways[way] for name, ways in found["sessions"].items() if way in ways}
-            shares += [f"{way} {_right(of_way, list(SPEAKERS.values()))[0]}"] if of_way else []
-        yield (
-            f"Closed book: a line said before has lost a value; which of {OPTIONS} stood there? The embedded model, a"
-            f" small one, is right in this share of the questions of {len(found['sessions'])} sessions, in a window of"
-            f" {WINDOW_TOKENS:,} tokens: {', '.join(shares)} ([rules](benchmarks-details.md#closed-book))."
-            f"{_legible(found)}"
-        )
-        yield ""
-
-
-def _legible(found: Row) -> str:
-    """What could be answered by who reads without a fault, in all sessions."""
-    held = found.get("legible")
-    if not held:
-        return ""
-    shares = (f"{way} {percent(held[way][0] / held[way][1])}" for way in LEGIBLE)
-    (sessions,), asked = held["sessions"], held[LEGIBLE[0]][1]
-    asked_of = f"of {asked} questions of {sessions} sessions the line can be read"
-    return f" Whatever a model makes of it, {asked_of}: {', '.join(shares)}."
-
-
-def _whole(sessions: Mapping[str, Row]) -> list[str]:
-    return [name for name, ways in sessions.items() if WAYS[-1] in ways]
-
-
-def _right(of_way: Mapping[str, Row], speakers: Sequence[str]) -> tuple[str, str]:
-    """Right answers with their interval, and readable lines."""
-    draws = [_added(of_way, speakers, draw) for draw in range(_draws(of_way))]
-    shares = [right / asked for right, asked, _ in draws]
-    half = STUDENT.get(len(shares), 0.0) * statistics.stdev(shares) / len(shares) ** 0.5 if len(shares) > 1 else 0.0
-    readable = sum(one[2] for one in draws) / sum(one[1] for one in draws)
-    return f"{100 * statistics.mean(shares):.0f} ± {100 * half:.0f}%", f"{100 * readable:.0f}%"
-
-
-def _share(of_way: Mapping[str, Row], speakers: Sequence[str]) -> str:
-    right, asked, _ = map(sum, zip(*(_added(of_way, speakers, draw) for draw in range(_draws(of_way))), strict=True))
-    return f"{100 * right / asked:.0f}%" if asked else "–"
-
-
-def _added(of_way: Mapping[str, Row], speakers: Sequence[str], draw: int) -> list[int]:
-    """Right, asked and readable in one draw, over all sessions."""
-    found = [counts[speaker][draw] for counts in of_way.values() for speaker in speakers if speaker in counts]
-    return [sum(one[place] for one in found) for place in range(3)]
-
-
-def _draws(of_way: Mapping[str, Row]) -> int:
-    return min(len(draws) for counts in of_way.values() for draws in counts.values())
-
-
 def _chooser(address: Any) -> Chooser:
     """The value that the model writes when a grammar lets it write no other: small models are bad at naming letters."""
     import httpx
@@ -314,7 +224,7 @@ def measured(sessions: Sequence[Recorded], whole_logs: Sequence[str], draws: int
     from nca.models.embedded.server import EmbeddedModel, open_embedded
 
     with asyncio.Runner() as runner:
-        model = runner.run(open_embedded(MODEL, MODEL_WINDOW_TOKENS))
+        model = runner.run(open_embedded(MODEL, LOG_TOKENS))
         try:
             assert isinstance(model, EmbeddedModel)
             runner.run(model.warm())
@@ -333,8 +243,6 @@ def main() -> None:
     parser.add_argument("--whole-log", action="append", default=[], choices=played, help="behind all messages too")
     parser.add_argument("--save", action="store_true", help="put the result into docs/benchmarks.json and on the page")
     options = parser.parse_args()
-    from benchmarks.__main__ import on_page, saved  # which draws the page, and so imports this module
-
     found: Row = {"model": MODEL, "date": date.today().isoformat(), "draws": options.draws, "sessions": {}}
     found["legible"] = legible(list(played.values()), options.draws)
     # After each session: what was measured is on the page when a later one takes too long.

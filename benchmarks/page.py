@@ -8,17 +8,15 @@ from typing import Any
 from benchmarks.bars import bars
 from benchmarks.behind import MEETS_TARGETS, behind
 from benchmarks.behind import in_short as behind_in_short
-from benchmarks.closed_book import closed_book
-from benchmarks.closed_book import in_short as closed_book_in_short
 from benchmarks.crossed import crossed
 from benchmarks.effects import told_table
 from benchmarks.goals import goals
 from benchmarks.grown import grown
 from benchmarks.headline import README_HEAD, headline, in_o200k, kept_to_budget, met_first, readme_rows
 from benchmarks.next_steps import best, next_steps, short_table, summed
-from benchmarks.probes import probed
 from benchmarks.public import public
 from benchmarks.sections import SECTIONS
+from benchmarks.small_model import closed_book, closed_book_in_short, probed
 from benchmarks.summed import Total, label_of, seconds, share, table, totals
 
 Row = dict[str, Any]

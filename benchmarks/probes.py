@@ -16,10 +16,9 @@ import asyncio
 import json
 import os
 import re
-import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -28,18 +27,18 @@ from typing import Any
 from benchmarks.asking import ask, packed
 from benchmarks.comparison import SUMMARY, VARIANTS, Variant, limits, named
 from benchmarks.environments import NCA, PEERS, Environment, prepared
+from benchmarks.figures import on_page
 from benchmarks.headline import MOST_SECONDS
 from benchmarks.mending import mended
+from benchmarks.publish import saved
 from benchmarks.requests import heads, requests_of
+from benchmarks.small_model import MODEL, SPREAD_TEMPERATURE, WINDOW_TOKENS, probed
 from benchmarks.stated import OWN, Recorded, sessions_in, shown
-from benchmarks.summed import table
 from benchmarks.tokens import tokens
 
 Row = dict[str, Any]
 Answers = Callable[[list[Row]], str]
 """A model: the answer to these messages. Raises nca.NcaError where there is none, which is no wrong answer."""
-MODEL = "qwen2.5-coder-1.5b"
-WINDOW_TOKENS = 8_000
 MODEL_WINDOW_TOKENS = 12_288
 """More than the window, since the model counts with another tokenizer; a request above the window is not asked."""
 ANSWER_TOKENS = 16
@@ -55,8 +54,6 @@ ASKED = [
     )
 ]
 """None has a summary: one from a script would say nothing about a model's."""
-SPREAD_TEMPERATURE = 0.5
-"""At 0 every run would be the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,38 +124,6 @@ def _has(answer: str, word: str) -> bool:
     return re.search(rf"(?<!\w){re.escape(word)}(?!\w)", answer, re.IGNORECASE) is not None
 
 
-def probed(figures: Mapping[str, Any]) -> Iterator[str]:
-    """The page's section; nothing where it was not measured."""
-    found = figures.get("probes")
-    asked_all = _asked_all(found) if found else []
-    if not asked_all:
-        return
-    yield "### What a small model answers from them"
-    yield ""
-    names = list(asked_all[0]["runs"][0])
-    yield (
-        f"{found['model']}, the embedded model, is asked {found['questions']} questions about {len(names)} of the"
-        " played sessions (`tests/data/sessions/*.probes.json`): half of them about what was said early. A question"
-        " stands in place of the person's last words, behind what each program would send with them in a window of"
-        f" {WINDOW_TOKENS:,} tokens. An answer is right if it has the word. *Readable*: the word is in the request, and"
-        " that fits into the window; where it is not, the model is not asked, and the question has no right answer."
-        f" {_times(found['runs'])} So few questions tell large differences only"
-        f" (`NCA_TRANSCRIPTS=… python -m benchmarks.probes --save`, {found['date']})."
-    )
-    yield ""
-    rows = []
-    for row in asked_all:
-        shares = _shares(row, found["questions"])
-        by_name = (
-            f"{statistics.mean(run[name][0] for run in row['runs']):g} of {row['runs'][0][name][2]}" for name in names
-        )
-        spread = f"{100 * min(shares):.0f} to {100 * max(shares):.0f}%" if len(shares) > 1 else "–"
-        legible = sum(count for _, count, _ in row["runs"][0].values()) / found["questions"]
-        rows.append((row["label"], f"{100 * statistics.mean(shares):.0f}%", spread, f"{100 * legible:.0f}%", *by_name))
-    yield from table(("", "right", "spread", "readable", *names), rows)
-    yield ""
-
-
 def joined(rows: Sequence[Row], row: Row) -> list[Row]:
     """These rows with that program's new one; of sessions that were not asked about now, its earlier answers stay."""
     labels = [one["label"] for one in rows]
@@ -173,33 +138,6 @@ def question_count(rows: Sequence[Row], played: Iterable[Recorded]) -> int:
     """How many there are: about the sessions that are here, and about those that were asked about before."""
     asked_before = {name: count for row in rows for name, (*_, count) in row["runs"][0].items()}
     return sum((asked_before | {session.name: len(probes_of(session)) for session in played}).values())
-
-
-def ahead(figures: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Where another program has more right answers than nca: what, nca's figure, the other's."""
-    found = figures.get("probes") or {"rows": []}
-    shares = {row["label"]: statistics.mean(_shares(row, found["questions"])) for row in _asked_all(found)}
-    for label, share in shares.items():
-        if share > shares.get("nca", 1):
-            yield "questions answered by a small model", f"{100 * shares['nca']:.0f}%", f"{label} {100 * share:.0f}%"
-
-
-def _asked_all(found: Row) -> list[Row]:
-    """The programs that were asked every question: the others' shares would be of other questions."""
-    return [row for row in found["rows"] if sum(count for *_, count in row["runs"][0].values()) == found["questions"]]
-
-
-def _shares(row: Row, questions: int) -> list[float]:
-    """Of each run."""
-    return [sum(right for right, *_ in run.values()) / questions for run in row["runs"]]
-
-
-def _times(runs: int) -> str:
-    if runs == 1:
-        return "Every question is asked once."
-    return (
-        f"Every question is asked {runs} times, at temperature {SPREAD_TEMPERATURE}; the spread is that of whole runs."
-    )
 
 
 def measured(variants: Sequence[Variant], sessions: Sequence[Recorded], runs: int) -> Iterator[Row]:
@@ -248,16 +186,8 @@ def main() -> None:
     folders = [OWN, *([Path(more)] if (more := os.environ.get("NCA_TRANSCRIPTS")) else [])]
     played = [one for folder in folders for one in sessions_in(folder) if probes_of(one)]
     sessions = [one for one in played if one.name in options.session or not options.session]
-    from benchmarks.__main__ import FIGURES, saved  # which draws the page, and so imports this module
-
-    found: Row = {
-        "model": MODEL,
-        "date": date.today().isoformat(),
-        "runs": options.runs,
-        "questions": 0,
-        "rows": [],
-    }
-    earlier = json.loads(FIGURES.read_text(encoding="utf-8")).get("probes")
+    found: Row = {"model": MODEL, "date": date.today().isoformat(), "runs": options.runs, "questions": 0, "rows": []}
+    earlier = on_page().get("probes")
     if earlier and all(earlier[name] == found[name] for name in ("model", "runs")):
         found["rows"] = earlier["rows"]
     # After each program: what was measured is on the page when a later program fails or takes too long.

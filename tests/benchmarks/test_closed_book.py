@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from benchmarks.closed_book import BLANK, OF_EACH, OPTIONS, closed_book, clozes, drawn, examined, in_short, legible
+from benchmarks.closed_book import BLANK, clozes, drawn, examined, legible
+from benchmarks.small_model import OF_EACH, OPTIONS, closed_book, closed_book_in_short
 from benchmarks.stated import OWN, sessions_in, shown
 from benchmarks.summed import percent
 
@@ -74,7 +75,7 @@ def test_what_can_be_read_is_counted_over_all_sessions_without_a_model() -> None
     view, recalled = found["view"], found["with a recall"]
     assert view[1] == recalled[1] == 2 * 2 * 3 * OF_EACH
     assert view[0] < recalled[0] <= recalled[1]
-    shown = "\n".join(in_short({"closed_book": {"model": "m", "sessions": {}, "legible": found}}))
+    shown = "\n".join(closed_book_in_short({"closed_book": {"model": "m", "sessions": {}, "legible": found}}))
     assert f"of {view[1]} questions of 2 sessions the line can be read: view {percent(view[0] / view[1])}" in shown
 
 
@@ -84,5 +85,5 @@ def test_the_section_gives_the_mean_of_the_draws_with_its_interval() -> None:
     text = "\n".join(closed_book({"closed_book": found}))
     assert "2 draws of up to 1 line each" in text
     assert "| view | 1 | 50 ± 0% | 62% | 75% | – | 25% |" in text
-    assert "view 50 ± 0% ([rules]" in "\n".join(in_short({"closed_book": found}))
-    assert list(closed_book({})) == list(in_short({})) == []
+    assert "view 50 ± 0% ([rules]" in "\n".join(closed_book_in_short({"closed_book": found}))
+    assert list(closed_book({})) == list(closed_book_in_short({})) == []

@@ -9,8 +9,9 @@ import pytest
 
 from benchmarks.bars import bars
 from benchmarks.behind import behind
+from benchmarks.figures import DOCS, FIGURES
 from benchmarks.page import details, page, pictures
-from benchmarks.readme import BEGIN, END, FIGURES, ROOT, readme_table, renewed
+from benchmarks.publish import BEGIN, END, README, readme_table, renewed
 from tests.benchmarks.samples import compaction, figures, grown_figures, stated
 
 
@@ -192,15 +193,15 @@ def test_readme_s_table_is_renewed_between_its_markers() -> None:
 
 def test_readme_s_table_is_that_of_the_committed_figures() -> None:
     committed = json.loads(FIGURES.read_text(encoding="utf-8"))
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    readme = README.read_text(encoding="utf-8")
     assert renewed(readme, committed) == readme
     assert readme_table(committed).count("\n") >= 8
 
 
 def test_the_committed_page_is_that_of_the_committed_figures() -> None:
     committed = json.loads(FIGURES.read_text(encoding="utf-8"))
-    shown = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    shown = (DOCS / "benchmarks.md").read_text(encoding="utf-8")
     assert shown == page(committed)
-    assert (ROOT / "docs" / "benchmarks-details.md").read_text(encoding="utf-8") == details(committed)
+    assert (DOCS / "benchmarks-details.md").read_text(encoding="utf-8") == details(committed)
     for name, picture in pictures(committed).items():
-        assert (ROOT / "docs" / "pictures" / name).read_text(encoding="utf-8") == picture
+        assert (DOCS / "pictures" / name).read_text(encoding="utf-8") == picture

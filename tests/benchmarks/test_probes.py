@@ -8,7 +8,8 @@ import pytest
 
 from benchmarks.comparison import VARIANTS, Variant
 from benchmarks.environments import NCA, Environment
-from benchmarks.probes import Probe, ahead, asked, joined, probed, probes_of, question_count
+from benchmarks.probes import Probe, asked, joined, probes_of, question_count
+from benchmarks.small_model import ahead, probed
 from benchmarks.stated import OWN, sessions_in, shown
 
 SESSIONS = sessions_in(OWN)

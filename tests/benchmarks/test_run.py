@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.__main__ import NOT_ASKED, TOO_BUSY, _with_others, compared, on_page, one_by_one, renewed_among
+from benchmarks.__main__ import TOO_BUSY, compared, one_by_one
+from benchmarks.figures import FIGURES, NOT_ASKED, on_page, renewed_among, with_others
 from benchmarks.peers.side import NO_END
-from benchmarks.readme import FIGURES
 
 
 def test_a_run_that_broke_off_goes_on_where_it_was(tmp_path: Path) -> None:
@@ -64,10 +64,10 @@ def test_sessions_that_are_not_here_keep_their_rows() -> None:
 
 
 def test_what_another_command_has_measured_leaves_the_dates_of_the_parts() -> None:
-    found = _with_others({"probes": {"rows": []}})
+    found = with_others({"probes": {"rows": []}})
     assert found["renewed"] == on_page()["renewed"]
     assert found["headline"] == on_page()["headline"]
-    assert _with_others({"renewed": {}})["renewed"] == {}
+    assert with_others({"renewed": {}})["renewed"] == {}
 
 
 @pytest.mark.parametrize(

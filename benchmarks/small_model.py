@@ -1,0 +1,178 @@
+"""Write what a small model answers, for the page: questions about the played sessions, and the closed book."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from benchmarks.stated import SPEAKERS
+from benchmarks.summed import percent, table
+
+Row = dict[str, Any]
+MODEL = "qwen2.5-coder-1.5b"
+WINDOW_TOKENS = 8_000
+SPREAD_TEMPERATURE = 0.5
+"""At 0 every run would be the same."""
+LOG_TOKENS = 30_000
+"""The model's window for the closed book, which whole logs are to fit."""
+OPTIONS, OF_EACH = 4, 1
+"""Values to choose from, and lines of each speaker in one draw."""
+WAYS = ("blind", "view", "with a recall", "whole log")
+LEGIBLE = WAYS[1:3]
+STUDENT = {2: 12.71, 3: 4.30, 4: 3.18, 5: 2.78, 6: 2.57, 8: 2.36, 10: 2.26}
+"""For an interval of 95% about the mean of so many draws."""
+
+
+def probed(figures: Mapping[str, Any]) -> Iterator[str]:
+    """The section of the probes; nothing where they were not measured."""
+    found = figures.get("probes")
+    asked_all = _asked_all(found) if found else []
+    if not asked_all:
+        return
+    yield "### What a small model answers from them"
+    yield ""
+    names = list(asked_all[0]["runs"][0])
+    yield (
+        f"{found['model']}, the embedded model, is asked {found['questions']} questions about {len(names)} of the"
+        " played sessions (`tests/data/sessions/*.probes.json`): half of them about what was said early. A question"
+        " stands in place of the person's last words, behind what each program would send with them in a window of"
+        f" {WINDOW_TOKENS:,} tokens. An answer is right if it has the word. *Readable*: the word is in the request, and"
+        " that fits into the window; where it is not, the model is not asked, and the question has no right answer."
+        f" {_times(found['runs'])} So few questions tell large differences only"
+        f" (`NCA_TRANSCRIPTS=… python -m benchmarks.probes --save`, {found['date']})."
+    )
+    yield ""
+    rows = []
+    for row in asked_all:
+        shares = _shares(row, found["questions"])
+        by_name = (
+            f"{statistics.mean(run[name][0] for run in row['runs']):g} of {row['runs'][0][name][2]}" for name in names
+        )
+        spread = f"{100 * min(shares):.0f} to {100 * max(shares):.0f}%" if len(shares) > 1 else "–"
+        legible = sum(count for _, count, _ in row["runs"][0].values()) / found["questions"]
+        rows.append((row["label"], f"{100 * statistics.mean(shares):.0f}%", spread, f"{100 * legible:.0f}%", *by_name))
+    yield from table(("", "right", "spread", "readable", *names), rows)
+    yield ""
+
+
+def ahead(figures: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Where another program has more right answers than nca: what, nca's figure, the other's."""
+    found = figures.get("probes") or {"rows": []}
+    shares = {row["label"]: statistics.mean(_shares(row, found["questions"])) for row in _asked_all(found)}
+    for label, share in shares.items():
+        if share > shares.get("nca", 1):
+            yield "questions answered by a small model", f"{100 * shares['nca']:.0f}%", f"{label} {100 * share:.0f}%"
+
+
+def _asked_all(found: Row) -> list[Row]:
+    """The programs that were asked every question: the others' shares would be of other questions."""
+    return [row for row in found["rows"] if sum(count for *_, count in row["runs"][0].values()) == found["questions"]]
+
+
+def _shares(row: Row, questions: int) -> list[float]:
+    """Of each run."""
+    return [sum(right for right, *_ in run.values()) / questions for run in row["runs"]]
+
+
+def _times(runs: int) -> str:
+    if runs == 1:
+        return "Every question is asked once."
+    return (
+        f"Every question is asked {runs} times, at temperature {SPREAD_TEMPERATURE}; the spread is that of whole runs."
+    )
+
+
+def closed_book(figures: Mapping[str, Any]) -> Iterator[str]:
+    """The section of the closed book; nothing where it was not measured."""
+    found = figures.get("closed_book")
+    if not found:
+        return
+    sessions: Mapping[str, Row] = found["sessions"]
+    yield "### Closed book"
+    yield ""
+    yield (
+        f"Questions drawn by code (`benchmarks/closed_book.py` has the rules) from {len(sessions)}"
+        f" session{'s' if len(sessions) > 1 else ''}"
+        f" ({', '.join(sessions)}): a line said before the person's last words has lost one of its values, and"
+        f" {found['model']}, the embedded model, says which of {OPTIONS} stood there; the others"
+        f" are values of the same kind and session. {found['draws']} draws of up to {OF_EACH} line each of the person,"
+        " the model and the tools; the interval is that of 95% about their mean. *Blind*: from the question alone."
+        f" *View*: behind what nca sends in a window of {WINDOW_TOKENS:,} tokens. *With a recall*: where the view does"
+        " not have the line, nca's recall is asked for its words once. *Whole log*: behind all messages, of"
+        f" {', '.join(_whole(sessions)) or 'no session'}; the others are larger than the {LOG_TOKENS:,} tokens"
+        f" that the model reads, or were left out for time. *Readable*: the line, or with a recall its value, is before"
+        f" the model. Measured on {found['date']}.{_legible(found)}"
+    )
+    yield ""
+    speakers = list(SPEAKERS.values())
+    lines = []
+    for way in WAYS:
+        of_way = {name: ways[way] for name, ways in sessions.items() if way in ways}
+        if of_way:
+            lines.append(
+                (way, str(len(of_way)), *_right(of_way, speakers), *(_share(of_way, [one]) for one in speakers))
+            )
+    yield from table(("", "sessions", "right", "readable", *speakers), lines)
+    yield ""
+    if whole := _whole(sessions):
+        of_whole = {name: sessions[name] for name in whole}
+        shares = (f"{way} {_right({name: ways[way] for name, ways in of_whole.items()}, speakers)[0]}" for way in WAYS)
+        yield f"Of the sessions whose whole log was read: {', '.join(shares)}."
+        yield ""
+
+
+def closed_book_in_short(figures: Mapping[str, Any]) -> Iterator[str]:
+    """The closed book, for the first page."""
+    found = figures.get("closed_book")
+    if found:
+        shares = []
+        for way in WAYS:
+            of_way = {name: ways[way] for name, ways in found["sessions"].items() if way in ways}
+            shares += [f"{way} {_right(of_way, list(SPEAKERS.values()))[0]}"] if of_way else []
+        yield (
+            f"Closed book: a line said before has lost a value; which of {OPTIONS} stood there? The embedded model, a"
+            f" small one, is right in this share of the questions of {len(found['sessions'])} sessions, in a window of"
+            f" {WINDOW_TOKENS:,} tokens: {', '.join(shares)} ([rules](benchmarks-details.md#closed-book))."
+            f"{_legible(found)}"
+        )
+        yield ""
+
+
+def _legible(found: Row) -> str:
+    """What could be answered by who reads without a fault, in all sessions."""
+    held = found.get("legible")
+    if not held:
+        return ""
+    shares = (f"{way} {percent(held[way][0] / held[way][1])}" for way in LEGIBLE)
+    (sessions,), asked = held["sessions"], held[LEGIBLE[0]][1]
+    asked_of = f"of {asked} questions of {sessions} sessions the line can be read"
+    return f" Whatever a model makes of it, {asked_of}: {', '.join(shares)}."
+
+
+def _whole(sessions: Mapping[str, Row]) -> list[str]:
+    return [name for name, ways in sessions.items() if WAYS[-1] in ways]
+
+
+def _right(of_way: Mapping[str, Row], speakers: Sequence[str]) -> tuple[str, str]:
+    """Right answers with their interval, and readable lines."""
+    draws = [_added(of_way, speakers, draw) for draw in range(_draws(of_way))]
+    shares = [right / asked for right, asked, _ in draws]
+    half = STUDENT.get(len(shares), 0.0) * statistics.stdev(shares) / len(shares) ** 0.5 if len(shares) > 1 else 0.0
+    readable = sum(one[2] for one in draws) / sum(one[1] for one in draws)
+    return f"{100 * statistics.mean(shares):.0f} ± {100 * half:.0f}%", f"{100 * readable:.0f}%"
+
+
+def _share(of_way: Mapping[str, Row], speakers: Sequence[str]) -> str:
+    right, asked, _ = map(sum, zip(*(_added(of_way, speakers, draw) for draw in range(_draws(of_way))), strict=True))
+    return f"{100 * right / asked:.0f}%" if asked else "–"
+
+
+def _added(of_way: Mapping[str, Row], speakers: Sequence[str], draw: int) -> list[int]:
+    """Right, asked and readable in one draw, over all sessions."""
+    found = [counts[speaker][draw] for counts in of_way.values() for speaker in speakers if speaker in counts]
+    return [sum(one[place] for one in found) for place in range(3)]
+
+
+def _draws(of_way: Mapping[str, Row]) -> int:
+    return min(len(draws) for counts in of_way.values() for draws in counts.values())
