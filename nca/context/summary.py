@@ -6,11 +6,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib.resources import files
 
 import msgspec
 
 from nca.config.schema import ContextSettings
-from nca.context.prompts import prompt
 from nca.context.tokens import text_tokens
 from nca.messages import Message, clean_text
 from nca.vocabulary import fitting_start, within
@@ -44,6 +44,12 @@ _REFUSAL = re.compile(
     r"(?i)^\W*((?:i['’]?m|i am) (?:sorry|unable|not able)|sorry|i (?:can(?:no|['’])?t|won['’]?t)"
     r"|unfortunately,? i|as an ai)\b"
 )
+
+
+@cache
+def prompt(name: str) -> str:
+    """The text of `prompts/NAME.md`, which asks for a summary; read once."""
+    return files(__package__).joinpath("prompts", f"{name}.md").read_text(encoding="utf-8")
 
 
 class SummaryRequest(msgspec.Struct, frozen=True):

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 
-from nca.context.prompts import prompt
-from nca.context.summary import SummaryFailure, SummaryReply, SummaryRequest, Written, accept, cut_text
+from nca.context.summary import SummaryFailure, SummaryReply, SummaryRequest, Written, accept, cut_text, prompt
 from nca.context.summary_input import Chunk, as_data, framed, split, within
 from nca.context.tokens import message_tokens, text_tokens
 from nca.messages import Message

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nca.context.prompts import prompt
+from nca.context.summary import prompt
 
 
 @pytest.mark.parametrize("name", ["detailed", "bullets"])

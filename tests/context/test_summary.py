@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nca.context.prompts import prompt
 from nca.context.summary import (
     FOREIGN_HEADERS,
     HEADER,
@@ -19,6 +18,7 @@ from nca.context.summary import (
     clean_prose,
     cut_text,
     is_summary,
+    prompt,
 )
 from nca.context.tokens import text_tokens
 from nca.messages import Message

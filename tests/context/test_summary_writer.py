@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nca.context.prompts import prompt
 from nca.context.summary import (
     HEADER,
     SummaryFailure,
     SummaryReply,
     SummaryRequest,
     Written,
+    prompt,
 )
 from nca.context.summary_input import MAX_CHUNKS
 from nca.context.summary_writer import CUT_SHORT, LENGTH_SLACK, MAX_FAILURES, TOO_SMALL, Surroundings, write
