@@ -56,7 +56,8 @@ def open_work(messages: Iterable[Message]) -> list[str]:
         elif (task := str(arguments.get("taskId", ""))) in tasks:
             subject, status = tasks[task]
             tasks[task] = _said(arguments) or subject, str(arguments.get("status") or status)
-    return [_line(text, status) for text, status in (*whole, *tasks.values()) if text and status not in _OVER]
+    rows = ((text, status) for text, status in (*whole, *tasks.values()) if text and status not in _OVER)
+    return [f"- {text} (in progress)" if status in _DOING else f"- {text}" for text, status in rows]
 
 
 def _items(arguments: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -75,10 +76,6 @@ def _said(item: Mapping[str, Any]) -> str:
     return next(
         (" ".join(text.split()) for key in _SAYS if isinstance(text := item.get(key), str) and text.strip()), ""
     )
-
-
-def _line(text: str, status: str) -> str:
-    return f"- {text} (in progress)" if status in _DOING else f"- {text}"
 
 
 MOST_CHARS = 10_000

@@ -20,7 +20,7 @@ from nca.agent_hooks import client
 from nca.agent_hooks.agents import TELLING, Agent
 from nca.config.paths import cache_dir
 from nca.errors import ConfigError
-from nca.mcp_server.install import KEPT_VARIABLES, itself, text_of
+from nca.mcp_server.install import itself, kept_variables, text_of
 from nca.mcp_server.json_insert import NotInsertable, appended, read, removed
 
 HOOKS = "hooks"
@@ -57,7 +57,7 @@ def settings_file(agent: Agent, env: Mapping[str, str], project: Path | None) ->
 
 def command_line(agent: Agent, env: Mapping[str, str]) -> str:
     """What the agent runs. Without nca, and whatever happens to it, this succeeds and prints nothing."""
-    kept = "".join(f"{name}={shlex.quote(value)} " for name, value in _kept(env).items())
+    kept = "".join(f"{name}={shlex.quote(value)} " for name, value in kept_variables(env).items())
     return f"{kept}{shlex.join(_words(agent, env))} 2>{os.devnull} || true"
 
 
@@ -67,7 +67,7 @@ def installed(agent: Agent, env: Mapping[str, str], file: Path) -> Change:
     if agent.is_plugin:
         if before is not None:
             _command_of(file, before)
-        return Change(file, before, _plugin_text(_words(agent, env), _kept(env)))
+        return Change(file, before, _plugin_text(_words(agent, env), kept_variables(env)))
     wanted = {event: _group(agent, event, command_line(agent, env)) for event in agent.events}
     try:
         if _own(before or "") == {(event, 0): group for event, group in wanted.items()}:
@@ -115,10 +115,6 @@ def problem_of(command: str) -> str:
 def _words(agent: Agent, env: Mapping[str, str]) -> list[str]:
     program = str(Path(client.__file__).absolute())
     return [sys.executable, "-I", "-S", program, str(folder_of(env)), agent.name, str(agent.folder(env))]
-
-
-def _kept(env: Mapping[str, str]) -> dict[str, str]:
-    return {name: str(Path(env[name]).absolute()) for name in KEPT_VARIABLES if env.get(name)}
 
 
 def _group(agent: Agent, event: str, command: str) -> dict[str, Any]:

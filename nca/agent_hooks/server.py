@@ -152,13 +152,13 @@ class Server:
         match kind:
             case "compacting":
                 session.note_compacting()
-                self._in_background(asked, session, self._prepare)
+                self._begin_preparing(asked, session)
                 self._index()
             case "summarized":
                 session.lost()  # from now on, without what the summary says
             case "compacted":
                 session.note_compacted(now())
-                return session.lost() or self._in_background(asked, session, self._prepare)
+                return session.lost() or self._begin_preparing(asked, session)
             case "over":
                 return self._told_later(asked, session)
             case "prompt":
@@ -166,7 +166,8 @@ class Server:
                     return self._told_later(asked, session)
                 return session.lost() if session.owes else ""
             case "call":
-                failure = session.failed_before(_call(event))
+                arguments = msgspec.json.encode(event.tool_input or {}).decode()
+                failure = session.failed_before(ToolCall(event.tool_use_id, event.tool_name, arguments))
                 parts = (session.lost() if session.owes else "", failure.line() if failure else "")
                 return "\n\n".join(filter(None, parts))
             case "ends":
@@ -178,7 +179,7 @@ class Server:
         session.note_compacting()
         session.note_compacted(now())
         self._index()
-        return self._in_background(asked, session, self._prepare)
+        return self._begin_preparing(asked, session)
 
     def _session(self, asked: _Asked) -> WatchedSession:
         """Raises OSError, ValueError if the path is none of the agent's."""
@@ -198,10 +199,8 @@ class Server:
                 del self._sessions[next(iter(self._sessions))]
             return session
 
-    def _in_background(
-        self, asked: _Asked, session: WatchedSession, work: Callable[[_Asked, WatchedSession], None]
-    ) -> str:
-        threading.Thread(target=work, args=(asked, session), daemon=True).start()
+    def _begin_preparing(self, asked: _Asked, session: WatchedSession) -> str:
+        threading.Thread(target=self._prepare, args=(asked, session), daemon=True).start()
         return ""
 
     def _prepare(self, asked: _Asked, session: WatchedSession) -> None:
@@ -266,10 +265,6 @@ def _line(asked: _Asked, *, text: str = "", problem: str = "", ms: int | None = 
         problem=problem,
         ms=ms,
     )
-
-
-def _call(event: Event) -> ToolCall:
-    return ToolCall(event.tool_use_id, event.tool_name, msgspec.json.encode(event.tool_input or {}).decode())
 
 
 def _shaped(event: Event, told: str) -> bytes:

@@ -171,7 +171,7 @@ class WatchedSession:
             if read and (not (added := self._added(read)) or any(isinstance(one, Compacted) for one in added)):
                 return
             raw, end = self._transcript.read()
-            copy = assemble(self._reader.read(self._source(raw)), self._transcript.place).copy
+            copy = assemble(self._reader.read(Source(self._transcript.place, raw=raw)), self._transcript.place).copy
             made = compactions(copy)
             standing = ""
             if self.owes and made and made[-1].at >= self._owed_since - JUST_NOW_SECONDS:
@@ -210,9 +210,6 @@ class WatchedSession:
     def _records(self, raw: bytes) -> Iterable[Record]:
         """The records of some lines."""
         try:
-            yield from self._reader.read(self._source(raw))
+            yield from self._reader.read(Source(self._transcript.place, raw=raw))
         except NcaError:
             return  # of these lines alone nothing can be read
-
-    def _source(self, raw: bytes) -> Source:
-        return Source(self._transcript.place, raw=raw)

@@ -15,11 +15,12 @@ import asyncio
 import os
 import threading
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import msgspec
@@ -40,17 +41,32 @@ Copies = Mapping[int, Copied]
 """By row, the sessions of a place that another place has too."""
 
 
-class Place(Protocol):
-    """Where sessions are: nca's store, or the index of other agents' sessions."""
+class Place(ABC):
+    """Where sessions are: nca's store, or the index of other agents' sessions. `path`: its database."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._open: PastSessions | None = None
+        self._lock = threading.Lock()
 
     @property
+    @abstractmethod
     def agents(self) -> Sequence[str]:
         """The names of the agents whose sessions are here."""
-        ...
+
+    @abstractmethod
+    def _opened(self) -> PastSessions:
+        """Open the database. Raises StoreError."""
 
     def sessions(self) -> PastSessions:
         """What can be searched now. Raises NcaError."""
-        ...
+        with self._lock:
+            if self._open is not None and not self._open.is_current(self._path):
+                with suppress(StoreError):
+                    self._open.close()
+                self._open = None
+            self._open = self._open or self._opened()
+            return self._open
 
     def whole(self, session: PastSession, entry: Entry) -> str:
         """The text of a message that is not kept whole in the place itself; "" if it is."""
@@ -70,26 +86,16 @@ class Place(Protocol):
 
 
 class OwnStore(Place):
-    """nca's own sessions, read without a lock."""
+    """nca's own sessions, read without a lock. See `nca.sessions.Store.open`."""
 
     agents = (OWN,)
 
     def __init__(self, path: Path, url: str = "") -> None:
-        """See `nca.sessions.Store.open`."""
-        self._path = path
+        super().__init__(path)
         self._url = url
-        self._open: PastSessions | None = None
-        self._lock = threading.Lock()
 
-    def sessions(self) -> PastSessions:
-        with self._lock:
-            if self._open is not None and not self._open.is_current(self._path):
-                with suppress(StoreError):
-                    self._open.close()
-                self._open = None
-            if self._open is None:
-                self._open = PastSessions.open(self._path, url=self._url)
-            return self._open
+    def _opened(self) -> PastSessions:
+        return PastSessions.open(self._path, url=self._url)
 
     def imported(self, sessions: PastSessions) -> Imported:
         return sessions.imported()

@@ -5,7 +5,6 @@ Every other character of the file stays. A file that cannot be kept so is left a
 
 from __future__ import annotations
 
-import json
 import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -15,12 +14,11 @@ from typing import Any
 
 from nca.config.paths import user_home
 from nca.errors import ConfigError, UsageError
-from nca.mcp_server.json_insert import NotInsertable, inserted, read
+from nca.mcp_server.json_insert import NotInsertable, as_json, inserted, read
 from nca.safe_files import open_ordinary, write_atomically
 
 NAME = "nca"
 KEPT_VARIABLES = ("NCA_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME")
-"""Where nca keeps things may depend on these; an agent may start the server without them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,15 +72,12 @@ def _below(variable: str, folder: str, file: str) -> Callable[[Mapping[str, str]
     """A file in the folder that a variable names, or else in this one of the home directory."""
 
     def found(env: Mapping[str, str]) -> Path:
-        base = Path(env[variable]) if env.get(variable) else user_home(env) / folder
-        return base / file
+        return (Path(env[variable]) if env.get(variable) else user_home(env) / folder) / file
 
     return found
 
 
-def _of_gemini(env: Mapping[str, str]) -> Path:
-    home = Path(env["GEMINI_CLI_HOME"]) if env.get("GEMINI_CLI_HOME") else user_home(env)
-    return home / ".gemini" / "settings.json"
+_of_gemini = _below("GEMINI_CLI_HOME", "", ".gemini/settings.json")
 
 
 def _opencode_file(env: Mapping[str, str]) -> Path:
@@ -93,11 +88,8 @@ def _opencode_file(env: Mapping[str, str]) -> Path:
 
 
 def _vscode_file(env: Mapping[str, str]) -> Path:
-    if sys.platform == "darwin":
-        base = user_home(env) / "Library" / "Application Support"
-    else:
-        base = _config_home(env)
-    return base / "Code" / "User" / "mcp.json"
+    is_mac = sys.platform == "darwin"
+    return (user_home(env) / "Library/Application Support" if is_mac else _config_home(env)) / "Code/User/mcp.json"
 
 
 def _config_home(env: Mapping[str, str]) -> Path:
@@ -140,13 +132,18 @@ class Plan:
     problem: str = ""
 
 
+def kept_variables(env: Mapping[str, str]) -> dict[str, str]:
+    """Where nca keeps things may depend on these; an agent may start nca without them."""
+    return {name: str(Path(env[name]).absolute()) for name in KEPT_VARIABLES if env.get(name)}
+
+
 def own_command(env: Mapping[str, str], words: Sequence[str] = ()) -> Command:
     """How another agent starts this nca, with these options of `nca mcp serve`.
 
     With whole paths: an editor may know another PATH than a shell.
     """
     arguments = ("mcp", "serve", *words) if words else ("mcp",)
-    kept = {name: str(Path(env[name]).absolute()) for name in KEPT_VARIABLES if env.get(name)}
+    kept = kept_variables(env)
     if found := shutil.which("nca", path=env.get("PATH")):
         return Command(str(Path(found).absolute()), arguments, kept)
     return Command(sys.executable, ("-m", "nca", *arguments), kept)
@@ -154,12 +151,11 @@ def own_command(env: Mapping[str, str], words: Sequence[str] = ()) -> Command:
 
 def plan(client: Client, command: Command, env: Mapping[str, str]) -> Plan:
     """Raises ConfigError if the file cannot be read."""
-    file = client.file(env)
-    file = itself(file)
+    file = itself(client.file(env))
     entry = client.entry(command)
     before = text_of(file)
     is_toml = file.suffix == ".toml"
-    shown = _as_toml(client.path, entry) if is_toml else _as_json(client.path, entry)
+    shown = _as_toml(client.path, entry) if is_toml else as_json(client.path, entry)
     try:
         known = _read(before or "", is_toml=is_toml)
         there = _at(known, client.path)
@@ -262,13 +258,6 @@ def _at(value: Any, path: tuple[str, ...]) -> Any:
             return None
         value = value[key]
     return value
-
-
-def _as_json(path: tuple[str, ...], entry: Mapping[str, Any]) -> str:
-    value: Any = entry
-    for key in reversed(path):
-        value = {key: value}
-    return json.dumps(value, indent=2, ensure_ascii=False)
 
 
 def _as_toml(path: tuple[str, ...], entry: Mapping[str, Any]) -> str:

@@ -99,7 +99,7 @@ def removed(text: str, path: Sequence[str | int]) -> str:
 def inserted(text: str, path: Sequence[str], entry: Any) -> str:
     """The text with `entry` at `path`, whose objects are made where they are missing. Raises NotInsertable."""
     if not text.strip("\ufeff \t\r\n"):
-        return json.dumps(_nested(path, entry), indent=2, ensure_ascii=False) + "\n"
+        return as_json(path, entry) + "\n"
     root = node = _Reader(text).whole()
     depth = 0
     while True:
@@ -135,15 +135,11 @@ def _with_part(text: str, node: _Node, key: str, value: Any, unit: str) -> str:
     inside = text[node.first + 1 : closing]
     last = node.first + 1 + len(inside.rstrip())
     head, between, tail = text[:last], text[last:closing], text[closing:]
-    if members and not _has_comma(text, members[-1].end, closing):
+    if members and not any(one["sign"] == "," for one in _TOKEN.finditer(text, members[-1].end, closing)):
         head = text[: members[-1].end] + "," + text[members[-1].end : last]
     if not is_on_lines:
         return f"{head} {written}{between}{tail}"
     return f"{head}{newline}{indent}{written}{between if chr(10) in between else newline + opening}{tail}"
-
-
-def _has_comma(text: str, first: int, end: int) -> bool:
-    return any(match["sign"] == "," for match in _TOKEN.finditer(text, first, end))
 
 
 def _unit(text: str, root: _Node) -> str:
@@ -157,6 +153,11 @@ def _indent_at(text: str, place: int) -> str:
     begin = text.rfind("\n", 0, place) + 1
     line = text[begin:place]
     return line[: len(line) - len(line.lstrip(" \t"))]
+
+
+def as_json(path: Sequence[str], entry: Any) -> str:
+    """A text with nothing but the entry."""
+    return json.dumps(_nested(path, entry), indent=2, ensure_ascii=False)
 
 
 def _nested(path: Sequence[str], entry: Any) -> Any:

@@ -22,17 +22,7 @@ import msgspec
 from nca.errors import NcaError, StoreError
 from nca.mcp_server.history import Copies, Imported, Place
 from nca.messages import Entry, Message
-from nca.sessions.foreign_index import (
-    FOREIGN,
-    FOREIGN_COLUMNS,
-    About,
-    File,
-    ForeignIndex,
-    Mark,
-    copies,
-    origin,
-    progress,
-)
+from nca.sessions import foreign_index
 from nca.sessions.lock import FileLock
 from nca.sessions.log import title_of
 from nca.sessions.passages import RECALL, plain_text
@@ -59,12 +49,10 @@ class OtherAgents(Place):
         self, path: Path, formats: Sequence[Format], env: Mapping[str, str], home: Path, *, version: str
     ) -> None:
         """path: the index; version: nca's, whose readers make it."""
-        self._path = path
+        super().__init__(path)
         self._formats = formats
         self._env, self._home = env, home
         self._made_by = ", ".join([version, *(one.name for one in formats)])
-        self._lock = threading.Lock()
-        self._open: PastSessions | None = None
         self._is_kept_fresh = False
         self._is_asked = threading.Event()
         self._problem = ""
@@ -75,42 +63,40 @@ class OtherAgents(Place):
 
     def sessions(self) -> PastSessions:
         self._is_asked.set()
-        with self._lock:
-            if self._open is not None and not self._open.is_current(self._path):
-                with suppress(StoreError):
-                    self._open.close()
-                self._open = None
-            if self._open is None:
-                try:
-                    self._open = PastSessions.open(self._path, FOREIGN, FOREIGN_COLUMNS)
-                except StoreError as error:
-                    if not self._is_kept_fresh:
-                        raise
-                    raise StoreError(f"{_NOT_YET.capitalize()}.") from error  # it is being made, or made again
-            return self._open
+        return super().sessions()
+
+    def _opened(self) -> PastSessions:
+        try:
+            return PastSessions.open(self._path, foreign_index.FOREIGN, foreign_index.FOREIGN_COLUMNS)
+        except StoreError as error:
+            if not self._is_kept_fresh:
+                raise
+            raise StoreError(f"{_NOT_YET.capitalize()}.") from error  # it is being made, or made again
 
     def whole(self, session: PastSession, entry: Entry) -> str:
         with self._lock:
-            found = origin(self._open.database, session.number, entry.seq) if self._open is not None else None
+            database = self._open.database if self._open is not None else None
+            found = foreign_index.origin(database, session.number, entry.seq) if database is not None else None
         if found is None:
             return ""
         path, agent, key = found
         reader = next((one for one in self._formats if one.name == agent), None)
         try:
-            said = _said(reader.read(Source.of_file(path), key)) if reader is not None else iter(())
+            known = reader.read(Source.of_file(path), key) if reader is not None else ()
+            said = (record for record in known if isinstance(record, Said))
             message = next((one.message for seq, one in enumerate(said, 1) if seq == entry.seq), None)
         except NcaError:
             return ""  # the file is gone, or is being written: the index has the beginning and the end
         return plain_text(message) or message.text if message is not None else ""
 
     def copies(self, sessions: PastSessions, imported: Imported) -> Copies:
-        return copies(sessions.database, imported)
+        return foreign_index.copies(sessions.database, imported)
 
     def note(self) -> str:
         if self._problem:
             return self._problem
         with self._lock:
-            known = progress(self._open.database) if self._open is not None else None
+            known = foreign_index.progress(self._open.database) if self._open is not None else None
         if known is None or not known.is_known:
             return _NOT_YET if self._formats else ""
         notes = []
@@ -127,7 +113,7 @@ class OtherAgents(Place):
         if lock is None:
             return
         try:
-            index = ForeignIndex(self._path, self._made_by)
+            index = foreign_index.ForeignIndex(self._path, self._made_by)
             try:
                 _Indexing(index, {one.name: one for one in self._formats}).run(list(self._found()))
             finally:
@@ -155,7 +141,7 @@ class OtherAgents(Place):
             time.sleep(FRESH_SECONDS)
             self._is_asked.wait(IDLE_SECONDS - FRESH_SECONDS)
 
-    def _found(self) -> Iterator[File]:
+    def _found(self) -> Iterator[foreign_index.File]:
         """The agents' files as they are now. A folder that cannot be read has none."""
         for one in self._formats:
             kept = one.subagents(self._env, self._home) if isinstance(one, KeepsSubagents) else ()
@@ -168,18 +154,18 @@ class OtherAgents(Place):
                         beside = log.stat() if log.exists() else None
                         size = status.st_size + (beside.st_size if beside else 0)
                         changed = max(status.st_mtime_ns, beside.st_mtime_ns if beside else 0)
-                        yield File(path, one.name, size, changed)
+                        yield foreign_index.File(path, one.name, size, changed)
 
 
 class _Indexing:
     """One pass over the files."""
 
-    def __init__(self, index: ForeignIndex, formats: Mapping[str, Format]) -> None:
+    def __init__(self, index: foreign_index.ForeignIndex, formats: Mapping[str, Format]) -> None:
         self._index = index
         self._formats = formats
         self._said_at = float("-inf")
 
-    def run(self, found: Sequence[File]) -> None:
+    def run(self, found: Sequence[foreign_index.File]) -> None:
         known = self._index.files()
         paths = {file.path for file in found}
         self._index.forget(file for path, file in known.items() if path not in paths)
@@ -195,8 +181,8 @@ class _Indexing:
             self._index.say(files, indexed)
             self._said_at = time.monotonic()
 
-    def _file(self, file: File) -> None:
-        reader, keys, problem, mark = self._formats[file.agent], list[str](), "", Mark()
+    def _file(self, file: foreign_index.File) -> None:
+        reader, keys, problem, mark = self._formats[file.agent], list[str](), "", foreign_index.Mark()
         try:
             for stored in reader.sessions(Source.of_file(file.path)):
                 keys.append(stored.key)
@@ -209,30 +195,30 @@ class _Indexing:
             problem = f"{type(error).__name__}: {error}"
         self._index.finish(file, keys, problem, mark)
 
-    def _session(self, file: File, reader: Format, stored: StoredSession) -> Mark:
+    def _session(self, file: foreign_index.File, reader: Format, stored: StoredSession) -> foreign_index.Mark:
         """Where to go on when the file has grown."""
-        about = About(
+        about = foreign_index.About(
             key=stored.key, title=stored.title, directory=stored.directory, parent=stored.parent, at=stored.at
         )
         if stored.key and self._index.is_current(file, about):
-            return Mark()
-        mark = self._index.mark(file.path) if isinstance(reader, Grows) else Mark()
+            return foreign_index.Mark()
+        mark = self._index.mark(file.path) if isinstance(reader, Grows) else foreign_index.Mark()
         if mark.digest != Source.of_file(file.path).digest(mark.offset):
-            mark = Mark()
+            mark = foreign_index.Mark()
         source = Source.of_file(file.path, mark.offset)
         reading = _Reading(self._index.about(file, about) if mark.offset else about, source, mark)
         session = self._index.begin(file, about)
         count = self._index.put(session, reading.messages(reader.read(source, stored.key)), mark.messages)
         self._index.end(session, reading.about(), count)
         if not isinstance(reader, Grows):
-            return Mark()
+            return foreign_index.Mark()
         return reading.mark._replace(digest=source.digest(reading.mark.offset))
 
 
 class _Reading:
     """The messages of a session, and what its records say about it."""
 
-    def __init__(self, about: About, source: Source, mark: Mark) -> None:
+    def __init__(self, about: foreign_index.About, source: Source, mark: foreign_index.Mark) -> None:
         """mark: where the reading of the source begins; then the last line before which all was handed out."""
         self.mark = mark
         self._source = source
@@ -255,10 +241,10 @@ class _Reading:
                 self._title = self._title or title_of([message])
                 count += 1
                 if self._source.line_at is not None:
-                    self.mark = Mark(self._source.line_at, count)
+                    self.mark = foreign_index.Mark(self._source.line_at, count)
                 yield record.at or self._about.at, message
 
-    def about(self) -> About:
+    def about(self) -> foreign_index.About:
         about = self._about
         return msgspec.structs.replace(
             about,
@@ -266,10 +252,6 @@ class _Reading:
             title=about.title or self._title,
             directory=about.directory.rstrip("/"),
         )
-
-
-def _said(found: Iterable[Record]) -> Iterator[Said]:
-    return (record for record in found if isinstance(record, Said))
 
 
 def _without_own_tools(message: Message) -> Message:

@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from nca.errors import NcaError
 from nca.mcp_server import answers
-from nca.mcp_server.answers import AnyAnswer
 from nca.mcp_server.history import History
 from nca.mcp_server.tools import HITS, tools_of
 from nca.messages import clean_text
@@ -39,8 +39,6 @@ if TYPE_CHECKING:
         ReadResourceResult,
     )
 
-
-Found = TypeVar("Found")
 
 _INSTRUCTIONS = (
     "The user's past conversations with coding agents, of {scope}: search with recall, read on with expand, list with"
@@ -105,41 +103,80 @@ class _Answers:
 
         try:
             await self._history.scope.learn(context.session)
-            answer = await self._answered(parameters.name, parameters.arguments or {})
+            tool = self._tools.get(parameters.name)
+            if tool is None:
+                name, known = plain(parameters.name)[:60], ", ".join(self._tools)
+                raise ToolError(f"There is no tool {name!r}; the tools are: {known}")
+            answer = await tool.answer(parameters.arguments or {})
         except (ValueError, NcaError) as error:  # ToolError is a ValueError, and so is a wrong argument
             return CallToolResult(content=[TextContent(type="text", text=self._reason(error))], is_error=True)
         return CallToolResult(content=[TextContent(type="text", text=answer.text)], structured_content=answer.data)
 
     async def list_resources(self, context: Any, parameters: Any) -> ListResourcesResult:
-        cursor = parameters.cursor if parameters else None
-        return await self._or_error(context, lambda: listed_resources(self._history, cursor))
+        """A page of the sessions, those used last first. The cursor is an offset."""
+        from mcp_types import ListResourcesResult
+
+        async with self._refusing(context):
+            cursor = "0" if parameters is None or parameters.cursor is None else parameters.cursor
+            if not re.fullmatch(r"\d{1,9}", cursor):
+                raise ToolError(f"the cursor {plain(cursor)[:60]!r} is none of this list")
+            page, count, _ = await asyncio.to_thread(self._history.sessions, Wanted(), _LISTED, int(cursor))
+        more = int(cursor) + len(page)
+        return ListResourcesResult(
+            resources=[_resource(one) for one in page], next_cursor=str(more) if page and more < count else None
+        )
 
     async def list_templates(self, context: Any, parameters: Any) -> ListResourceTemplatesResult:
-        return resource_templates()
+        from mcp_types import ListResourceTemplatesResult, ResourceTemplate
+
+        templates = [
+            ResourceTemplate(name=name, uri_template=uri, description=about, mime_type=_TYPE)
+            for name, uri, about in _TEMPLATES
+        ]
+        return ListResourceTemplatesResult(resource_templates=templates)
 
     async def read_resource(self, context: Any, parameters: Any) -> ReadResourceResult:
-        return await self._or_error(context, lambda: read_resource(self._history, parameters.uri))
+        from mcp_types import ReadResourceResult, TextResourceContents
+
+        async with self._refusing(context):
+            text = await asyncio.to_thread(_text, self._history, parameters.uri)
+        contents = TextResourceContents(uri=parameters.uri, mime_type=_TYPE, text=text)
+        return ReadResourceResult(contents=[contents])
 
     async def list_prompts(self, context: Any, parameters: Any) -> ListPromptsResult:
-        return listed_prompts()
+        from mcp_types import ListPromptsResult, PromptArgument
+        from mcp_types import Prompt as Listed
+
+        prompts = []
+        for one in PROMPTS:
+            asked = [PromptArgument(name=one.argument, description=one.asked, required=True)] if one.argument else []
+            prompts.append(Listed(name=one.name, description=one.about, arguments=asked))
+        return ListPromptsResult(prompts=prompts)
 
     async def get_prompt(self, context: Any, parameters: Any) -> GetPromptResult:
-        arguments = parameters.arguments or {}
-        return await self._or_error(context, lambda: filled_prompt(self._history, parameters.name, arguments))
+        from mcp_types import GetPromptResult, PromptMessage, TextContent
 
-    async def _answered(self, name: str, arguments: dict[str, Any]) -> AnyAnswer:
-        if name not in self._tools:
-            raise ToolError(f"There is no tool {plain(name)[:60]!r}; the tools are: {', '.join(self._tools)}")
-        return await self._tools[name].answer(arguments)
+        async with self._refusing(context):
+            found = next((one for one in PROMPTS if one.name == parameters.name), None)
+            if found is None:
+                known = ", ".join(one.name for one in PROMPTS)
+                raise ToolError(f"there is no prompt {plain(parameters.name)[:60]!r}; the prompts are: {known}")
+            words = " ".join(plain((parameters.arguments or {}).get(found.argument, "")).split())[:_WORDS_CHARS]
+            if found.argument and not words:
+                raise ToolError(f"the prompt {found.name} needs {found.argument}")
+            said = await asyncio.to_thread(_said, self._history, words)
+        text = TextContent(type="text", text=f"{found.text.replace('{words}', words)}\n\n{said}")
+        return GetPromptResult(description=found.about, messages=[PromptMessage(role="user", content=text)])
 
-    async def _or_error(self, context: Any, question: Callable[[], Awaitable[Found]]) -> Found:
-        """What a resource or a prompt is; its errors are the protocol's."""
+    @asynccontextmanager
+    async def _refusing(self, context: Any) -> AsyncIterator[None]:
+        """Around the search for a resource or a prompt: its errors are the protocol's."""
         from mcp import MCPError
         from mcp_types import INVALID_PARAMS
 
         try:
             await self._history.scope.learn(context.session)
-            return await question()
+            yield
         except (ValueError, NcaError) as error:
             raise MCPError(INVALID_PARAMS, self._reason(error)) from None
 
@@ -154,49 +191,14 @@ _ADDRESS = re.compile(r"nca://sessions/([^\s/?#]{1,100})(?:/(\d{1,9})(?:-(\d{1,9
 _TYPE = "text/plain"
 
 
-async def listed_resources(history: History, cursor: str | None) -> ListResourcesResult:
-    """A page of the sessions, those used last first. The cursor is an offset. Raises ToolError."""
-    from mcp_types import ListResourcesResult
-
-    if cursor is not None and not re.fullmatch(r"\d{1,9}", cursor):
-        raise ToolError(f"the cursor {plain(cursor)[:60]!r} is none of this list")
-    offset = int(cursor or 0)
-    page, count, _ = await asyncio.to_thread(history.sessions, Wanted(), _LISTED, offset)
-    more = offset + len(page)
-    return ListResourcesResult(
-        resources=[_resource(one) for one in page], next_cursor=str(more) if page and more < count else None
-    )
-
-
-def resource_templates() -> ListResourceTemplatesResult:
-    from mcp_types import ListResourceTemplatesResult, ResourceTemplate
-
-    rows = (
-        (
-            "session",
-            _BASE + "{session}",
-            "A past session by its id, from its first message on. The text says where it continues.",
-        ),
-        (
-            "messages",
-            _BASE + "{session}/{messages}{?offset}",
-            "Messages of a past session, such as 12 or 12-40.",
-        ),
-    )
-    return ListResourceTemplatesResult(
-        resource_templates=[
-            ResourceTemplate(name=name, uri_template=uri, description=about, mime_type=_TYPE)
-            for name, uri, about in rows
-        ]
-    )
-
-
-async def read_resource(history: History, uri: str) -> ReadResourceResult:
-    """Raises ToolError."""
-    from mcp_types import ReadResourceResult, TextResourceContents
-
-    text = await asyncio.to_thread(_text, history, uri)
-    return ReadResourceResult(contents=[TextResourceContents(uri=uri, mime_type=_TYPE, text=text)])
+_TEMPLATES = (
+    (
+        "session",
+        _BASE + "{session}",
+        "A past session by its id, from its first message on. The text says where it continues.",
+    ),
+    ("messages", _BASE + "{session}/{messages}{?offset}", "Messages of a past session, such as 12 or 12-40."),
+)
 
 
 def _text(history: History, uri: str) -> str:
@@ -267,40 +269,6 @@ PROMPTS = (
         " done, what is open, and the next step. Read earlier messages (expand) where these are not enough.",
     ),
 )
-
-
-def listed_prompts() -> ListPromptsResult:
-    from mcp_types import ListPromptsResult, PromptArgument
-    from mcp_types import Prompt as Listed
-
-    return ListPromptsResult(
-        prompts=[
-            Listed(
-                name=one.name,
-                description=one.about,
-                arguments=[PromptArgument(name=one.argument, description=one.asked, required=True)]
-                if one.argument
-                else [],
-            )
-            for one in PROMPTS
-        ]
-    )
-
-
-async def filled_prompt(history: History, name: str, arguments: Mapping[str, str]) -> GetPromptResult:
-    """Raises ToolError."""
-    from mcp_types import GetPromptResult, PromptMessage, TextContent
-
-    found = next((one for one in PROMPTS if one.name == name), None)
-    if found is None:
-        known = ", ".join(one.name for one in PROMPTS)
-        raise ToolError(f"there is no prompt {plain(name)[:60]!r}; the prompts are: {known}")
-    words = " ".join(plain(arguments.get(found.argument, "")).split())[:_WORDS_CHARS]
-    if found.argument and not words:
-        raise ToolError(f"the prompt {name} needs {found.argument}")
-    said = await asyncio.to_thread(_said, history, words)
-    text = TextContent(type="text", text=f"{found.text.replace('{words}', words)}\n\n{said}")
-    return GetPromptResult(description=found.about, messages=[PromptMessage(role="user", content=text)])
 
 
 def _said(history: History, words: str) -> str:

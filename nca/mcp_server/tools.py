@@ -97,10 +97,10 @@ class Expand(HistoryTool):
     ) -> Messages:
         """Show messages of a past conversation whole. A long answer is cut and says how to continue."""
         session, first, last = messages_of(messages)
-        return await asyncio.to_thread(self._expand, session, (first, last), max(0, offset))
-
-    def _expand(self, session: str, asked: tuple[int, int], offset: int) -> Messages:
-        return answers.of_messages(self._history, self._history.find(session), asked, offset)
+        history, asked = self._history, (first, last)
+        return await asyncio.to_thread(
+            lambda: answers.of_messages(history, history.find(session), asked, max(0, offset))
+        )
 
 
 class Sessions(HistoryTool):
