@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from nca.agent.mentions import mentioned
-from nca.context.record.said import MEDIUM_TOKENS, said_in, told_apart
+from nca.context.record.said import MEDIUM_TOKENS, said_in, typed_and_pasted
 from nca.context.tokens import message_tokens
 from nca.messages import AttachmentPart, Message, user_message
 from nca.terminal.input.line_kind import line_kind, line_of, message_of
@@ -56,7 +56,7 @@ def test_only_what_was_typed_attaches_commands_or_is_the_persons(folder: Path, t
     # What a pipe gives the chat may be a command; what it may do is up to the command.
     assert source == "piped" or line_kind(said) == "message"
     # Where nobody knows who said it, its shape decides.
-    own = told_apart(text_of(said))[0] if source == "foreign" else ""
+    own = typed_and_pasted(text_of(said))[0] if source == "foreign" else ""
     assert own_words(said) == own.strip()
     # Beside it, what was typed counts as ever.
     both = (*words("Look at @here.txt. Never push.\n"), *said)
@@ -146,13 +146,13 @@ def test_of_a_paste_the_ends_and_the_unusual_line_count() -> None:
 def test_of_a_text_of_unknown_source_the_sentences_around_a_paste_are_typed(is_before: bool) -> None:
     log = "\n".join(log_of(40))
     sentence = "Please never push this before you have read the log here."
-    own, pasted = told_apart(f"{sentence}\n\n{log}" if is_before else f"{log}\n\n{sentence}")
+    own, pasted = typed_and_pasted(f"{sentence}\n\n{log}" if is_before else f"{log}\n\n{sentence}")
     assert own.strip() == sentence
     assert pasted.strip() == log
     plain = "\n".join([sentence] * 40)
-    assert told_apart(plain) == (plain, "")
+    assert typed_and_pasted(plain) == (plain, "")
     short = "\n".join(log_of(6))
-    assert told_apart(short) == (short, "")
+    assert typed_and_pasted(short) == (short, "")
 
 
 def test_what_a_model_or_a_program_said_is_not_the_persons() -> None:

@@ -13,7 +13,7 @@ from nca.agent.window import Window
 from nca.context.budget import Measurement
 from nca.context.file_reads import arguments_of
 from nca.context.policy import NoticeLevel
-from nca.context.record.calls import told
+from nca.context.record.calls import call_text
 from nca.context.record.past import Called, Past, asked, changes_file
 from nca.context.view import Stub, without_ranges
 from nca.errors import ContextDoesNotFit, StoreError
@@ -49,7 +49,7 @@ def context_warning(window: Window, level: NoticeLevel, what_follows: str = "") 
 
 
 def cut_newest_notice(window: Window, seq: int) -> str:
-    """What a person is told whose newest message is cut in the view in force; "" where message `seq` is not."""
+    """What a person is call_text whose newest message is cut in the view in force; "" where message `seq` is not."""
     stub = next((item for item in window.history.view.items if isinstance(item, Stub) and item.seq == seq), None)
     if stub is None:
         return ""
@@ -162,7 +162,7 @@ def _spent(window: Window) -> str:
 
 
 def _told(called: Called) -> str:
-    return _short(told(called, chars=_CHARS // 2))
+    return _short(call_text(called, chars=_CHARS // 2))
 
 
 def _named(names: list[str]) -> str:

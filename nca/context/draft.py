@@ -148,9 +148,9 @@ class Draft:
 
     def put_stub(self, block: Block, seq: int, text: str, stage: str, saved: int | None = None) -> int:
         """Show message `seq` as `text`; `saved` is its `saving`, where that is known. Returns the raw tokens saved."""
-        before, told = block.raw, self.told(text)
-        is_known = saved is not None and told == text
-        self._stub(block, Stub(seq, told, stage), saved if is_known and saved else self.saving(block, seq, told))
+        before, shown = block.raw, self.placeholder(text)
+        is_known = saved is not None and shown == text
+        self._stub(block, Stub(seq, shown, stage), saved if is_known and saved else self.saving(block, seq, shown))
         self.raw += block.raw - before
         return before - block.raw
 
@@ -169,7 +169,7 @@ class Draft:
     def replace(self, gone: Iterable[Part], item: Summary | Marker) -> None:
         """Put `item` where the first of `gone` stood, and take all of `gone` out."""
         leaving = {id(part) for part in gone}
-        item = msgspec.structs.replace(item, text=self.told(item.text))
+        item = msgspec.structs.replace(item, text=self.placeholder(item.text))
         place = next(index for index, part in enumerate(self.parts) if id(part) in leaving)
         self.parts = [
             *self.parts[:place],
@@ -178,7 +178,7 @@ class Draft:
         ]
         self.raw = self._extra_raw + sum(self.part_raw(part) for part in self.parts)
 
-    def told(self, text: str) -> str:
+    def placeholder(self, text: str) -> str:
         """What nca writes in place of something, without how to look it up where nobody can."""
         return text if self.has_recall else without_recall(text)
 

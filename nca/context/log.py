@@ -137,12 +137,12 @@ class Log(Sequence[Entry]):
 
     def release(self, shown: Iterable[Range]) -> bool:
         """Let go of pages that none of these ranges is on, where there are many; whether any went."""
-        held = {number for number, page in enumerate(self._pages) if page is not None}
+        loaded = {number for number, page in enumerate(self._pages) if page is not None}
         kept = {number for first, last in shown for number in range((first - 1) // PAGE, (last - 1) // PAGE + 1)}
         kept.add(len(self._pages) - 1)
-        if len(held - kept) <= KEPT_PAGES:
+        if len(loaded - kept) <= KEPT_PAGES:
             return False
-        for number in held - kept:
+        for number in loaded - kept:
             self._pages[number] = None
         self._before = None
         return True

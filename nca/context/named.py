@@ -35,18 +35,18 @@ def _said(call: ToolCall) -> str:
 
 
 class Named:
-    """By the identity of a message, which is held with its names, so that no other can take that identity."""
+    """By the identity of a message, which is known with its names, so that no other can take that identity."""
 
     def __init__(self) -> None:
         self._names: dict[int, tuple[Message, frozenset[str]]] = {}
 
     def of(self, message: Message) -> frozenset[str]:
-        held = self._names.get(id(message))
-        if held is None:
-            held = self._names[id(message)] = (message, names_in(message))
-        return held[1]
+        known = self._names.get(id(message))
+        if known is None:
+            known = self._names[id(message)] = (message, names_in(message))
+        return known[1]
 
     def keep(self, messages: Iterable[Message]) -> None:
         """Forget all messages but these."""
         kept = set(map(id, messages))
-        self._names = {key: held for key, held in self._names.items() if key in kept}
+        self._names = {key: known for key, known in self._names.items() if key in kept}

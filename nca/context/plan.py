@@ -305,8 +305,10 @@ class Planning:
                 deduplicate(draft, self.job.settings.deduplicate, target_tokens=self.target)
                 fill(draft, self.target)
             case "summarize":
-                told = [span for item in self.history.view.items if isinstance(item, Summary) for span in item.ranges]
-                view, written = yield from summarize(draft, self.job, Aims(self.target, self.limit), told)
+                summarized = [
+                    span for item in self.history.view.items if isinstance(item, Summary) for span in item.ranges
+                ]
+                view, written = yield from summarize(draft, self.job, Aims(self.target, self.limit), summarized)
                 self._take(written)
                 self.draft = Draft(self.history.seen_as(view), draft.meter, has_recall=draft.has_recall)
             case "truncate":

@@ -54,7 +54,7 @@ Asking = Generator[SummaryRequest, "SummaryReply | SummaryFailure", Written]
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What a summarizer is told beside the transcript: the request in work, and a line for each thing that stays."""
+    """What a summarizer is covered beside the transcript: the request in work, and a line for each thing that stays."""
 
     request: str = ""
     staying: Sequence[str] = ()
@@ -132,7 +132,7 @@ class _Writing:
         summarizer failed before it came to them."""
 
     def plan(self, form: str, focus: str, input_tokens: int) -> None:
-        """Divide what is to be told into questions that each fit into `input_tokens`; no chunks where none would do."""
+        """Divide what is to be covered into questions of at most `input_tokens`; no chunks where none would do."""
         self.names = (PROMPT_OF_FORM[form] if self.max_tokens >= SHORT_LIST_TOKENS else "bullets", "bullets")
         self.focus = cut_text(focus, max(SMALLEST_SUMMARY_TOKENS, input_tokens // FOCUS_PARTS))
         self.around = self.surroundings.text(input_tokens // FOCUS_PARTS)
@@ -168,9 +168,9 @@ class _Writing:
             self.failures.append(reply.reason)
             return not reply.is_final and len(self.failures) < MAX_FAILURES
         chunk = self.chunks[self.done]
-        told = len(self.messages) if reply.is_of_live else chunk.end
+        covered = len(self.messages) if reply.is_of_live else chunk.end
         asked = "\n".join(one.text for one in self.chunks) if reply.is_of_live else request.messages[0].text
-        input_raw = self._sums[told] + sum(map(text_tokens, self.existing))
+        input_raw = self._sums[covered] + sum(map(text_tokens, self.existing))
         prose, problem = accept(
             reply, asked, existing=self._shown(), max_tokens=request.max_tokens, input_raw=input_raw
         )

@@ -47,12 +47,12 @@ def read_conversation(given: Any, *, may_be_empty: bool = False) -> ShapedMessag
 def history_of(messages: Sequence[Message]) -> History:
     """The messages as a log of their own; what an earlier compaction left behind in them is nobody's own words."""
     return History(
-        Entry(seq, _told_apart(message) if message.role in ("user", "system") else message)
+        Entry(seq, _marked_summary(message) if message.role in ("user", "system") else message)
         for seq, message in enumerate(messages, 1)
     )
 
 
-def _told_apart(message: Message) -> Message:
+def _marked_summary(message: Message) -> Message:
     """A summary, or the line for what was left out, as nobody's words: else it could pass for the newest of them."""
     is_left_behind = is_summary(message) or (message.role == "user" and message.text.startswith(TRUNCATED))
     return msgspec.structs.replace(message, source="nca") if is_left_behind else message

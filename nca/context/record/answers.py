@@ -42,17 +42,17 @@ def remarks(past: Past) -> Iterator[Piece]:
 def _subjects(past: Past) -> Iterator[Subject]:
     """Each text that has been answered; of those that were replaced one line a text."""
     named = [one for one in past.answers if one.seq in past.named] if past.named else []
-    told: set[int] = set()
+    replaced: set[int] = set()
     for one in chain(named, (one for one in past.answers if one not in named)):
         if not one.newer:
             yield _subject(one)
-        elif past.numbered and one.stated is None and one.newer not in told:
-            told.add(one.newer)
+        elif past.numbered and one.line is None and one.newer not in replaced:
+            replaced.add(one.newer)
             yield fixed(("answer", one.seq), one.seq, f"replaced by ({one.newer})").subject
 
 
 def _subject(one: Answer) -> Subject:
-    return one.stated.subject(TALK) if one.stated is not None else said_by_model("answer", one.seq, one.text)
+    return one.line.subject(TALK) if one.line is not None else said_by_model("answer", one.seq, one.text)
 
 
 def _remarks(past: Past) -> Iterator[Subject]:
@@ -60,7 +60,7 @@ def _remarks(past: Past) -> Iterator[Subject]:
         message = entry.message
         if message.role == "assistant" and message.tool_calls and len(message.text.strip()) >= SHORTEST_REMARK_CHARS:
             yield said_by_model("remark", entry.seq, message.text.strip())
-    yield from (one.subject(TALK) for one in past.stated(Section.REMARKS))
+    yield from (one.subject(TALK) for one in past.record_lines(Section.REMARKS))
 
 
 def said_by_model(kind: str, seq: int, text: str) -> Subject:

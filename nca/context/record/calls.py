@@ -34,7 +34,7 @@ def turn(past: Past) -> Iterator[Piece]:
 def effects(past: Past) -> Iterator[Piece]:
     """Each call that may have changed something elsewhere, in short, newest first: nothing else can tell of it."""
     yield from (_elsewhere(one).piece(SHORT_TOKENS) for one in past.calls if _is_effect(one))
-    yield from (one.whole() for one in past.stated(Section.EFFECTS) if CAME in one.text)
+    yield from (one.whole() for one in past.record_lines(Section.EFFECTS) if CAME in one.text)
 
 
 def longer_effects(past: Past) -> Iterator[Piece]:
@@ -49,7 +49,7 @@ def files(past: Past) -> Iterator[Piece]:
         if piece.subject.key not in seen:
             seen.add(piece.subject.key)
             yield piece
-    recorded = (one for one in past.stated(Section.EFFECTS) if CAME not in one.text)
+    recorded = (one for one in past.record_lines(Section.EFFECTS) if CAME not in one.text)
     yield from (one.whole() for one in recorded if ("file", one.text.rpartition(": ")[0]) not in seen)
 
 
@@ -72,13 +72,13 @@ def _elsewhere(called: Called) -> Subject:
 
 
 def _effect(called: Called, tokens: int) -> str:
-    return told(called, tokens, min(EFFECT_CHARS, CHARS_PER_TOKEN * tokens))
+    return call_text(called, tokens, min(EFFECT_CHARS, CHARS_PER_TOKEN * tokens))
 
 
 def failed(past: Past) -> Iterator[Piece]:
     """Calls whose result is marked as failed and that were not made again since."""
     yield from (_subject(called).piece(FAILURE_TOKENS) for called in past.calls if called.still_fails)
-    if recorded := past.stated(Section.FAILED):
+    if recorded := past.record_lines(Section.FAILED):
         made = {asked(called.call) for called in past.calls if called.result is not None}
         yield from (one.whole() for one in recorded if one.text.partition(CAME)[0] not in made)
 
@@ -99,13 +99,13 @@ def writes(past: Past) -> Iterator[Piece]:
     return by_age(map(_subject, written), WRITTEN_LEVELS, above=LEVELS[0])
 
 
-def told(called: Called, tokens: int = LEVELS[0], chars: int = ASKED_CHARS, *, is_headed: bool = False) -> str:
+def call_text(called: Called, tokens: int = LEVELS[0], chars: int = ASKED_CHARS, *, is_headed: bool = False) -> str:
     """A call with what came of it: in one line, or in more tokens with more of its arguments and its result.
 
     is_headed  a heading says that it failed
     """
     content = excerpt(long_arguments(called.call), tokens) if tokens > LEVELS[0] else ""
-    what, came = asked(called.call, chars, is_content_told=bool(content)), "no result yet"
+    what, came = asked(called.call, chars, has_content=bool(content)), "no result yet"
     if called.result is not None:
         came = excerpt(called.result.text.strip(), tokens) or "nothing"
         came = on_one_line(came) if tokens <= LEVELS[0] else came
@@ -116,7 +116,7 @@ def told(called: Called, tokens: int = LEVELS[0], chars: int = ASKED_CHARS, *, i
 def _subject(called: Called) -> Subject:
     key, own = ("call", called.seq, called.place), (called.result_seq,) if called.result is not None else ()
     section = Section.FAILED if called.still_fails else None
-    form = partial(told, called, is_headed=called.still_fails)
+    form = partial(call_text, called, is_headed=called.still_fails)
     return Subject(key, called.seq, form, _size(called), called.place, own, section=section)
 
 
@@ -130,7 +130,7 @@ def _older(past: Past, is_one: Callable[[Called], bool], *, is_known: bool) -> I
     found = (_subject(one) for one in _before(past) if is_one(one))
     recorded = (
         one.subject(RESULT)
-        for one in (*past.stated(Section.TURN), *past.stated(Section.CALLS))
+        for one in (*past.record_lines(Section.TURN), *past.record_lines(Section.CALLS))
         if _is_seen(ToolCall("", one.text.partition(" ")[0], '{"path": "."}')) is is_known
     )
     return by_age(chain(found, recorded), LEVELS)

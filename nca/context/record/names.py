@@ -23,7 +23,7 @@ def names(past: Past) -> Iterator[Piece]:
         weight = WEIGHT.get(entry.message.role, 0.0) * 0.5 ** (age / HALF_LIFE)
         for name in past.history.named.of(entry.message) if weight and not past.newer(entry.seq) else ():
             weights[name] += weight
-    for one in past.stated(Section.NAMES):
+    for one in past.record_lines(Section.NAMES):
         weights[one.text] += 1 / (1 + one.order)
     for order, name in enumerate(sorted(weights, key=lambda name: (-weights[name], name))):
         if name not in past.readable:

@@ -58,7 +58,7 @@ class Called(NamedTuple):
         return self.has_failed and not self.is_repeated
 
 
-class Stated(NamedTuple):
+class RecordLine(NamedTuple):
     """A line of an earlier record that came with the messages."""
 
     section: Section
@@ -69,7 +69,7 @@ class Stated(NamedTuple):
     def subject(self, style: Style) -> Subject:
         form = partial(excerpt, self.text, style=style)
         key = ("stated", self.section, self.seq, self.order)
-        return Subject(key, self.seq, form, text_tokens(self.text), self.order, is_stated=True)
+        return Subject(key, self.seq, form, text_tokens(self.text), self.order, is_from_record=True)
 
     def whole(self) -> Piece:
         """The line as it stood."""
@@ -83,7 +83,7 @@ class Answer(NamedTuple):
     seq: int
     text: str
     newer: int = 0
-    stated: Stated | None = None
+    line: RecordLine | None = None
     """The line of an earlier record that says it."""
 
 
@@ -140,20 +140,20 @@ class Past:
         return Shared(self._called())
 
     @cached_property
-    def records(self) -> tuple[list[str], dict[Section, list[Stated]]]:
+    def records(self) -> tuple[list[str], dict[Section, list[RecordLine]]]:
         """The prose (oldest first) and the lines (newest first) of the records that came with the messages."""
         prose: list[str] = []
-        stated: dict[Section, list[Stated]] = {}
+        lines: dict[Section, list[RecordLine]] = {}
         for entry in self.near():
             if is_record(entry.message):
                 text, sections = read_again(entry.message.text)
                 prose += [text] if text else []
-                for section, lines in sections.items():
-                    found = [Stated(section, entry.seq, order, line) for order, line in enumerate(lines)]
-                    stated.setdefault(section, []).extend(reversed(found))
-        return prose[::-1], stated
+                for section, texts in sections.items():
+                    found = [RecordLine(section, entry.seq, order, text) for order, text in enumerate(texts)]
+                    lines.setdefault(section, []).extend(reversed(found))
+        return prose[::-1], lines
 
-    def stated(self, section: Section) -> list[Stated]:
+    def record_lines(self, section: Section) -> list[RecordLine]:
         return self.records[1].get(section, [])
 
     @cached_property
@@ -175,8 +175,8 @@ class Past:
     def _answers(self) -> Iterator[Answer]:
         newest: dict[str, int] = {}
         said = ((entry.seq, entry.message.text.strip(), None) for entry in self.near() if is_answer(entry.message))
-        recorded = ((one.seq, one.text, one) for one in self.stated(Section.ANSWERS))
-        for seq, text, stated in chain(said, recorded):
+        recorded = ((one.seq, one.text, one) for one in self.record_lines(Section.ANSWERS))
+        for seq, text, line in chain(said, recorded):
             parts = {
                 part
                 for one in text.translate(_ENDS).splitlines()
@@ -186,9 +186,9 @@ class Past:
             is_version = same and same.total() >= VERSION_SHARE * len(parts)
             newer = max(same, key=lambda one: (same[one], one)) if is_version else 0
             newest.update(dict.fromkeys(parts - newest.keys(), newer or seq))
-            if stated is None:
+            if line is None:
                 self._newer[seq] = newer
-            yield Answer(seq, text, newer, stated)
+            yield Answer(seq, text, newer, line)
 
     def _called(self) -> Iterator[Called]:
         results: dict[str, tuple[Message, int]] = {}
@@ -238,14 +238,14 @@ def is_answer(message: Message) -> bool:
     return message.role == "assistant" and not message.tool_calls and bool(message.text.strip())
 
 
-def asked(call: ToolCall, chars: int = ASKED_CHARS, *, is_content_told: bool = False) -> str:
+def asked(call: ToolCall, chars: int = ASKED_CHARS, *, has_content: bool = False) -> str:
     """What a call asks for: its tool, the argument that says most, and the other short ones.
 
-    is_content_told  its long arguments stand beside this
+    has_content  its long arguments stand beside this
     """
     arguments = arguments_of(call)
     main = next((str(arguments[key]) for key in _MAIN if arguments.get(key)), "") or path_of(arguments)
-    if is_content_told and len(main) > LONG_ARGUMENT_CHARS:
+    if has_content and len(main) > LONG_ARGUMENT_CHARS:
         main = ""
     rest = [
         f"{key}={_flat(value)}"

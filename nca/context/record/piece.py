@@ -66,12 +66,12 @@ class Subject(NamedTuple):
     order: int = 0
     own: tuple[int, ...] = ()
     shows: range = range(0)
-    is_stated: bool = False
+    is_from_record: bool = False
     section: Section | None = None
 
     @property
     def number(self) -> int:
-        return 0 if self.is_stated else self.seq
+        return 0 if self.is_from_record else self.seq
 
     def piece(self, level: int) -> Piece:
         text = "" if self.shows else self.form(level)

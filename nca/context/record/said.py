@@ -71,7 +71,7 @@ def said_in(message: Message, prompts: Collection[str] = ()) -> Said | None:
     beside: list[tuple[str, str]] = []
     for span in message.said:
         if span.source == "foreign":
-            own, pasted = told_apart(span.text, prompts)
+            own, pasted = typed_and_pasted(span.text, prompts)
             typed.append(own)
             beside += [("pasted", pasted)] if pasted else []
         elif span.source == "typed":
@@ -95,7 +95,7 @@ def _last_line(text: str) -> str:
     return text.rstrip().rpartition("\n")[2].strip()
 
 
-def told_apart(text: str, prompts: Collection[str] = ()) -> tuple[str, str]:
+def typed_and_pasted(text: str, prompts: Collection[str] = ()) -> tuple[str, str]:
     """What was typed and what was pasted of a text of unknown source.
 
     In a long text of which most lines are no sentences, the sentences before and behind the rest are typed.

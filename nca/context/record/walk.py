@@ -164,16 +164,16 @@ class Taken:
         if subject.key not in self.lines:
             heading = 0 if section in self._headed else HEADING_TOKENS
             return _Change(piece.tokens + self._number_tokens(piece) + heading, {}, [])
-        held = self.lines[subject.key][1]
-        return _Change(max(1, piece.tokens - held.tokens) if piece.level > held.level else 0, {}, [])
+        shorter = self.lines[subject.key][1]
+        return _Change(max(1, piece.tokens - shorter.tokens) if piece.level > shorter.level else 0, {}, [])
 
     def _showing(self, seqs: Sequence[int], level: int) -> _Change:
         """Messages with all of their text that lines tell."""
         more, levels, gone = 0, dict[int, int](), list[Key]()
         for seq in seqs:
             lines = [self.lines[key][1] for key in self._keys_of.get(seq, ()) if key in self.lines]
-            told = [line.level for line in lines if seq in line.subject.own]
-            now = max(level, self.levels.get(seq, 0), *told)
+            line_levels = [line.level for line in lines if seq in line.subject.own]
+            now = max(level, self.levels.get(seq, 0), *line_levels)
             if self.levels.get(seq) == now:
                 continue
             levels[seq] = now

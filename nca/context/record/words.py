@@ -37,9 +37,9 @@ def beside(past: Past) -> Iterator[Piece]:
 def _in_order(past: Past) -> Iterator[Subject]:
     named = {one.key: one for one in _said(past, (past.history.entries[seq - 1] for seq in past.named))}
     yield from named.values()
-    stated = [one.subject(WORDS) for one in past.stated(Section.WORDS)]
-    newest = chain(_said(past, past.backwards()), stated)
-    oldest = chain(reversed(stated), _said(past, past.forwards()))
+    recorded = [one.subject(WORDS) for one in past.record_lines(Section.WORDS)]
+    newest = chain(_said(past, past.backwards()), recorded)
+    oldest = chain(reversed(recorded), _said(past, past.forwards()))
     seen: set[Key] = set()
     for subject in chain.from_iterable(zip_longest(newest, oldest)):
         if subject is None or subject.key in seen:

@@ -55,26 +55,26 @@ class Aims:
 
 
 def summarize(
-    draft: Draft, job: SummaryJob, aims: Aims, told: Sequence[Range] = ()
+    draft: Draft, job: SummaryJob, aims: Aims, summarized: Sequence[Range] = ()
 ) -> Generator[SummaryRequest, SummaryReply | SummaryFailure, tuple[View, Written]]:
     """The view of the whole log within the target.
 
-    told  messages that an earlier record stands for: no model is asked about them again
+    summarized  messages that an earlier record stands for: no model is asked about them again
     """
     composer = _composer(draft, job, _preserved(draft, job, aims.target))
     earlier = _earlier(draft.parts)
     room = _room(draft, composer, aims.target)
-    held = _held(earlier, int(PROSE_SHARE * room))
-    most = _most_prose(job, room, held)
-    reserved = Prose(" a" * most) if most else held
+    prior = _earlier_prose(earlier, int(PROSE_SHARE * room))
+    most = _most_prose(job, room, prior)
+    reserved = Prose(" a" * most) if most else prior
     view = _fitted(draft, composer, aims, reserved)
-    written = Written(held.text, held.made_by, () if job.has_summarizer else (NO_SUMMARIZER,))
-    gone, left_out = _hidden(view, draft, told, MAX_CHUNKS * job.input_tokens)
+    written = Written(prior.text, prior.made_by, () if job.has_summarizer else (NO_SUMMARIZER,))
+    gone, left_out = _hidden(view, draft, summarized, MAX_CHUNKS * job.input_tokens)
     if most and sum(message_tokens(entry.message) for entry in gone) >= WORTH_A_CALL * most:
         existing = [*_records(gone), *(one.text for one in earlier)]
         written = yield from _asked(draft, job, gone, view, existing, max_tokens=most, left_out=left_out)
-        written = written if written.prose or not held.text else Written(held.text, held.made_by, written.failures)
-    if reserved is not held or written.prose != held.text:
+        written = written if written.prose or not prior.text else Written(prior.text, prior.made_by, written.failures)
+    if reserved is not prior or written.prose != prior.text:
         text, important = written.prose, _named(written.prose, draft.history.head)
         view = _fitted(draft, composer, aims, Prose(text, written.made_by, important, is_merged=bool(text)))
     return view, written
@@ -96,25 +96,25 @@ def summarize_range(
     if target_tokens:
         room = max(SMALLEST_PROSE_TOKENS, min(room, draft.meter.raw_for(target_tokens) - draft.raw + leaving_raw))
     earlier = _earlier(absorbed)
-    held = _held(earlier, room // 2)
-    most = _most_prose(job, min(room, gone_raw), held)
-    written = Written(held.text, held.made_by, () if job.has_summarizer else (NO_SUMMARIZER,))
+    prior = _earlier_prose(earlier, room // 2)
+    most = _most_prose(job, min(room, gone_raw), prior)
+    written = Written(prior.text, prior.made_by, () if job.has_summarizer else (NO_SUMMARIZER,))
     if most and gone_raw >= WORTH_A_CALL * most:
         gone = [draft.history.entries[seq - 1] for block in older for seq in block.seqs]
         existing = [*_records(gone), *(one.text for one in earlier)]
         written = yield from _asked(draft, job, gone, None, existing, max_tokens=most)
-        written = written if written.prose or not held.text else Written(held.text, held.made_by, written.failures)
+        written = written if written.prose or not prior.text else Written(prior.text, prior.made_by, written.failures)
     text, important = written.prose, _named(written.prose, draft.history.head)
-    prose = Prose(text, written.made_by, important, is_merged=bool(text) and text != held.text)
+    prose = Prose(text, written.made_by, important, is_merged=bool(text) and text != prior.text)
     leaving = [*before, *older]
     ranges = covered(leaving)
     composer = _composer(draft, job)
     record = composer.record(ranges, room, prose)
-    kept, raw_before = list(draft.parts), draft.raw
+    parts_before, raw_before = list(draft.parts), draft.raw
     draft.replace(leaving, composer.summary(ranges, record, prose))
     if draft.raw < raw_before:
         return written
-    draft.parts, draft.raw = kept, raw_before
+    draft.parts, draft.raw = parts_before, raw_before
     return None
 
 
@@ -172,7 +172,7 @@ def _beside_list(draft: Draft, locked: Sequence[Block]) -> Iterator[Stub]:
         if message.role == "tool" and message.tool_call_id not in lists and one not in block.stubs:
             stub = cut_content(message, one, 0)
             if stub is not None:
-                yield Stub(one, draft.told(stub.text), stub.stage)
+                yield Stub(one, draft.placeholder(stub.text), stub.stage)
 
 
 def _room(draft: Draft, composer: Composer, target: int) -> int:
@@ -220,7 +220,7 @@ def _records(gone: Sequence[Entry]) -> list[str]:
     return [text for text in texts if text]
 
 
-def _held(earlier: Sequence[Prose], most: int) -> Prose:
+def _earlier_prose(earlier: Sequence[Prose], most: int) -> Prose:
     """The newest of these that fit together; of the newest alone its beginning."""
     kept: list[Prose] = []
     left = most
@@ -236,12 +236,12 @@ def _held(earlier: Sequence[Prose], most: int) -> Prose:
     return Prose("\n\n".join(one.text for one in kept[::-1]), kept[0].made_by)
 
 
-def _most_prose(job: SummaryJob, room: int, held: Prose) -> int:
+def _most_prose(job: SummaryJob, room: int, prior: Prose) -> int:
     """Raw tokens for a model's prose; 0: none is asked."""
     if not job.has_summarizer:
         return 0
     most = min(int(PROSE_SHARE * room), job.budget_tokens // 10, job.settings.summarize.max_tokens or room)
-    most = max(most, min(text_tokens(held.text) + SMALLEST_PROSE_TOKENS, room // 2)) if held.text else most
+    most = max(most, min(text_tokens(prior.text) + SMALLEST_PROSE_TOKENS, room // 2)) if prior.text else most
     return most if most >= SMALLEST_PROSE_TOKENS else 0
 
 
@@ -251,13 +251,13 @@ def _named(prose: str, head: int) -> frozenset[int]:
     return frozenset(number for line in digits for number in map(int, line.split()) if 1 <= number <= head)
 
 
-def _hidden(view: View, draft: Draft, told: Sequence[Range], most_raw: int) -> tuple[list[Entry], int]:
+def _hidden(view: View, draft: Draft, summarized: Sequence[Range], most_raw: int) -> tuple[list[Entry], int]:
     """The messages for which the new record stands and no earlier one did, and how many of the middle are not read.
 
     most_raw  what questions to a model can hold, of which each end is given as much: the middle is left out first
     """
     spans = [span for item in view.items if isinstance(item, Summary) for span in item.ranges]
-    ranges = without_ranges(spans, told)
+    ranges = without_ranges(spans, summarized)
     entries = draft.history.entries
     front = list(_until(most_raw, (entries[seq - 1] for seq in seqs(ranges))))
     reached = front[-1].seq if front else 0

@@ -6,9 +6,9 @@ import json
 
 from nca.config.schema import SummarizeSettings
 from nca.context.history import History
-from nca.context.record.calls import CAME, effects, failed, files, longer_effects, reads, runs, told, turn
+from nca.context.record.calls import CAME, call_text, effects, failed, files, longer_effects, reads, runs, turn
 from nca.context.record.compose import Composer, Prose
-from nca.context.record.past import Past, Stated, asked
+from nca.context.record.past import Past, RecordLine, asked
 from nca.context.record.piece import Section
 from nca.messages import Entry, Message, ToolCall
 
@@ -132,12 +132,12 @@ def test_a_line_has_what_was_asked_and_the_ends_of_what_came() -> None:
         1, "shell", "\n".join(["first", *["a line of many words"] * 99, "last"]), command="make all"
     )
     called = next(iter(_past(call, result).calls))
-    assert told(called).startswith("shell make all → first | a line")
-    assert told(called).endswith("| last")
-    assert "\n" not in told(called)
-    assert told(called._replace(result=None)) == "shell make all → no result yet"
+    assert call_text(called).startswith("shell make all → first | a line")
+    assert call_text(called).endswith("| last")
+    assert "\n" not in call_text(called)
+    assert call_text(called._replace(result=None)) == "shell make all → no result yet"
     empty = _called(2, "grep", "", pattern="x")
-    assert told(next(iter(_past(*empty).calls))) == "grep x → nothing"
+    assert call_text(next(iter(_past(*empty).calls))) == "grep x → nothing"
 
 
 def test_long_content_says_less_than_short_arguments() -> None:
@@ -146,7 +146,7 @@ def test_long_content_says_less_than_short_arguments() -> None:
 
 
 def test_a_line_of_an_earlier_record_can_be_cut_to_any_size() -> None:
-    line = Stated(
+    line = RecordLine(
         Section.EFFECTS, 1, 0, "book_flight flight=LH441 seats=2" + CAME + "booked as HK8T2P " * 20 + "at last"
     )
     whole = line.whole()
@@ -157,8 +157,8 @@ def test_a_line_of_an_earlier_record_can_be_cut_to_any_size() -> None:
 def test_a_long_command_is_told_once() -> None:
     command = "\n".join(f"print({number}, 'the value of row {number}')" for number in range(40))
     called = next(iter(_past(*_called(1, "shell", "ok", command=command, timeout=60)).calls))
-    assert told(called).count("print(0,") == 1
+    assert call_text(called).count("print(0,") == 1
     for tokens in (150, 450, 1_350):
-        assert told(called, tokens).count("print(0,") == 1
-        assert "timeout=60" in told(called, tokens)
-    assert all(line in told(called, 1_350) for line in command.splitlines())
+        assert call_text(called, tokens).count("print(0,") == 1
+        assert "timeout=60" in call_text(called, tokens)
+    assert all(line in call_text(called, 1_350) for line in command.splitlines())

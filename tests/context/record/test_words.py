@@ -6,7 +6,7 @@ from nca.config.schema import SummarizeSettings
 from nca.context.history import History
 from nca.context.record.compose import Composer, Prose
 from nca.context.record.past import Past
-from nca.context.record.said import MEDIUM_TOKENS, SHORT_TOKENS, prompts_in, said_in, told_apart
+from nca.context.record.said import MEDIUM_TOKENS, SHORT_TOKENS, prompts_in, said_in, typed_and_pasted
 from nca.context.record.words import beside, longer, medium, short
 from nca.context.tokens import text_tokens
 from nca.messages import Entry, Message, user_message
@@ -30,17 +30,17 @@ def test_only_what_was_typed_is_the_persons_words() -> None:
 
 def test_a_foreign_text_is_told_apart_by_its_lines() -> None:
     text = f"Please look at what the server printed last night.\n{LOG}\nWhich of these lines shows the cause of it?"
-    typed, pasted = told_apart(text)
+    typed, pasted = typed_and_pasted(text)
     assert typed == ("Please look at what the server printed last night.\nWhich of these lines shows the cause of it?")
     assert pasted == LOG
 
 
 def test_a_short_or_numbered_line_beside_what_was_pasted_is_typed() -> None:
-    assert told_apart(f"{LOG}\n2. Why is it so slow?") == ("2. Why is it so slow?", LOG)
+    assert typed_and_pasted(f"{LOG}\n2. Why is it so slow?") == ("2. Why is it so slow?", LOG)
 
 
 def test_a_short_foreign_text_is_typed() -> None:
-    assert told_apart("a\nb\nc") == ("a\nb\nc", "")
+    assert typed_and_pasted("a\nb\nc") == ("a\nb\nc", "")
 
 
 def test_nobody_said_what_nca_wrote() -> None:
@@ -87,7 +87,7 @@ def test_japanese_sentences_are_no_paste() -> None:
     text = "\n".join(
         ["最初に決めるのは次の三つのことだと思います。", "社員には来週の金曜日までに連絡してください。"] * 40
     )
-    assert told_apart(text) == (text, "")
+    assert typed_and_pasted(text) == (text, "")
 
 
 def printed(n: int) -> Message:
