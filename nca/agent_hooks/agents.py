@@ -14,7 +14,7 @@ from typing import Literal
 from nca.config.paths import user_home
 from nca.errors import UsageError
 from nca.mcp_server.install import client_named
-from nca.transcripts.formats.records import data_folder
+from nca.transcripts.formats.source import data_folder
 
 Kind = Literal["begins", "compacting", "summarized", "compacted", "over", "prompt", "call", "ends"]
 """What an event says: a session begins or goes on; a compaction is about to begin; its summary is written; the model

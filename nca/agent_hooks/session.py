@@ -21,8 +21,8 @@ from nca.safe_files import open_folder
 from nca.sessions.foreign_rows import ForeignDatabase, foreign_database
 from nca.transcripts.descriptions import compactions
 from nca.transcripts.formats.assemble import assemble
-from nca.transcripts.formats.building import object_of, parsed
 from nca.transcripts.formats.records import Compacted, Format, Record, Said
+from nca.transcripts.formats.row import object_of, parsed
 from nca.transcripts.formats.source import Source
 
 _SHOWN = ("id", "projectID", "title", "directory", "parent_id", "version", "revert")

@@ -28,7 +28,7 @@ from nca.sessions.log import title_of
 from nca.sessions.passages import RECALL, plain_text
 from nca.sessions.past_sessions import PastSession, PastSessions
 from nca.transcripts.formats import records
-from nca.transcripts.formats.records import Format, Grows, KeepsSubagents, Record, Said, StoredSession
+from nca.transcripts.formats.records import Format, Record, Said, StoredSession
 from nca.transcripts.formats.source import Source
 
 FRESH_SECONDS = 3.0
@@ -144,9 +144,8 @@ class OtherAgents(Place):
     def _found(self) -> Iterator[foreign_index.File]:
         """The agents' files as they are now. A folder that cannot be read has none."""
         for one in self._formats:
-            kept = one.subagents(self._env, self._home) if isinstance(one, KeepsSubagents) else ()
             with suppress(OSError):
-                for path in chain(one.files(self._env, self._home), kept):
+                for path in chain(one.files(self._env, self._home), one.subagents(self._env, self._home)):
                     with suppress(OSError):
                         status = path.stat()
                         # A database that is in use has its newest pages in a log beside it.
@@ -202,7 +201,7 @@ class _Indexing:
         )
         if stored.key and self._index.is_current(file, about):
             return foreign_index.Mark()
-        mark = self._index.mark(file.path) if isinstance(reader, Grows) else foreign_index.Mark()
+        mark = self._index.mark(file.path) if reader.hands_out_all else foreign_index.Mark()
         if mark.digest != Source.of_file(file.path).digest(mark.offset):
             mark = foreign_index.Mark()
         source = Source.of_file(file.path, mark.offset)
@@ -210,7 +209,7 @@ class _Indexing:
         session = self._index.begin(file, about)
         count = self._index.put(session, reading.messages(reader.read(source, stored.key)), mark.messages)
         self._index.end(session, reading.about(), count)
-        if not isinstance(reader, Grows):
+        if not reader.hands_out_all:
             return foreign_index.Mark()
         return reading.mark._replace(digest=source.digest(reading.mark.offset))
 

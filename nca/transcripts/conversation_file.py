@@ -16,7 +16,7 @@ from nca.sessions.session import SessionInfo
 from nca.sessions.store import Store
 from nca.sessions.transfer import SessionCopy
 from nca.transcripts.formats.assemble import Assembled, assemble
-from nca.transcripts.formats.records import Format, StoredSession, Unreadable, stored
+from nca.transcripts.formats.records import About, Format, StoredSession, Unreadable
 from nca.transcripts.formats.registry import format_named, formats, recognise, refuse_neighbour
 from nca.transcripts.formats.source import Source
 from nca.transcripts.session_file import FORMAT, Transcript, read_transcript, session_of
@@ -133,7 +133,7 @@ def chosen_session(found: Format, source: Source, key: str) -> StoredSession:
     sessions = tuple(found.sessions(source))
     if not sessions and not key:
         # Its list says nothing of it (a subagent's session, a damaged beginning); it may be read nevertheless.
-        return stored(found.name, source)
+        return found.stored(source, About())
     close = [one for one in sessions if one.key == key] or [one for one in sessions if key and one.key.startswith(key)]
     if len(close) == 1 or (not key and len(sessions) == 1):
         return (close or sessions)[0]

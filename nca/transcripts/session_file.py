@@ -27,7 +27,7 @@ from nca.sessions.encoding import upgraded
 from nca.sessions.transfer import SessionCopy, ViewCopy, check, new_copy
 from nca.shapes.detect import read_shape, shape_of
 from nca.shapes.shaped import as_chat_message
-from nca.transcripts.formats.source import decode
+from nca.transcripts.formats.row import decode
 from nca.wire import is_note, message_from_dict, message_to_dict
 
 VALID = "valid: a JSON array of messages, JSON lines, or an object with messages"

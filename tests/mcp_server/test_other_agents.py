@@ -21,7 +21,8 @@ from nca.sessions.foreign_index import FOREIGN, ForeignIndex, progress
 from nca.sessions.opening import open_for_reading
 from nca.tools.tool import ToolError
 from nca.transcripts.conversation_file import import_stored
-from nca.transcripts.formats.records import Format, Record, stored
+from nca.transcripts.formats.claude_code import FORMAT as CLAUDE
+from nca.transcripts.formats.records import About, Format, Record
 from nca.transcripts.formats.registry import formats, stored_sessions
 from nca.transcripts.formats.source import Source
 from tests.mcp_server.asking import asked as asked_server
@@ -189,7 +190,7 @@ async def test_what_was_imported_is_found_once(machine: Machine) -> None:
     machine.index()
     other = (await machine.found("barn"))[0][1:11]
     with Store.open(store_of(machine.home)) as store:
-        own = import_stored(store, stored("claude", Source.of_file(path))).info.id
+        own = import_stored(store, CLAUDE.stored(Source.of_file(path), About())).info.id
     assert {line[1:9] for line in await machine.found("zebra barn")} == {own}
     assert "of 1, " in await asked(machine.history, "sessions")
     assert "of 1, " in await asked(machine.history, "sessions", agent="claude")
@@ -230,7 +231,7 @@ async def test_subagents_of_codex_are_found_with_their_session(machine: Machine)
     assert "of 1, " in await asked(machine.history, "sessions")
 
 
-class Torn:
+class Torn(Format):
     """A format whose reader has a fault."""
 
     name, title = "torn", "Torn"

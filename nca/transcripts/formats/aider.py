@@ -20,9 +20,9 @@ from pathlib import Path
 import msgspec
 
 from nca.messages import Message, ToolCall, Usage, clean_text
-from nca.transcripts.formats.building import as_json, person, printed, some_messages, tool_result
-from nca.transcripts.formats.records import About, Record, Said, StoredSession, folders_above, stored
-from nca.transcripts.formats.source import Source
+from nca.transcripts.formats.building import as_json, person, printed, tool_result
+from nca.transcripts.formats.records import About, Format, Record, Said, StoredSession
+from nca.transcripts.formats.source import Source, folders_above
 
 FILE_NAME = ".aider.chat.history.md"
 _START = re.compile(r"^# aider chat started at (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)", re.MULTILINE)
@@ -39,23 +39,20 @@ APPLY = "apply_edit"
 """The name of the tool that stands for aider itself, which finds the edits in the answer's text."""
 
 
-class Aider:
-    name = "aider"
-    title = "aider"
+class Aider(Format):
+    name = title = "aider"
 
     def knows(self, source: Source) -> bool:
         return _START.match(source.head.decode("utf-8", "replace").lstrip("\ufeff\r\n ")) is not None
 
     def sessions(self, source: Source) -> Iterable[StoredSession]:
         """Without those in which nobody said anything: aider also writes down that it was started."""
-        for chat in _chats(source):
-            if _is_said(chat):
-                yield stored(self.name, source, key=chat.key, directory=_directory(source), at=_time(chat.key))
+        for chat in filter(_is_said, _chats(source)):
+            yield self.stored(source, About(directory=_directory(source), at=_time(chat.key)), chat.key)
 
-    def read(self, source: Source, key: str = "") -> Iterator[Record]:
+    def records(self, source: Source, key: str) -> Iterable[Record]:
         asked = [chat for chat in _chats(source) if (chat.key == key if key else _is_said(chat))]
-        records = _records(asked[-1], _directory(source)) if asked else ()
-        return some_messages(records, source, self.title)
+        return _records(asked[-1], _directory(source)) if asked else ()
 
     def files(self, env: Mapping[str, str], home: Path) -> Iterable[Path]:
         """Those of the folder that one works in and of the folders above: aider writes one beside each repository."""
@@ -177,14 +174,8 @@ def _usage(text: str) -> Usage | None:
     found = _TOKENS.search(text)
     if found is None:
         return None
-    read, written = _count(found["read"]), _count(found["written"])
-    return Usage(
-        _count(found["sent"]),
-        _count(found["received"]),
-        read,
-        written,
-        cost=float(found["cost"]) if found["cost"] else None,
-    )
+    sent, received, read, written = (_count(found[name]) for name in ("sent", "received", "read", "written"))
+    return Usage(sent, received, read, written, cost=float(found["cost"]) if found["cost"] else None)
 
 
 def _count(text: str | None) -> int:

@@ -6,7 +6,7 @@ A block that is not known, or not as it should be, becomes text that says what i
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
 
 import msgspec
@@ -15,7 +15,7 @@ from nca.context.request import SIGNED_THOUGHTS
 from nca.context.rules.messages import NO_OUTPUT
 from nca.messages import AttachmentPart, MediaPart, Message, Part, TextPart, ToolCall, clean_text
 from nca.shapes.shaped import as_chat_message
-from nca.transcripts.formats.building import objects_of, text_of
+from nca.transcripts.formats.row import Row, row_of, rows_of
 from nca.words import Source
 
 THOUGHTS = ("thinking", "redacted_thinking")
@@ -35,35 +35,38 @@ def arguments_of(value: Any) -> str:
     return json_of({} if value is None else value)
 
 
-def blocks_of(content: Any) -> list[dict[str, Any]]:
+def blocks_of(content: Any) -> list[Row]:
     """The blocks of a content, which may be a text."""
     if isinstance(content, str):
-        return [{"type": "text", "text": content}] if content else []
+        return [Row(type="text", text=content)] if content else []
     if isinstance(content, dict):
-        return [content]
-    return objects_of(content)
+        return [Row(content)]
+    return rows_of(content)
 
 
-def user_messages(blocks: Iterable[Mapping[str, Any]], names: Mapping[str, str]) -> list[Message]:
+def user_messages(
+    blocks: Iterable[Row], names: Mapping[str, str], said: Callable[[list[Part]], Message] | None = None
+) -> list[Message]:
     """The messages of a user's row: each result is one, and so is what is said before, between and behind them.
 
     names  the tools by the ids of their calls
+    said   makes the message of parts that are no result
     """
+    said = said or user_message
     found: list[Message] = []
     parts: list[Part] = []
     for block in blocks:
-        if block.get("type") != "tool_result" or not isinstance(block.get("tool_use_id"), str):
+        answered = block.text("tool_use_id")
+        if block.get("type") != "tool_result" or not answered:
             parts.append(part_of(block))
             continue
         if parts:
-            found.append(user_message(parts))
+            found.append(said(parts))
             parts = []
-        answered = clean_text(block["tool_use_id"])
-        found.append(
-            tool_message(block.get("content"), answered, names.get(answered, ""), is_error=bool(block.get("is_error")))
-        )
+        name, is_error = names.get(answered, ""), bool(block.get("is_error"))
+        found.append(tool_message(block.get("content"), answered, name, is_error=is_error))
     if parts:
-        found.append(user_message(parts))
+        found.append(said(parts))
     return found
 
 
@@ -80,26 +83,26 @@ def tool_message(content: Any, answered: str, name: str, *, is_error: bool = Fal
     return as_chat_message(Message("tool", shown, tool_call_id=answered, name=name, is_error=is_error))
 
 
-def answer_message(blocks: Iterable[Mapping[str, Any]], model: str) -> Message:
+def answer_message(blocks: Iterable[Row], model: str) -> Message:
     """An answer: its text, calls, and thoughts with their signatures."""
     parts: list[Part] = []
     calls: list[ToolCall] = []
-    thoughts: list[dict[str, Any]] = []
+    thoughts: list[Row] = []
     for block in blocks:
         kind, name = block.get("type"), block.get("name")
         if kind == "tool_use" and isinstance(block.get("id"), str) and block["id"] and isinstance(name, str) and name:
             calls.append(ToolCall(clean_text(block["id"]), clean_text(name), arguments_of(block.get("input"))))
         elif kind in THOUGHTS:
-            thoughts.append(dict(block))
+            thoughts.append(block)
         else:
             parts.append(part_of(block))
     if not thoughts:
         return as_chat_message(Message("assistant", tuple(parts) or None, tuple(calls)))
-    reasoning = "\n\n".join(text for thought in thoughts if (text := text_of(thought.get("thinking"))))
+    reasoning = "\n\n".join(text for thought in thoughts if (text := thought.text("thinking")))
     if not parts and not calls:
         # It was stopped while it thought: nothing was said, and nothing of it is sent again.
         return Message("assistant", reasoning=clean_text(reasoning))
-    signed = [thought for thought in thoughts if thought.get("signature") or thought.get("data")]
+    signed = [dict(thought) for thought in thoughts if thought.get("signature") or thought.get("data")]
     message = as_chat_message(Message("assistant", tuple(parts) or None, tuple(calls)))
     extra = {SIGNED_THOUGHTS: signed} if signed else {}
     return msgspec.structs.replace(
@@ -107,22 +110,21 @@ def answer_message(blocks: Iterable[Mapping[str, Any]], model: str) -> Message:
     )
 
 
-def part_of(block: Mapping[str, Any]) -> Part:
+def part_of(block: Row) -> Part:
     kind, text = block.get("type"), block.get("text")
     if kind in ("text", "input_text", "output_text", None) and isinstance(text, str):
         return TextPart(clean_text(text))
-    if kind == "image" and isinstance(source := block.get("source"), dict) and _is_picture(source):
-        return MediaPart("image", {"type": "image", "source": source})
-    if kind == "document" and isinstance(source := block.get("source"), dict):
-        if source.get("type") == "text" and isinstance(source.get("data"), str):
-            return TextPart(clean_text(source["data"]))
-        if source.get("type") == "base64" and isinstance(source.get("data"), str):
+    source = row_of(block.get("source"))
+    data, address = source.get("data"), source.get("url")
+    if kind == "image" and (
+        (isinstance(data, str) and isinstance(source.get("media_type"), str)) or isinstance(address, str)
+    ):
+        return MediaPart("image", {"type": "image", "source": block["source"]})
+    if kind == "document" and isinstance(data, str):
+        if source.get("type") == "text":
+            return TextPart(clean_text(data))
+        if source.get("type") == "base64":
             return MediaPart("document", {**block})
     name = clean_text(kind) if isinstance(kind, str) and kind else "block"
     shown = json_of(block)
     return AttachmentPart(name, shown, len(shown.encode()))
-
-
-def _is_picture(source: Mapping[str, Any]) -> bool:
-    held, address = source.get("data"), source.get("url")
-    return (isinstance(held, str) and isinstance(source.get("media_type"), str)) or isinstance(address, str)

@@ -3,33 +3,24 @@
 Results and what a program adds stand in the user's role too. A reader gives each part of such a message its source;
 where a format does not tell, a part has none. A message without a word of the person is the program's: no turn begins
 with it.
-
-Values of other programs' JSON may be of any type: what is meant is read, or nothing, and nothing raises.
 """
 
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import UTC, datetime
 from typing import Any, Literal, TypeGuard
 
 import msgspec
 
-from nca.errors import InvalidMessages
 from nca.messages import AttachmentPart, MediaPart, Message, Part, TextPart, ToolCall, clean_text
-from nca.transcripts.formats.records import Record, Said, Unreadable
-from nca.transcripts.formats.source import BadLine, decode
+from nca.transcripts.formats.records import Record, Unreadable
+from nca.transcripts.formats.row import Row, name_of, text_of
+from nca.transcripts.formats.source import BadLine
 from nca.transcripts.formats.source import Source as Given
 from nca.words import Source
 
 Content = str | tuple[Part, ...]
-
-
-def name_of(value: Any) -> str:
-    """A text, or a whole number as text: an id may be either. "" for anything else."""
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else text_of(value)
 
 
 def as_json(value: Any) -> str:
@@ -45,16 +36,6 @@ def shown(value: Any) -> str:
     if isinstance(value, str):
         return clean_text(value)
     return "" if value is None else as_json(value)
-
-
-def parsed(value: Any) -> Any:
-    """What a text holds as JSON, None if it is no JSON; other values stay as they are."""
-    if not isinstance(value, str | bytes):
-        return value
-    try:
-        return decode(value if isinstance(value, bytes) else value.encode("utf-8", "surrogatepass"))
-    except (ValueError, RecursionError):
-        return None
 
 
 def picture(data: Any, media_type: Any = "") -> MediaPart | None:
@@ -125,10 +106,10 @@ def command_ran(command: Any, output: Any, code: int) -> str:
 
 
 def answer(
-    parts: Sequence[Part | None], calls: Iterable[ToolCall | None] = (), reasoning: str = "", *, was_cut: bool = False
+    parts: Sequence[Part | None], calls: Iterable[ToolCall | None], *thoughts: str, was_cut: bool = False
 ) -> Message | None:
     """An answer of the model; None if it is empty. Calls whose id is not unique in the answer are left out."""
-    content = joined(parts)
+    content, reasoning = joined(parts), "\n\n".join(filter(None, thoughts))
     kept: dict[str, ToolCall] = {}
     for one in calls:
         if one is not None:
@@ -149,30 +130,13 @@ def bad_line(bad: BadLine) -> tuple[Unreadable, ...]:
     return () if bad.is_cut else (Unreadable(f"line {bad.number}", bad.reason),)
 
 
-def read_rows(source: Given, read: Callable[[dict[str, Any], str], Iterable[Record]]) -> Iterator[Record]:
+def read_rows(source: Given, read: Callable[[Row, str], Iterable[Record]]) -> Iterator[Record]:
     """What `read` makes of each row, given its place ("line 12"), and Unreadable for each bad line."""
     for line in source.rows():
         if isinstance(line, BadLine):
             yield from bad_line(line)
         else:
             yield from read(line[1], f"line {line[0]}")
-
-
-def some_messages(records: Iterable[Record], source: Given, agent: str) -> Iterator[Record]:
-    """The records. Raises InvalidMessages if no message is among them; after one, it becomes Unreadable."""
-    has_message, problem = False, ""
-    try:
-        for record in records:
-            has_message = has_message or isinstance(record, Said)
-            if isinstance(record, Unreadable) and not problem:
-                problem = f" ({record.place}: {record.reason})"
-            yield record
-    except InvalidMessages as error:
-        if not has_message:
-            raise
-        yield Unreadable(source.place, error.message.removeprefix(f"{source.place}: "))
-    if not has_message:
-        raise InvalidMessages(f"{source.place}: holds no messages of {agent}{problem}.")
 
 
 _OF_A_PROGRAM = ("nca", "tool")
@@ -238,59 +202,3 @@ def _spaced(content: tuple[Part, ...]) -> tuple[Part, ...]:
 
 def _has_source(part: Part | None) -> TypeGuard[TextPart]:
     return isinstance(part, TextPart) and part.source not in ("", "nca")
-
-
-MOST_TOKENS = 2**53
-_NUMBER = (int, float)
-"""For `isinstance`, which takes far longer with a union that is made for each call."""
-
-
-def seconds_of(value: Any) -> float:
-    """A time as seconds since the epoch: ISO 8601, or a number of seconds or finer units. 0 for anything else."""
-    if isinstance(value, str):
-        try:
-            moment = datetime.fromisoformat(value)
-            return max(0.0, (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
-        except (ValueError, OverflowError):
-            return 0.0
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e30 or math.isnan(value):
-        return 0.0
-    at = float(value)
-    # 1e11 seconds are the year 5138, 1e11 milliseconds are 1973.
-    while at >= 1e11:
-        at /= 1000
-    return at
-
-
-def text_of(value: Any) -> str:
-    """A text as it can be stored; "" for anything else."""
-    if not isinstance(value, str):
-        return ""
-    return value if value.isascii() else clean_text(value)
-
-
-def count_of(*values: Any) -> int:
-    """The first of these that is a count above 0; 0 if none is."""
-    for value in values:
-        if isinstance(value, _NUMBER) and not isinstance(value, bool) and 0 < value <= MOST_TOKENS:
-            return int(value)
-    return 0
-
-
-def cost_of(value: Any) -> float | None:
-    """US dollars; None for anything that is no amount."""
-    is_amount = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e9
-    return float(value) if is_amount else None
-
-
-def object_of(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def list_of(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def objects_of(value: Any) -> list[dict[str, Any]]:
-    """The objects in a list; what is no object is left out."""
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []

@@ -2,42 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from nca.messages import Message, Part, TextPart
 from nca.transcripts.formats.building import (
     answer,
     joined,
-    list_of,
-    object_of,
-    objects_of,
     person,
     picture,
     printed,
-    read_rows,
     shown,
     text_by,
-    text_of,
     tool_call,
     tool_result,
 )
 from nca.transcripts.formats.records import Record, Said, Unreadable
-from nca.transcripts.formats.source import Source
+from nca.transcripts.formats.row import Row, list_of, row_of, text_of
 
 
 class ChatRows:
     """Turns rows into messages. It knows the calls before, whose results name no tool.
 
+    said   makes the record of a row, its message and its place
     added  how a message in the user's role begins that the program wrote
     """
 
-    def __init__(self, *, added: tuple[str, ...] = ()) -> None:
+    def __init__(self, said: Callable[[Row, Message, str], Said], *, added: tuple[str, ...] = ()) -> None:
+        self._said = said
         self._added = added
         self._names: dict[str, str] = {}
         self._has_begun = False
 
-    def message(self, row: Mapping[str, Any]) -> Message | None:
+    def record(self, row: Row, place: str) -> Iterator[Record]:
+        if not is_row(row):
+            yield Unreadable(place, "is a message without a known role")
+        elif (message := self._message(row)) is not None:
+            yield self._said(row, message, place)
+
+    def _message(self, row: Row) -> Message | None:
         """None for a row without content. A later system row, and a result without a call, are what a program
         printed, and stay at their place in the user's role."""
         role = row.get("role")
@@ -45,8 +48,8 @@ class ChatRows:
         if role == "assistant":
             self._has_begun = True
             return self._answer(row, parts)
-        if role == "tool" and (call_id := text_of(row.get("tool_call_id"))):
-            name = text_of(row.get("name")) or self._names.get(call_id, "")
+        if role == "tool" and (call_id := row.text("tool_call_id")):
+            name = row.text("name") or self._names.get(call_id, "")
             return tool_result(call_id, name, joined(parts), is_error=row.get("is_error") is True)
         if role in ("system", "developer") and not self._has_begun:
             content = joined(parts)
@@ -58,34 +61,23 @@ class ChatRows:
         is_added = row.get("injected") is True or (bool(self._added) and first.startswith(self._added))
         return person(joined(parts), "nca" if is_added else "")
 
-    def records(self, source: Source, said: Callable[[Mapping[str, Any], Message, str], Said]) -> Iterator[Record]:
-        """The records of JSON lines. `said` makes one of a row, its message and its place."""
-
-        def read(row: Mapping[str, Any], place: str) -> Iterator[Record]:
-            if not is_row(row):
-                yield Unreadable(place, "is a message without a known role")
-            elif (message := self.message(row)) is not None:
-                yield said(row, message, place)
-
-        return read_rows(source, read)
-
-    def _answer(self, row: Mapping[str, Any], parts: list[Part | None]) -> Message | None:
+    def _answer(self, row: Row, parts: list[Part | None]) -> Message | None:
         calls = []
-        for one in objects_of(row.get("tool_calls")):
-            function = object_of(one.get("function"))
+        for one in row.rows("tool_calls"):
+            function = one.row("function")
             call = tool_call(one.get("id"), function.get("name"), function.get("arguments"))
             if call is not None:
                 calls.append(call)
                 self._names[call.id] = call.name
-        thoughts = [text_of(row.get("reasoning_content")), *(_thought(one) for one in objects_of(row.get("content")))]
+        thoughts = [row.text("reasoning_content"), *(_thought(one) for one in row.rows("content"))]
         return answer(parts, calls, "\n\n".join(filter(None, thoughts)))
 
 
-def is_row(row: Mapping[str, Any]) -> bool:
+def is_row(row: Row) -> bool:
     return row.get("role") in ("system", "user", "assistant", "tool") and ("content" in row or "tool_calls" in row)
 
 
-def most(rows: Sequence[Mapping[str, Any]], is_own: Callable[[Mapping[str, Any]], bool]) -> bool:
+def most(rows: Sequence[Row], is_own: Callable[[Row], bool]) -> bool:
     """Whether more than half of the rows are of a format; a damaged one must not hide the others."""
     return 2 * sum(map(is_own, rows)) > len(rows)
 
@@ -93,20 +85,20 @@ def most(rows: Sequence[Mapping[str, Any]], is_own: Callable[[Mapping[str, Any]]
 def _parts(content: Any) -> list[Part | None]:
     if not isinstance(content, list):
         return [TextPart(shown(content))]
-    return [_part(object_of(one)) if not isinstance(one, str) else TextPart(text_of(one)) for one in content]
+    return [_part(row_of(one)) if not isinstance(one, str) else TextPart(text_of(one)) for one in content]
 
 
-def _part(block: Mapping[str, Any]) -> Part | None:
+def _part(block: Row) -> Part | None:
     if block.get("type") == "think":
         return None
     if "image_url" in block:
         given = block["image_url"]
-        return picture(object_of(given).get("url") if isinstance(given, dict) else given)
-    return TextPart(text_of(block.get("text")))
+        return picture(row_of(given).get("url") if isinstance(given, dict) else given)
+    return TextPart(block.text("text"))
 
 
-def _thought(block: Mapping[str, Any]) -> str:
-    return text_of(block.get("think")) if block.get("type") == "think" else ""
+def _thought(block: Row) -> str:
+    return block.text("think") if block.get("type") == "think" else ""
 
 
 def _files(given: Any) -> list[Part | None]:

@@ -7,36 +7,21 @@ message serves as one. Pictures are files of their own in the export and are onl
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterable, Iterator
 
 from nca.errors import InvalidMessages
 from nca.messages import Message, TextPart
-from nca.transcripts.formats.building import (
-    answer,
-    as_json,
-    list_of,
-    name_of,
-    object_of,
-    objects_of,
-    person,
-    printed,
-    seconds_of,
-    some_messages,
-    text_of,
-    tool_call,
-    tool_result,
-)
+from nca.transcripts.formats.building import answer, as_json, person, printed, tool_call, tool_result
 from nca.transcripts.formats.parent_chain import Branches
-from nca.transcripts.formats.records import About, Live, Record, Said, StoredSession, Unreadable, newest_key, stored
+from nca.transcripts.formats.records import About, Format, Record, Said, StoredSession, Unreadable
+from nca.transcripts.formats.row import Row, list_of, row_of, rows_of, text_of
 from nca.transcripts.formats.source import Source
 
 _BEGINNING = re.compile(rb'\A\s*(\[\s*)?\{.*?"mapping"\s*:\s*\{\s*"[^"]+"\s*:\s*\{', re.DOTALL)
 _TO_ALL = ("", "all")
 
 
-class ChatGpt:
+class ChatGpt(Format):
     name = "chatgpt"
     title = "ChatGPT"
 
@@ -45,38 +30,35 @@ class ChatGpt:
 
     def sessions(self, source: Source) -> Iterable[StoredSession]:
         for key, row in _conversations(source):
-            at = seconds_of(row.get("update_time")) or seconds_of(row.get("create_time"))
-            yield stored(self.name, source, key=key, title=text_of(row.get("title")), at=at)
+            at = row.seconds("update_time") or row.seconds("create_time")
+            yield self.stored(source, About(title=row.text("title"), at=at), key)
 
-    def read(self, source: Source, key: str = "") -> Iterator[Record]:
-        return some_messages(_records(source, key), source, self.title)
-
-    def files(self, env: Mapping[str, str], home: Path) -> Iterable[Path]:
-        return []
+    def records(self, source: Source, key: str) -> Iterator[Record]:
+        return _records(source, key)
 
 
 FORMAT = ChatGpt()
 
 
-def _conversations(source: Source) -> Iterator[tuple[str, dict[str, Any]]]:
+def _conversations(source: Source) -> Iterator[tuple[str, Row]]:
     value = source.value()
-    for number, row in enumerate(objects_of(value if isinstance(value, list) else [value]), 1):
+    for number, row in enumerate(rows_of(value if isinstance(value, list) else [value]), 1):
         if isinstance(row.get("mapping"), dict):
-            yield text_of(row.get("conversation_id")) or text_of(row.get("id")) or str(number), row
+            yield row.text("conversation_id") or row.text("id") or str(number), row
 
 
 def _records(source: Source, key: str) -> Iterator[Record]:
     found = list(_conversations(source))
-    key = key or newest_key(FORMAT.sessions(source))
+    key = key or FORMAT.newest_key(source)
     row = next((row for its_key, row in found if its_key == key), None)
     if row is None:
         raise InvalidMessages(f"{source.place}: holds no conversation {key}.")
-    yield About(session=key, title=text_of(row.get("title")), model=text_of(row.get("default_model_slug")))
-    yield from _Reading(object_of(row.get("mapping"))).records(text_of(row.get("current_node")))
+    yield About(session=key, title=row.text("title"), model=row.text("default_model_slug"))
+    yield from _Reading(row.row("mapping")).records(row.text("current_node"))
 
 
 class _Reading:
-    def __init__(self, nodes: Mapping[str, Any]) -> None:
+    def __init__(self, nodes: Row) -> None:
         self._nodes = nodes
         self._branches = Branches()
         self._calls: dict[str, str] = {}
@@ -84,24 +66,23 @@ class _Reading:
 
     def records(self, current: str) -> Iterator[Record]:
         for node_id in self._in_order():
-            node = object_of(self._nodes[node_id])
-            self._branches.add(node_id, text_of(node.get("parent")))
+            node = row_of(self._nodes[node_id])
+            self._branches.add(node_id, node.text("parent"))
             place = f"message {node_id}"
             if node.get("message") is None:
                 continue
             if not isinstance(node.get("message"), dict):
                 yield Unreadable(place, "is no JSON object")
                 continue
-            yield from self._message(node["message"], node_id, place)
-        if not self._branches.are_linear:
-            yield Live(frozenset(self._branches.to(current if current in self._nodes else self._branches.last)))
+            yield from self._message(node.row("message"), node_id, place)
+        yield from self._branches.live(current if current in self._nodes else "")
 
     def _in_order(self) -> list[str]:
         """All nodes, each before its children, branch by branch."""
         children: dict[str, list[str]] = {}
         roots: list[str] = []
         for node_id, node in self._nodes.items():
-            parent = text_of(object_of(node).get("parent"))
+            parent = text_of(row_of(node).get("parent"))
             (children.setdefault(parent, []) if parent in self._nodes else roots).append(node_id)
         order: dict[str, None] = {}
         waiting = list(reversed(roots)) or list(self._nodes)[:1]
@@ -112,9 +93,9 @@ class _Reading:
                 waiting.extend(reversed(children.get(node_id, [])))
         return [*order, *(node_id for node_id in self._nodes if node_id not in order)]
 
-    def _message(self, row: dict[str, Any], node_id: str, place: str) -> Iterator[Record]:
-        role = text_of(object_of(row.get("author")).get("role"))
-        content = object_of(row.get("content"))
+    def _message(self, row: Row, node_id: str, place: str) -> Iterator[Record]:
+        role = row.text("author", "role")
+        content = row.row("content")
         thoughts = _thoughts(content)
         said = "" if thoughts else _text(content)
         message: Message | None = None
@@ -123,7 +104,7 @@ class _Reading:
         elif role == "tool":
             message = self._result(row, said, node_id)
         elif role == "user":
-            hidden = object_of(row.get("metadata")).get("is_visually_hidden_from_conversation") is True
+            hidden = row.value("metadata", "is_visually_hidden_from_conversation") is True
             # What the person wrote for every conversation is hidden too.
             is_own = not hidden or content.get("content_type") == "user_editable_context"
             message = person(said, "typed" if is_own else "nca")
@@ -132,51 +113,49 @@ class _Reading:
         else:
             yield Unreadable(place, "is a message without a known author")
         if message is not None:
-            beside = object_of(row.get("metadata"))
+            beside = row.row("metadata")
             yield Said(
                 message=message,
                 id=node_id,
-                at=seconds_of(row.get("create_time")),
-                model=text_of(beside.get("model_slug")) if role == "assistant" else "",
+                at=row.seconds("create_time"),
+                model=beside.text("model_slug") if role == "assistant" else "",
                 place=place,
             )
 
-    def _answer(self, row: dict[str, Any], said: str, thoughts: str, node_id: str) -> Message | None:
-        recipient = text_of(row.get("recipient"))
+    def _answer(self, row: Row, said: str, thoughts: str, node_id: str) -> Message | None:
+        recipient = row.text("recipient")
         if recipient in _TO_ALL:
             return answer([TextPart(said)], (), thoughts)
         self._calls[node_id] = recipient
         return answer([], [tool_call(node_id, recipient, as_json({"input": said}))], thoughts)
 
-    def _result(self, row: dict[str, Any], said: str, node_id: str) -> Message | None:
+    def _result(self, row: Row, said: str, node_id: str) -> Message | None:
         """The result of the call above it. What a tool says more than once, and unasked, is a message of its own."""
-        name = text_of(object_of(row.get("author")).get("name"))
-        parent = text_of(object_of(self._nodes.get(node_id)).get("parent"))
+        name = row.text("author", "name")
+        parent = text_of(row_of(self._nodes.get(node_id)).get("parent"))
         if parent in self._calls:
-            failed = object_of(object_of(row.get("metadata")).get("aggregate_result")).get("status")
+            failed = row.value("metadata", "aggregate_result", "status")
             is_error = failed == "failed_with_in_kernel_exception"
             return tool_result(parent, self._calls.pop(parent), said, is_error=is_error)
         return printed(f"[{name or 'tool'}]\n{said}") if said.strip() else None
 
 
-def _text(content: Mapping[str, Any]) -> str:
+def _text(content: Row) -> str:
     """The text of a message, whatever its type; a picture or a file is named."""
-    found = [one if isinstance(one, str) else _named(object_of(one)) for one in list_of(content.get("parts"))]
+    found = [one if isinstance(one, str) else _named(row_of(one)) for one in list_of(content.get("parts"))]
     more = [content.get(key) for key in ("text", "result", "user_profile", "user_instructions")]
     return "\n".join(filter(None, [*map(text_of, found), *map(text_of, more)]))
 
 
-def _named(part: Mapping[str, Any]) -> str:
-    if said := text_of(part.get("text")):
+def _named(part: Row) -> str:
+    if said := part.text("text"):
         return said
-    where = name_of(part.get("asset_pointer")) or name_of(part.get("name"))
+    where = part.name("asset_pointer") or part.name("name")
     return f"[{text_of(part.get('content_type')) or 'file'} {where}]" if where else ""
 
 
-def _thoughts(content: Mapping[str, Any]) -> str:
+def _thoughts(content: Row) -> str:
     if content.get("content_type") == "thoughts":
-        said = (
-            (text_of(one.get("summary")), text_of(one.get("content"))) for one in objects_of(content.get("thoughts"))
-        )
+        said = ((one.text("summary"), one.text("content")) for one in content.rows("thoughts"))
         return "\n\n".join("\n".join(filter(None, one)) for one in said)
-    return text_of(content.get("content")) if content.get("content_type") == "reasoning_recap" else ""
+    return content.text("content") if content.get("content_type") == "reasoning_recap" else ""

@@ -17,11 +17,12 @@ import msgspec
 from nca.messages import Usage
 from nca.transcripts.formats.blocks import answer_message, blocks_of, user_message
 from nca.transcripts.formats.blocks import part_of as part
-from nca.transcripts.formats.building import count_of, list_of, object_of, seconds_of, text_of
+from nca.transcripts.formats.building import read_rows
 from nca.transcripts.formats.claude_said import is_said, messages_of, titles_of
 from nca.transcripts.formats.parent_chain import Link, live_branch
-from nca.transcripts.formats.records import About, Compacted, Live, Record, Said, StoredSession, Unreadable, stored
-from nca.transcripts.formats.source import BadLine, Source
+from nca.transcripts.formats.records import About, Compacted, Format, Live, Record, Said, StoredSession, Unreadable
+from nca.transcripts.formats.row import Row, list_of, row_of, text_of, texts_of
+from nca.transcripts.formats.source import Source
 
 _OF_SUBAGENTS = "agent-"
 _KINDS = ("user", "assistant", "system", "attachment")
@@ -29,9 +30,12 @@ _LONG_FIRST_LINE = re.compile(rb'\A\s*\{(?=.*"sessionId")(?=.*"parentUuid")(?=.*
 """The first line may be longer than the head: a first message with a picture."""
 
 
-class ClaudeCode:
+class ClaudeCode(Format):
     name = "claude"
     title = "Claude Code"
+    variables = ("CLAUDE_CONFIG_DIR",)
+    own_folder = ".claude"
+    pattern = "projects/*/*.jsonl"
     hands_out_all = True
     """When the person goes on."""
 
@@ -45,48 +49,34 @@ class ClaudeCode:
         rows = [row for row in source.first_rows if _is_row(row)]
         if not rows and (source.first_rows or not self.knows(source)):
             return ()
-        directory = next((cwd for row in rows if (cwd := text_of(row.get("cwd")))), "")
-        found = stored(self.name, source, directory=directory, title=titles_of(source.first_rows))
+        directory = next((cwd for row in rows if (cwd := row.text("cwd"))), "")
+        found = self.stored(source, About(directory=directory, title=titles_of(source.first_rows)))
         # In older versions a session may begin with what a subagent did, without an id of it.
         is_subagent = rows and all(row.get("isSidechain") and "agentId" in row for row in rows)
         return (msgspec.structs.replace(found, parent=text_of(rows[0]["sessionId"])) if is_subagent else found,)
 
     def read(self, source: Source, key: str = "") -> Iterator[Record]:
         found = Rows()
-        for line in source.rows():
-            if isinstance(line, BadLine):
-                if not line.is_cut:
-                    yield Unreadable(f"line {line.number}", line.reason)
-            else:
-                yield from found.take(*line)
+        yield from read_rows(source, found.take)
         yield from found.records()
 
     def files(self, env: Mapping[str, str], home: Path) -> Iterable[Path]:
         """Without those of subagents: each belongs to a session."""
-        return (path for path in _projects(env, home).glob("*/*.jsonl") if not path.name.startswith(_OF_SUBAGENTS))
+        return (path for path in super().files(env, home) if not path.name.startswith(_OF_SUBAGENTS))
 
     def subagents(self, env: Mapping[str, str], home: Path) -> Iterable[Path]:
         """Beside the sessions; since version 2.1 in a folder of each session."""
-        root, names = _projects(env, home), f"{_OF_SUBAGENTS}*.jsonl"
+        root, names = self.folder(env, home) / "projects", f"{_OF_SUBAGENTS}*.jsonl"
         return chain(root.glob(f"*/{names}"), root.glob(f"*/*/subagents/**/{names}"))
 
 
-def _projects(env: Mapping[str, str], home: Path) -> Path:
-    return Path(env.get("CLAUDE_CONFIG_DIR") or home / ".claude") / "projects"
-
-
-def _is_row(row: Mapping[str, Any]) -> bool:
+def _is_row(row: Row) -> bool:
     """Whether it is a record of a conversation; Qwen Code has the same ones with `parts` in their messages."""
     has_ids = isinstance(row.get("sessionId"), str) and isinstance(row.get("uuid"), str) and "parentUuid" in row
-    return (
-        has_ids
-        and row.get("type") in _KINDS
-        and "systemPayload" not in row
-        and "parts" not in object_of(row.get("message"))
-    )
+    return has_ids and row.get("type") in _KINDS and "systemPayload" not in row and "parts" not in row.row("message")
 
 
-def _is_note(row: Mapping[str, Any]) -> bool:
+def _is_note(row: Row) -> bool:
     """Whether it is no message but beside messages: a file may begin with many, and may have nothing else."""
     return "leafUuid" in row or (row.get("type") == "file-history-snapshot" and "messageId" in row)
 
@@ -94,6 +84,7 @@ def _is_note(row: Mapping[str, Any]) -> bool:
 FORMAT = ClaudeCode()
 
 
+_USAGE = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 _NOT_BY_A_MODEL = "<synthetic>"
 _FACTS = ("sessionId", "cwd", "forkedFrom", "version")
 
@@ -102,7 +93,7 @@ class _Answer(msgspec.Struct):
     """One message of the model, put together from its lines. `ids`: theirs; the first one stands for all."""
 
     ids: list[str]
-    blocks: list[dict[str, Any]]
+    blocks: list[Row]
     model: str
     at: float
     place: str
@@ -127,7 +118,7 @@ class _Boundary(msgspec.Struct):
     id: str
     at: float
     place: str
-    meta: dict[str, Any]
+    meta: Row
     summary: str = ""
 
     def compacted(self, kept: tuple[str, ...]) -> Compacted:
@@ -137,9 +128,9 @@ class _Boundary(msgspec.Struct):
             id=self.id,
             kept=kept,
             is_unreadable=not self.summary,
-            trigger=text_of(meta.get("trigger")),
-            tokens_before=count_of(meta.get("preTokens"), meta.get("pre_tokens")),
-            tokens_after=count_of(meta.get("postTokens"), meta.get("post_tokens")),
+            trigger=meta.text("trigger"),
+            tokens_before=meta.count("preTokens") or meta.count("pre_tokens"),
+            tokens_after=meta.count("postTokens") or meta.count("post_tokens"),
             at=self.at,
             place=self.place,
         )
@@ -171,13 +162,13 @@ class Rows:
         self._boundary: _Boundary | None = None
         """The newest compaction, while it waits for its summary."""
 
-    def take(self, number: int, row: Mapping[str, Any]) -> Iterator[Record]:
-        kind, place = row.get("type"), f"line {number}"
+    def take(self, row: Row, place: str) -> Iterator[Record]:
+        kind = row.get("type")
         if kind in ("summary", "custom-title", "ai-title"):
             self._take_title(row)
             return
         is_aside = bool(row.get("isSidechain"))
-        id = text_of(row.get("uuid"))
+        id = row.text("uuid")
         if id and not self._link(id, row, is_aside=is_aside):
             return
         if id and not is_aside and self._links[-1].is_said:
@@ -186,14 +177,14 @@ class Rows:
         if kind in ("user", "assistant") and not isinstance(message, dict):
             yield Unreadable(place, "has no message")
         elif kind == "assistant":
-            self._take_answer(id, row, object_of(message), place, is_aside=is_aside)
+            self._take_answer(id, row, row_of(message), place, is_aside=is_aside)
         elif kind == "user":
-            yield from self._take_user(id, row, object_of(message), place, is_aside=is_aside)
+            yield from self._take_user(id, row, row_of(message), place, is_aside=is_aside)
         elif kind == "attachment":
-            self._take_queued(id, row, object_of(row.get("attachment")), place, is_aside=is_aside)
+            self._take_queued(id, row, row.row("attachment"), place, is_aside=is_aside)
         elif kind == "system" and row.get("subtype") == "compact_boundary" and not is_aside:
-            meta = object_of(row.get("compactMetadata")) or object_of(row.get("compact_metadata"))
-            self._boundary = _Boundary(id, seconds_of(row.get("timestamp")), place, meta)
+            meta = row.row("compactMetadata") or row.row("compact_metadata")
+            self._boundary = _Boundary(id, row.seconds("timestamp"), place, meta)
             self._waiting.append(self._boundary)
             self._answers.clear()
         if kind in ("user", "assistant") and not is_aside:
@@ -247,14 +238,14 @@ class Rows:
         self._waiting.clear()
         self._answers.clear()
 
-    def _take_title(self, row: Mapping[str, Any]) -> None:
+    def _take_title(self, row: Row) -> None:
         for key in ("summary", "customTitle", "aiTitle"):
             if title := text_of(row.get(key)):
-                self._titles.append((title, text_of(row.get("leafUuid"))))
+                self._titles.append((title, row.text("leafUuid")))
 
-    def _link(self, id: str, row: Mapping[str, Any], *, is_aside: bool) -> bool:
+    def _link(self, id: str, row: Row, *, is_aside: bool) -> bool:
         """Note the place of a record in the chain; False if the record is there already."""
-        parent = text_of(row.get("parentUuid"))
+        parent = row.text("parentUuid")
         if id in self._places:
             known = self._links[self._places[id]]
             known.parent = known.parent or ("" if known.is_compaction else parent)
@@ -262,26 +253,24 @@ class Rows:
         if not is_aside:
             is_compaction = row.get("subtype") == "compact_boundary"
             self._places[id] = len(self._links)
-            before = "" if parent else text_of(row.get("logicalParentUuid")) or text_of(row.get("logical_parent_uuid"))
+            before = "" if parent else row.text("logicalParentUuid") or row.text("logical_parent_uuid")
             self._links.append(Link(id, parent, before, is_compaction, is_said=is_said(row)))
         return True
 
-    def _take_answer(
-        self, id: str, row: Mapping[str, Any], message: Mapping[str, Any], place: str, *, is_aside: bool
-    ) -> None:
-        model = text_of(message.get("model"))
-        blocks, usage = blocks_of(message.get("content")), _usage(object_of(message.get("usage")))
-        key = text_of(message.get("id")), text_of(row.get("requestId"))
+    def _take_answer(self, id: str, row: Row, message: Row, place: str, *, is_aside: bool) -> None:
+        model = message.text("model")
+        blocks, usage = blocks_of(message.get("content")), message.row("usage").usage(*_USAGE, adds_cache=True)
+        key = message.text("id"), row.text("requestId")
         for block in blocks:
             if block.get("type") == "tool_use":
-                self._names[text_of(block.get("id"))] = text_of(block.get("name"))
+                self._names[block.text("id")] = block.text("name")
         # An error of the network that is shown as an answer was never sent to a model.
         is_aside = is_aside or bool(row.get("isApiErrorMessage"))
         answer = self._answers.get(key) if key[0] else None
         if answer is None or answer.is_aside != is_aside:
             ids = [id] if id else []
             model = "" if model == _NOT_BY_A_MODEL else model
-            answer = _Answer(ids, [], model, seconds_of(row.get("timestamp")), place, is_aside)
+            answer = _Answer(ids, [], model, row.seconds("timestamp"), place, is_aside)
             self._waiting.append(answer)
             if key[0]:
                 self._answers[key] = answer
@@ -291,14 +280,12 @@ class Rows:
         if usage and (answer.usage is None or usage.completion_tokens >= answer.usage.completion_tokens):
             answer.usage = usage
 
-    def _take_user(
-        self, id: str, row: Mapping[str, Any], message: Mapping[str, Any], place: str, *, is_aside: bool
-    ) -> Iterator[Unreadable]:
-        at, blocks = seconds_of(row.get("timestamp")), blocks_of(message.get("content"))
+    def _take_user(self, id: str, row: Row, message: Row, place: str, *, is_aside: bool) -> Iterator[Unreadable]:
+        at, blocks = row.seconds("timestamp"), blocks_of(message.get("content"))
         if row.get("isCompactSummary") and not is_aside:
-            summary = "\n\n".join(text for block in blocks if (text := text_of(block.get("text"))))
+            summary = texts_of(blocks)
             if self._boundary is None:
-                self._boundary = _Boundary(id, at, place, {})
+                self._boundary = _Boundary(id, at, place, Row())
                 self._waiting.append(self._boundary)
             self._boundary.summary = summary
             self._boundary = None
@@ -308,38 +295,36 @@ class Rows:
         for one in messages_of(row, blocks, self._names):
             self._waiting.append(Said(message=one, id=id, at=at, is_aside=is_aside, place=place))
 
-    def _take_queued(
-        self, id: str, row: Mapping[str, Any], attachment: Mapping[str, Any], place: str, *, is_aside: bool
-    ) -> None:
+    def _take_queued(self, id: str, row: Row, attachment: Row, place: str, *, is_aside: bool) -> None:
         """What was typed while the model worked: it was sent with the next request."""
         blocks = blocks_of(attachment.get("prompt"))
         if attachment.get("type") != "queued_command" or not blocks:
             return
         is_typed = attachment.get("commandMode", "prompt") == "prompt"
         message = user_message([part(block) for block in blocks], source="typed" if is_typed else "nca")
-        at = seconds_of(row.get("timestamp"))
+        at = row.seconds("timestamp")
         self._waiting.append(Said(message=message, id=id, at=at, is_aside=is_aside, place=place))
 
-    def _note(self, row: Mapping[str, Any]) -> None:
+    def _note(self, row: Row) -> None:
         facts = [row.get(name) for name in _FACTS]
         if facts == self._noted:
             return
         self._noted = facts
-        about, fork = self._about, object_of(row.get("forkedFrom"))
+        about, fork = self._about, row.row("forkedFrom")
         self._about = About(
-            session=text_of(row.get("sessionId")) or about.session,
-            directory=about.directory or text_of(row.get("cwd")),
-            parent=about.parent or text_of(fork.get("sessionId")),
-            version=text_of(row.get("version")) or about.version,
+            session=row.text("sessionId") or about.session,
+            directory=about.directory or row.text("cwd"),
+            parent=about.parent or fork.text("sessionId"),
+            version=row.text("version") or about.version,
         )
 
     def _kept(self, boundary: _Boundary) -> tuple[str, ...]:
         """The ids of the messages that a compaction kept: a list, or the two ends of a run."""
         listed = boundary.meta.get("preservedMessages", boundary.meta.get("preserved_messages"))
-        ids = object_of(listed).get("uuids") if isinstance(listed, dict) else listed
+        ids = row_of(listed).get("uuids") if isinstance(listed, dict) else listed
         if named := [id for id in list_of(ids) if isinstance(id, str)]:
             return tuple(named)
-        run = object_of(boundary.meta.get("preservedSegment", boundary.meta.get("preserved_segment")))
+        run = row_of(boundary.meta.get("preservedSegment", boundary.meta.get("preserved_segment")))
         head = text_of(run.get("headUuid", run.get("head_uuid")))
         tail = text_of(run.get("tailUuid", run.get("tail_uuid")))
         if head not in self._places or tail not in self._places:
@@ -372,9 +357,3 @@ class Rows:
         beside = calls - {answered for id, answered in self._results if id in ids}
         ids.update(id for id, answered in self._results if answered in beside)
         return frozenset(ids), chain.breaks
-
-
-def _usage(usage: Mapping[str, Any]) -> Usage | None:
-    new, output = count_of(usage.get("input_tokens")), count_of(usage.get("output_tokens"))
-    read, written = count_of(usage.get("cache_read_input_tokens")), count_of(usage.get("cache_creation_input_tokens"))
-    return Usage(new + read + written, output, read, written) if new + read + written + output else None

@@ -5,16 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
 from nca.messages import Message
 from nca.transcripts.formats.blocks import blocks_of, user_messages
-from nca.transcripts.formats.building import object_of, text_of, typed_after
+from nca.transcripts.formats.building import typed_after
+from nca.transcripts.formats.row import Row, text_of
 from nca.words import Source
-
-Block = dict[str, Any]
 
 _INJECTED = (
     "<command-name>",
@@ -53,14 +52,14 @@ _TYPED = ("typed", "queued")
 """Where a prompt came from, as newer versions say."""
 
 
-def messages_of(row: Mapping[str, Any], blocks: Iterable[Block], names: Mapping[str, str]) -> Iterator[Message]:
+def messages_of(row: Row, blocks: Iterable[Row], names: Mapping[str, str]) -> Iterator[Message]:
     """The messages of a user's row, each with who said it.
 
     names  the tools by the ids of their calls
     """
     source = _source(row)
     if source == "nca":
-        runs: Iterable[tuple[bool, Iterable[Block]]] = [(True, blocks)]
+        runs: Iterable[tuple[bool, Iterable[Row]]] = [(True, blocks)]
     else:
         runs = groupby((piece for block in blocks for piece in _pieces(block)), key=_is_injected)
     for is_injected, run in runs:
@@ -73,9 +72,9 @@ def messages_of(row: Mapping[str, Any], blocks: Iterable[Block], names: Mapping[
                 yield message
 
 
-def _source(row: Mapping[str, Any]) -> Source | Literal[""]:
+def _source(row: Row) -> Source | Literal[""]:
     """Who said what is no result in a user's row; "" where the row does not tell."""
-    came_from, origin = row.get("promptSource"), object_of(row.get("origin")).get("kind", "human")
+    came_from, origin = row.get("promptSource"), row.row("origin").get("kind", "human")
     if row.get("isMeta") or came_from == "system" or origin != "human":
         return "nca"
     # A subagent's prompt is the model's, and a plan that was taken on in a new session is sent as a prompt.
@@ -84,7 +83,7 @@ def _source(row: Mapping[str, Any]) -> Source | Literal[""]:
     return "typed" if came_from in (None, *_TYPED) else ""
 
 
-def _is_denied(row: Mapping[str, Any]) -> bool:
+def _is_denied(row: Row) -> bool:
     """Whether the program itself says that the person refused: a tool's own error may have the same words.
 
     Older versions say it in the result alone.
@@ -106,43 +105,43 @@ def _refused(result: Message) -> Message:
     return msgspec.structs.replace(result, content=typed_after(text[:begin], typed, note + more), is_error=False)
 
 
-def is_said(row: Mapping[str, Any]) -> bool:
+def is_said(row: Row) -> bool:
     """Whether it stands where a person writes: no result, no note of the program."""
     if row.get("type") != "user" or row.get("isCompactSummary") or _source(row) == "nca":
         return False
-    content = object_of(row.get("message")).get("content")
+    content = row.value("message", "content")
     if isinstance(content, str):
         return bool(content)
     kinds = [block.get("type") for block in blocks_of(content)]
     return "text" in kinds and "tool_result" not in kinds
 
 
-def titles_of(rows: Sequence[Mapping[str, Any]]) -> str:
+def titles_of(rows: Sequence[Row]) -> str:
     """A title from the beginning of a file: the one it was given, or what the person said first."""
     said = (
-        text_of(piece.get("text"))
+        piece.text("text")
         for row in rows
         if is_said(row) and not row.get("isSidechain")
-        for block in blocks_of(object_of(row.get("message")).get("content"))
+        for block in blocks_of(row.value("message", "content"))
         for piece in _pieces(block)
         if not _is_injected(piece)
     )
     first = next((text for text in said if text.strip()), "")
-    own = [text_of(row.get("customTitle")) for row in rows if row.get("type") == "custom-title"]
+    own = [row.text("customTitle") for row in rows if row.get("type") == "custom-title"]
     return next((title for title in reversed(own) if title), first)
 
 
-def _pieces(block: Block) -> Iterator[Block]:
+def _pieces(block: Row) -> Iterator[Row]:
     """The block, and before it each note that its text begins with."""
-    text, begin = text_of(block.get("text")), 0
+    text, begin = block.text("text"), 0
     while note := _NOTE.match(text, begin):
-        yield {**block, "text": note[0].strip()}
+        yield Row(block, text=note[0].strip())
         begin = note.end()
     if not begin:
         yield block
     elif begin < len(text):
-        yield {**block, "text": text[begin:]}
+        yield Row(block, text=text[begin:])
 
 
-def _is_injected(block: Mapping[str, Any]) -> bool:
-    return text_of(block.get("text")).lstrip().startswith(_INJECTED)
+def _is_injected(block: Row) -> bool:
+    return block.text("text").lstrip().startswith(_INJECTED)

@@ -8,27 +8,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from nca.messages import Message, Part, TextPart
-from nca.transcripts.formats.blocks import answer_message, blocks_of, part_of, tool_message, user_message
-from nca.transcripts.formats.building import (
-    as_json,
-    attached,
-    list_of,
-    object_of,
-    objects_of,
-    parsed,
-    seconds_of,
-    some_messages,
-    text_by,
-    text_of,
-    typed_after,
-    with_authors,
-)
-from nca.transcripts.formats.records import About, Compacted, Record, Said, StoredSession, Unreadable, json_file, stored
-from nca.transcripts.formats.source import Source
+from nca.transcripts.formats.blocks import answer_message, blocks_of, part_of, user_message, user_messages
+from nca.transcripts.formats.building import as_json, attached, text_by, typed_after, with_authors
+from nca.transcripts.formats.records import About, Compacted, Format, Record, Said, Unreadable
+from nca.transcripts.formats.row import Row, list_of, parsed, row_of, rows_of, texts_of
+from nca.transcripts.formats.source import Source, json_file, row_file
 
 _HEADER = re.compile(r"\[(\w+)(?: for [^\n]*| completed)?\] Result:(?:\s+|\Z)")
 """What stands before a result, in a block of its own or in the same one."""
@@ -54,34 +44,50 @@ _ADDED = re.compile(
     r"\s*<(environment_details|mode_notice|hook_context|explicit_instructions|system-reminder|detected_changes)\b"
 )
 _STATUSES = ("denied", "approved", "guidance")
+FILE_NAME = "api_conversation_history.json"
+_EXTENSIONS = ("saoudrizwan.claude-dev", "rooveterinaryinc.roo-cline")
+_EDITORS = ("Code", "Code - Insiders", "VSCodium", "Cursor", "Windsurf")
+_REPLACED = ("condenseParent", "truncationParent")
+_SHOWN = "ui_messages.json"
+"""What the person saw, beside what the model was sent."""
+_OF_PROGRAM = ("system", "status")
+"""The display roles of messages that are for the model only."""
 
 
-def messages_of(
-    blocks: Iterable[Mapping[str, Any]], names: Mapping[str, str], known: Collection[str] | None
-) -> list[Message]:
-    """The messages of a user's row: each result with a call's id is one, and so is what stands between them.
+class Cline(Format):
+    name = "cline"
+    title = "Cline or Roo Code"
 
-    names  the tools by the ids of their calls
-    known  what the person typed, as the agent shows it; None if that is not known
-    """
-    found: list[Message] = []
-    said: list[Mapping[str, Any]] = []
-    for block in blocks:
-        answered = text_of(block.get("tool_use_id"))
-        if block.get("type") != "tool_result" or not answered:
-            said.append(block)
-            continue
-        if said:
-            found.append(_said(said, known))
-            said = []
-        name = names.get(answered, "")
-        result = tool_message(block.get("content"), answered, name, is_error=bool(block.get("is_error")))
-        found.append(_with_answer(result, known))
-    return [*found, _said(said, known)] if said else found
+    def knows(self, source: Source) -> bool:
+        """By its name: inside it is a list of Anthropic's messages, which nca reads anyway."""
+        return source.path is not None and source.path.name == FILE_NAME and source.head.lstrip()[:1] == b"["
+
+    def about(self, source: Source) -> About:
+        task = _task(source)
+        return About(
+            session=task.text("id"),
+            title=task.text("task"),
+            directory=task.first("workspace", "cwdOnTaskInitialization"),
+            model=task.text("modelId"),
+            at=task.seconds("ts"),
+        )
+
+    def records(self, source: Source, key: str) -> Iterator[Record]:
+        return _records(source)
+
+    def files(self, env: Mapping[str, str], home: Path) -> Iterable[Path]:
+        places = [home / ".cline" / "data"]
+        for base in (home / ".config", home / "Library" / "Application Support"):
+            places += [
+                base / editor / "User" / "globalStorage" / extension for editor in _EDITORS for extension in _EXTENSIONS
+            ]
+        return [path for place in places for path in sorted(place.glob(f"tasks/*/{FILE_NAME}"))]
 
 
-def _said(blocks: list[Mapping[str, Any]], known: Collection[str] | None) -> Message:
-    parts = [part_of(block) for block in blocks]
+FORMAT = Cline()
+
+
+def _said(known: Collection[str] | None, parts: list[Part]) -> Message:
     texts = [part.text for part in parts if isinstance(part, TextPart)]
     # An older or a newer version may send the person's words as they are.
     has_marks = any(_HEADER.match(text) or _ADDED.match(text) or _begins(text) for text in texts)
@@ -151,84 +157,30 @@ def _with_answer(result: Message, known: Collection[str] | None) -> Message:
         lead, typed, rest = (part.text for part in parts if isinstance(part, TextPart))
     else:
         first, _, rest = text.partition("\n")
-        row = object_of(parsed(first)) if first.startswith("{") else {}
-        typed = text_of(row.pop("feedback", ""))
+        row = Row(row_of(parsed(first)) if first.startswith("{") else {})
+        typed = row.text("feedback")
+        row.pop("feedback", None)
         if row.get("status") not in _STATUSES or not typed or not _is_known(typed, known):
             return result
         lead = as_json(row)
-    return Message(
-        "tool",
-        typed_after(lead, typed, rest),
-        tool_call_id=result.tool_call_id,
-        name=result.name,
-        is_error=result.is_error,
-    )
+    return msgspec.structs.replace(result, content=typed_after(lead, typed, rest))
 
 
 def _is_known(typed: str, known: Collection[str] | None) -> bool:
     return bool(typed.strip()) and (known is None or typed.strip() in known)
 
 
-FILE_NAME = "api_conversation_history.json"
-_EXTENSIONS = ("saoudrizwan.claude-dev", "rooveterinaryinc.roo-cline")
-_EDITORS = ("Code", "Code - Insiders", "VSCodium", "Cursor", "Windsurf")
-_REPLACED = ("condenseParent", "truncationParent")
-_SHOWN = "ui_messages.json"
-"""What the person saw, beside what the model was sent."""
-_OF_PROGRAM = ("system", "status")
-"""The display roles of messages that are for the model only."""
-
-
-class Cline:
-    name = "cline"
-    title = "Cline or Roo Code"
-
-    def knows(self, source: Source) -> bool:
-        """By its name: inside it is a list of Anthropic's messages, which nca reads anyway."""
-        return source.path is not None and source.path.name == FILE_NAME and source.head.lstrip()[:1] == b"["
-
-    def sessions(self, source: Source) -> Iterable[StoredSession]:
-        task = _task(source)
-        return [
-            stored(
-                self.name,
-                source,
-                directory=_directory(task),
-                title=text_of(task.get("task")),
-                at=seconds_of(task.get("ts")),
-            )
-        ]
-
-    def read(self, source: Source, key: str = "") -> Iterator[Record]:
-        return some_messages(_records(source), source, self.title)
-
-    def files(self, env: Mapping[str, str], home: Path) -> Iterable[Path]:
-        places = [home / ".cline" / "data"]
-        for base in (home / ".config", home / "Library" / "Application Support"):
-            places += [
-                base / editor / "User" / "globalStorage" / extension for editor in _EDITORS for extension in _EXTENSIONS
-            ]
-        return [path for place in places for path in sorted(place.glob(f"tasks/*/{FILE_NAME}"))]
-
-
-FORMAT = Cline()
-
-
-def _task(source: Source) -> dict[str, Any]:
+def _task(source: Source) -> Row:
     """What the list of tasks says of it: Roo Code has it beside the messages, Cline in one list of all tasks."""
     if source.path is None:
-        return {}
+        return Row()
     folder = source.path.parent
-    beside = object_of(json_file(folder / "history_item.json"))
-    listed = [] if beside else objects_of(json_file(folder.parent.parent / "state" / "taskHistory.json"))
-    return beside or next((one for one in listed if one.get("id") == folder.name), {})
+    beside = row_file(folder / "history_item.json")
+    listed = [] if beside else rows_of(json_file(folder.parent.parent / "state" / "taskHistory.json"))
+    return beside or next((one for one in listed if one.get("id") == folder.name), Row())
 
 
-def _directory(task: Mapping[str, Any]) -> str:
-    return text_of(task.get("workspace")) or text_of(task.get("cwdOnTaskInitialization"))
-
-
-def _range(task: Mapping[str, Any]) -> tuple[int, int] | None:
+def _range(task: Row) -> tuple[int, int] | None:
     """The first and the last message, from 0, that Cline leaves out."""
     given = list_of(task.get("conversationHistoryDeletedRange"))
     if len(given) == 2 and all(isinstance(one, int) and not isinstance(one, bool) for one in given):
@@ -237,21 +189,14 @@ def _range(task: Mapping[str, Any]) -> tuple[int, int] | None:
 
 
 def _records(source: Source) -> Iterator[Record]:
-    task = _task(source)
-    yield About(
-        session=text_of(task.get("id")),
-        title=text_of(task.get("task")),
-        directory=_directory(task),
-        model=text_of(task.get("modelId")),
-    )
-    left_out = _range(task)
+    left_out = _range(_task(source))
     names: dict[str, str] = {}
     known = _typed(source)
     kept: list[str] = []
     for number, given in enumerate(list_of(source.value())):
-        row, place = object_of(given), f"message {number + 1}"
+        row, place = row_of(given), f"message {number + 1}"
         if row.get("isSummary") is True:
-            summary = "\n\n".join(filter(None, (text_of(block.get("text")) for block in blocks_of(row.get("content")))))
+            summary = texts_of(blocks_of(row.get("content")))
             yield Compacted(summary=summary, kept=tuple(kept), is_unreadable=not summary, place=place)
             continue
         messages = _messages(row, names, known)
@@ -261,8 +206,8 @@ def _records(source: Source) -> Iterator[Record]:
         if not any(row.get(key) for key in _REPLACED):
             kept.append(place)
         for message in messages:
-            model = text_of(object_of(row.get("modelInfo")).get("modelId")) if message.role == "assistant" else ""
-            yield Said(message=message, id=place, at=seconds_of(row.get("ts")), model=model, place=place)
+            model = row.text("modelInfo", "modelId")
+            yield Said(message=message, id=place, at=row.seconds("ts"), model=model, place=place)
         if left_out is not None and number == left_out[1]:
             yield Compacted(summary="", kept=tuple(f"message {one + 1}" for one in range(left_out[0])), place=place)
 
@@ -272,24 +217,25 @@ def _typed(source: Source) -> frozenset[str] | None:
     rows = json_file(source.path.with_name(_SHOWN)) if source.path else None
     if not isinstance(rows, list):
         return None
-    return frozenset(text_of(row.get("text")).strip() for row in objects_of(rows) if row.get("say") == "user_feedback")
+    return frozenset(row.text("text").strip() for row in rows_of(rows) if row.get("say") == "user_feedback")
 
 
-def _messages(row: Mapping[str, Any], names: dict[str, str], known: frozenset[str] | None) -> list[Message] | None:
+def _messages(row: Row, names: dict[str, str], known: frozenset[str] | None) -> list[Message] | None:
     blocks = [_block(block) for block in blocks_of(row.get("content"))]
     if row.get("role") == "user":
-        if text_of(object_of(row.get("metadata")).get("displayRole")) in _OF_PROGRAM:
+        if row.text("metadata", "displayRole") in _OF_PROGRAM:
             return [user_message(map(part_of, blocks), source="nca")] if blocks else []
-        return messages_of(blocks, names, known)
+        messages = user_messages(blocks, names, partial(_said, known))
+        return [_with_answer(message, known) if message.role == "tool" else message for message in messages]
     if row.get("role") != "assistant":
         return None
-    message = answer_message(blocks, text_of(object_of(row.get("modelInfo")).get("modelId")))
+    message = answer_message(blocks, row.text("modelInfo", "modelId"))
     names.update((call.id, call.name) for call in message.tool_calls)
     return [message] if message.content or message.tool_calls or message.reasoning else []
 
 
-def _block(block: dict[str, Any]) -> dict[str, Any]:
+def _block(block: Row) -> Row:
     """Roo Code stores thoughts under a type of its own."""
     if block.get("type") != "reasoning":
         return block
-    return {"type": "thinking", "thinking": block.get("text")}
+    return Row(type="thinking", thinking=block.get("text"))

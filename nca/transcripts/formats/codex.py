@@ -15,7 +15,7 @@ import msgspec
 from nca.messages import AttachmentPart, Message, Part, ToolCall, Usage
 from nca.shapes.shaped import as_chat_message
 from nca.transcripts.formats.blocks import json_of
-from nca.transcripts.formats.building import count_of, object_of, objects_of, seconds_of, text_of
+from nca.transcripts.formats.building import read_rows
 from nca.transcripts.formats.codex_items import (
     CALLS,
     OUTPUTS,
@@ -29,8 +29,9 @@ from nca.transcripts.formats.codex_items import (
     text_in,
     thought,
 )
-from nca.transcripts.formats.records import About, Compacted, Live, Record, Said, StoredSession, Unreadable, stored
-from nca.transcripts.formats.source import BadLine, Source
+from nca.transcripts.formats.records import About, Compacted, Format, Live, Record, Said, StoredSession, Unreadable
+from nca.transcripts.formats.row import Row, row_of, rows_of, text_of
+from nca.transcripts.formats.source import Source
 
 _TURN_BEGINS = ("task_started", "turn_started")
 _NOT_SHOWN = ("ghost_snapshot", "compaction", "compaction_summary", "context_compaction", "compaction_trigger", "other")
@@ -82,15 +83,23 @@ class Rollout:
         self._about: About | None = None
         self._model = ""
 
-    def take(self, number: int, row: Mapping[str, Any]) -> None:
-        kind, place, payload = row.get("type"), f"line {number}", object_of(row.get("payload"))
+    def take(self, row: Row, place: str) -> list[Record]:
+        """What no later line adds to: what stands before the newest answer."""
+        self._take(row, place)
+        found = []
+        while self._waiting and self._waiting[0] is not self._last and self._waiting[0] is not self._asked:
+            found.append(_record(self._waiting.pop(0)))
+        return found
+
+    def _take(self, row: Row, place: str) -> None:
+        kind, payload = row.get("type"), row.row("payload")
         if self._about is None and (kind == "session_meta" or "payload" not in row):
             # Of several the first counts: a fork repeats that of the session it comes from.
             self._take_meta(payload or row)
             if kind is None:
                 return
         if kind == "turn_context":
-            self._model = text_of(payload.get("model")) or self._model
+            self._model = payload.text("model") or self._model
         elif kind == "event_msg":
             self._take_event(payload, place, row)
         elif kind == "compacted":
@@ -99,13 +108,6 @@ class Rollout:
             self._take_item(payload, place, _time(row))
         elif "payload" not in row and kind != "session_meta" and kind is not None:
             self._take_item(row, place, _time(row))
-
-    def finished(self) -> list[Record]:
-        """What no later line adds to: what stands before the newest answer."""
-        found = []
-        while self._waiting and self._waiting[0] is not self._last and self._waiting[0] is not self._asked:
-            found.append(_record(self._waiting.pop(0)))
-        return found
 
     def records(self) -> Iterator[Record]:
         yield from map(_record, self._waiting)
@@ -116,19 +118,19 @@ class Rollout:
         if self._count:
             yield Live(frozenset(part.id for part in self._alive))
 
-    def _take_meta(self, meta: Mapping[str, Any]) -> None:
-        parent = text_of(meta.get("forked_from_id")) or text_of(meta.get("forked_from"))
+    def _take_meta(self, meta: Row) -> None:
+        parent = meta.text("forked_from_id") or meta.text("forked_from")
         self._about = About(
-            session=text_of(meta.get("id")),
-            directory=text_of(meta.get("cwd")),
-            version=text_of(meta.get("cli_version")),
+            session=meta.text("id"),
+            directory=meta.text("cwd"),
+            version=meta.text("cli_version"),
             parent=parent,
         )
 
-    def _take_event(self, event: Mapping[str, Any], place: str, row: Mapping[str, Any]) -> None:
+    def _take_event(self, event: Row, place: str, row: Row) -> None:
         kind = event.get("type")
         if kind == "token_count":
-            usage = _usage(object_of(object_of(event.get("info")).get("last_token_usage")))
+            usage = _usage(event.row("info", "last_token_usage"))
             if usage is not None and self._last is not None and self._last.usage is None:
                 self._last.usage = usage
         elif kind in _TURN_BEGINS:
@@ -136,8 +138,8 @@ class Rollout:
             self._has_marks = True
             self._turn_began = len(self._alive)
         elif kind == "thread_rolled_back":
-            self._take_back(count_of(event.get("num_turns")))
-        elif kind in ("user_message", "agent_message") and (text := text_of(event.get("message"))):
+            self._take_back(event.count("num_turns"))
+        elif kind in ("user_message", "agent_message") and (text := event.text("message")):
             message = Message("user", text) if kind == "user_message" else Message("assistant", text)
             if kind == "user_message":
                 self._take_typed(text)
@@ -155,12 +157,12 @@ class Rollout:
         self._waiting[place] = msgspec.structs.replace(asked, message=message)
         self._asked = None
 
-    def _take_item(self, item: Mapping[str, Any], place: str, at: float) -> None:
+    def _take_item(self, item: Row, place: str, at: float) -> None:
         kind = item.get("type")
         if kind == "message" and item.get("role") != "assistant":
             self._say(said(item), ("message", text_in(item)), place, at, is_aside=is_about_codex(item))
         elif kind in OUTPUTS:
-            self._say(output(item, self._names), ("output", text_of(item.get("call_id"))), place, at)
+            self._say(output(item, self._names), ("output", item.text("call_id")), place, at)
         elif kind in (*CALLS, "message", "reasoning") or (kind not in _NOT_SHOWN and isinstance(kind, str)):
             self._answer(item, place, at)
 
@@ -186,7 +188,7 @@ class Rollout:
             self._asked = None if said.message.source else said
         self._add(said, key)
 
-    def _answer(self, item: Mapping[str, Any], place: str, at: float) -> None:
+    def _answer(self, item: Row, place: str, at: float) -> None:
         kind = item.get("type")
         self._asked = None
         if self._open is None:
@@ -227,9 +229,9 @@ class Rollout:
             del self._turns[-count:]
         self._turn_began = None
 
-    def _compact(self, payload: Mapping[str, Any], place: str, at: float) -> None:
+    def _compact(self, payload: Row, place: str, at: float) -> None:
         self._open = None
-        summary = text_of(payload.get("message")).strip()
+        summary = payload.text("message").strip()
         is_unreadable = not summary
         history = payload.get("replacement_history")
         if isinstance(history, list):
@@ -253,9 +255,9 @@ class Rollout:
         kept: list[str] = []
         texts: list[str] = []
         is_encrypted = False
-        for item in objects_of(history):
+        for item in rows_of(history):
             kind, text = item.get("type", "message"), text_in(item)
-            call_id = text_of(item.get("call_id"))
+            call_id = item.text("call_id")
             key = ("message", text) if kind == "message" else ("output" if kind in OUTPUTS else "call", call_id)
             if self._known.get(key) in alive and (text or call_id):
                 kept.append(self._known[key])
@@ -266,8 +268,8 @@ class Rollout:
         return kept, texts, is_encrypted or not (texts or kept)
 
 
-def _time(row: Mapping[str, Any]) -> float:
-    return seconds_of(row.get("timestamp"))
+def _time(row: Row) -> float:
+    return row.seconds("timestamp")
 
 
 def _is_by_a_person(part: Said | _Answer | Compacted) -> bool:
@@ -283,21 +285,22 @@ def _record(part: Said | _Answer | Compacted | Unreadable) -> Record:
     return Said(message=message, id=part.id, at=part.at, usage=part.usage, model=part.model, place=part.place)
 
 
-def _usage(usage: Mapping[str, Any]) -> Usage | None:
+def _usage(row: Row) -> Usage | None:
     """Codex counts what came from a cache inside the input."""
-    read, written = count_of(usage.get("input_tokens")), count_of(usage.get("output_tokens"))
-    if not read + written:
+    usage = row.usage("input_tokens", "output_tokens", "cached_input_tokens", thoughts="reasoning_output_tokens")
+    if usage is None:
         return None
-    cached, thinking = usage.get("cached_input_tokens"), usage.get("reasoning_output_tokens")
-    return Usage(read, written, min(read, count_of(cached)), reasoning_tokens=count_of(thinking))
+    return msgspec.structs.replace(usage, cache_read_tokens=min(usage.cache_read_tokens, usage.prompt_tokens))
 
 
 UNKNOWN_PARENT = "another session"
 
 
-class Codex:
+class Codex(Format):
     name = "codex"
     title = "Codex CLI"
+    variables = ("CODEX_HOME",)
+    own_folder = ".codex"
 
     def knows(self, source: Source) -> bool:
         rows = source.first_rows
@@ -308,24 +311,19 @@ class Codex:
         meta = _meta(rows[0]) if rows else None
         if meta is None:
             return ()
-        items = [object_of(row.get("payload")) or row for row in rows[1:]]
+        items = [row.row("payload") or row for row in rows[1:]]
         said = (text_in(item) for item in items if item.get("type") == "message" and item.get("role") == "user")
         title = next((text for text in said if text and not is_context(text)), "")
-        found = stored(self.name, source, directory=text_of(meta.get("cwd")), title=title)
+        found = self.stored(source, About(directory=meta.text("cwd"), title=title))
         return (msgspec.structs.replace(found, parent=_parent(meta)),)
 
     def read(self, source: Source, key: str = "") -> Iterator[Record]:
         rollout = Rollout()
-        for line in source.rows():
-            if not isinstance(line, BadLine):
-                rollout.take(*line)
-                yield from rollout.finished()
-            elif not line.is_cut:
-                yield Unreadable(f"line {line.number}", line.reason)
+        yield from read_rows(source, rollout.take)
         yield from rollout.records()
 
     def files(self, env: Mapping[str, str], home: Path) -> Iterable[Path]:
-        root = Path(env.get("CODEX_HOME") or home / ".codex")
+        root = self.folder(env, home)
         return chain.from_iterable(
             (root / folder).rglob(f"rollout-*.jsonl{ending}")
             for folder in ("sessions", "archived_sessions")
@@ -333,21 +331,21 @@ class Codex:
         )
 
 
-def _meta(row: Mapping[str, Any]) -> dict[str, Any] | None:
+def _meta(row: Row) -> Row | None:
     """The facts in a rollout's first line; None if it is none. Before version 0.32 they stood in the line itself."""
     if row.get("type") == "session_meta":
-        return object_of(row.get("payload"))
+        return row.row("payload")
     is_old = isinstance(row.get("id"), str) and isinstance(row.get("timestamp"), str)
-    return dict(row) if is_old and not {"type", "role", "payload", "messages"} & row.keys() else None
+    return row if is_old and not {"type", "role", "payload", "messages"} & row.keys() else None
 
 
-def _parent(meta: Mapping[str, Any]) -> str:
+def _parent(meta: Row) -> str:
     """The id of the session whose subagent this one is; "" of one of its own. A review does not name its session."""
-    subagent = object_of(meta.get("source")).get("subagent")
+    subagent = meta.value("source", "subagent")
     if subagent is None and meta.get("thread_source") != "subagent":
         return ""
-    spawned = text_of(object_of(object_of(subagent).get("thread_spawn")).get("parent_thread_id"))
-    return spawned or text_of(meta.get("forked_from_id")) or UNKNOWN_PARENT
+    spawned = text_of(row_of(row_of(subagent).get("thread_spawn")).get("parent_thread_id"))
+    return spawned or meta.text("forked_from_id") or UNKNOWN_PARENT
 
 
 FORMAT = Codex()

@@ -12,7 +12,8 @@ from nca.context.rules.messages import NO_OUTPUT
 from nca.messages import MediaPart, Message, Part, TextPart, ToolCall
 from nca.shapes.shaped import as_chat_message
 from nca.transcripts.formats.blocks import arguments_of, json_of
-from nca.transcripts.formats.building import object_of, objects_of, text_by, text_of, with_authors
+from nca.transcripts.formats.building import text_by, with_authors
+from nca.transcripts.formats.row import Row, row_of, rows_of, text_of
 
 CALLS = ("function_call", "custom_tool_call", "local_shell_call")
 OUTPUTS = ("function_call_output", "custom_tool_call_output")
@@ -37,19 +38,19 @@ def is_context(text: str) -> bool:
     return _CONTEXT.match(text) is not None
 
 
-def text_in(item: Mapping[str, Any]) -> str:
+def text_in(item: Row) -> str:
     """All text of an item's content."""
     content = item.get("content")
     if isinstance(content, str):
         return text_of(content)
-    return "\n".join(text_of(part.get("text")) for part in objects_of(content) if part.get("type") in _TEXTS)
+    return "\n".join(part.text("text") for part in rows_of(content) if part.get("type") in _TEXTS)
 
 
 def parts_of(content: Any) -> list[Part]:
     if isinstance(content, str):
         return [TextPart(text_of(content))] if content else []
     found: list[Part] = []
-    for part in objects_of(content):
+    for part in rows_of(content):
         kind, text = part.get("type"), part.get("text", part.get("refusal"))
         if isinstance(text, str):
             found.append(TextPart(text_of(text)))
@@ -60,12 +61,12 @@ def parts_of(content: Any) -> list[Part]:
     return found
 
 
-def is_about_codex(item: Mapping[str, Any]) -> bool:
+def is_about_codex(item: Row) -> bool:
     """Whether a message is a rule for Codex itself (its sandbox, its approvals), which would mislead another agent."""
     return item.get("role") != "user" or text_in(item).lstrip().startswith(_ABOUT_CODEX)
 
 
-def said(item: Mapping[str, Any]) -> Message | None:
+def said(item: Row) -> Message | None:
     """A message that is no answer; None if it is empty."""
     parts = parts_of(item.get("content"))
     if not parts:
@@ -106,24 +107,24 @@ def _request(text: str) -> str:
     return request if marker and before.lstrip().startswith(_EDITORS) else text
 
 
-def call(item: Mapping[str, Any]) -> ToolCall | None:
+def call(item: Row) -> ToolCall | None:
     """A tool call; None if it has no id."""
     kind = item.get("type")
-    call_id = text_of(item.get("call_id")) or text_of(item.get("id"))
+    call_id = item.text("call_id") or item.text("id")
     if not call_id:
         return None
     if kind == "custom_tool_call":
-        arguments = arguments_of({"input": text_of(item.get("input"))})
+        arguments = arguments_of({"input": item.text("input")})
     elif kind == "local_shell_call":
-        arguments = arguments_of(object_of(item.get("action")))
+        arguments = arguments_of(item.row("action"))
     else:
         arguments = arguments_of(item.get("arguments"))
-    return ToolCall(call_id, text_of(item.get("name")) or "shell", arguments)
+    return ToolCall(call_id, item.text("name") or "shell", arguments)
 
 
-def output(item: Mapping[str, Any], names: Mapping[str, str]) -> Message | None:
+def output(item: Row, names: Mapping[str, str]) -> Message | None:
     """A call's result. A rollout has no mark for errors: the exit code tells, where there is one."""
-    answered = text_of(item.get("call_id"))
+    answered = item.text("call_id")
     if not answered:
         return None
     given, is_error = item.get("output"), False
@@ -149,12 +150,12 @@ def _unwrapped(text: str) -> tuple[str, bool]:
         value = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
         return text, False
-    code = object_of(object_of(value).get("metadata")).get("exit_code")
-    shown = object_of(value).get("output")
+    code = row_of(row_of(value).get("metadata")).get("exit_code")
+    shown = row_of(value).get("output")
     return (shown, code not in (0, None)) if isinstance(shown, str) else (text, False)
 
 
-def thought(item: Mapping[str, Any]) -> str:
+def thought(item: Row) -> str:
     """What can be read of a reasoning item; most of it is encrypted."""
-    texts = [text_of(part.get("text")) for key in ("summary", "content") for part in objects_of(item.get(key))]
+    texts = [part.text("text") for key in ("summary", "content") for part in rows_of(item.get(key))]
     return "\n\n".join(text for text in texts if text)

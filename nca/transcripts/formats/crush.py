@@ -8,136 +8,80 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from nca.messages import Message, Part, TextPart
-from nca.sessions.foreign_rows import foreign_database
 from nca.transcripts.formats.building import (
-    Content,
     answer,
     command_ran,
-    count_of,
     joined,
     media,
-    object_of,
-    objects_of,
-    parsed,
     person,
     picture,
-    seconds_of,
-    some_messages,
     text_by,
-    text_of,
     tool_call,
     tool_result,
 )
-from nca.transcripts.formats.records import (
-    About,
-    Compacted,
-    Record,
-    Said,
-    StoredSession,
-    Unreadable,
-    data_folder,
-    folders_above,
-    is_database_with,
-    json_file,
-    newest_key,
-)
-from nca.transcripts.formats.source import Source
+from nca.transcripts.formats.records import About, Compacted, DatabaseFormat, Record, Said, Tables, Unreadable
+from nca.transcripts.formats.row import Row, parsed, rows_of, texts_of
+from nca.transcripts.formats.source import Source, data_folder, folders_above, row_file
 
 _CUT = ("canceled", "error")
 
 
-class Crush:
+class Crush(DatabaseFormat):
     name = "crush"
     title = "Crush"
+    columns: ClassVar = {"sessions": ("id", "title"), "messages": ("session_id", "role", "parts")}
 
-    def knows(self, source: Source) -> bool:
-        return is_database_with(source, sessions=("id", "title"), messages=("session_id", "role", "parts"))
+    def about_row(self, row: Row, source: Source) -> About:
+        folder = source.path.parent if source.path else None
+        directory = str(folder.parent) if folder and folder.name == ".crush" else ""
+        key, title, parent = row.text("id"), row.text("title"), row.text("parent_session_id")
+        return About(session=key, title=title, directory=directory, parent=parent, at=row.seconds("updated_at"))
 
-    def sessions(self, source: Source) -> Iterable[StoredSession]:
-        """Without those of subagents: each belongs to a session."""
-        if source.path is None:
-            return
-        with foreign_database(source.path) as database:
-            for row in database.rows("sessions", order=("created_at", "id")):
-                if not text_of(row.get("parent_session_id")):
-                    yield StoredSession(
-                        agent=self.name,
-                        path=source.path,
-                        key=text_of(row.get("id")),
-                        directory=_directory(source),
-                        title=text_of(row.get("title")),
-                        at=seconds_of(row.get("updated_at")),
-                    )
-
-    def read(self, source: Source, key: str = "") -> Iterator[Record]:
-        return some_messages(self._records(source, key), source, self.title)
+    def messages(self, tables: Tables, row: Row) -> Iterator[Record]:
+        for message in tables.rows("messages", ("created_at", "rowid"), session_id=row.text("id")):
+            is_last = bool(message.get("id")) and message.get("id") == row.get("summary_message_id")
+            yield from _message(message, is_summary=is_last or bool(message.get("is_summary_message")))
 
     def files(self, env: Mapping[str, str], home: Path) -> Iterable[Path]:
         """Those of the projects that Crush lists, and of the folder that one works in."""
         folders = [folder / ".crush" for folder in folders_above(env)]
-        listed = object_of(json_file(data_folder(env, home) / "crush" / "projects.json"))
-        folders += [
-            Path(text_of(one.get("data_dir"))) for one in objects_of(listed.get("projects")) if one.get("data_dir")
-        ]
+        listed = row_file(data_folder(env, home) / "crush" / "projects.json").rows("projects")
+        folders += [Path(one.text("data_dir")) for one in listed if one.get("data_dir")]
         found = (folder / "crush.db" for folder in dict.fromkeys(folders) if folder.is_absolute())
         return [path for path in found if path.is_file()]
-
-    def _records(self, source: Source, key: str) -> Iterator[Record]:
-        if source.path is None:
-            return
-        key = key or newest_key(self.sessions(source))
-        with foreign_database(source.path) as database:
-            session = next(database.rows("sessions", {"id": key}), {})
-            yield About(
-                session=key,
-                title=text_of(session.get("title")),
-                directory=_directory(source),
-                parent=text_of(session.get("parent_session_id")),
-            )
-            for row in database.rows("messages", {"session_id": key}, order=("created_at", "rowid")):
-                is_summary = bool(row.get("is_summary_message")) or (
-                    bool(row.get("id")) and row.get("id") == session.get("summary_message_id")
-                )
-                yield from _message(row, is_summary=is_summary)
 
 
 FORMAT = Crush()
 
 
-def _directory(source: Source) -> str:
-    folder = source.path.parent if source.path else None
-    return str(folder.parent) if folder and folder.name == ".crush" else ""
-
-
-def _message(row: Mapping[str, Any], *, is_summary: bool) -> Iterator[Record]:
-    record_id, at = text_of(row.get("id")), seconds_of(row.get("created_at"))
+def _message(row: Row, *, is_summary: bool) -> Iterator[Record]:
+    record_id, at = row.text("id"), row.seconds("created_at")
     place = f"message {record_id}"
     given = parsed(row.get("parts"))
     if not isinstance(given, list):
         yield Unreadable(place, "has no list of parts")
         return
-    parts = [(part.get("type"), object_of(part.get("data"))) for part in objects_of(given)]
+    parts = [(part.get("type"), part.row("data")) for part in rows_of(given)]
     if is_summary:
-        summary = "\n\n".join(filter(None, (text_of(data.get("text")) for kind, data in parts if kind == "text")))
+        summary = texts_of(data for kind, data in parts if kind == "text")
         yield Compacted(summary=summary, id=record_id, is_unreadable=not summary, at=at, place=place)
         return
     for message in _messages(row.get("role"), parts):
-        model = text_of(row.get("model")) if message.role == "assistant" else ""
-        yield Said(message=message, id=record_id, at=at, model=model, place=place)
+        yield Said(message=message, id=record_id, at=at, model=row.text("model"), place=place)
 
 
-def _messages(role: Any, parts: list[tuple[Any, dict[str, Any]]]) -> Iterator[Message]:
+def _messages(role: Any, parts: list[tuple[Any, Row]]) -> Iterator[Message]:
     content = [_shown(kind, data) for kind, data in parts]
     calls = [
         tool_call(data.get("id"), data.get("name"), data.get("input")) for kind, data in parts if kind == "tool_call"
     ]
-    thoughts = [text_of(data.get("thinking")) for kind, data in parts if kind == "reasoning"]
+    thoughts = [data.text("thinking") for kind, data in parts if kind == "reasoning"]
     if role == "assistant":
         was_cut = any(kind == "finish" and data.get("reason") in _CUT for kind, data in parts)
-        message = answer(content, calls, "\n\n".join(filter(None, thoughts)), was_cut=was_cut)
+        message = answer(content, calls, *thoughts, was_cut=was_cut)
     elif role == "system":
         said = joined(content)
         message = Message("system", said) if said else None
@@ -146,21 +90,19 @@ def _messages(role: Any, parts: list[tuple[Any, dict[str, Any]]]) -> Iterator[Me
     if message is not None:
         yield message
     for kind, data in parts:
-        if kind == "tool_result" and text_of(data.get("tool_call_id")):
-            shown: Content = joined(
-                [TextPart(text_of(data.get("content"))), media(data.get("data"), data.get("mime_type"))]
-            )
+        if kind == "tool_result" and data.text("tool_call_id"):
+            shown = joined([TextPart(data.text("content")), media(data.get("data"), data.get("mime_type"))])
             is_error = data.get("is_error") is True
             yield tool_result(data.get("tool_call_id"), data.get("name"), shown, is_error=is_error)
 
 
-def _shown(kind: Any, data: Mapping[str, Any]) -> Part | None:
+def _shown(kind: Any, data: Row) -> Part | None:
     if kind == "text":
-        return TextPart(text_of(data.get("text")))
+        return TextPart(data.text("text"))
     if kind == "image_url":
         return picture(data.get("url"))
     if kind == "binary":
         return media(data.get("Data"), data.get("MIMEType"), data.get("Path"))
     if kind == "shell_command":
-        return text_by("tool", command_ran(data.get("command"), data.get("output"), count_of(data.get("exit_code"))))
+        return text_by("tool", command_ran(data.get("command"), data.get("output"), data.count("exit_code")))
     return None

@@ -13,70 +13,45 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from nca.messages import Message, TextPart, Usage
-from nca.transcripts.formats.building import (
-    answer,
-    bad_line,
-    count_of,
-    joined,
-    list_of,
-    object_of,
-    objects_of,
-    seconds_of,
-    shown,
-    some_messages,
-    text_of,
-    tool_call,
-    tool_result,
-)
+from nca.messages import Message, TextPart
+from nca.transcripts.formats.building import answer, bad_line, joined, shown, tool_call, tool_result
 from nca.transcripts.formats.google_parts import Parts, read_parts, read_response, said_by, sent
-from nca.transcripts.formats.records import (
-    About,
-    Compacted,
-    Live,
-    Record,
-    Said,
-    StoredSession,
-    Unreadable,
-    chosen_folder,
-    first_line,
-    stored,
-)
-from nca.transcripts.formats.source import BadLine, Source
+from nca.transcripts.formats.records import About, Compacted, Format, Live, Record, Said, Unreadable
+from nca.transcripts.formats.row import Row, list_of, row_of, rows_of
+from nca.transcripts.formats.source import BadLine, Source, first_line
 
 SNAPSHOT = "<state_snapshot>"
 """A summary holds it."""
 ACKNOWLEDGED = "Got it. Thanks for the additional context!"
-"""What Gemini CLI puts behind a summary in the model's place."""
+"""What Gemini CLI, and Qwen Code, put behind a summary in the model's place."""
 _COMMAND = re.compile(r"[/?][a-z][\w-]*(\s|$)")
 """A slash command: recorded, never sent."""
 PROJECT_ROOT = ".project_root"
 """The file beside the chats that names the project's directory."""
-_FAILED = ("error", "cancelled")
+FAILED = ("error", "cancelled")
 
 
-class Gemini:
+class Gemini(Format):
     name = "gemini"
     title = "Gemini CLI"
+    variables = ("GEMINI_CLI_HOME",)
+    pattern = ".gemini/tmp/*/chats/session-*.json*"
 
     def knows(self, source: Source) -> bool:
-        if any(is_header(row) for row in source.first_rows[:1]):
+        if is_header(source.first_row):
             return True
         head = source.head.lstrip()
         return head.startswith(b"{") and b'"sessionId"' in head[:2048] and b'"projectHash"' in head[:2048]
 
-    def sessions(self, source: Source) -> Iterable[StoredSession]:
-        title = next(
-            (text_of(object_of(row.get("$set")).get("summary")) for row in source.first_rows if "$set" in row), ""
-        )
-        return [stored(self.name, source, directory=_directory(source), title=title)]
+    def about(self, source: Source) -> About:
+        title = next((row.text("$set", "summary") for row in source.first_rows if "$set" in row), "")
+        return About(directory=_directory(source), title=title)
 
-    def read(self, source: Source, key: str = "") -> Iterator[Record]:
-        return some_messages(_Reading(source).records(), source, self.title)
+    def records(self, source: Source, key: str) -> Iterator[Record]:
+        return _Reading(source).records()
 
     def files(self, env: Mapping[str, str], home: Path) -> Iterable[Path]:
-        folder = (chosen_folder(env.get("GEMINI_CLI_HOME"), home) or home) / ".gemini" / "tmp"
-        found = sorted(folder.glob("*/chats/session-*.json*"))
+        found = list(super().files(env, home))
         # An older file stays beside the one that replaced it.
         return [path for path in found if path.suffix != ".json" or path.with_suffix(".jsonl") not in found]
 
@@ -84,7 +59,7 @@ class Gemini:
 FORMAT = Gemini()
 
 
-def is_header(row: Mapping[str, Any]) -> bool:
+def is_header(row: Row) -> bool:
     return isinstance(row.get("sessionId"), str) and isinstance(row.get("projectHash"), str)
 
 
@@ -119,17 +94,17 @@ class _Reading:
         if self._gone:
             yield Live(frozenset(self._seen.keys() - self._gone))
 
-    def _whole(self) -> dict[str, Any] | None:
+    def _whole(self) -> Row | None:
         """The object of an older file; None for JSON lines."""
         first = self._source.first_rows[:1]
         if first and ("messages" not in first[0] or len(self._source.first_rows) > 1):
             return None
-        return object_of(self._source.value()) if first or not any(self._rows()) else None
+        return row_of(self._source.value()) if first or not any(self._rows()) else None
 
-    def _rows(self) -> Iterator[tuple[int, dict[str, Any]]]:
+    def _rows(self) -> Iterator[tuple[int, Row]]:
         return (row for row in self._source.rows() if not isinstance(row, BadLine))
 
-    def _row(self, number: int, row: dict[str, Any]) -> Iterator[Record]:
+    def _row(self, number: int, row: Row) -> Iterator[Record]:
         place = f"line {number}"
         changed = row.get("$set")
         if isinstance(row.get("$rewindTo"), str):
@@ -138,7 +113,7 @@ class _Reading:
             if self._last.get(row["id"], number) <= number:
                 yield from self._message(row, place)
         elif isinstance(changed, dict):
-            yield from self._header(changed)
+            yield from self._header(row_of(changed))
             if isinstance(changed.get("messages"), list):
                 yield from self._replace(changed["messages"], place)
         elif is_header(row):
@@ -146,9 +121,9 @@ class _Reading:
             for message in list_of(row.get("messages")):
                 yield from self._message(message, place)
 
-    def _header(self, row: Mapping[str, Any]) -> Iterator[Record]:
+    def _header(self, row: Row) -> Iterator[Record]:
         directory = _directory(self._source)
-        yield About(session=text_of(row.get("sessionId")), title=text_of(row.get("summary")), directory=directory)
+        yield About(session=row.text("sessionId"), title=row.text("summary"), directory=directory)
 
     def _rewind(self, to: str) -> None:
         """Take a message and all after it back; all, if it is not there. A summary takes what it stands for along."""
@@ -161,8 +136,8 @@ class _Reading:
         self._gone.update(self._seen if is_whole else taken)
 
     def _message(self, given: Any, place: str) -> Iterator[Record]:
-        row = object_of(given)
-        record_id, kind = text_of(row.get("id")), row.get("type")
+        row = row_of(given)
+        record_id, kind = row.text("id"), row.get("type")
         if kind not in ("user", "gemini"):
             if not isinstance(kind, str):
                 yield Unreadable(place, "is a message without a type")
@@ -174,13 +149,13 @@ class _Reading:
         else:
             yield from self._said(row, parts, record_id, place)
 
-    def _take(self, record_id: str, row: Mapping[str, Any]) -> None:
+    def _take(self, record_id: str, row: Row) -> None:
         self._seen[record_id] = self._present[record_id] = None
         self._gone.discard(record_id)
         self._known[_says(row)] = record_id
 
-    def _said(self, row: Mapping[str, Any], parts: Parts, record_id: str, place: str) -> Iterator[Record]:
-        at = seconds_of(row.get("timestamp"))
+    def _said(self, row: Row, parts: Parts, record_id: str, place: str) -> Iterator[Record]:
+        at = row.seconds("timestamp")
         yield from self._results(parts.results, record_id, at, place)
         typed = read_parts(row.get("displayContent"), "").content
         message = sent(parts.content, "".join(part.text for part in typed if isinstance(part, TextPart)))
@@ -188,19 +163,19 @@ class _Reading:
             is_command = _COMMAND.match(message.text) is not None
             yield Said(message=message, id=record_id, at=at, is_aside=is_command, place=place)
 
-    def _answer(self, row: Mapping[str, Any], parts: Parts, record_id: str, place: str) -> Iterator[Record]:
-        at = seconds_of(row.get("timestamp"))
-        made = objects_of(row.get("toolCalls"))
+    def _answer(self, row: Row, parts: Parts, record_id: str, place: str) -> Iterator[Record]:
+        at = row.seconds("timestamp")
+        made = row.rows("toolCalls")
         by_id = {call.id: call for call in parts.calls if not made or not call.id.startswith(f"{record_id or place}, ")}
         for one in made:
             if call := tool_call(one.get("id"), one.get("name"), one.get("args")):
                 by_id.setdefault(call.id, call)
-        thoughts = parts.thoughts or "\n\n".join(_thought(one) for one in objects_of(row.get("thoughts")))
-        usage = _usage(row.get("tokens"))
+        thoughts = parts.thoughts or "\n\n".join(_thought(one) for one in row.rows("thoughts"))
+        usage = row.row("tokens").usage("input", "output", "cached", thoughts="thoughts", adds_thoughts=True)
         message = answer(parts.content, by_id.values(), thoughts) or (Message("assistant", "") if usage else None)
         if message is None:
             return
-        yield Said(message=message, id=record_id, at=at, usage=usage, model=text_of(row.get("model")), place=place)
+        yield Said(message=message, id=record_id, at=at, usage=usage, model=row.text("model"), place=place)
         yield from self._results([found for one in made if (found := _result(one))], record_id, at, place)
 
     def _results(self, results: Iterable[Message], record_id: str, at: float, place: str) -> Iterator[Record]:
@@ -214,10 +189,10 @@ class _Reading:
         """The messages that take the place of all before them."""
         before = list(self._present)
         kept: list[str] = []
-        added: list[dict[str, Any]] = []
+        added: list[Row] = []
         summary = summary_id = ""
-        for row in objects_of(messages):
-            record_id, text = text_of(row.get("id")), joined(read_parts(row.get("content"), place).content)
+        for row in rows_of(messages):
+            record_id, text = row.text("id"), joined(read_parts(row.get("content"), place).content)
             known = record_id if record_id in self._seen else self._known.get(_says(row), "")
             if known:
                 self._alias[record_id] = known
@@ -240,34 +215,26 @@ class _Reading:
         yield Compacted(summary=summary, id=record_id, kept=tuple(kept), place=place)
 
 
-def _says(row: Mapping[str, Any]) -> tuple[str, ...]:
-    calls = [text_of(one.get("id")) for one in objects_of(row.get("toolCalls"))]
-    return said_by(text_of(row.get("type")), read_parts(row.get("content"), ""), calls)
+def _says(row: Row) -> tuple[str, ...]:
+    calls = [one.text("id") for one in row.rows("toolCalls")]
+    return said_by(row.text("type"), read_parts(row.get("content"), ""), calls)
 
 
-def _thought(row: Mapping[str, Any]) -> str:
-    return ": ".join(filter(None, (text_of(row.get("subject")), text_of(row.get("description")))))
+def _thought(row: Row) -> str:
+    return ": ".join(filter(None, (row.text("subject"), row.text("description"))))
 
 
-def _result(row: Mapping[str, Any]) -> Message | None:
+def _result(row: Row) -> Message | None:
     """A call's result; None while there is none. The parts behind the first are pictures or other calls' responses."""
-    given, failed = row.get("result"), row.get("status") in _FAILED
+    given, failed = row.get("result"), row.get("status") in FAILED
     if not given:
         return None
-    parts = objects_of(given if isinstance(given, list) else [given])
+    parts = rows_of(given if isinstance(given, list) else [given])
     for number, part in enumerate(parts):
-        response = object_of(part.get("functionResponse"))
+        response = part.row("functionResponse")
         if response and response.get("id") in (row.get("id"), None):
             beside = [*list_of(response.get("parts")), *(p for p in parts[number + 1 :] if "functionResponse" not in p)]
-            named = {**response, "id": row.get("id"), "name": row.get("name")}
+            named = Row(response, id=row.get("id"), name=row.get("name"))
             return read_response(named, beside, is_error=failed)
     content = joined(read_parts(given, "").content) or shown(row.get("resultDisplay"))
     return tool_result(row.get("id"), row.get("name"), content, is_error=failed)
-
-
-def _usage(given: Any) -> Usage | None:
-    row = object_of(given)
-    prompt, thoughts = count_of(row.get("input")), count_of(row.get("thoughts"))
-    completion = count_of(row.get("output")) + thoughts
-    cached = count_of(row.get("cached"))
-    return Usage(prompt, completion, cached, reasoning_tokens=thoughts) if prompt or completion else None

@@ -3,27 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 
-from nca.messages import Message, Part, TextPart, ToolCall, Usage
-from nca.transcripts.formats.building import (
-    attached,
-    count_of,
-    joined,
-    list_of,
-    media,
-    object_of,
-    objects_of,
-    person,
-    shown,
-    text_by,
-    text_of,
-    tool_call,
-    tool_result,
-)
+from nca.messages import Message, Part, TextPart, ToolCall
+from nca.transcripts.formats.building import attached, joined, media, person, shown, text_by, tool_call, tool_result
+from nca.transcripts.formats.row import Row, list_of, row_of, rows_of
 
 _FILES = "--- Content from referenced files ---"
 _FILE = re.compile(r"\s*Content from @?(.+?):\s*")
@@ -50,15 +37,15 @@ def read_parts(given: Any, place: str) -> Parts:
     calls: list[ToolCall] = []
     results: list[Message] = []
     for number, part in enumerate(given if isinstance(given, list) else [given], 1):
-        row = {"text": part} if isinstance(part, str) else object_of(part)
-        if called := object_of(row.get("functionCall")):
-            call_id = text_of(called.get("id")) or f"{place}, call {number}"
+        row = Row({"text": part} if isinstance(part, str) else row_of(part))
+        if called := row.row("functionCall"):
+            call_id = called.text("id") or f"{place}, call {number}"
             if call := tool_call(call_id, called.get("name"), called.get("args")):
                 calls.append(call)
-        elif response := object_of(row.get("functionResponse")):
+        elif response := row.row("functionResponse"):
             results.append(read_response(response, list_of(response.get("parts"))))
         elif row.get("thought") is True or isinstance(row.get("thought"), str):
-            thoughts.append(text_of(row.get("text")) or text_of(row.get("thought")))
+            thoughts.append(row.text("text") or row.text("thought"))
         elif shown_part := _shown(row):
             content.append(shown_part)
     return Parts(
@@ -104,13 +91,13 @@ def said_by(speaker: str, parts: Parts, calls: Iterable[str] = ()) -> tuple[str,
     return (speaker, shown, *(tuple(calls) or (one.id for one in parts.calls)), *answered)
 
 
-def read_response(response: Mapping[str, Any], beside: list[Any], *, is_error: bool = False) -> Message:
+def read_response(response: Row, beside: list[Any], *, is_error: bool = False) -> Message:
     """A function's response as the result of its call; `beside` are parts with its pictures."""
     said = response.get("response")
-    row = object_of(said)
+    row = row_of(said)
     error = row.get("error")
     output = row.get("output", row.get("result", error if error else said))
-    pictures = [_shown(part) for part in objects_of(beside)]
+    pictures = [_shown(part) for part in rows_of(beside)]
     return tool_result(
         response.get("id"),
         response.get("name"),
@@ -119,21 +106,11 @@ def read_response(response: Mapping[str, Any], beside: list[Any], *, is_error: b
     )
 
 
-def _shown(row: Mapping[str, Any]) -> Part | None:
-    if said := text_of(row.get("text")):
+def _shown(row: Row) -> Part | None:
+    if said := row.text("text"):
         return TextPart(said)
-    if inline := object_of(row.get("inlineData")):
+    if inline := row.row("inlineData"):
         return media(inline.get("data"), inline.get("mimeType"), inline.get("displayName"))
-    if file := object_of(row.get("fileData")):
-        return TextPart(f"[file {text_of(file.get('fileUri'))}]")
+    if file := row.row("fileData"):
+        return TextPart(f"[file {file.text('fileUri')}]")
     return None
-
-
-def read_usage(row: Mapping[str, Any]) -> Usage | None:
-    """Google's usageMetadata, whose prompt includes what came from the cache."""
-    prompt, thoughts = count_of(row.get("promptTokenCount")), count_of(row.get("thoughtsTokenCount"))
-    completion = count_of(row.get("candidatesTokenCount")) + thoughts
-    if not prompt and not completion:
-        return None
-    cached = count_of(row.get("cachedContentTokenCount"))
-    return Usage(prompt, completion, cached, reasoning_tokens=thoughts)

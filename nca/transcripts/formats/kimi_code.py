@@ -8,91 +8,66 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from nca.messages import Message, Part, TextPart, ToolCall, Usage
 from nca.transcripts.formats.building import (
     answer,
-    count_of,
     joined,
-    name_of,
-    object_of,
-    objects_of,
     person,
     picture,
     printed,
     read_rows,
-    seconds_of,
     shown,
-    some_messages,
-    text_of,
     tool_call,
     tool_result,
 )
-from nca.transcripts.formats.records import (
-    About,
-    Compacted,
-    Live,
-    Record,
-    Said,
-    StoredSession,
-    Unreadable,
-    chosen_folder,
-    json_file,
-    stored,
-)
-from nca.transcripts.formats.source import Source
+from nca.transcripts.formats.records import About, Compacted, Format, Live, Record, Said, StoredSession, Unreadable
+from nca.transcripts.formats.row import Row, rows_of
+from nca.transcripts.formats.source import Source, row_file
 
 _MAIN = "main"
 _OWN = ("profile.bind", "context.append_message", "runtime.set_binding")
 
 
-class KimiCode:
+class KimiCode(Format):
     name = "kimi-code"
     title = "Kimi Code"
+    variables = ("KIMI_CODE_HOME",)
+    own_folder = ".kimi-code"
+    pattern = f"sessions/*/*/agents/{_MAIN}/wire.jsonl"
 
     def knows(self, source: Source) -> bool:
-        rows = source.first_rows
-        is_wire = bool(rows) and rows[0].get("type") == "metadata" and "protocol_version" in rows[0]
-        return is_wire and any(row.get("type") in _OWN for row in rows)
+        is_wire = source.first_row.get("type") == "metadata" and "protocol_version" in source.first_row
+        return is_wire and any(row.get("type") in _OWN for row in source.first_rows)
 
-    def sessions(self, source: Source) -> Iterable[StoredSession]:
-        about = _about(source)
-        found = stored(self.name, source, directory=about.directory, title=about.title)
-        yield msgspec.structs.replace(found, parent=about.parent)
+    def about(self, source: Source) -> About:
+        """What the folder of the session tells: it is two above the agent's."""
+        if source.path is None or len(source.path.parents) < 3:
+            return About()
+        folder = source.path.parents[2]
+        state = row_file(folder / "state.json")
+        is_main = source.path.parent.name == _MAIN
+        return About(
+            session=folder.name if is_main else f"{folder.name}/{source.path.parent.name}",
+            title=state.text("title") if is_main else "",
+            directory=state.text("cwd"),
+            parent="" if is_main or not state else folder.name,
+        )
 
-    def read(self, source: Source, key: str = "") -> Iterator[Record]:
-        return some_messages(_Reading().records(source), source, self.title)
+    def stored(self, source: Source, about: About, key: str = "") -> StoredSession:
+        return msgspec.structs.replace(super().stored(source, about, key), parent=about.parent)
 
-    def files(self, env: Mapping[str, str], home: Path) -> Iterable[Path]:
-        return sorted(_agents(env, home).glob(f"*/*/agents/{_MAIN}/wire.jsonl"))
+    def records(self, source: Source, key: str) -> Iterator[Record]:
+        return _Reading().records(source)
 
     def subagents(self, env: Mapping[str, str], home: Path) -> Iterable[Path]:
-        return (path for path in _agents(env, home).glob("*/*/agents/*/wire.jsonl") if path.parent.name != _MAIN)
+        found = self.folder(env, home).glob("sessions/*/*/agents/*/wire.jsonl")
+        return (path for path in found if path.parent.name != _MAIN)
 
 
 FORMAT = KimiCode()
-
-
-def _agents(env: Mapping[str, str], home: Path) -> Path:
-    return (chosen_folder(env.get("KIMI_CODE_HOME"), home) or home / ".kimi-code") / "sessions"
-
-
-def _about(source: Source) -> About:
-    """What the folder of the session tells: it is two above the agent's."""
-    if source.path is None or len(source.path.parents) < 3:
-        return About()
-    folder = source.path.parents[2]
-    state = object_of(json_file(folder / "state.json"))
-    is_main = source.path.parent.name == _MAIN
-    return About(
-        session=folder.name if is_main else f"{folder.name}/{source.path.parent.name}",
-        title=text_of(state.get("title")) if is_main else "",
-        directory=text_of(state.get("cwd")),
-        parent="" if is_main or not state else folder.name,
-    )
 
 
 class _Reading:
@@ -108,27 +83,27 @@ class _Reading:
         self._names: dict[str, str] = {}
 
     def records(self, source: Source) -> Iterator[Record]:
-        yield _about(source)
         yield from read_rows(source, self._record)
         yield from self._answered("end", 0.0)
         if self._left:
             yield Live(frozenset(id for id, _ in self._seen))
 
-    def _record(self, row: Mapping[str, Any], place: str) -> Iterator[Record]:
-        at = seconds_of(row.get("time"))
+    def _record(self, row: Row, place: str) -> Iterator[Record]:
+        at = row.seconds("time")
         match row.get("type"):
             case "profile.bind":
-                if prompt := text_of(row.get("systemPrompt")):
+                if prompt := row.text("systemPrompt"):
                     yield Said(message=Message("system", prompt), at=at, is_aside=True, place=place)
             case "llm.request" if row.get("kind") == "loop":
-                self._model = text_of(row.get("model"))
+                self._model = row.text("model")
                 yield About(model=self._model)
             case "usage.record":
-                self._usage = _usage(object_of(row.get("usage")))
+                names = ("inputOther", "output", "inputCacheRead", "inputCacheCreation")
+                self._usage = row.row("usage").usage(*names, adds_cache=True)
             case "context.append_message":
-                yield from self._message(object_of(row.get("message")), place, at)
+                yield from self._message(row.row("message"), place, at)
             case "context.append_loop_event":
-                yield from self._event(object_of(row.get("event")), place, at)
+                yield from self._event(row.row("event"), place, at)
             case "full_compaction.begin":
                 self._trigger = "manual" if row.get("source") == "manual" else "auto"
             case "context.apply_compaction":
@@ -137,40 +112,40 @@ class _Reading:
                 yield Compacted(summary="", id=place, at=at, place=place)
                 self._seen = [(id, False) for id, _ in self._seen]
             case "context.undo":
-                self._undo(count_of(row.get("count")))
+                self._undo(row.count("count"))
             case str():
                 return
             case _:
                 yield Unreadable(place, "is no record with a type")
 
-    def _message(self, row: Mapping[str, Any], place: str, at: float) -> Iterator[Record]:
+    def _message(self, row: Row, place: str, at: float) -> Iterator[Record]:
         if row.get("role") != "user":
             return
-        kind = object_of(row.get("origin")).get("kind")
-        content = joined([_part(block) for block in objects_of(row.get("content"))])
+        kind = row.value("origin", "kind")
+        content = joined([_part(block) for block in row.rows("content")])
         said = printed(content) if kind == "shell_command" else person(content, "typed" if kind == "user" else "nca")
         if said is not None:
             yield self._said(said, place, at, is_prompt=kind == "user")
 
-    def _event(self, event: Mapping[str, Any], place: str, at: float) -> Iterator[Record]:
+    def _event(self, event: Row, place: str, at: float) -> Iterator[Record]:
         match event.get("type"):
             case "step.begin":
                 yield from self._answered(place, at)
                 self._usage = None
             case "content.part":
-                part = object_of(event.get("part"))
+                part = event.row("part")
                 if part.get("type") == "think":
-                    self._thoughts.append(text_of(part.get("think")))
+                    self._thoughts.append(part.text("think"))
                 else:
                     self._parts.append(_part(part))
             case "tool.call":
                 self._calls.append(tool_call(event.get("toolCallId"), event.get("name"), event.get("args")))
-                self._names[name_of(event.get("toolCallId"))] = text_of(event.get("name"))
+                self._names[event.name("toolCallId")] = event.text("name")
             case "tool.result":
                 yield from self._answered(place, at)
-                call_id, result = name_of(event.get("toolCallId")), object_of(event.get("result"))
+                call_id, result = event.name("toolCallId"), event.row("result")
                 given = result.get("output")
-                content = joined([_part(one) for one in objects_of(given)]) if isinstance(given, list) else shown(given)
+                content = joined([_part(one) for one in rows_of(given)]) if isinstance(given, list) else shown(given)
                 is_error = result.get("isError") is True
                 yield self._said(
                     tool_result(call_id, self._names.get(call_id, ""), content, is_error=is_error), f"{place}r", at
@@ -180,7 +155,7 @@ class _Reading:
 
     def _answered(self, place: str, at: float) -> Iterator[Record]:
         """The answer whose parts were read: it is whole where its step ends or a first result comes."""
-        message = answer(self._parts, self._calls, "\n\n".join(filter(None, self._thoughts)))
+        message = answer(self._parts, self._calls, *self._thoughts)
         self._parts, self._calls, self._thoughts = [], [], []
         if message is not None:
             usage, self._usage = self._usage, None
@@ -190,19 +165,18 @@ class _Reading:
         self, message: Message, place: str, at: float, *, is_prompt: bool = False, usage: Usage | None = None
     ) -> Said:
         self._seen.append((place, is_prompt))
-        model = self._model if message.role == "assistant" else ""
-        return Said(message=message, id=place, at=at, usage=usage, model=model, place=place.removesuffix("r"))
+        return Said(message=message, id=place, at=at, usage=usage, model=self._model, place=place.removesuffix("r"))
 
-    def _compacted(self, row: Mapping[str, Any], place: str, at: float) -> Compacted:
-        summary = text_of(row.get("summary"))
+    def _compacted(self, row: Row, place: str, at: float) -> Compacted:
+        summary = row.text("summary")
         compacted = Compacted(
             summary=summary,
             id=place,
             kept=tuple(id for id, is_prompt in self._seen if is_prompt),
             is_unreadable=not summary,
             trigger=self._trigger,
-            tokens_before=count_of(row.get("tokensBefore")),
-            tokens_after=count_of(row.get("tokensAfter")),
+            tokens_before=row.count("tokensBefore"),
+            tokens_after=row.count("tokensAfter"),
             at=at,
             place=place,
         )
@@ -216,15 +190,9 @@ class _Reading:
             turns -= is_prompt
 
 
-def _part(block: Mapping[str, Any]) -> Part | None:
+def _part(block: Row) -> Part | None:
     """A picture is a file beside the session, which is named, or stands here as an address."""
     if block.get("type") == "image_url":
-        address = text_of(object_of(block.get("imageUrl") or block.get("image_url")).get("url"))
+        address = (block.row("imageUrl") or block.row("image_url")).text("url")
         return picture(address) if address.startswith(("data:", "http")) else TextPart(f"[image {address}]")
-    return TextPart(text_of(block.get("text"))) if text_of(block.get("text")) else None
-
-
-def _usage(row: Mapping[str, Any]) -> Usage | None:
-    read, written = count_of(row.get("inputCacheRead")), count_of(row.get("inputCacheCreation"))
-    prompt, completion = count_of(row.get("inputOther")) + read + written, count_of(row.get("output"))
-    return Usage(prompt, completion, read, written) if prompt or completion else None
+    return TextPart(block.text("text"))

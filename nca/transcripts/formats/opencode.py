@@ -10,88 +10,70 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from nca.messages import Message, Part, TextPart, Usage
-from nca.sessions.foreign_rows import ForeignDatabase, foreign_database
-from nca.transcripts.formats.building import (
-    answer,
-    cost_of,
-    count_of,
-    joined,
-    media,
-    object_of,
-    objects_of,
-    parsed,
-    person,
-    seconds_of,
-    some_messages,
-    text_by,
-    text_of,
-    tool_call,
-    tool_result,
-)
+from nca.transcripts.formats.building import answer, joined, media, person, text_by, tool_call, tool_result
 from nca.transcripts.formats.records import (
     About,
     Compacted,
+    DatabaseFormat,
     Live,
     Record,
     Said,
     StoredSession,
+    Tables,
     Unreadable,
-    data_folder,
     is_database_with,
-    json_file,
-    newest_key,
-    stored,
 )
-from nca.transcripts.formats.source import Source
+from nca.transcripts.formats.row import Row, parsed, row_of, text_of, texts_of
+from nca.transcripts.formats.source import Source, data_folder, json_file
 
 _EXPORT = re.compile(rb'\s*\{\s*"info"\s*:\s*\{')
 _OPEN = ("pending", "running")
 _IN_THE_TEXT = ("text/plain", "application/x-directory")
 """Attached files of these types are text parts as well."""
 
-Parts = list[dict[str, Any]]
+Parts = list[Row]
 
 
-class OpenCode:
-    name = "opencode"
-    title = "opencode"
+class OpenCode(DatabaseFormat):
+    name = title = "opencode"
+    columns: ClassVar = {"session": ("id", "title"), "message": ("session_id", "data"), "part": ("message_id", "data")}
+    table = "session"
+    order = ("time_updated", "id")
+    parent = "parent_id"
 
     def knows(self, source: Source) -> bool:
-        if is_database_with(
-            source, session=("id", "title"), message=("session_id", "data"), part=("message_id", "data")
-        ):
+        if super().knows(source) or _is_export(source):
             return True
-        return _is_export(source) or (source.path is not None and _is_session(source.path, json_of(source)))
+        return source.path is not None and _is_session(source.path, json_of(source))
+
+    def about_row(self, row: Row, source: Source) -> About:
+        return About(
+            session=row.text("id"),
+            title=row.text("title"),
+            directory=row.text("directory"),
+            parent=row.first("parent_id", "parentID"),
+            version=row.text("version"),
+            at=row.seconds("time_updated") or row.seconds("time", "updated"),
+        )
+
+    def messages(self, tables: Tables, row: Row) -> Iterator[Record]:
+        return _Reading(row).records(_rows(tables, row.text("id")))
 
     def sessions(self, source: Source) -> Iterable[StoredSession]:
-        if source.path is None or not is_database_with(source, session=("id",)):
-            row, _ = _one(source)
-            yield stored(
-                self.name,
-                source,
-                directory=text_of(row.get("directory")),
-                title=text_of(row.get("title")),
-                at=seconds_of(object_of(row.get("time")).get("updated")),
-            )
-            return
-        with foreign_database(source.path) as database:
-            for row in database.rows("session", order=("time_updated", "id")):
-                if text_of(row.get("parent_id")):
-                    continue  # a subagent's: it belongs to a session
-                yield StoredSession(
-                    agent=self.name,
-                    path=source.path,
-                    key=text_of(row.get("id")),
-                    directory=text_of(row.get("directory")),
-                    title=text_of(row.get("title")),
-                    at=seconds_of(row.get("time_updated")),
-                )
+        if is_database_with(source, session=("id",)):
+            return super().sessions(source)
+        return [self.stored(source, self.about_row(_one(source)[0], source))]
 
-    def read(self, source: Source, key: str = "") -> Iterator[Record]:
-        return some_messages(self._records(source, key), source, self.title)
+    def records(self, source: Source, key: str) -> Iterable[Record]:
+        if is_database_with(source, session=("id",)):
+            yield from super().records(source, key)
+            return
+        session, messages = _one(source)
+        yield self.about_row(session, source)
+        yield from _Reading(session).records(messages)
 
     def files(self, env: Mapping[str, str], home: Path) -> Iterable[Path]:
         folder = data_folder(env, home) / "opencode"
@@ -99,26 +81,16 @@ class OpenCode:
         # A newer version has taken the files into its database.
         return databases or sorted((folder / "storage" / "session").glob("*/*.json"))
 
-    def _records(self, source: Source, key: str) -> Iterator[Record]:
-        if source.path is None or not is_database_with(source, session=("id",)):
-            session, messages = _one(source)
-            yield from _Reading(session).records(messages)
-            return
-        with foreign_database(source.path) as database:
-            key = key or newest_key(self.sessions(source))
-            session = next(database.rows("session", {"id": key}), {})
-            yield from _Reading(session).records(_rows(database, key))
-
 
 FORMAT = OpenCode()
 
 
-def json_of(source: Source) -> dict[str, Any]:
+def json_of(source: Source) -> Row:
     """A small file of one object; empty if it is none."""
-    return source.first_rows[0] if len(source.first_rows) == 1 else object_of(parsed(source.head))
+    return source.first_rows[0] if len(source.first_rows) == 1 else row_of(parsed(source.head))
 
 
-def _is_session(path: Path, row: Mapping[str, Any]) -> bool:
+def _is_session(path: Path, row: Row) -> bool:
     is_named = isinstance(row.get("id"), str) and "projectID" in row and "time" in row
     return is_named and path.parent.parent.name == "session"
 
@@ -127,61 +99,52 @@ def _is_export(source: Source) -> bool:
     return _EXPORT.match(source.head) is not None and b'"projectID"' in source.head
 
 
-def _one(source: Source) -> tuple[dict[str, Any], Iterable[tuple[str, Any, Parts]]]:
+def _one(source: Source) -> tuple[Row, Iterable[tuple[str, Any, Parts]]]:
     """The session of a file that holds one, and its messages."""
     if _is_export(source):
-        whole = object_of(source.value())
-        rows = [(object_of(one.get("info")), objects_of(one.get("parts"))) for one in objects_of(whole.get("messages"))]
-        return object_of(whole.get("info")), [(text_of(row.get("id")), row, parts) for row, parts in rows]
+        whole = row_of(source.value())
+        rows = [(one.row("info"), one.rows("parts")) for one in whole.rows("messages")]
+        return whole.row("info"), [(row.text("id"), row, parts) for row, parts in rows]
     row = json_of(source)
-    return row, _stored_messages(source.path, text_of(row.get("id"))) if source.path else ()
+    return row, _stored_messages(source.path, row.text("id")) if source.path else ()
 
 
-def _rows(database: ForeignDatabase, key: str) -> Iterator[tuple[str, Any, Parts]]:
+def _rows(tables: Tables, key: str) -> Iterator[tuple[str, Any, Parts]]:
     """Each message's id, itself and its parts."""
-    for row in database.rows("message", {"session_id": key}, order=("time_created", "id")):
-        found = database.rows("part", {"message_id": row.get("id")}, order=("id",))
-        yield text_of(row.get("id")), parsed(row.get("data")), [object_of(parsed(part.get("data"))) for part in found]
+    for row in tables.rows("message", ("time_created", "id"), session_id=key):
+        found = tables.rows("part", message_id=row.get("id"))
+        yield row.text("id"), parsed(row.get("data")), [row_of(parsed(part.get("data"))) for part in found]
 
 
 def _stored_messages(path: Path, session: str) -> Iterator[tuple[str, Any, Parts]]:
     storage = path.parent.parent.parent
     found = [(file.stem, json_file(file)) for file in sorted((storage / "message" / session).glob("*.json"))]
-    found.sort(key=lambda one: (seconds_of(object_of(object_of(one[1]).get("time")).get("created")), one[0]))
+    found.sort(key=lambda one: (row_of(one[1]).seconds("time", "created"), one[0]))
     for message, row in found:
         parts = [json_file(file) for file in sorted((storage / "part" / message).glob("*.json"))]
-        yield message, row, [object_of(part) for part in parts]
+        yield message, row, [row_of(part) for part in parts]
 
 
 class _Reading:
-    def __init__(self, session: Mapping[str, Any]) -> None:
-        self._session = session
+    def __init__(self, session: Row) -> None:
+        self._reverted = row_of(parsed(session.get("revert"))).text("messageID")
         self._ids: list[str] = []
-        self._asked: dict[str, dict[str, Any]] = {}
+        self._asked: dict[str, Row] = {}
         """The requests for a compaction, by the id of the message that holds them."""
 
     def records(self, messages: Iterable[tuple[str, Any, Parts]]) -> Iterator[Record]:
-        session = self._session
-        yield About(
-            session=text_of(session.get("id")),
-            title=text_of(session.get("title")),
-            directory=text_of(session.get("directory")),
-            parent=text_of(session.get("parent_id")) or text_of(session.get("parentID")),
-            version=text_of(session.get("version")),
-        )
         for record_id, row, parts in messages:
             place = f"message {record_id}"
             if not isinstance(row, dict):
                 yield Unreadable(place, "is no JSON object")
                 continue
             self._ids.append(record_id)
-            yield from self._message(row, parts, record_id, place)
-        reverted = text_of(object_of(parsed(session.get("revert"))).get("messageID"))
-        if reverted in self._ids:
-            yield Live(frozenset(self._ids[: self._ids.index(reverted)]))
+            yield from self._message(row_of(row), parts, record_id, place)
+        if self._reverted in self._ids:
+            yield Live(frozenset(self._ids[: self._ids.index(self._reverted)]))
 
-    def _message(self, row: dict[str, Any], parts: Parts, record_id: str, place: str) -> Iterator[Record]:
-        at = seconds_of(object_of(row.get("time")).get("created"))
+    def _message(self, row: Row, parts: Parts, record_id: str, place: str) -> Iterator[Record]:
+        at = row.seconds("time", "created")
         role = row.get("role")
         if role == "user":
             asked = next((part for part in parts if part.get("type") == "compaction"), None)
@@ -199,12 +162,12 @@ class _Reading:
         else:
             yield Unreadable(place, "is a message without a known role")
 
-    def _compacted(self, row: dict[str, Any], parts: Parts, record_id: str, place: str) -> Iterator[Record]:
+    def _compacted(self, row: Row, parts: Parts, record_id: str, place: str) -> Iterator[Record]:
         """The summary. It keeps the messages from the first of the tail up to the request for it."""
-        summary = "\n\n".join(filter(None, (text_of(part.get("text")) for part in parts if part.get("type") == "text")))
-        asked_in = text_of(row.get("parentID"))
-        asked = self._asked.get(asked_in, {})
-        first = text_of(asked.get("tail_start_id"))
+        summary = texts_of(part for part in parts if part.get("type") == "text")
+        asked_in = row.text("parentID")
+        asked = self._asked.get(asked_in, Row())
+        first = asked.text("tail_start_id")
         before = self._ids[: self._ids.index(asked_in)] if asked_in in self._ids else []
         kept = before[before.index(first) :] if first in before else []
         if not summary:
@@ -217,12 +180,12 @@ class _Reading:
             trigger=("auto" if asked.get("auto") is True else "manual") if asked else "",
             tokens_before=usage.prompt_tokens if usage else 0,
             cost=usage.cost if usage else None,
-            at=seconds_of(object_of(row.get("time")).get("created")),
+            at=row.seconds("time", "created"),
             place=place,
         )
 
 
-def _answer(row: dict[str, Any], parts: Parts, record_id: str, at: float, place: str) -> Iterator[Record]:
+def _answer(row: Row, parts: Parts, record_id: str, at: float, place: str) -> Iterator[Record]:
     """An answer with the results of its calls. A message holds several requests; each step of it is one."""
     for step in _steps(parts):
         calls = [part for part in step if part.get("type") == "tool"]
@@ -230,18 +193,15 @@ def _answer(row: dict[str, Any], parts: Parts, record_id: str, at: float, place:
         if usage is None and not any(part.get("type") == "step-finish" for part in parts):
             usage = _usage(row) if step is parts else None
         message = answer(
-            [TextPart(text_of(part.get("text"))) for part in step if part.get("type") == "text"],
-            [
-                tool_call(part.get("callID"), part.get("tool"), object_of(part.get("state")).get("input"))
-                for part in calls
-            ],
-            "\n\n".join(text_of(part.get("text")) for part in step if part.get("type") == "reasoning"),
+            [TextPart(part.text("text")) for part in step if part.get("type") == "text"],
+            [tool_call(part.get("callID"), part.get("tool"), part.value("state", "input")) for part in calls],
+            "\n\n".join(part.text("text") for part in step if part.get("type") == "reasoning"),
             was_cut=bool(row.get("error")),
         )
         if message is None and usage is None:
             continue
         message = message or Message("assistant", "", is_interrupted=True)
-        yield Said(message=message, id=record_id, at=at, usage=usage, model=text_of(row.get("modelID")), place=place)
+        yield Said(message=message, id=record_id, at=at, usage=usage, model=row.text("modelID"), place=place)
         known = {call.id for call in message.tool_calls}
         for part in calls:
             result = _result(part)
@@ -264,47 +224,38 @@ def _steps(parts: Parts) -> list[Parts]:
     return steps
 
 
-def _result(part: Mapping[str, Any]) -> Message | None:
+def _result(part: Row) -> Message | None:
     """A call's result; None while it runs. A shell command that failed has completed, with its exit code beside."""
-    state = object_of(part.get("state"))
-    status, beside = state.get("status"), object_of(state.get("metadata"))
+    state = part.row("state")
+    status, beside = state.get("status"), state.row("metadata")
     if status not in ("completed", "error"):
         return None
     failed = status == "error"
-    output = text_of(state.get("output")) or text_of(state.get("error")) or text_of(beside.get("output"))
-    pictures = [_shown({"type": "file", **file}) for file in objects_of(state.get("attachments"))]
+    output = state.text("output") or state.text("error") or beside.text("output")
+    pictures = [_shown(Row(file, type="file")) for file in state.rows("attachments")]
     return tool_result(
         part.get("callID"),
         part.get("tool"),
         joined([TextPart(output), *pictures]),
-        is_error=failed or count_of(beside.get("exit")) > 0,
+        is_error=failed or beside.count("exit") > 0,
     )
 
 
-def _shown(part: Mapping[str, Any]) -> Part | None:
+def _shown(part: Row) -> Part | None:
     kind = part.get("type")
     if kind == "text" and part.get("ignored") is not True:
-        return text_by("nca" if part.get("synthetic") is True else "typed", text_of(part.get("text")))
+        return text_by("nca" if part.get("synthetic") is True else "typed", part.text("text"))
     if kind == "file" and part.get("mime") not in _IN_THE_TEXT:
-        url = text_of(part.get("url"))
+        url = part.text("url")
         if url.startswith(("data:", "http:", "https:")):
             return media(url, part.get("mime"), part.get("filename"))
         return text_by("nca", f"[file {text_of(part.get('filename')) or url}]")
     if kind == "subtask":
-        return text_by("nca", text_of(part.get("prompt")))
+        return text_by("nca", part.text("prompt"))
     return None
 
 
-def _usage(row: Mapping[str, Any]) -> Usage | None:
+def _usage(row: Row) -> Usage | None:
     """What a message or a step-finish part reports: the prompt without the cache, the answer without its reasoning."""
-    tokens = object_of(row.get("tokens"))
-    cache = object_of(tokens.get("cache"))
-    read, written, thoughts = (
-        count_of(cache.get("read")),
-        count_of(cache.get("write")),
-        count_of(tokens.get("reasoning")),
-    )
-    prompt, completion = count_of(tokens.get("input")) + read + written, count_of(tokens.get("output")) + thoughts
-    if not prompt and not completion:
-        return None
-    return Usage(prompt, completion, read, written, thoughts, cost_of(row.get("cost")))
+    names, cost = ("input", "output", "cache.read", "cache.write", "reasoning"), row.get("cost")
+    return row.row("tokens").usage(*names, cost=cost, adds_cache=True, adds_thoughts=True)

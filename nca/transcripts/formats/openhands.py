@@ -18,34 +18,17 @@ from nca.transcripts.formats.building import (
     Content,
     answer,
     bad_line,
-    cost_of,
-    count_of,
     joined,
-    list_of,
-    object_of,
-    objects_of,
     person,
     picture,
-    seconds_of,
-    some_messages,
     text_by,
-    text_of,
     tool_call,
     tool_result,
     typed_after,
 )
-from nca.transcripts.formats.records import (
-    About,
-    Compacted,
-    Record,
-    Said,
-    StoredSession,
-    Unreadable,
-    chosen_folder,
-    json_file,
-    stored,
-)
-from nca.transcripts.formats.source import BadLine, Source
+from nca.transcripts.formats.records import About, Compacted, Format, Record, Said, Unreadable
+from nca.transcripts.formats.row import Row, cost_of, list_of, row_of, rows_of, text_of, texts_of
+from nca.transcripts.formats.source import BadLine, Source, chosen_folder, json_file, row_file
 
 _KINDS = (
     "MessageEvent",
@@ -64,7 +47,7 @@ _CONDENSER = "condenser"
 """Whose usage is not that of an answer."""
 
 
-class OpenHands:
+class OpenHands(Format):
     name = "openhands"
     title = "OpenHands"
 
@@ -73,12 +56,14 @@ class OpenHands:
             return next(_event_files(source.path), None) is not None
         return any(_is_event(row) for row in source.first_rows)
 
-    def sessions(self, source: Source) -> Iterable[StoredSession]:
+    def about(self, source: Source) -> About:
         folder = _folder(source)
-        return [stored(self.name, source, directory=_workspace(_state(folder)) if folder else "")]
+        state = row_file(folder / _STATE) if folder else Row()
+        directory, model = state.text("workspace", "working_dir"), state.text("agent", "llm", "model")
+        return About(session=state.text("id"), directory=directory, model=model)
 
-    def read(self, source: Source, key: str = "") -> Iterator[Record]:
-        return some_messages(_Reading().records(source), source, self.title)
+    def records(self, source: Source, key: str) -> Iterator[Record]:
+        return _Reading().records(source)
 
     def files(self, env: Mapping[str, str], home: Path) -> Iterable[Path]:
         own = chosen_folder(env.get("OPENHANDS_CONVERSATIONS_DIR"), home)
@@ -89,7 +74,7 @@ class OpenHands:
 FORMAT = OpenHands()
 
 
-def _is_event(row: Mapping[str, Any]) -> bool:
+def _is_event(row: Row) -> bool:
     return row.get("kind") in _KINDS and isinstance(row.get("id"), str) and "source" in row
 
 
@@ -108,14 +93,6 @@ def _event_files(folder: Path) -> Iterator[Path]:
     return iter(sorted(inside.glob("event-*-*.json"), key=lambda path: (path.name.split("-")[1].zfill(12), path.name)))
 
 
-def _state(folder: Path) -> dict[str, Any]:
-    return object_of(json_file(folder / _STATE))
-
-
-def _workspace(state: Mapping[str, Any]) -> str:
-    return text_of(object_of(state.get("workspace")).get("working_dir"))
-
-
 def _events(source: Source) -> Iterator[tuple[str, Any]]:
     folder = _folder(source)
     if folder is not None:
@@ -132,7 +109,7 @@ def _events(source: Source) -> Iterator[tuple[str, Any]]:
 class _Answer(msgspec.Struct):
     """The events of one answer so far."""
 
-    first: Mapping[str, Any]
+    first: Row
     place: str
     calls: list[ToolCall | None] = []
 
@@ -149,29 +126,22 @@ class _Reading:
         self._model = ""
 
     def records(self, source: Source) -> Iterator[Record]:
-        folder = _folder(source)
-        state = _state(folder) if folder else {}
-        yield About(
-            session=text_of(state.get("id")),
-            directory=_workspace(state),
-            model=text_of(object_of(object_of(state.get("agent")).get("llm")).get("model")),
-        )
         for place, event in _events(source):
             if isinstance(event, BadLine):
                 yield from bad_line(event)
             elif not isinstance(event, dict):
                 yield Unreadable(place, "is no JSON object")
             else:
-                yield from self._event(event, place)
+                yield from self._event(row_of(event), place)
         yield from self._end_answer()
 
-    def _event(self, event: dict[str, Any], place: str) -> Iterator[Record]:
+    def _event(self, event: Row, place: str) -> Iterator[Record]:
         kind = event.get("kind")
         if kind == "ActionEvent":
             yield from self._action(event, place)
         elif kind == "ConversationStateUpdateEvent":
             if event.get("key") == "stats":
-                self._count(object_of(object_of(event.get("value")).get("usage_to_metrics")))
+                self._count(event.row("value", "usage_to_metrics"))
         elif kind == "Condensation":
             yield from self._end_answer()
             yield from self._condensed(event, place)
@@ -183,16 +153,16 @@ class _Reading:
         else:
             yield Unreadable(place, "is an event without a kind")
 
-    def _action(self, event: dict[str, Any], place: str) -> Iterator[Record]:
-        response = text_of(event.get("llm_response_id"))
+    def _action(self, event: Row, place: str) -> Iterator[Record]:
+        response = event.text("llm_response_id")
         if self._answer and response and self._answer.first.get("llm_response_id") == response:
-            self._same[text_of(event.get("id"))] = text_of(self._answer.first.get("id"))
+            self._same[event.text("id")] = self._answer.first.text("id")
         else:
             yield from self._end_answer()
             self._answer = _Answer(event, place)
-        made = object_of(event.get("tool_call"))
-        call_id = text_of(made.get("id")) or event.get("tool_call_id")
-        name = text_of(made.get("name")) or event.get("tool_name")
+        made = event.row("tool_call")
+        call_id = made.text("id") or event.get("tool_call_id")
+        name = made.text("name") or event.get("tool_name")
         self._answer.calls.append(tool_call(call_id, name, made.get("arguments", event.get("action"))))
 
     def _end_answer(self) -> Iterator[Record]:
@@ -200,38 +170,38 @@ class _Reading:
         if given is None:
             return
         parts = _parts(given.first.get("thought"))
-        message = answer(parts, given.calls, text_of(given.first.get("reasoning_content")))
+        message = answer(parts, given.calls, given.first.text("reasoning_content"))
         if message is not None:
             yield self._said(message, given.first, given.place)
 
-    def _said(self, message: Message, event: Mapping[str, Any], place: str) -> Said:
-        record_id, usage = text_of(event.get("id")), None
+    def _said(self, message: Message, event: Row, place: str) -> Said:
+        record_id, usage = event.text("id"), None
         if message.role == "assistant" and self._spent != self._reported:
             usage, self._reported = _difference(self._spent, self._reported), self._spent
         self._seen[record_id] = None
         return Said(
             message=message,
             id=record_id,
-            at=seconds_of(event.get("timestamp")),
+            at=event.seconds("timestamp"),
             usage=usage,
             model=self._model if message.role == "assistant" else "",
             place=place,
         )
 
-    def _count(self, metrics: Mapping[str, Any]) -> None:
+    def _count(self, metrics: Row) -> None:
         """The sum of all requests so far, but for those of the condenser."""
         total = Usage(0, 0)
         for name, one in metrics.items():
-            row = object_of(one)
+            row = row_of(one)
             if name != _CONDENSER:
-                self._model = text_of(row.get("model_name")) or self._model
-                total += _usage(object_of(row.get("accumulated_token_usage")), cost_of(row.get("accumulated_cost")))
+                self._model = row.text("model_name") or self._model
+                total += _usage(row.row("accumulated_token_usage"), cost_of(row.get("accumulated_cost")))
         self._spent = total
 
-    def _condensed(self, event: dict[str, Any], place: str) -> Iterator[Record]:
+    def _condensed(self, event: Row, place: str) -> Iterator[Record]:
         gone = {self._same.get(one, one) for one in list_of(event.get("forgotten_event_ids")) if isinstance(one, str)}
         kept = [one for one in self._seen if one not in gone]
-        summary, record_id = text_of(event.get("summary")), text_of(event.get("id"))
+        summary, record_id = event.text("summary"), event.text("id")
         before = len(self._seen)
         self._seen = dict.fromkeys(kept)
         self._summaries = {one: text for one, text in self._summaries.items() if one not in gone}
@@ -242,67 +212,66 @@ class _Reading:
                 summary="\n\n".join(self._summaries.values()),
                 id=record_id,
                 kept=tuple(kept),
-                at=seconds_of(event.get("timestamp")),
+                at=event.seconds("timestamp"),
                 place=place,
             )
 
 
-def _message(kind: str, event: Mapping[str, Any]) -> Message | None:
+def _message(kind: str, event: Row) -> Message | None:
     """The message of an event; None for one that the model does not see."""
     if kind == "SystemPromptEvent":
-        prompts = (object_of(event.get(key)).get("text") for key in ("system_prompt", "dynamic_context"))
-        text = "\n\n".join(filter(None, map(text_of, prompts)))
+        text = texts_of(event.row(key) for key in ("system_prompt", "dynamic_context"))
         return Message("system", text) if text else None
     if kind == "MessageEvent":
-        row = object_of(event.get("llm_message"))
+        row = event.row("llm_message")
         parts, added = _parts(row.get("content")), _parts(event.get("extended_content"))
         if row.get("role") == "assistant":
-            return answer([*parts, *added], (), text_of(row.get("reasoning_content")))
+            return answer([*parts, *added], (), row.text("reasoning_content"))
         # What OpenHands knows of a subject goes along with the person's words.
         more = [text_by("nca", part.text) if isinstance(part, TextPart) else part for part in added]
         return person(joined([*parts, *more]), "typed" if event.get("source") == "user" else "nca")
     return _result(kind, event)
 
 
-def _result(kind: str, event: Mapping[str, Any]) -> Message | None:
+def _result(kind: str, event: Row) -> Message | None:
     call_id, name = event.get("tool_call_id"), event.get("tool_name")
     if not text_of(call_id):
         return None
     if kind == "AgentErrorEvent":
-        return tool_result(call_id, name, text_of(event.get("error")), is_error=True)
+        return tool_result(call_id, name, event.text("error"), is_error=True)
     if kind == "UserRejectObservation":
-        reason = text_of(event.get("rejection_reason"))
+        reason = event.text("rejection_reason")
         is_typed = event.get("rejection_source", "user") == "user" and reason not in ("", _NO_REASON)
         said: Content = typed_after("Rejected:", reason) if is_typed else f"Rejected: {reason}"
         return tool_result(call_id, name, said, is_error=True)
     if kind != "ObservationEvent":
         return None
-    row = object_of(event.get("observation"))
+    row = event.row("observation")
     content: Content = joined([*_parts(row.get("content")), *_parts(event.get("extended_content"))])
     exit_code = row.get("exit_code")
     failed = row.get("is_error") is True or (isinstance(exit_code, int) and exit_code not in (0, -1))
-    return tool_result(call_id, name, content or text_of(row.get("output")), is_error=failed)
+    return tool_result(call_id, name, content or row.text("output"), is_error=failed)
 
 
 def _parts(content: Any) -> list[Part | None]:
     if isinstance(content, str):
         return [TextPart(text_of(content))]
     parts: list[Part | None] = []
-    for block in objects_of(content):
+    for block in rows_of(content):
         if block.get("type") == "image":
             parts += [picture(url) for url in list_of(block.get("image_urls"))]
         else:
-            parts.append(TextPart(text_of(block.get("text"))))
+            parts.append(TextPart(block.text("text")))
     return parts
 
 
-def _usage(row: Mapping[str, Any], cost: float | None) -> Usage:
+def _usage(row: Row, cost: float | None) -> Usage:
     return Usage(
-        count_of(row.get("prompt_tokens")),
-        count_of(row.get("completion_tokens")),
-        count_of(row.get("cache_read_tokens")),
-        count_of(row.get("cache_write_tokens")),
-        count_of(row.get("reasoning_tokens")),
+        row.count("prompt_tokens"),
+        row.count("completion_tokens"),
+        row.count("cache_read_tokens"),
+        row.count("cache_write_tokens"),
+        row.count("reasoning_tokens"),
         cost or None,
     )
 

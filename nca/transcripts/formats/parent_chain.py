@@ -6,9 +6,11 @@ with the record before in the order of the file, so a damaged chain never hides 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import msgspec
+
+from nca.transcripts.formats.records import Live
 
 
 class Link(msgspec.Struct):
@@ -105,6 +107,11 @@ class Branches:
         if record_id and record_id not in self._places:
             self._places[record_id] = len(self._links)
             self._links.append(Link(record_id, parent))
+
+    def live(self, newest: str = "") -> Iterator[Live]:
+        """The branch of the newest record, unless the file holds no other."""
+        if not self.are_linear:
+            yield Live(frozenset(self.to(newest or self.last)))
 
     def to(self, record_id: str) -> list[str]:
         """The ids of the branch that ends with the record, in the order of the file."""

@@ -7,68 +7,47 @@ Version 1 has neither ids nor parents: its entries follow one another, and a com
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
-from nca.messages import Message, Part, TextPart, Usage
+from nca.messages import Message, Part, TextPart
 from nca.transcripts.formats.building import (
     Content,
     answer,
     attached,
     command_ran,
-    cost_of,
-    count_of,
     joined,
-    name_of,
-    object_of,
-    objects_of,
     person,
     picture,
     printed,
     read_rows,
-    seconds_of,
-    some_messages,
-    text_of,
     tool_call,
     tool_result,
 )
 from nca.transcripts.formats.parent_chain import Branches
-from nca.transcripts.formats.records import (
-    About,
-    Compacted,
-    Live,
-    Record,
-    Said,
-    StoredSession,
-    Unreadable,
-    chosen_folder,
-    stored,
-)
+from nca.transcripts.formats.records import About, Compacted, Format, Record, Said, Unreadable
+from nca.transcripts.formats.row import Row, rows_of, text_of
 from nca.transcripts.formats.source import Source
 
 _BEFORE = re.compile(r'<(file|skill) name="([^"\n]*)"[^>\n]*>(.*)</\1>(?:\n|\Z)', re.DOTALL)
 """Up to the last end: a file may hold the end of another one."""
 
 
-class Pi:
-    name = "pi"
-    title = "pi"
+class Pi(Format):
+    name = title = "pi"
+    variables = ("PI_CODING_AGENT_DIR",)
+    own_folder = ".pi/agent"
+    pattern = "sessions/*/*.jsonl"
 
     def knows(self, source: Source) -> bool:
-        first = source.first_rows[:1]
-        return any(row.get("type") == "session" and isinstance(row.get("id"), str) and "cwd" in row for row in first)
+        first = source.first_row
+        return first.get("type") == "session" and isinstance(first.get("id"), str) and "cwd" in first
 
-    def sessions(self, source: Source) -> Iterable[StoredSession]:
-        header = next(iter(source.first_rows), {})
-        return [stored(self.name, source, directory=text_of(header.get("cwd")))]
+    def about(self, source: Source) -> About:
+        return About(directory=source.first_row.text("cwd"))
 
-    def read(self, source: Source, key: str = "") -> Iterator[Record]:
-        return some_messages(_Reading().records(source), source, self.title)
-
-    def files(self, env: Mapping[str, str], home: Path) -> Iterable[Path]:
-        folder = chosen_folder(env.get("PI_CODING_AGENT_DIR"), home) or home / ".pi" / "agent"
-        return sorted((folder / "sessions").glob("*/*.jsonl"))
+    def records(self, source: Source, key: str) -> Iterator[Record]:
+        return _Reading().records(source)
 
 
 FORMAT = Pi()
@@ -84,20 +63,18 @@ class _Reading:
 
     def records(self, source: Source) -> Iterator[Record]:
         yield from read_rows(source, self._record)
-        if not self._branches.are_linear:
-            yield Live(frozenset(self._branches.to(self._branches.last)))
+        yield from self._branches.live()
 
-    def _record(self, entry: Mapping[str, Any], place: str) -> Iterator[Record]:
+    def _record(self, entry: Row, place: str) -> Iterator[Record]:
         kind = entry.get("type")
         if kind == "session":
             self._entries.append("")
-            parent = text_of(entry.get("parentSession")) or text_of(entry.get("branchedFrom"))
             yield About(
-                session=text_of(entry.get("id")),
-                directory=text_of(entry.get("cwd")),
-                model=text_of(entry.get("modelId")),
-                parent=parent,
-                version=name_of(entry.get("version")),
+                session=entry.text("id"),
+                directory=entry.text("cwd"),
+                model=entry.text("modelId"),
+                parent=entry.first("parentSession", "branchedFrom"),
+                version=entry.name("version"),
             )
             return
         record_id = self._take(entry, place)
@@ -107,40 +84,40 @@ class _Reading:
             case "custom_message":
                 yield from self._said(person(_content(entry.get("content")), "nca"), entry, record_id, place)
             case "branch_summary":
-                yield from self._said(person(text_of(entry.get("summary")), "nca"), entry, record_id, place)
+                yield from self._said(person(entry.text("summary"), "nca"), entry, record_id, place)
             case "compaction":
                 yield self._compacted(entry, record_id, place)
             case "model_change":
-                yield About(model=text_of(entry.get("modelId")))
+                yield About(model=entry.text("modelId"))
             case "session_info":
-                yield About(title=text_of(entry.get("name")))
+                yield About(title=entry.text("name"))
 
-    def _take(self, entry: Mapping[str, Any], place: str) -> str:
-        record_id = text_of(entry.get("id"))
-        self._branches.add(record_id or place, text_of(entry.get("parentId")) if record_id else self._branches.last)
+    def _take(self, entry: Row, place: str) -> str:
+        record_id = entry.text("id")
+        self._branches.add(record_id or place, entry.text("parentId") if record_id else self._branches.last)
         self._entries.append(record_id or place)
         return record_id or place
 
-    def _compacted(self, entry: Mapping[str, Any], record_id: str, place: str) -> Record:
-        first = text_of(entry.get("firstKeptEntryId"))
+    def _compacted(self, entry: Row, record_id: str, place: str) -> Record:
+        first = entry.text("firstKeptEntryId")
         index = entry.get("firstKeptEntryIndex")
         if not first and isinstance(index, int) and 0 <= index < len(self._entries):
             first = self._entries[index]
         seen = self._branches.to(record_id)
         kept = seen[seen.index(first) :] if first in seen else []
-        summary = text_of(entry.get("summary"))
+        summary = entry.text("summary")
         return Compacted(
             summary=summary,
             id=record_id,
             kept=tuple(one for one in kept if one in self._shown),
             is_unreadable=not summary,
-            tokens_before=count_of(entry.get("tokensBefore")),
-            at=seconds_of(entry.get("timestamp")),
+            tokens_before=entry.count("tokensBefore"),
+            at=entry.seconds("timestamp"),
             place=place,
         )
 
-    def _message(self, entry: Mapping[str, Any], record_id: str, place: str) -> Iterator[Record]:
-        row = object_of(entry.get("message"))
+    def _message(self, entry: Row, record_id: str, place: str) -> Iterator[Record]:
+        row = entry.row("message")
         message: Message | None
         match row.get("role"):
             case "user":
@@ -150,24 +127,21 @@ class _Reading:
             case "assistant":
                 message = _answer(row)
             case "toolResult":
-                message = tool_result(
-                    row.get("toolCallId"),
-                    row.get("toolName"),
-                    _content(row.get("content")),
-                    is_error=row.get("isError") is True,
-                )
+                content, is_error = _content(row.get("content")), row.get("isError") is True
+                message = tool_result(row.get("toolCallId"), row.get("toolName"), content, is_error=is_error)
             case "bashExecution":
                 message = printed(_command(row))
             case "branchSummary" | "compactionSummary":
-                message = person(text_of(row.get("summary")), "nca")
+                message = person(row.text("summary"), "nca")
             case _:
                 yield Unreadable(place, "is a message without a known role")
                 return
         yield from self._said(message, entry, record_id, place)
 
-    def _said(self, message: Message | None, entry: Mapping[str, Any], record_id: str, place: str) -> Iterator[Record]:
-        row = object_of(entry.get("message"))
-        usage = _usage(row.get("usage"))
+    def _said(self, message: Message | None, entry: Row, record_id: str, place: str) -> Iterator[Record]:
+        row = entry.row("message")
+        cost = row.value("usage", "cost", "total")
+        usage = row.row("usage").usage("input", "output", "cacheRead", "cacheWrite", cost=cost, adds_cache=True)
         if message is None and usage is None:
             return
         self._shown.add(record_id)
@@ -175,32 +149,30 @@ class _Reading:
         yield Said(
             message=message,
             id=record_id,
-            at=seconds_of(entry.get("timestamp")) or seconds_of(row.get("timestamp")),
+            at=entry.seconds("timestamp") or row.seconds("timestamp"),
             usage=usage,
-            model=text_of(row.get("model")) if message.role == "assistant" else "",
+            model=row.text("model"),
             is_aside=row.get("excludeFromContext") is True,
             place=place,
         )
 
 
-def _answer(row: Mapping[str, Any]) -> Message | None:
+def _answer(row: Row) -> Message | None:
     parts, calls, thoughts = list[Part | None](), [], []
     content = row.get("content")
-    for block in objects_of([{"type": "text", "text": content}] if isinstance(content, str) else content):
+    for block in rows_of([{"type": "text", "text": content}] if isinstance(content, str) else content):
         match block.get("type"):
             case "toolCall":
                 calls.append(tool_call(block.get("id"), block.get("name"), block.get("arguments")))
             case "thinking":
-                thoughts.append(text_of(block.get("thinking")))
+                thoughts.append(block.text("thinking"))
             case _:
                 parts.append(_part(block))
-    return answer(
-        parts, calls, "\n\n".join(filter(None, thoughts)), was_cut=row.get("stopReason") in ("aborted", "error")
-    )
+    return answer(parts, calls, *thoughts, was_cut=row.get("stopReason") in ("aborted", "error"))
 
 
 def _content(content: Any) -> Content:
-    return text_of(content) if isinstance(content, str) else joined([_part(block) for block in objects_of(content)])
+    return text_of(content) if isinstance(content, str) else joined([_part(block) for block in rows_of(content)])
 
 
 def _asked(content: Any) -> Message | None:
@@ -213,21 +185,13 @@ def _asked(content: Any) -> Message | None:
     return person(joined(parts))
 
 
-def _part(block: Mapping[str, Any]) -> Part | None:
+def _part(block: Row) -> Part | None:
     if block.get("type") == "image":
         return picture(block.get("data"), block.get("mimeType"))
-    return TextPart(text_of(block.get("text"))) if text_of(block.get("text")) else None
+    return TextPart(block.text("text"))
 
 
-def _command(row: Mapping[str, Any]) -> str:
+def _command(row: Row) -> str:
     is_stopped = row.get("cancelled") is True
-    ran = command_ran(row.get("command"), row.get("output"), 0 if is_stopped else count_of(row.get("exitCode")))
+    ran = command_ran(row.get("command"), row.get("output"), 0 if is_stopped else row.count("exitCode"))
     return f"{ran}\n(stopped by the person)" if is_stopped else ran
-
-
-def _usage(given: Any) -> Usage | None:
-    row = object_of(given)
-    read, written = count_of(row.get("cacheRead")), count_of(row.get("cacheWrite"))
-    prompt, completion = count_of(row.get("input")) + read + written, count_of(row.get("output"))
-    cost = cost_of(object_of(row.get("cost")).get("total"))
-    return Usage(prompt, completion, read, written, cost=cost) if prompt or completion else None

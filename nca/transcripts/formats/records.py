@@ -1,19 +1,19 @@
-"""The protocol of a reader of other agents' sessions, what it yields, and where agents keep their sessions."""
+"""What a reader of other agents' sessions is, what it yields, and where agents keep their sessions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar
 
 import msgspec
 
 from nca.errors import InvalidMessages
-from nca.messages import Message, Usage, clean_text
-from nca.safe_files import open_ordinary
-from nca.sessions.foreign_rows import MAGIC, foreign_tables
-from nca.transcripts.formats.source import Source, decode
+from nca.messages import Message, Usage
+from nca.sessions.foreign_rows import MAGIC, ForeignDatabase, foreign_database, foreign_tables
+from nca.transcripts.formats.row import Row
+from nca.transcripts.formats.source import Source, chosen_folder
 
 
 class Said(msgspec.Struct, frozen=True, kw_only=True):
@@ -22,8 +22,8 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
     id        the agent's own id; messages made of one record share it; "" if the format has none: always live
     message   as `nca.shapes.shaped.as_chat_message` makes it: media in the shape of OpenAI's chat messages
     at        seconds since the epoch; 0 if unknown
-    usage     what the provider reported for the request that this message answers
-    model     the model that wrote it, or ""
+    usage     of an answer: what the provider reported for its request
+    model     of an answer: the model that wrote it, or ""
     is_aside  no part of the conversation: a subagent's message, or a note that was never sent
     place     where it was read, for messages to people: "line 12"
     """
@@ -73,6 +73,7 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
     title      as the agent or the person named it
     directory  where it worked
     parent     the session that it was forked from or goes on
+    at         last use, seconds since the epoch; 0 if only the file tells
     """
 
     session: str = ""
@@ -81,6 +82,7 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
     model: str = ""
     parent: str = ""
     version: str = ""
+    at: float = 0.0
 
 
 class Unreadable(msgspec.Struct, frozen=True):
@@ -114,89 +116,169 @@ class StoredSession(msgspec.Struct, frozen=True, kw_only=True):
     size_bytes: int = 0
 
 
-class Format(Protocol):
-    """A format of other agents' sessions. `name` is a word for the command line, `title` the agent's name."""
+_TITLE_CHARS = 120
+
+
+class Tables:
+    """The tables of a database of another program."""
+
+    def __init__(self, database: ForeignDatabase) -> None:
+        self._database = database
+
+    def rows(self, table: str, order: Sequence[str] = ("id",), **where: Any) -> Iterator[Row]:
+        """As `ForeignDatabase.rows`."""
+        return map(Row, self._database.rows(table, where, order=order))
+
+    def one(self, table: str, **where: Any) -> Row:
+        """An empty one if there is none."""
+        return next(self.rows(table, **where), Row())
+
+
+class Format:
+    """A format of other agents' sessions. `name` is a word for the command line, `title` the agent's name.
+
+    variables      environment variables that name the agent's folder; the first that is set counts
+    own_folder     that folder below the person's home, where none is set
+    pattern        the sessions' files in it; "" if they are found in another way
+    hands_out_all  the file is of JSON lines and only grows, and the reader hands out all messages so far at some lines:
+                   reading may begin at such a line, and the same messages come from there on
+    """
 
     name: str
     title: str
+    variables: tuple[str, ...] = ()
+    own_folder = ""
+    pattern = ""
+    hands_out_all = False
 
     def knows(self, source: Source) -> bool:
         """Whether the content is of this format, by its beginning (`Source.head`); it never raises."""
+        raise NotImplementedError
+
+    def about(self, source: Source) -> About:
+        """What is known of a file's session without reading it whole."""
+        return About()
 
     def sessions(self, source: Source) -> Iterable[StoredSession]:
         """The sessions that the file holds, from its beginning or its index where possible. A file that is no
         store of several holds one."""
+        return [self.stored(source, self.about(source))]
+
+    def newest_key(self, source: Source) -> str:
+        """The key of the session that was used last; "" if there is none."""
+        return max(self.sessions(source), key=lambda one: one.at, default=StoredSession(agent="", path=Path())).key
+
+    def stored(self, source: Source, about: About, key: str = "") -> StoredSession:
+        """A session of a file. Time and size are those of the file, unless `about` has a time."""
+        at, size = about.at, 0
+        if source.path is not None:
+            with suppress(OSError):
+                status = source.path.stat()
+                at, size = at or status.st_mtime, status.st_size
+        return StoredSession(
+            agent=self.name,
+            path=source.path or Path(source.place),
+            key=key,
+            directory=about.directory,
+            title=" ".join(about.title[: _TITLE_CHARS * 10].split())[:_TITLE_CHARS],
+            at=at,
+            size_bytes=size,
+        )
+
+    def records(self, source: Source, key: str) -> Iterable[Record]:
+        """What `read` yields, besides `about`."""
+        raise NotImplementedError
 
     def read(self, source: Source, key: str = "") -> Iterator[Record]:
         """The records of one session, streaming. What cannot be read becomes Unreadable; fields that this reader does
-        not know are ignored. Raises InvalidMessages if nothing can be read."""
+        not know are ignored. Raises InvalidMessages if no message can be read."""
+        has_message, problem = False, ""
+        try:
+            yield self.about(source)
+            for record in self.records(source, key):
+                has_message = has_message or isinstance(record, Said)
+                if isinstance(record, Unreadable) and not problem:
+                    problem = f" ({record.place}: {record.reason})"
+                yield _of_answers_only(record)
+        except InvalidMessages as error:
+            if not has_message:
+                raise
+            yield Unreadable(source.place, error.message.removeprefix(f"{source.place}: "))
+        if not has_message:
+            raise InvalidMessages(f"{source.place}: holds no messages of {self.title}{problem}.")
+
+    def folder(self, env: Mapping[str, str], home: Path) -> Path:
+        """The agent's folder."""
+        given = next(filter(None, map(env.get, self.variables)), None)
+        return chosen_folder(given, home) or home / self.own_folder
 
     def files(self, env: Mapping[str, str], home: Path) -> Iterable[Path]:
         """The files in which the agent keeps sessions on this machine, without opening them; none if it is not here."""
-
-
-@runtime_checkable
-class Grows(Protocol):
-    """A format of JSON lines whose file only grows, and whose reader hands out all messages so far at some lines.
-
-    Reading may begin at such a line: the same messages come from there on.
-    """
-
-    hands_out_all: bool
-
-
-@runtime_checkable
-class KeepsSubagents(Protocol):
-    """A format that keeps what subagents did in files of their own."""
+        return sorted(self.folder(env, home).glob(self.pattern)) if self.pattern else []
 
     def subagents(self, env: Mapping[str, str], home: Path) -> Iterable[Path]:
-        """These files, without opening them. Each is read as a session; its `StoredSession` names the parent."""
+        """Files of what subagents did, where they have their own, without opening them. Each is read as a session; its
+        `StoredSession` names the parent."""
+        return ()
 
 
-_TITLE_CHARS = 120
-_LONGEST_LINE_BYTES = 8192
+def _of_answers_only(record: Record) -> Record:
+    """A message that is no answer without a model and usage: a reader gives it those of its row."""
+    if isinstance(record, Said) and record.message.role != "assistant" and (record.model or record.usage):
+        return msgspec.structs.replace(record, model="", usage=None)
+    return record
 
 
-def stored(
-    agent: str, source: Source, *, key: str = "", directory: str = "", title: str = "", at: float = 0.0
-) -> StoredSession:
-    """A session of a file. Time and size are those of the file unless `at` is given."""
-    size = 0
-    if source.path is not None:
-        with suppress(OSError):
-            status = source.path.stat()
-            at, size = at or status.st_mtime, status.st_size
-    return StoredSession(
-        agent=agent,
-        path=source.path or Path(source.place),
-        key=key,
-        directory=directory,
-        title=" ".join(title[: _TITLE_CHARS * 10].split())[:_TITLE_CHARS],
-        at=at,
-        size_bytes=size,
-    )
+class DatabaseFormat(Format):
+    """A format of SQLite databases with many sessions, each a row of a table.
 
+    columns  the tables, and the columns that tell the format
+    table    the table of sessions, in the order of `order`
+    parent   its column that names the session of a subagent's
+    """
 
-def data_folder(env: Mapping[str, str], home: Path) -> Path:
-    """Where programs keep their data by the XDG base directories."""
-    given = env.get("XDG_DATA_HOME", "")
-    return Path(given) if given.startswith("/") else home / ".local" / "share"
+    columns: ClassVar[Mapping[str, Sequence[str]]]
+    table = "sessions"
+    order: tuple[str, ...] = ("created_at", "id")
+    parent = "parent_session_id"
 
+    def knows(self, source: Source) -> bool:
+        return is_database_with(source, **self.columns)
 
-def chosen_folder(given: str | None, home: Path) -> Path | None:
-    """The folder that an environment variable names, in which `~` is the home; None without one."""
-    if not given:
-        return None
-    return home / given[2:] if given.startswith("~/") else home if given == "~" else Path(given)
+    def is_own(self, row: Row) -> bool:
+        """Whether a row is a session of the person's: a subagent's belongs to another session."""
+        return not row.text(self.parent)
 
+    def about_row(self, row: Row, source: Source) -> About:
+        raise NotImplementedError
 
-def first_line(path: Path) -> str:
-    """The first line of a small file of another program; "" if it cannot be read."""
-    try:
-        with open_ordinary(path) as file:
-            return clean_text(file.read(_LONGEST_LINE_BYTES).decode("utf-8", "replace").split("\n", 1)[0].strip())
-    except (OSError, ValueError):
-        return ""
+    def messages(self, tables: Tables, row: Row) -> Iterable[Record]:
+        """The records of the session of a row."""
+        raise NotImplementedError
+
+    def sessions(self, source: Source) -> Iterable[StoredSession]:
+        if source.path is None:
+            return
+        with foreign_database(source.path) as database:
+            for row in filter(self.is_own, Tables(database).rows(self.table, self.order)):
+                about = self.about_row(row, source)
+                yield StoredSession(
+                    agent=self.name,
+                    path=source.path,
+                    key=row.name("id"),
+                    directory=about.directory,
+                    title=about.title,
+                    at=about.at,
+                )
+
+    def records(self, source: Source, key: str) -> Iterable[Record]:
+        if source.path is None:
+            return
+        key = key or self.newest_key(source)
+        with foreign_database(source.path) as database:
+            row = Tables(database).one(self.table, id=key) or Row(id=key)
+            yield self.about_row(row, source)
+            yield from self.messages(Tables(database), row)
 
 
 def is_database_with(source: Source, **tables: Sequence[str]) -> bool:
@@ -208,23 +290,3 @@ def is_database_with(source: Source, **tables: Sequence[str]) -> bool:
         return all(table in found and set(columns) <= set(found[table]) for table, columns in tables.items())
     except InvalidMessages:
         return False
-
-
-def newest_key(sessions: Iterable[StoredSession]) -> str:
-    """The key of the session that was used last; "" if there is none."""
-    return max(sessions, key=lambda one: one.at, default=StoredSession(agent="", path=Path())).key
-
-
-def json_file(path: Path) -> Any:
-    """The JSON of a small file; None if it cannot be read or is no JSON."""
-    try:
-        with open_ordinary(path) as file:
-            return decode(file.read())
-    except (OSError, ValueError, RecursionError):
-        return None
-
-
-def folders_above(env: Mapping[str, str]) -> list[Path]:
-    """The folder that one works in, and those above it: some agents keep sessions beside the project."""
-    given = env.get("PWD", "")
-    return [Path(given), *Path(given).parents] if given.startswith("/") else []

@@ -6,49 +6,27 @@ A file holds one conversation, a JSON list of them, or one a line.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from nca.errors import InvalidMessages
 from nca.messages import Message, ToolCall
-from nca.transcripts.formats.building import (
-    list_of,
-    name_of,
-    object_of,
-    objects_of,
-    parsed,
-    person,
-    printed,
-    shown,
-    some_messages,
-    text_of,
-    tool_call,
-    tool_result,
-)
-from nca.transcripts.formats.records import About, Record, Said, StoredSession, Unreadable, stored
+from nca.transcripts.formats.building import person, printed, shown, tool_call, tool_result
+from nca.transcripts.formats.records import About, Format, Record, Said, StoredSession, Unreadable
+from nca.transcripts.formats.row import Row, list_of, parsed, row_of, rows_of
 from nca.transcripts.formats.source import BadLine, Source
 
 _BEGINNING = re.compile(rb'\A\s*(\[\s*)?\{.*?"conversations"\s*:\s*\[\s*\{\s*"(from|value)"\s*:', re.DOTALL)
 _ROLES = {
-    "human": "user",
-    "user": "user",
-    "gpt": "assistant",
-    "assistant": "assistant",
-    "model": "assistant",
-    "bard": "assistant",
-    "bing": "assistant",
-    "chatgpt": "assistant",
+    **dict.fromkeys(("human", "user"), "user"),
+    **dict.fromkeys(("gpt", "assistant", "model", "bard", "bing", "chatgpt"), "assistant"),
     "system": "system",
-    "function_call": "call",
-    "tool_call": "call",
-    "observation": "tool",
-    "function_response": "tool",
-    "tool": "tool",
+    **dict.fromkeys(("function_call", "tool_call"), "call"),
+    **dict.fromkeys(("observation", "function_response", "tool"), "tool"),
 }
 
 
-class ShareGpt:
+class ShareGpt(Format):
     name = "sharegpt"
     title = "ShareGPT"
 
@@ -58,20 +36,16 @@ class ShareGpt:
     def sessions(self, source: Source) -> Iterable[StoredSession]:
         found = [(key, row) for _, key, row in _conversations(source) if row is not None]
         for key, row in found:
-            title = text_of(row.get("title"))
-            yield stored(self.name, source, key=key if len(found) > 1 else "", title=title)
+            yield self.stored(source, About(title=row.text("title")), key if len(found) > 1 else "")
 
-    def read(self, source: Source, key: str = "") -> Iterator[Record]:
-        return some_messages(_records(source, key), source, self.title)
-
-    def files(self, env: Mapping[str, str], home: Path) -> Iterable[Path]:
-        return []
+    def records(self, source: Source, key: str) -> Iterator[Record]:
+        return _records(source, key)
 
 
 FORMAT = ShareGpt()
 
 
-def _conversations(source: Source) -> Iterator[tuple[str, str, dict[str, Any] | None]]:
+def _conversations(source: Source) -> Iterator[tuple[str, str, Row | None]]:
     """Each conversation with its place and its key; None for what is none."""
     rows: Iterable[Any]
     if source.head.lstrip()[:1] == b"[" or not source.first_rows:
@@ -80,11 +54,12 @@ def _conversations(source: Source) -> Iterator[tuple[str, str, dict[str, Any] | 
     else:
         rows = (line if isinstance(line, BadLine) else line[1] for line in source.rows())
     keys = set[str]()
-    for number, row in enumerate(rows, 1):
-        if not isinstance(row, dict) or not isinstance(row.get("conversations"), list):
+    for number, given in enumerate(rows, 1):
+        row = row_of(given)
+        if not isinstance(row.get("conversations"), list):
             yield f"conversation {number}", "", None
             continue
-        key = name_of(row.get("id")) or str(number)
+        key = row.name("id") or str(number)
         key = f"{key} ({number})" if key in keys else key
         keys.add(key)
         yield f"conversation {number}", key, row
@@ -98,8 +73,8 @@ def _records(source: Source, key: str) -> Iterator[Record]:
             continue
         if key and its_key != key:
             continue
-        yield About(session=its_key, title=text_of(row.get("title")), model=text_of(row.get("model")))
-        if system := text_of(row.get("system")):
+        yield About(session=its_key, title=row.text("title"), model=row.text("model"))
+        if system := row.text("system"):
             yield Said(message=Message("system", system), place=place)
         yield from _Reading(place).records(list_of(row.get("conversations")))
         return
@@ -117,8 +92,8 @@ class _Reading:
     def records(self, rows: list[Any]) -> Iterator[Record]:
         for number, given in enumerate(rows, 1):
             place = f"{self._place}, message {number}"
-            row = object_of(given)
-            role = _ROLES.get(text_of(row.get("from")).lower())
+            row = row_of(given)
+            role = _ROLES.get(row.text("from").lower())
             if role is None:
                 yield Unreadable(place, "is a message without a known sender")
                 continue
@@ -134,7 +109,7 @@ class _Reading:
             rows = parsed(value)
             made = [
                 tool_call(f"call-{number}-{place}", one.get("name"), one.get("arguments", one.get("parameters")))
-                for place, one in enumerate(objects_of(rows if isinstance(rows, list) else [rows]), 1)
+                for place, one in enumerate(rows_of(rows if isinstance(rows, list) else [rows]), 1)
             ]
             calls = tuple(call for call in made if call is not None)
             self._open += calls

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
 from hashlib import blake2b
@@ -15,13 +15,16 @@ from typing import Any, BinaryIO
 import msgspec
 
 from nca.errors import InvalidMessages
+from nca.messages import clean_text
 from nca.safe_files import open_ordinary
+from nca.transcripts.formats.row import Row, decode, parsed, row_of
 
 HEAD_BYTES = 64 * 1024
 """How much a format may look at to recognise its file. Claude Code's first lines may hold a long first message."""
 _DIGESTED_BYTES = 4_096
 MAX_LINE_BYTES = 256 * 1024 * 1024
 """A longer line is not read: memory has to hold it several times."""
+_LONGEST_LINE_BYTES = 8192
 _ZSTANDARD = b"\x28\xb5\x2f\xfd"
 
 
@@ -84,11 +87,15 @@ class Source:
                 raise self._unreadable(error) from error
 
     @cached_property
-    def first_rows(self) -> tuple[dict[str, Any], ...]:
+    def first_rows(self) -> tuple[Row, ...]:
         """The objects in the head's whole lines; what is no object is left out. For `Format.knows`."""
         lines = self.head.split(b"\n")
         whole = lines if len(self.head) < HEAD_BYTES else lines[:-1]
-        return tuple(row for line in whole if isinstance(row := _object_or_none(line), dict))
+        return tuple(Row(row) for line in whole if isinstance(row := parsed(line), dict))
+
+    @property
+    def first_row(self) -> Row:
+        return self.first_rows[0] if self.first_rows else Row()
 
     def read(self) -> bytes:
         """The whole content."""
@@ -105,7 +112,7 @@ class Source:
         except (ValueError, RecursionError) as error:
             raise InvalidMessages(f"{self.place}: is not JSON ({error}).") from error
 
-    def rows(self) -> Iterator[tuple[int, dict[str, Any]] | BadLine]:
+    def rows(self) -> Iterator[tuple[int, Row] | BadLine]:
         """The objects of a file of JSON lines with their line numbers. Values that are no objects are BadLines."""
         with self.open() as file:
             number, line_at = 0, self.start
@@ -127,7 +134,7 @@ class Source:
                     yield BadLine(number, f"is not JSON ({error})", is_cut=not line.endswith(b"\n"))
                     continue
                 for row in rows:
-                    yield (number, row) if isinstance(row, dict) else BadLine(number, "is no object")
+                    yield (number, Row(row)) if isinstance(row, dict) else BadLine(number, "is no object")
             self.line_at = None
 
     def _line(self, file: BinaryIO) -> bytes:
@@ -139,22 +146,6 @@ class Source:
     def _unreadable(self, error: OSError | ValueError) -> InvalidMessages:
         reason = getattr(error, "strerror", None) or error
         return InvalidMessages(f"{self.place}: cannot be read ({reason}).")
-
-
-def decode(text: bytes) -> Any:
-    """Decode JSON. Accepts escaped lone surrogates, which programs write that cut a text inside a character.
-
-    Raises ValueError (msgspec.DecodeError and UnicodeDecodeError are ones), RecursionError.
-    """
-    try:
-        return msgspec.json.decode(text)
-    except msgspec.DecodeError as refused:
-        if b"\\ud" not in text.lower():
-            raise
-        try:
-            return json.loads(text)
-        except ValueError:
-            raise refused from None
 
 
 def _decode_line(line: bytes) -> list[Any]:
@@ -179,13 +170,6 @@ def _values(text: str) -> Iterator[Any]:
     while place < len(text):
         value, place = decoder.raw_decode(text, place)
         yield value
-
-
-def _object_or_none(line: bytes) -> Any:
-    try:
-        return decode(line)
-    except (ValueError, RecursionError):
-        return None
 
 
 def _uncompressed(file: BinaryIO, place: str) -> BinaryIO:
@@ -227,3 +211,45 @@ class _Unpacked(io.RawIOBase):
     def close(self) -> None:
         self._unpacker.close()
         super().close()
+
+
+def data_folder(env: Mapping[str, str], home: Path) -> Path:
+    """Where programs keep their data by the XDG base directories."""
+    given = env.get("XDG_DATA_HOME", "")
+    return Path(given) if given.startswith("/") else home / ".local" / "share"
+
+
+def chosen_folder(given: str | None, home: Path) -> Path | None:
+    """The folder that an environment variable names, in which `~` is the home; None without one."""
+    if not given:
+        return None
+    return home / given[2:] if given.startswith("~/") else home if given == "~" else Path(given)
+
+
+def first_line(path: Path) -> str:
+    """The first line of a small file of another program; "" if it cannot be read."""
+    try:
+        with open_ordinary(path) as file:
+            return clean_text(file.read(_LONGEST_LINE_BYTES).decode("utf-8", "replace").split("\n", 1)[0].strip())
+    except (OSError, ValueError):
+        return ""
+
+
+def json_file(path: Path) -> Any:
+    """The JSON of a small file; None if it cannot be read or is no JSON."""
+    try:
+        with open_ordinary(path) as file:
+            return parsed(file.read())
+    except (OSError, ValueError):
+        return None
+
+
+def row_file(path: Path) -> Row:
+    """The object of a small file; an empty one if there is none."""
+    return row_of(json_file(path))
+
+
+def folders_above(env: Mapping[str, str]) -> list[Path]:
+    """The folder that one works in, and those above it: some agents keep sessions beside the project."""
+    given = env.get("PWD", "")
+    return [Path(given), *Path(given).parents] if given.startswith("/") else []

@@ -17,17 +17,9 @@ from nca.errors import InvalidMessages
 from nca.messages import Message, Usage
 from nca.shapes.responses import ResponsesItems
 from nca.shapes.shaped import as_chat_message
-from nca.transcripts.formats.building import (
-    cost_of,
-    count_of,
-    list_of,
-    object_of,
-    printed,
-    seconds_of,
-    some_messages,
-    text_of,
-)
-from nca.transcripts.formats.records import About, Record, Said, StoredSession, Unreadable, stored
+from nca.transcripts.formats.building import printed
+from nca.transcripts.formats.records import About, Format, Record, Said, StoredSession, Unreadable
+from nca.transcripts.formats.row import Row, list_of, row_of
 from nca.transcripts.formats.source import Source
 from nca.wire import message_from_dict
 
@@ -39,7 +31,7 @@ _WRONG_FORMAT = "FormatError"
 _ROLES = ("system", "user", "assistant", "tool", "developer")
 
 
-class SweAgent:
+class SweAgent(Format):
     name = "swe-agent"
     title = "SWE-agent"
 
@@ -55,10 +47,10 @@ class SweAgent:
 
     def sessions(self, source: Source) -> Iterable[StoredSession]:
         title = source.path.name.removesuffix(".json").removesuffix(".traj") if source.path else ""
-        return [stored(self.name, source, title=title)]
+        return [self.stored(source, About(title=title))]
 
-    def read(self, source: Source, key: str = "") -> Iterator[Record]:
-        return some_messages(_records(source), source, self.title)
+    def records(self, source: Source, key: str) -> Iterator[Record]:
+        return _records(source)
 
     def files(self, env: Mapping[str, str], home: Path) -> Iterable[Path]:
         """The last run of mini-swe-agent; where others are is the person's choice."""
@@ -70,16 +62,16 @@ FORMAT = SweAgent()
 
 
 def _records(source: Source) -> Iterator[Record]:
-    whole = object_of(source.value())
-    info = object_of(whole.get("info"))
-    config = object_of(info.get("config"))
-    environment = object_of(object_of(config.get("environment")))
+    whole = row_of(source.value())
+    info = whole.row("info")
+    config = info.row("config")
+    environment = row_of(config.row("environment"))
     yield About(
-        session=text_of(whole.get("instance_id")),
-        title=text_of(whole.get("environment")),
-        directory=text_of(environment.get("cwd")),
-        model=text_of(object_of(config.get("model")).get("model_name")),
-        version=text_of(info.get("mini_version")) or text_of(info.get("swe_agent_version")),
+        session=whole.text("instance_id"),
+        title=whole.text("environment"),
+        directory=environment.text("cwd"),
+        model=config.text("model", "model_name"),
+        version=info.text("mini_version") or info.text("swe_agent_version"),
     )
     rows = list_of(whole.get("history")) or list_of(whole.get("messages")) or list(_steps(whole))
     names: dict[str, str] = {}
@@ -89,24 +81,24 @@ def _records(source: Source) -> Iterator[Record]:
             if not isinstance(record, Said):
                 yield record
                 continue
-            message = _by_its_author(record.message, object_of(row), has_begun=has_begun)
+            message = _by_its_author(record.message, row_of(row), has_begun=has_begun)
             has_begun = has_begun or message.role == "assistant"
             yield msgspec.structs.replace(record, message=message)
 
 
-def _steps(whole: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _steps(whole: Row) -> Iterator[Row]:
     """The messages of a trajectory without a history: what was asked first, then answers and what came back."""
-    steps = [object_of(step) for step in list_of(whole.get("trajectory"))]
+    steps = list(map(row_of, list_of(whole.get("trajectory"))))
     for step in steps[:1]:
-        yield from (one for one in list_of(step.get("query")) if isinstance(one, dict))
+        yield from step.rows("query")
     for step in steps:
-        yield {"role": "assistant", "content": step.get("response")}
-        yield {"role": "user", "content": step.get("observation"), "message_type": _OBSERVED}
+        yield Row(role="assistant", content=step.get("response"))
+        yield Row(role="user", content=step.get("observation"), message_type=_OBSERVED)
 
 
 def _message(given: Any, place: str, names: dict[str, str]) -> Iterator[Record]:
-    row = object_of(given)
-    extra = object_of(row.get("extra"))
+    row = row_of(given)
+    extra = row.row("extra")
     if row.get("role") == "exit":
         return
     try:
@@ -114,26 +106,26 @@ def _message(given: Any, place: str, names: dict[str, str]) -> Iterator[Record]:
     except InvalidMessages as error:
         yield Unreadable(place, error.message.split(": ", 1)[-1])
         return
-    usage = _usage(object_of(row.get("usage")) or object_of(object_of(extra.get("response")).get("usage")), extra)
+    usage = _usage(row.row("usage") or extra.row("response", "usage"), extra)
     for message in messages:
         names.update((call.id, call.name) for call in message.tool_calls)
         is_answer = message.role == "assistant"
         if message.role == "tool" or message.content or message.tool_calls or message.reasoning:
             yield Said(
                 message=_named(message, names, extra) if message.role == "tool" else message,
-                at=seconds_of(extra.get("timestamp")),
+                at=extra.seconds("timestamp"),
                 usage=usage if is_answer else None,
-                model=text_of(object_of(extra.get("response")).get("model")) if is_answer else "",
+                model=extra.text("response", "model") if is_answer else "",
                 place=place,
             )
 
 
-def _by_its_author(message: Message, row: Mapping[str, Any], *, has_begun: bool) -> Message:
+def _by_its_author(message: Message, row: Row, *, has_begun: bool) -> Message:
     """A message in the user's role with who said it. `has_begun`: a model has answered: before that stands the task,
     which both programs put into a template."""
     if message.role != "user":
         return message
-    extra, text = object_of(row.get("extra")), message.text
+    extra, text = row.row("extra"), message.text
     if row.get("is_demo") is True or extra.get("interrupt_type") == _WRONG_FORMAT:
         return msgspec.structs.replace(message, source="nca")
     is_result = row.get("role") == "tool" or row.get("message_type") == _OBSERVED or "returncode" in extra
@@ -142,14 +134,14 @@ def _by_its_author(message: Message, row: Mapping[str, Any], *, has_begun: bool)
     return message
 
 
-def _named(result: Message, names: Mapping[str, str], extra: Mapping[str, Any]) -> Message:
+def _named(result: Message, names: Mapping[str, str], extra: Row) -> Message:
     """A result with its tool's name, and whether the command failed."""
-    failed = count_of(extra.get("returncode")) > 0 or bool(extra.get("exception_info"))
+    failed = extra.count("returncode") > 0 or bool(extra.get("exception_info"))
     content = result.content or "(no output)"
     return msgspec.structs.replace(result, name=names.get(result.tool_call_id, ""), is_error=failed, content=content)
 
 
-def _read(row: dict[str, Any], place: str, names: dict[str, str]) -> Iterable[Message]:
+def _read(row: Row, place: str, names: dict[str, str]) -> Iterable[Message]:
     """A chat message, or what the Responses API gave or gets."""
     if row.get("role") not in _ROLES:
         items = row.get("output") if row.get("object") == "response" else [row]
@@ -169,11 +161,9 @@ def _read(row: dict[str, Any], place: str, names: dict[str, str]) -> Iterable[Me
     return [as_chat_message(message_from_dict(kept))]
 
 
-def _usage(row: Mapping[str, Any], extra: Mapping[str, Any]) -> Usage | None:
-    prompt = count_of(row.get("prompt_tokens")) or count_of(row.get("input_tokens"))
-    completion = count_of(row.get("completion_tokens")) or count_of(row.get("output_tokens"))
-    if not prompt and not completion:
-        return None
-    cached = count_of(object_of(row.get("prompt_tokens_details")).get("cached_tokens"))
-    thoughts = count_of(object_of(row.get("completion_tokens_details")).get("reasoning_tokens"))
-    return Usage(prompt, completion, cached, reasoning_tokens=thoughts, cost=cost_of(extra.get("cost")))
+def _usage(row: Row, extra: Row) -> Usage | None:
+    cached, thoughts = "prompt_tokens_details.cached_tokens", "completion_tokens_details.reasoning_tokens"
+    for prompt, completion in (("prompt_tokens", "completion_tokens"), ("input_tokens", "output_tokens")):
+        if usage := row.usage(prompt, completion, cached, thoughts=thoughts, cost=extra.get("cost")):
+            return usage
+    return None

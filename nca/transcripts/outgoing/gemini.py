@@ -14,9 +14,8 @@ from typing import Any
 
 from nca.messages import Message, Usage
 from nca.shapes.shaped import arguments_of
-from nca.transcripts.formats.building import object_of, text_of
 from nca.transcripts.formats.gemini import ACKNOWLEDGED, PROJECT_ROOT, SNAPSHOT
-from nca.transcripts.formats.records import chosen_folder, first_line, json_file
+from nca.transcripts.formats.source import chosen_folder, first_line, row_file
 from nca.transcripts.outgoing.conversation import Held, Outgoing, Sent, iso, pieces, thoughts
 
 _IGNORED = ("/", "?")
@@ -61,9 +60,9 @@ class Gemini:
 
 def _project(root: Path, directory: str) -> str:
     """The name of the project's folder: the one that it has, or one that is free, made as Gemini CLI makes it."""
-    listed = object_of(object_of(json_file(root / "projects.json")).get("projects"))
+    listed = row_file(root / "projects.json").row("projects")
     owners = {marker.parent.name: first_line(marker) for marker in (root / "tmp").glob(f"*/{PROJECT_ROOT}")}
-    known = text_of(listed.get(directory))
+    known = listed.text(directory)
     if known and owners.get(known, directory) == directory:
         return known
     if own := next((name for name, owner in owners.items() if owner == directory), ""):

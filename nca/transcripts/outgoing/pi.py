@@ -10,7 +10,7 @@ from typing import Any
 
 from nca.messages import Usage
 from nca.shapes.shaped import arguments_of
-from nca.transcripts.formats.records import chosen_folder
+from nca.transcripts.formats.source import chosen_folder
 from nca.transcripts.outgoing.conversation import Held, Outgoing, Sent, iso, pieces, thoughts
 
 _VERSION = 3
