@@ -39,6 +39,11 @@ class SessionAccess:
         """The first row of such a query."""
         return self.database.row(sql, (self.number, *bindings))
 
+    def integer(self, sql: str, *bindings: Binding) -> int:
+        """The number that such a query gives; 0 for none."""
+        row = self.row(sql, *bindings)
+        return int(row[0] or 0) if row else 0
+
     def lasting_row(self, sql: str) -> Row | None:
         """The same, of what only the session's writer changes: it has the last one while there is no database."""
         try:
@@ -96,9 +101,6 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
     views: int = 1
 
 
-_decoder = msgspec.json.Decoder(Origin)
-
-
 def goes_on(imported: Sequence[Entry], entries: Sequence[Entry]) -> bool:
     """Whether these messages begin with those that were imported.
 
@@ -132,6 +134,6 @@ def _squeezed(text: str) -> str:
 def as_origin(body: str) -> Origin | None:
     """None for a session of nca's own, and where the row is damaged."""
     try:
-        return decode(body, _decoder, "where a session comes from") if body else None
+        return decode(body, Origin, "where a session comes from") if body else None
     except StoreDamaged:
         return None

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn, TypeVar
 from urllib.parse import quote
 
 import apsw
@@ -23,11 +23,12 @@ from nca.errors import StoreDamaged, StoreError
 from nca.messages import Entry
 from nca.sessions import sql
 from nca.sessions import store_errors as faults
-from nca.sessions.full_text import FTS5Index, register_functions
+from nca.sessions.full_text import FTS5Index, insert_passages, register_functions
 from nca.sessions.lock import FileLock, lock_session
-from nca.sessions.passages import MAX_PASSAGES, passages_of
 from nca.sessions.paths import log_of, mark_closed, outputs_of, size_of, suspicion_of, unused
 from nca.sessions.sql import Binding, Lease, Row, Transaction, Whose
+
+T = TypeVar("T")
 
 BUSY_SECONDS = 10.0
 """How long a statement waits for other writers before it fails."""
@@ -64,17 +65,7 @@ class Database:
     def rows(self, sql: str, bindings: Sequence[Binding] = ()) -> list[Row]:
         """All rows of a query, as one consistent read. Damaged text has U+FFFD for each bad byte. Raises StoreError."""
         with self._guarded():
-            for _ in range(_FRESH_TRIES):
-                stamp = self._reconnect_if_changed()
-                try:
-                    rows = fetch(self.connection, sql, bindings)
-                except apsw.Error:
-                    if stamp is None or self.path is None or _stamp(self.path) == stamp:
-                        raise
-                else:
-                    if stamp is None or self.path is None or _stamp(self.path) == stamp:
-                        return rows
-        raise StoreError(f"{self.path} changes faster than it can be read", advice="Try again in a moment.")
+            return self._steadily(lambda: fetch(self.connection, sql, bindings), "read")
 
     def row(self, sql: str, bindings: Sequence[Binding] = ()) -> Row | None:
         rows = self.rows(sql, bindings)
@@ -129,17 +120,10 @@ class Database:
         finally:
             connection.config(apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER, 1)
         outputs = outputs_of(self.path) if self.path else None
-        new = session, entries[0].seq
-        found = connection.execute("SELECT id FROM messages WHERE session = ? AND seq >= ? ORDER BY seq", new)
-        ids = [id for (id,) in found]
-        connection.executemany(
-            "INSERT INTO passages (rowid, text, extra, scope) VALUES (?, ?, ?, ?)",
-            (
-                (id * MAX_PASSAGES + place, text, extra, f"s{session}")
-                for id, one in zip(ids, entries, strict=True)
-                for place, (text, extra) in enumerate(passages_of(one.message, outputs))
-            ),
-        )
+        sql = "SELECT id FROM messages WHERE session = ? AND seq >= ? ORDER BY seq"
+        ids = [id for (id,) in fetch(connection, sql, (session, entries[0].seq))]
+        messages = zip(ids, (one.message for one in entries), strict=True)
+        insert_passages(connection, session, messages, outputs)
 
     @staticmethod
     def number_in(field: str) -> str:
@@ -182,15 +166,10 @@ class Database:
                 raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
             part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
             try:
-                for _ in range(_FRESH_TRIES):
-                    stamp = self._reconnect_if_changed()
-                    self._copy_to(part)
-                    if stamp is None or self.path is None or _stamp(self.path) == stamp:
-                        part.replace(target)
-                        return
+                self._steadily(lambda: self._copy_to(part), "copied")
+                part.replace(target)
             finally:
                 part.unlink(missing_ok=True)
-        raise StoreError(f"{self.path} changes faster than it can be copied", advice="Try again in a moment.")
 
     def _copy_to(self, target: Path) -> None:
         target.unlink(missing_ok=True)
@@ -233,6 +212,20 @@ class Database:
                         suspicion_of(self.path).touch(0o600)
                 raise
 
+    def _steadily(self, action: Callable[[], T], what: str) -> T:
+        """Carry an action out, again if a file that was opened as immutable has changed meanwhile."""
+        for _ in range(_FRESH_TRIES):
+            stamp = self._reconnect_if_changed()
+            try:
+                found = action()
+            except apsw.Error:
+                if stamp is None or self.path is None or _stamp(self.path) == stamp:
+                    raise
+            else:
+                if stamp is None or self.path is None or _stamp(self.path) == stamp:
+                    return found
+        raise StoreError(f"{self.path} changes faster than it can be {what}", advice="Try again in a moment.")
+
     def _reconnect_if_changed(self) -> _Stamp | None:
         """Reconnect if a file that was opened as immutable has changed after all."""
         if self._immutable is None or self.path is None:
@@ -267,15 +260,20 @@ def fetch(connection: apsw.Connection, sql: str, bindings: Sequence[Binding] = (
 
 
 def mended_rows(connection: apsw.Connection, sql: str, bindings: Sequence[Binding] = ()) -> Iterator[Row]:
-    """The rows of a query whose text may be damaged. No query reads text beside a BLOB, so each is such a text."""
+    """The rows of a query whose text may be damaged: each byte that is not UTF-8 becomes U+FFFD."""
     try:
         names = [f"c{place}" for place, _ in enumerate(connection.execute(sql, bindings).description)]
     except apsw.ExecutionCompleteError:  # there are no rows
         return
-    as_bytes = ", ".join(f"iif(typeof({name}) = 'text', CAST({name} AS BLOB), {name})" for name in names)
-    damaged = f"WITH damaged ({', '.join(names)}) AS ({sql}) SELECT {as_bytes} FROM damaged"  # noqa: S608
+    kinds = [f"typeof({name}) = 'text'" for name in names]
+    as_bytes = [f"iif({kind}, CAST({name} AS BLOB), {name})" for kind, name in zip(kinds, names, strict=True)]
+    damaged = f"WITH damaged ({', '.join(names)}) AS ({sql}) SELECT {', '.join((*kinds, *as_bytes))} FROM damaged"  # noqa: S608
     for row in connection.execute(damaged, bindings):
-        yield tuple(value.decode("utf-8", "replace") if isinstance(value, bytes) else value for value in row)
+        values = zip(row[: len(names)], row[len(names) :], strict=True)
+        yield tuple(
+            value.decode("utf-8", "replace") if is_text and isinstance(value, bytes) else value
+            for is_text, value in values
+        )
 
 
 def _busy_handler() -> Callable[[int], bool]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from typing import Any, TypeVar
 
 import msgspec
@@ -12,7 +14,7 @@ from nca.messages import Message, clean_text
 T = TypeVar("T")
 
 _encoder = msgspec.json.Encoder()
-_message_decoder = msgspec.json.Decoder(Message)
+_decoder: Callable[[Any], msgspec.json.Decoder[Any]] = cache(msgspec.json.Decoder)
 
 
 def encode(value: msgspec.Struct) -> str:
@@ -31,10 +33,11 @@ def encode_bytes(value: msgspec.Struct) -> bytes:
         raise StoreError(f"A {type(value).__name__.lower()} cannot be stored: {error}") from error
 
 
-def decode(text: str, decoder: msgspec.json.Decoder[T], what: str) -> T:
-    """Decode JSON text. Raises StoreDamaged, which names `what` was read."""
+def decode(text: str | bytes, kind: type[T], what: str) -> T:
+    """Decode JSON text as a value of this kind. Raises StoreDamaged, which names `what` was read."""
     try:
-        return decoder.decode(text)
+        value: T = _decoder(kind).decode(text)
+        return value
     except (msgspec.DecodeError, UnicodeError, RecursionError, TypeError) as error:  # TypeError: damage made it no text
         raise StoreDamaged(f"Cannot read {what}: {error}") from error
 
@@ -46,7 +49,7 @@ def upgraded(body: str) -> str:
 
 def decode_message(body: str, what: str) -> Message:
     """Decode a stored message. Raises StoreDamaged, which names `what` was read."""
-    return decode(body, _message_decoder, what)
+    return decode(body, Message, what)
 
 
 def _cleaned(value: Any) -> Any:

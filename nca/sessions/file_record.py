@@ -11,16 +11,14 @@ import os
 import stat
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple
 
 import apsw
 import msgspec
 
 from nca.errors import StoreDamaged
 from nca.sessions.database import Database
-
-T = TypeVar("T")
-
+from nca.sessions.encoding import decode, encode_bytes
 
 BACKGROUND = "background command"
 """Who changed what is found between commands once a command has left something running: it, or a person."""
@@ -86,18 +84,6 @@ class Change(msgspec.Struct, frozen=True):
     is_unnamed: bool = False
 
 
-def pack(value: object) -> bytes:
-    return msgspec.json.encode(value)
-
-
-def unpack(raw: bytes, kind: type[T], what: str) -> T:
-    """Raises StoreDamaged, which names `what` was read."""
-    try:
-        return msgspec.json.decode(raw, type=kind)
-    except (msgspec.DecodeError, UnicodeError, TypeError) as error:
-        raise StoreDamaged(f"Cannot read {what}: {error}") from error
-
-
 _FASTEST = 1
 """zlib's level. Sources come out as small as with zstd at its level 1; it takes three times as long, 8 ms a MB."""
 
@@ -147,7 +133,7 @@ class FileRecord:
             "SELECT path, body FROM known WHERE workspace = (SELECT number FROM workspaces WHERE root = ?)",
             (self._root,),
         )
-        return {os.fsdecode(path): unpack(body, Known, "a file's last state") for path, body in rows}
+        return {os.fsdecode(path): decode(body, Known, "a file's last state") for path, body in rows}
 
     def stored_bytes(self) -> int:
         """The room that the contents of this workspace take."""
@@ -205,7 +191,7 @@ class FileRecord:
                 else:
                     connection.execute(
                         "INSERT OR REPLACE INTO known VALUES (?, ?, ?, ?)",
-                        (*key, pack(known), store.number(known.state)),
+                        (*key, encode_bytes(known), store.number(known.state)),
                     )
             self._insert(connection, store, changes)
 
@@ -354,11 +340,11 @@ class _Store:
 
 
 def _body(change: Change) -> bytes:
-    return pack(_Body(change.actor, change.before, change.after, change.is_mixed, change.is_unnamed))
+    return encode_bytes(_Body(change.actor, change.before, change.after, change.is_mixed, change.is_unnamed))
 
 
 def _change(path: bytes, body: bytes, is_done: int, rewind: int | None, number: int, seq: int) -> Change:
-    one = unpack(body, _Body, "a change of a file")
+    one = decode(body, _Body, "a change of a file")
     return Change(
         os.fsdecode(path),
         *(one.actor, one.before, one.after, one.is_mixed, bool(is_done), rewind, number, seq, one.is_unnamed),

@@ -9,16 +9,12 @@ import os
 from pathlib import Path
 
 from nca.config.paths import workspace_file
-from nca.sessions.database import Database
 from nca.sessions.file_record import FileRecord
 from nca.sessions.opening import Kind, open_for_reading, open_for_writing, open_in_memory
 from nca.sessions.paths import log_of, size_of
+from nca.sessions.sql import scripts
 from nca.sessions.vacuum import rebuild
 
-_MIGRATIONS = tuple(
-    Path(__file__).with_name("migrations").joinpath(name).read_text(encoding="utf-8")
-    for name in ("files_1.sql", "files_2.sql")
-)
 _NAME = "files.db"
 _ROWS_AT_ONCE = 500
 """Rows that one transaction removes, so that no other process waits long for its own."""
@@ -29,11 +25,8 @@ _UNUSED = (
 )
 
 
-def _recover_nothing(damaged: Path, fresh: Database) -> str:
-    return "changes to files before now cannot be taken back"
-
-
-_KIND = Kind(0x6E63660A, _MIGRATIONS, _recover_nothing)
+_LOST = "changes to files before now cannot be taken back"
+_KIND = Kind(0x6E63660A, scripts("files_1", "files_2"), lambda *_: _LOST)
 """`ncf` and a newline."""
 
 
@@ -44,10 +37,10 @@ class FileRecords:
         """store: the sessions' database; None: in memory. Raises StoreTooNew, StoreDamaged, StoreError."""
         self.path = store.with_name(_NAME) if store else None
         if self.path is None:
-            opened = open_in_memory(_KIND)
+            self._opened = open_in_memory(_KIND)
         else:
-            opened = (open_for_reading if is_read_only else open_for_writing)(self.path, _KIND)
-        self._database, self._lock, self._notes = opened
+            self._opened = (open_for_reading if is_read_only else open_for_writing)(self.path, _KIND)
+        self._database, _, self._notes = self._opened
 
     def take_notes(self) -> tuple[str, ...]:
         """What the person should know about the opening, once."""
@@ -77,7 +70,7 @@ class FileRecords:
     def vacuum(self) -> None:
         """Remove the contents that nothing refers to, and give their room back. Raises StoreError."""
         if self.path is not None:
-            rebuild(self._database, self.path, self._lock, self.collect)
+            rebuild(self._database, self.path, self._opened.lock, self.collect)
 
     def of(self, session_id: str, root: Path) -> FileRecord:
         """The record of a session in a workspace, whose root is a real path; one without rows if it has none."""
@@ -112,11 +105,7 @@ class FileRecords:
         self._delete_in_steps("contents", _UNUSED)
 
     def close(self) -> None:
-        try:
-            self._database.close()
-        finally:
-            if self._lock is not None:
-                self._lock.release()
+        self._opened.close()
 
     def _delete_in_steps(self, table: str, condition: str, *bindings: str) -> None:
         """Delete rows by their number, a few in each transaction. What has come into use meanwhile stays."""

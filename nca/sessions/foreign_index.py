@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
@@ -19,29 +18,18 @@ import msgspec
 
 from nca.errors import StoreError
 from nca.messages import Message
-from nca.sessions.database import Database
 from nca.sessions.encoding import encode
-from nca.sessions.opening import Kind, open_for_writing
-from nca.sessions.passages import MAX_PASSAGES, cuts, extra_words, plain_text, speaker_of
-from nca.sessions.sql import Row, SessionDatabase
+from nca.sessions.full_text import insert_passages
+from nca.sessions.opening import Kind, open_for_writing, remove
+from nca.sessions.passages import plain_text
+from nca.sessions.sql import Row, SessionDatabase, scripts
 
 KEPT_CHARS = 24_000
 """Of one message. The rest of a longer one is read from its file when it is shown."""
 _KEPT_AT_THE_END = 4_000
 _AT_ONCE = 400
 """Messages of one transaction."""
-_ENDINGS = ("", "-wal", "-shm")
-_MIGRATIONS = tuple(
-    Path(__file__).with_name("migrations").joinpath(f"foreign_{number}.sql").read_text(encoding="utf-8")
-    for number in (1, 2)
-)
-
-
-def _recover_nothing(damaged: Path, fresh: Database) -> str:
-    return "the files of the other agents are read again"
-
-
-FOREIGN = Kind(0x6E636F0A, _MIGRATIONS, _recover_nothing)
+FOREIGN = Kind(0x6E636F0A, scripts("foreign_1", "foreign_2"), lambda *_: "the files of the other agents are read again")
 """`nco` and a newline."""
 FOREIGN_COLUMNS = "SELECT number, id, agent, own_id, title, directory, updated_at, messages, parent FROM sessions"
 """What a PastSession is made of, here."""
@@ -106,13 +94,13 @@ class ForeignIndex:
         """made_by: the version of the readers; what another version has read is read again."""
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
-            opened = open_for_writing(path, FOREIGN)
+            self._opened = open_for_writing(path, FOREIGN)
         except StoreError:
-            _delete(path)
-            opened = open_for_writing(path, FOREIGN)
+            remove(path)
+            self._opened = open_for_writing(path, FOREIGN)
         for aside in path.parent.glob(f"{path.name}.corrupt-*"):
             aside.unlink(missing_ok=True)
-        self.database, self._lock, _ = opened
+        self.database = self._opened.database
         # After a power failure the last commits may be missing; the files are then read again.
         self.database.connection.pragma("synchronous", "NORMAL")
         if self._fact("made_by") != made_by:
@@ -231,11 +219,7 @@ class ForeignIndex:
             )
 
     def close(self) -> None:
-        try:
-            self.database.close()
-        finally:
-            if self._lock is not None:
-                self._lock.release()
+        self._opened.close()
 
     def _drop(self, session: int, first: int) -> None:
         with self.database.transaction() as connection:
@@ -251,10 +235,7 @@ class ForeignIndex:
                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                 [(last + place, *row) for place, row in enumerate(rows, 1)],
             )
-            connection.executemany(
-                "INSERT INTO passages (rowid, text, extra, scope) VALUES (?, ?, ?, ?)",
-                _passages(stored, f"s{rows[0][0]}", last + 1),
-            )
+            insert_passages(connection, rows[0][0], enumerate(stored, last + 1), None)
             connection.execute("UPDATE sessions SET messages = ? WHERE number = ?", (rows[-1][1], rows[-1][0]))
 
     def _fact(self, name: str) -> str:
@@ -309,17 +290,6 @@ def kept(message: Message) -> tuple[Message, bool]:
     return Message(message.role, text, name=message.name, source="" if is_found else "nca"), is_cut
 
 
-def _passages(stored: Sequence[Message], scope: str, first_id: int) -> Iterator[tuple[int, str, str, str]]:
-    """The rows of the full-text index for messages of one session, whose ids follow each other."""
-    for id, message in enumerate(stored, first_id):
-        if message.is_synthetic:
-            continue
-        text, speaker = message.text, speaker_of(message)
-        for number, (first, end) in enumerate(cuts(text)):
-            passage = text[first:end]
-            yield id * MAX_PASSAGES + number, passage.replace("\0", " "), extra_words(passage, speaker), scope
-
-
 def _parts(messages: Iterable[tuple[float, Message]]) -> Iterator[list[tuple[float, Message]]]:
     source = iter(messages)
     while part := list(islice(source, _AT_ONCE)):
@@ -338,9 +308,3 @@ def _id_of(connection: apsw.Connection, file: File, key: str) -> str:
         if row is None or row == (os.fsencode(file.path), key):
             return found
         number += 1
-
-
-def _delete(path: Path) -> None:
-    for ending in _ENDINGS:
-        with suppress(FileNotFoundError):
-            path.with_name(path.name + ending).unlink()

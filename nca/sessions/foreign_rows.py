@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,10 @@ import apsw
 
 from nca.errors import InvalidMessages
 from nca.safe_files import open_ordinary
-from nca.sessions.database import connect_for_reading, connect_immutable
+from nca.sessions.database import connect_for_reading, connect_immutable, mended_rows
 from nca.sessions.paths import MAGIC as MAGIC
 from nca.sessions.paths import log_of, size_of
-from nca.sessions.sql import Binding
+from nca.sessions.sql import Binding, Row
 
 _COPY_TRIES = 5
 
@@ -56,39 +57,23 @@ class ForeignDatabase:
             return
         conditions = " AND ".join(f"{_quoted(column)} IS ?" for column in given)
         order_by = ", ".join(_quoted(column) for column in order if column in known)
-        rest = (
-            f" FROM {_quoted(table)}"
+        sql = (
+            f"SELECT {', '.join(map(_quoted, shown))} FROM {_quoted(table)}"  # noqa: S608
             + (f" WHERE {conditions}" if conditions else "")
             + (f" ORDER BY {order_by}" if order_by else "")
         )
-        for row in self._fetch(shown, rest, tuple(given.values())):
+        for row in self._fetch(sql, tuple(given.values())):
             yield dict(zip(shown, row, strict=True))
 
-    def _fetch(self, columns: Sequence[str], rest: str, bindings: Sequence[Binding]) -> Iterator[tuple[Any, ...]]:
+    def _fetch(self, sql: str, bindings: Sequence[Binding]) -> Iterator[Row]:
         done = 0
         with _explained(self._path):
             try:
-                plain = ", ".join(map(_quoted, columns))
-                for row in self._connection.execute(f"SELECT {plain}{rest}", bindings):
+                for row in self._connection.execute(sql, bindings):
                     yield row
                     done += 1
-                return
             except UnicodeDecodeError:
-                pass
-            kinds = ", ".join(f"typeof({_quoted(column)}) = 'text'" for column in columns)
-            as_bytes = ", ".join(
-                f"iif(typeof({_quoted(column)}) = 'text', CAST({_quoted(column)} AS BLOB), {_quoted(column)})"
-                for column in columns
-            )
-            for row in self._connection.execute(f"SELECT {kinds}, {as_bytes}{rest}", bindings):
-                if done:
-                    done -= 1
-                    continue
-                texts, values = row[: len(columns)], row[len(columns) :]
-                yield tuple(
-                    value.decode("utf-8", "replace") if is_text and isinstance(value, bytes) else value
-                    for is_text, value in zip(texts, values, strict=True)
-                )
+                yield from islice(mended_rows(self._connection, sql, bindings), done, None)
 
 
 @contextmanager

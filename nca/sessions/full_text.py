@@ -9,7 +9,8 @@ from typing import Any, Protocol
 
 import apsw
 
-from nca.sessions.passages import COUNTED, MAX_PASSAGES, stored_passages
+from nca.messages import Message
+from nca.sessions.passages import COUNTED, MAX_PASSAGES, passages_of, stored_passages
 from nca.sessions.query import Only, Phrase, WeightedTerm
 from nca.sessions.sql import Binding, Matched, Row
 
@@ -40,6 +41,20 @@ def _matches(api: apsw.FTS5ExtensionApi, *_: Any) -> str:
         found = api.phrase_locations(phrase)
         counts.append(sum(len(found[column]) for column in STEMMED_COLUMNS))
     return " ".join(map(str, counts))
+
+
+def insert_passages(
+    connection: apsw.Connection, session: int, messages: Iterable[tuple[int, Message]], outputs: Path | None
+) -> None:
+    """Index messages, each with its id, as the triggers do."""
+    connection.executemany(
+        "INSERT INTO passages (rowid, text, extra, scope) VALUES (?, ?, ?, ?)",
+        (
+            (id * MAX_PASSAGES + place, text, extra, f"s{session}")
+            for id, message in messages
+            for place, (text, extra) in enumerate(passages_of(message, outputs))
+        ),
+    )
 
 
 _RANK = "bm25(1.0, 0.8, 0.0)"

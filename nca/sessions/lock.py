@@ -88,6 +88,12 @@ class FileLock:
             os.ftruncate(self._descriptor, 0)
             os.pwrite(self._descriptor, owner, 0)
 
+    def __enter__(self) -> FileLock:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.release()
+
     def release(self, *, remove: bool = False) -> None:
         """Release the lock and optionally delete its file. Safe while others wait for it: see `acquire`."""
         if self._descriptor < 0:

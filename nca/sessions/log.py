@@ -36,9 +36,6 @@ class Partial(msgspec.Struct, frozen=True):
     at: float = 0.0
 
 
-_partial_decoder = msgspec.json.Decoder(Partial)
-
-
 _HEAD = "SELECT max(seq) FROM messages WHERE session = ?"
 
 
@@ -54,8 +51,7 @@ class SessionLog:
     @property
     def head(self) -> int:
         """The newest seq; 0 for an empty log."""
-        row = self._access.row(_HEAD)
-        return int(row[0] or 0) if row else 0
+        return self._access.integer(_HEAD)
 
     def entries(self, first: int = 1, last: int | None = None) -> list[Entry]:
         """The messages first … last, or all from `first` on. Of a damaged one, what can be read."""
@@ -80,12 +76,9 @@ class SessionLog:
 
     def rough_tokens(self, first: int) -> int:
         """About how many tokens the messages from `first` on have; nothing is read but their sizes."""
-        row = self._access.row(
-            "SELECT coalesce(sum(coalesce(tokens, octet_length(body) / 4)), 0) FROM messages"
-            " WHERE session = ? AND seq >= ?",
-            first,
+        return self._access.integer(
+            "SELECT sum(coalesce(tokens, octet_length(body) / 4)) FROM messages WHERE session = ? AND seq >= ?", first
         )
-        return int(row[0]) if row else 0
 
     def said(self, last: int) -> tuple[int, int]:
         """How many of the messages 1 … last a person wrote, and the seq of the newest of them, or 0."""
@@ -108,11 +101,8 @@ class SessionLog:
 
     def next_said(self, seq: int) -> int:
         """The first message after this one that a person wrote, or 0."""
-        row = self._access.row(
-            f"SELECT min(seq) FROM messages WHERE session = ? AND seq > ? AND {self._access.database.said}",  # noqa: S608
-            seq,
-        )
-        return int(row[0] or 0) if row else 0
+        said = self._access.database.said
+        return self._access.integer(f"SELECT min(seq) FROM messages WHERE session = ? AND seq > ? AND {said}", seq)  # noqa: S608
 
     def todo_results(self) -> list[int]:
         """The seqs of all possible results of the todo tool, newest first."""
@@ -176,7 +166,7 @@ class SessionLog:
         """The answer that was being streamed, if there is one; without text if it is damaged."""
         row = self._access.row("SELECT body FROM partials WHERE session = ?")
         try:
-            return decode(row[0], _partial_decoder, "the partial answer") if row else None
+            return decode(row[0], Partial, "the partial answer") if row else None
         except StoreDamaged:
             return Partial("")
 

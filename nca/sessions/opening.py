@@ -62,11 +62,11 @@ class Kind(NamedTuple):
     recover: Callable[[Path, Database], str]
 
 
-def _recover_sessions(damaged: Path, fresh: Database) -> str:
-    return f"{recover_readable(damaged, fresh)}; this is kept in a new store"
-
-
-SESSIONS = Kind(sql.APPLICATION_ID, sql.MIGRATIONS, _recover_sessions)
+SESSIONS = Kind(
+    sql.APPLICATION_ID,
+    sql.MIGRATIONS,
+    lambda damaged, fresh: f"{recover_readable(damaged, fresh)}; this is kept in a new store",
+)
 
 
 class Opened(NamedTuple):
@@ -75,6 +75,13 @@ class Opened(NamedTuple):
     database: Database
     lock: FileLock | None
     notes: tuple[str, ...]
+
+    def close(self) -> None:
+        try:
+            self.database.close()
+        finally:
+            if self.lock is not None:
+                self.lock.release()
 
 
 def open_in_memory(kind: Kind = SESSIONS) -> Opened:
@@ -117,22 +124,19 @@ def open_for_writing(path: Path, kind: Kind = SESSIONS) -> Opened:
     _refuse_non_files(path)
     with faults.explained(path):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    opening = opening_lock(path)
-    lock = None
-    try:
+    with opening_lock(path):
         use = _use_of(path)
         alone = FileLock.acquire(use)
         lock = alone or FileLock.acquire(use, is_shared=True)
-        opened = _open_or_set_aside(path, kind, is_alone=alone is not None)
-        if alone is not None:
-            alone.share()
-        return Opened(opened[0], lock, opened[1])
-    except BaseException:
-        if lock is not None:
-            lock.release()
-        raise
-    finally:
-        opening.release()
+        try:
+            database, notes = _open_or_set_aside(path, kind, is_alone=alone is not None)
+            if alone is not None:
+                alone.share()
+            return Opened(database, lock, notes)
+        except BaseException:
+            if lock is not None:
+                lock.release()
+            raise
 
 
 def opening_lock(path: Path) -> FileLock:
@@ -169,7 +173,7 @@ def _open_or_set_aside(path: Path, kind: Kind, *, is_alone: bool) -> tuple[Datab
             # Another process still writes to this path.
             raise
         how = error.message
-    _remove(fresh)
+    remove(fresh)
     with closing(_open_existing(fresh, kind, is_alone=True)) as database:
         kept = kind.recover(path, database)
     aside = _set_aside(path)
@@ -309,8 +313,8 @@ def _check_pages(database: Database) -> None:
         raise faults.damaged(database.path, f"{len(strays)} rows refer to nothing")
 
 
-def _remove(path: Path) -> None:
-    """Delete what a killed opening left incomplete."""
+def remove(path: Path) -> None:
+    """Delete the database's files. Raises StoreError."""
     with faults.explained(path):
         for ending in _ENDINGS:
             path.with_name(path.name + ending).unlink(missing_ok=True)

@@ -21,8 +21,10 @@ from typing import Any
 
 import msgspec
 
+from nca.errors import StoreDamaged
 from nca.messages import AttachmentPart, Message, TextPart, clean_text
 from nca.safe_files import open_ordinary
+from nca.sessions.encoding import decode_message
 
 PASSAGE_CHARS = 1_200
 MAX_PASSAGES = 4_096
@@ -59,16 +61,13 @@ _ISO_DATE = re.compile(r"(?:19|20)(?<=\b..)\d\d[-/](0[1-9]|1[0-2])[-/](?:[0-2]\d
 _MONTH_NAMES = "january february march april may june july august september october november december"
 _MONTHS = _MONTH_NAMES.split()
 
-_decoder = msgspec.json.Decoder(Message)
-
 
 def stored_passages(body: str, outputs: Path | None) -> list[tuple[str, str]]:
     """The passages of a stored message; none if it is damaged."""
     try:
-        message = _decoder.decode(body)
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return passages_of(decode_message(body, "a message"), outputs)
+    except StoreDamaged:
         return []  # reading the row reports the damage; it must not stop a migration
-    return passages_of(message, outputs)
 
 
 def passages_of(message: Message, outputs: Path | None) -> list[tuple[str, str]]:

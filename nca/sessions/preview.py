@@ -30,9 +30,6 @@ class _Aside(msgspec.Struct, frozen=True):
     aside: tuple[Range, ...] = ()
 
 
-_aside_decoder = msgspec.json.Decoder(_Aside)
-
-
 def load_preview(database: SessionDatabase, session: int) -> SessionPreview:
     """Skips messages that cannot be read, and what the view in force puts aside. Raises StoreError."""
     (size,) = database.row("SELECT sum(octet_length(body)) FROM messages WHERE session = ?", (session,)) or (0,)
@@ -48,7 +45,7 @@ def _aside(database: SessionDatabase, session: int) -> tuple[Range, ...]:
         (session,),
     )
     with suppress(StoreDamaged):
-        return decode(row[0], _aside_decoder, "a view").aside if row else ()
+        return decode(row[0], _Aside, "a view").aside if row else ()
     return ()
 
 

@@ -54,20 +54,19 @@ class SessionRewinds:
         """
         since = self._views.stored_view(rewind).since
         number_in = self._access.database.number_in
-        row = self._access.row(
+        files = self._access.integer(
             f"SELECT min({number_in('files')}) FROM views WHERE session = ? AND number >= ?"  # noqa: S608
             f" AND {number_in('since')} = ? AND {number_in('files')} > 0",
             rewind,
             since,
         )
-        return (int(row[0] or 0) if row else 0), since
+        return files, since
 
     @property
     def newest_files(self) -> int:
         """The newest rewind of files that went with one of this session; 0 for none."""
         files = self._access.database.number_in("files")
-        row = self._access.row(f"SELECT max({files}) FROM views WHERE session = ?")  # noqa: S608
-        return int(row[0] or 0) if row else 0
+        return self._access.integer(f"SELECT max({files}) FROM views WHERE session = ?")  # noqa: S608
 
     @property
     def newest(self) -> int | None:

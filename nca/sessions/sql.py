@@ -208,20 +208,17 @@ SAID = "role = 'user' AND iif(json_valid(body), coalesce(body ->> 'source', ''),
 TODO_RESULT = """role = 'tool' AND instr(body, '"name":"todo"') > 0"""
 """Condition for messages that are probably results of the todo tool; it misses none."""
 
-MIGRATIONS: tuple[str, ...] = tuple(
-    Path(__file__).with_name("migrations").joinpath(name).read_text(encoding="utf-8")
-    for name in (
-        "1_sessions.sql",
-        "2_full_text_index.sql",
-        "3_session_kinds.sql",
-        "4_long_logs.sql",
-        "5_kept_by_kind.sql",
-        "6_forks.sql",
-        "7_chosen_models.sql",
-        "8_origins.sql",
-        "9_sources.sql",
-        "10_counts.sql",
-        "11_program_views.sql",
-    )
+
+def scripts(*names: str) -> tuple[str, ...]:
+    """Migrations of SQLite. Script n leads from schema n to n + 1.
+
+    Only ever add one: released schemas are in people's files.
+    """
+    folder = Path(__file__).with_name("migrations")
+    return tuple(folder.joinpath(f"{name}.sql").read_text(encoding="utf-8") for name in names)
+
+
+MIGRATIONS = scripts(
+    *("1_sessions", "2_full_text_index", "3_session_kinds", "4_long_logs", "5_kept_by_kind", "6_forks"),
+    *("7_chosen_models", "8_origins", "9_sources", "10_counts", "11_program_views"),
 )
-"""Script n leads from schema n to n + 1. Only ever add one: released schemas are in people's files."""

@@ -10,11 +10,10 @@ from pathlib import Path
 
 import msgspec
 
-from nca.errors import SessionLocked, SessionNotFound, StoreDamaged, StoreError
+from nca.errors import SessionLocked, SessionNotFound, StoreError
 from nca.sessions import results, transfer, usage
 from nca.sessions import session as rows_of
 from nca.sessions import store_errors as faults
-from nca.sessions.database import Database
 from nca.sessions.file_records import FileRecords
 from nca.sessions.lock import FileLock
 from nca.sessions.opening import open_for_reading, open_for_writing, open_in_memory
@@ -169,12 +168,8 @@ class Store:
         Those that a process has open stay.
         """
         self._refuse_reader()
-        which = "name = '' AND is_pinned = 0" if session_id is None else "id = ?"
-        rows = self._database.rows(
-            f"SELECT id FROM sessions WHERE {which} AND {IS_EMPTY}",  # noqa: S608
-            () if session_id is None else (session_id,),
-        )
-        for (found,) in rows:
+        which, bound = ("name = '' AND is_pinned = 0", ()) if session_id is None else ("id = ?", (session_id,))
+        for (found,) in self._database.rows(f"SELECT id FROM sessions WHERE {which} AND {IS_EMPTY}", bound):  # noqa: S608
             with suppress(SessionLocked):
                 self._delete(found, IS_EMPTY)
 
@@ -187,7 +182,7 @@ class Store:
         with self.open_session(session_id) as session:
             copy = self.exact_copy_of(session_id)
             if keep(copy) != copy:
-                raise StoreDamaged(f"Session {session_id} is damaged and no copy can hold all of it")
+                raise transfer.not_whole(session_id)
             with session.transaction() as connection:
                 connection.execute("DELETE FROM sessions WHERE number = ?", (session.number,))
         return copy.info
@@ -199,12 +194,9 @@ class Store:
     def vacuum(self) -> None:
         """Give back the room that is not needed. Raises StoreError if another process has the store open."""
         self._refuse_reader()
-        if not isinstance(self._database, Database):
-            raise StoreError("PostgreSQL gives back room by itself", advice="There is nothing to do.")
-        if self.path is not None:
-            vacuum(self._database, self.path, self._lock)
-            if self.has_file_records:
-                self.file_records.vacuum()
+        vacuum(self._database, self.path, self._lock)
+        if self.has_file_records:
+            self.file_records.vacuum()
 
     def sweep_outputs(self) -> None:
         """Delete the saved outputs that no session refers to."""
@@ -261,11 +253,7 @@ class Store:
 
     def exact_copy_of(self, id_or_prefix: str) -> SessionCopy:
         """The same, to the byte. Raises StoreDamaged if no copy can hold all of the session."""
-        session = Session(self._database, self._find(id_or_prefix)[1])
-        copy = transfer.read(session)
-        if not transfer.is_exact(session, copy):
-            raise StoreDamaged(f"Session {session.info.id} is damaged and no copy can hold all of it")
-        return copy
+        return transfer.read_exactly(Session(self._database, self._find(id_or_prefix)[1]))
 
     def add(self, copy: SessionCopy, *, keeps_id: bool = False, forked_from: int | None = None) -> SessionInfo:
         """Add a copy as a session, in one transaction. Raises StoreError and changes nothing.
@@ -277,19 +265,14 @@ class Store:
         if not keeps_id and forked_from is None:
             # It may be somebody else's session: what they chose says nothing about this person's models.
             copy = msgspec.structs.replace(copy, info=msgspec.structs.replace(copy.info, chosen_model=""))
-        transfer.check(copy)
         session_id = copy.info.id if keeps_id else rows_of.new_id(self._database, self.archive_of)
         try:
-            with self._database.transaction() as connection:
-                if connection.execute("SELECT 1 FROM sessions WHERE id = ?", (session_id,)).get:
-                    raise StoreError(
-                        f"Session {session_id} is in the store already",
-                        advice=f"`nca sessions show {session_id}` shows it.",
-                    )
-                transfer.write(self._database, connection, session_id, copy)
-                connection.execute("UPDATE sessions SET has_forks = 1 WHERE number = ?", (forked_from,))
+            is_added = transfer.add(self._database, session_id, copy, forked_from=forked_from)
         except OverflowError as error:
             raise StoreError("The session holds a number that is too large to be stored") from error
+        if not is_added:
+            shows = f"`nca sessions show {session_id}` shows it."
+            raise StoreError(f"Session {session_id} is in the store already", advice=shows)
         return self.find(session_id)
 
     def imported(self) -> Infos:
@@ -303,7 +286,7 @@ class Store:
             return transfer.has_gone_on(session)
 
     def extend(self, session_id: str, copy: SessionCopy) -> SessionInfo:
-        """Add to an imported session what its file has more by now; see `growth.extend`. Raises SessionLocked."""
+        """Add to an imported session what its file has more by now; see `transfer.extend`. Raises SessionLocked."""
         self._refuse_reader()
         session_id, number = self._find(session_id)
         self._acquire(session_id)

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from nca.context.view import Marker, Range, Stub, Summary, Verbatim, View, check_partition
-from nca.errors import StoreError
+from nca.errors import StoreDamaged, StoreError
 from nca.messages import Entry, clean_text
 from nca.sessions import log, usage, view_rows
 from nca.sessions.encoding import encode
@@ -97,12 +97,7 @@ def read(session: Session) -> SessionCopy:
         info=msgspec.structs.replace(session.info, messages=len(entries)),
         entries=tuple(entries),
         views=tuple(
-            ViewCopy(
-                number,
-                parent,
-                tuple(_renumbered(view.items, places)),
-                *(view.tail, view.aside, view.since, view.left, view.files),
-            )
+            ViewCopy(number, parent, tuple(_renumbered(view.items, places)), *msgspec.structs.astuple(view)[1:])
             for number, parent, view in stored
         ),
         head_view=head_view,
@@ -204,8 +199,9 @@ def check(copy: SessionCopy) -> None:
         raise StoreError("The usage of a call is that of a view which is not there")
 
 
-def is_exact(session: Session, copy: SessionCopy) -> bool:
-    """Whether the copy holds the whole session, each message to the byte. A damaged part cannot be in any copy."""
+def read_exactly(session: Session) -> SessionCopy:
+    """Read a session, each message to the byte. Raises StoreDamaged if a part is damaged: no copy can hold that."""
+    copy = read(session)
     bodies = [body for (body,) in session.rows("SELECT body FROM messages WHERE session = ? ORDER BY seq")]
     counts = session.row(
         "SELECT (SELECT count(*) FROM views WHERE session = ?1), (SELECT count(*) FROM compactions WHERE session = ?1),"
@@ -213,7 +209,27 @@ def is_exact(session: Session, copy: SessionCopy) -> bool:
         " (SELECT count(*) FROM usage WHERE session = ?1)"
     )
     held = (copy.views, copy.compactions, copy.summaries, copy.pins, copy.usage)
-    return counts == tuple(map(len, held)) and bodies == [encode(entry.message) for entry in copy.entries]
+    if counts != tuple(map(len, held)) or bodies != [encode(entry.message) for entry in copy.entries]:
+        raise not_whole(session.info.id)
+    return copy
+
+
+def not_whole(session_id: str) -> StoreDamaged:
+    return StoreDamaged(f"Session {session_id} is damaged and no copy can hold all of it")
+
+
+def add(database: SessionDatabase, session_id: str, copy: SessionCopy, *, forked_from: int | None = None) -> bool:
+    """Add the copy as a session, in one transaction; False if there is one with this id. Raises StoreError.
+
+    forked_from  the number of the session that it was forked from
+    """
+    check(copy)
+    with database.transaction() as connection:
+        if connection.execute("SELECT 1 FROM sessions WHERE id = ?", (session_id,)).get:
+            return False
+        write(database, connection, session_id, copy)
+        connection.execute("UPDATE sessions SET has_forks = 1 WHERE number = ?", (forked_from,))
+    return True
 
 
 def write(database: SessionDatabase, connection: Transaction, session_id: str, copy: SessionCopy) -> int:
@@ -243,8 +259,7 @@ def insert_views(connection: Transaction, session: int, copy: SessionCopy, views
     """Write these views of the copy with their summaries, and the compactions that made them."""
     rows = _insert_summaries(connection, session, copy, views)
     for view in sorted(views, key=lambda view: view.number):
-        items = tuple(_renumbered(view.items, rows))
-        body = encode(StoredView(items, view.tail, view.aside, view.since, view.left, view.files))
+        body = encode(StoredView(tuple(_renumbered(view.items, rows)), *msgspec.structs.astuple(view)[3:]))
         connection.execute("INSERT INTO views VALUES (?, ?, ?, ?)", (session, view.number, view.parent, body))
     written = {view.number for view in views}
     for record in copy.compactions:
@@ -311,8 +326,7 @@ def has_gone_on(session: Session) -> bool:
 
 
 def _views(session: Session) -> int:
-    row = session.row("SELECT max(number) + 1 FROM views WHERE session = ?")
-    return int(row[0] or 1) if row else 1
+    return session.integer("SELECT max(number) FROM views WHERE session = ?") + 1
 
 
 def _continues(before: SessionCopy, after: SessionCopy) -> bool:

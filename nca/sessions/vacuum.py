@@ -51,8 +51,12 @@ _STEPS = 100_000
 """Instructions of SQLite between two looks at whether the person has interrupted: some milliseconds."""
 
 
-def vacuum(database: Database, path: Path, lock: FileLock | None) -> None:
+def vacuum(database: SessionDatabase, path: Path | None, lock: FileLock | None) -> None:
     """Rebuild the sessions' database, and delete the outputs that no session refers to. Raises StoreError."""
+    if not isinstance(database, Database):
+        raise StoreError("PostgreSQL gives back room by itself", advice="There is nothing to do.")
+    if path is None:
+        return
 
     def tidy() -> None:
         sweep_outputs(database, path)
@@ -68,16 +72,13 @@ def rebuild(database: Database, path: Path, lock: FileLock | None, tidy: Callabl
     lock: the shared lock of this process. Raises StoreError, and has changed nothing, if another process has the
     database open, or the disk has no room for the copies that this takes. A process that starts meanwhile waits.
     """
-    opening = opening_lock(path)
-    try:
+    with opening_lock(path):
         if lock is None or not lock.take_alone():
             raise StoreError(f"Another nca has {path} open", advice="Close it, then run this again.")
         _refuse_full_disk(path)
         tidy()
         _vacuum(database, path)
         lock.share()
-    finally:
-        opening.release()
 
 
 def _refuse_full_disk(path: Path) -> None:

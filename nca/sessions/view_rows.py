@@ -79,8 +79,6 @@ class StoredView(msgspec.Struct, frozen=True):
 
 FIRST = StoredView((), 1)
 """View 0, which shows the whole log."""
-_stages_decoder = msgspec.json.Decoder(tuple[str, ...])
-_kept_decoder = msgspec.json.Decoder(dict[str, tuple[int, int]])
 
 _STORED = CompactionRecord.__struct_fields__[:10]
 """The fields that are columns of `compactions`: trigger to kept."""
@@ -140,9 +138,9 @@ def as_record(row: Row, *, undone: bool) -> CompactionRecord:
     stages: tuple[str, ...] = ()
     kept: dict[str, tuple[int, int]] = {}
     with suppress(StoreDamaged):
-        stages = decode(values["stages"], _stages_decoder, "a compaction's stages")
+        stages = decode(values["stages"], tuple[str, ...], "a compaction's stages")
     with suppress(StoreDamaged):
-        kept = decode(values["kept"], _kept_decoder, "what a compaction kept")
+        kept = decode(values["kept"], dict[str, tuple[int, int]], "what a compaction kept")
     values |= {"stages": stages, "kept": kept}
     return CompactionRecord(**values, id=record_id(values["view_after"]), undone=undone)
 

@@ -41,8 +41,6 @@ __all__ = ["CURRENT", "CompactionRecord", "SessionViews", "SummaryPlace"]
 
 
 _PUTS_ASIDE_SQL = "(" + ", ".join(f"'{trigger}'" for trigger in sorted(PUTS_ASIDE)) + ")"
-_view_decoder = msgspec.json.Decoder(StoredView)
-_summary_decoder = msgspec.json.Decoder(Summary)
 
 
 class SessionViews:
@@ -89,7 +87,7 @@ class SessionViews:
         row = self._access.row("SELECT body FROM views WHERE session = ? AND number = ?", number)
         if row is None:
             raise StoreDamaged(f"There is no view {number}")
-        stored = decode(row[0], _view_decoder, f"view {number}")
+        stored = decode(row[0], StoredView, f"view {number}")
         return stored if stored.left < number else msgspec.structs.replace(stored, left=CURRENT)
 
     def commit(
@@ -238,7 +236,7 @@ class SessionViews:
         found = {}
         for row, body in self._access.rows("SELECT number, body FROM summaries WHERE session = ? ORDER BY number"):
             with suppress(StoreDamaged):
-                found[row] = decode(body, _summary_decoder, "a summary")
+                found[row] = decode(body, Summary, "a summary")
         return found
 
     def stored(self) -> list[tuple[int, int | None, StoredView]]:
@@ -308,4 +306,4 @@ class SessionViews:
         row = self._access.row("SELECT body FROM summaries WHERE session = ? AND number = ?", number)
         if row is None:
             raise StoreDamaged(f"Summary {number} is missing")
-        return decode(row[0], _summary_decoder, f"summary {number}")
+        return decode(row[0], Summary, f"summary {number}")

@@ -70,18 +70,18 @@ class PostgresDatabase:
         self._quiet_until = 0.0
         self.index = TsvectorIndex(self)
         with schema.explained(self.where):
-            self._connection = self._connect()
+            self.connection = self._connect()
             try:
-                migrate(self._connection, self.where)
+                migrate(self.connection, self.where)
             except BaseException:
-                self._connection.close()
+                self.connection.close()
                 raise
 
     def rows(self, sql: str, bindings: Sequence[Any] = ()) -> list[Row]:
         with self._lock, schema.explained(self.where):
             if self._transaction is not None:
                 return self._transaction.execute(sql, bindings).fetchall()
-            return self._steadily(lambda: self._connection.run(sql, bindings))
+            return self.steadily(lambda: self.connection.run(sql, bindings))
 
     def row(self, sql: str, bindings: Sequence[Binding] = ()) -> Row | None:
         rows = self.rows(sql, bindings)
@@ -99,7 +99,7 @@ class PostgresDatabase:
                 self._transaction = None
                 transaction.commit()
             except BaseException:
-                transaction.roll_back()
+                self.roll_back()
                 raise
             finally:
                 self._transaction = None
@@ -108,15 +108,15 @@ class PostgresDatabase:
         with self._lock, schema.explained(self.where):
             if session_id in self._leases:
                 raise SessionLocked(f"Session {session_id} is already open")
-            token = self._steadily(lambda: self._hold(session_id, takes_over=takes_over))
+            token = self.steadily(lambda: self._hold(session_id, takes_over=takes_over))
             self._leases[session_id] = PostgresLease(self, session_id, token)
             return self._leases[session_id]
 
     def _hold(self, session_id: str, *, takes_over: bool) -> int:
-        self._connection.run("BEGIN", ())
+        self.connection.run("BEGIN", ())
         try:
-            token = lease.take(self._connection, session_id, takes_over=takes_over)
-            self._connection.run("COMMIT", ())
+            token = lease.take(self.connection, session_id, takes_over=takes_over)
+            self.connection.run("COMMIT", ())
         except BaseException:
             self.roll_back()
             raise
@@ -124,8 +124,8 @@ class PostgresDatabase:
 
     def let_go(self, held: PostgresLease, *, remove: bool) -> None:
         with self._lock:
-            if self._leases.pop(held.session_id, None) is not None and not self._connection.is_lost:
-                held.unlock(self._connection, remove=remove)
+            if self._leases.pop(held.session_id, None) is not None and not self.connection.is_lost:
+                held.unlock(self.connection, remove=remove)
 
     def spool(self, session_id: str, token: int) -> Spool | None:
         """What the holder of a lease keeps; None where this machine has no place for it."""
@@ -188,18 +188,19 @@ class PostgresDatabase:
             self._is_closed = True
             for held in tuple(self._leases.values()):
                 held.release()
-            self._connection.close()
+            self.connection.close()
 
-    def _steadily(self, action: Callable[[], T]) -> T:
-        """Carry an action out, again with a new connection if the connection is lost."""
+    def steadily(self, action: Callable[[], T], first: Callable[[], None] = lambda: None) -> T:
+        """Carry an action out, again with a new connection if the connection is lost; then `first` comes before it."""
         since = None
         while True:
             try:
                 return action()
             except psycopg.OperationalError as error:
-                if not self._connection.is_lost:
+                if not self.connection.is_lost:
                     raise
                 since = self.reconnect(error, since)
+                first()
 
     def reconnect(self, lost: psycopg.Error, since: float | None = None) -> float:
         """Connect again, with the locks of all leases. Raises the error after RETRY_SECONDS; next time, at once.
@@ -223,7 +224,7 @@ class PostgresDatabase:
         while True:
             tried = time.monotonic()
             try:
-                self._connection = self._connected_again()
+                self.connection = self._connected_again()
             except psycopg.OperationalError:
                 if (now := time.monotonic()) + pause > deadline:
                     self._has_given_up = True
@@ -246,7 +247,7 @@ class PostgresDatabase:
     def _connected_again(self) -> Connection:
         connection = self._connect(seconds=_AGAIN_SECONDS)
         try:
-            self._end(self._connection.backend, connection)
+            self._end(self.connection.backend, connection)
             for held in self._leases.values():
                 held.lock(connection)
         except BaseException:
@@ -268,12 +269,8 @@ class PostgresDatabase:
 
     def roll_back(self) -> None:
         with suppress(psycopg.OperationalError):  # a lost connection has rolled back
-            if not self._connection.is_lost and self._connection.is_busy:
-                self._connection.run("ROLLBACK", ())
-
-    @property
-    def connection(self) -> Connection:
-        return self._connection
+            if not self.connection.is_lost and self.connection.is_busy:
+                self.connection.run("ROLLBACK", ())
 
 
 _BEGIN = (Statement("BEGIN"), Statement("SELECT CAST(pg_current_xact_id() AS text)"))
@@ -296,11 +293,11 @@ class _Transaction:
         self._waiting: list[Statement] = []
 
     def begin(self) -> None:
-        self._resuming(self._begin, again=False)
+        self._database.steadily(self._begin)
 
     def execute(self, sql: str, bindings: Sequence[Any] = (), /) -> Rows:
         self._waiting.append(statement := Statement(sql, tuple(bindings)))
-        return Rows(self._resuming(self._send)[-1] if statement.gives_rows else [])
+        return Rows(self._database.steadily(self._send, self._resume)[-1] if statement.gives_rows else [])
 
     def executemany(self, sql: str, rows: Iterable[Sequence[Any]], /) -> None:
         if bindings := list(rows):
@@ -319,7 +316,7 @@ class _Transaction:
                 if self._is_committed(number, error, since):
                     return
                 since = since or lost_at
-                self._resuming(self._again, again=False)
+                self._resume()
             else:
                 return
 
@@ -336,9 +333,6 @@ class _Transaction:
                 advice="Look at the session when the database is there again.",
             ) from error
 
-    def roll_back(self) -> None:
-        self._database.roll_back()
-
     def _begin(self) -> None:
         query = () if self._held is None else (self._held.query,)
         _, [(self._number,)], *found = self._database.connection.run_all([*_BEGIN, *query])
@@ -352,27 +346,18 @@ class _Transaction:
         self._waiting = []
         return found
 
+    def _resume(self) -> None:
+        """Carry out what was done before the connection was lost."""
+        self._database.steadily(self._again)
+
     def _again(self) -> None:
-        """Carry out what was done before the connection was lost; each statement must give the same."""
+        """Each statement must give the same as before."""
         self._begin()
         if self._database.connection.run_all([one for one, _ in self._done]) != [rows for _, rows in self._done]:
             raise StoreUnreachable(
                 f"The connection to {self._database.where} was lost while something was stored",
                 advice="Nothing of it was stored. Do it again.",
             )
-
-    def _resuming(self, action: Callable[[], T], *, again: bool = True) -> T:
-        """`again`: after a loss, what was done before the action is to be done again first."""
-        since = None
-        while True:
-            try:
-                return action()
-            except psycopg.OperationalError as error:
-                if not self._database.connection.is_lost:
-                    raise
-                since = self._database.reconnect(error, since)
-                if again:
-                    self._resuming(self._again, again=False)
 
 
 def _is_said(entry: Entry) -> bool:

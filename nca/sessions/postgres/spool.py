@@ -19,6 +19,7 @@ from typing import Literal
 import msgspec
 
 from nca.errors import SessionLocked, StoreDamaged, StoreError, StoreUnreachable
+from nca.humanize import counted
 from nca.messages import Entry, Message
 from nca.safe_files import PRIVATE, sync_folder
 from nca.sessions import log, store_errors, transfer, usage
@@ -47,11 +48,6 @@ class Kept(msgspec.Struct, frozen=True, omit_defaults=True):
 
 class Diverged(StoreError):
     """The session has other messages where those of the spool belong."""
-
-
-_decoder = msgspec.json.Decoder(Kept)
-_partial_decoder = msgspec.json.Decoder(log.Partial)
-_usage_decoder = msgspec.json.Decoder(UsageRow)
 
 
 class Spool:
@@ -140,12 +136,10 @@ def read(spool: Path) -> list[Kept]:
             *lines, _ = spool.read_bytes().split(b"\n")
         except FileNotFoundError:  # stored meanwhile
             return []
-    lines_read = [
-        decode(line.decode(errors="replace"), _decoder, f"line {number}") for number, line in enumerate(lines, 1)
-    ]
+    lines_read = [decode(line.decode(errors="replace"), Kept, f"line {number}") for number, line in enumerate(lines, 1)]
     kept = [one for one in lines_read if one.what != "answer so far"]
     if lines_read and (last := lines_read[-1]).what == "answer so far":
-        partial = decode(last.body, _partial_decoder, "the last line")
+        partial = decode(last.body, log.Partial, "the last line")
         if partial.text.strip():
             message = Message("assistant", partial.text, reasoning=partial.reasoning, is_interrupted=True)
             kept.append(Kept(last.seq, partial.at, encode(message)))
@@ -187,7 +181,7 @@ def write_usage(transaction: Transaction, session: int, kept: Sequence[Kept]) ->
 
 
 def reports(kept: Sequence[Kept]) -> list[UsageRow]:
-    return [decode(one.body, _usage_decoder, "a report of usage") for one in kept if one.what == "usage"]
+    return [decode(one.body, UsageRow, "a report of usage") for one in kept if one.what == "usage"]
 
 
 def copy_id(session_id: str, token: int) -> str:
@@ -225,11 +219,8 @@ def messages_kept(kept: Sequence[Kept]) -> str:
     number = sum(one.is_message for one in kept)
     if number == 0:
         return "What was kept on this machine is"
-    return (
-        f"{number} messages that were kept on this machine are"
-        if number > 1
-        else ("1 message that was kept on this machine is")
-    )
+    was, now = ("was", "is") if number == 1 else ("were", "are")
+    return f"{counted(number, 'message')} that {was} kept on this machine {now}"
 
 
 def deliver(database: SessionDatabase, beside: Path, tell: Callable[[str], None]) -> None:
@@ -293,10 +284,6 @@ def _copied(
         return "Only its cost was kept on this machine."
     before = transfer.new_copy((), directory="") if number is None else transfer.read(Session(database, number))
     copy = transfer.with_end(before, entries, reports(kept))
-    transfer.check(copy)
     id = copy_id(session_id, token)
-    with database.transaction() as transaction:
-        if not transaction.execute("SELECT 1 FROM sessions WHERE id = ?", (id,)).get:
-            transfer.write(database, transaction, id, copy)
-            transaction.execute("UPDATE sessions SET has_forks = 1 WHERE number = ?", (number,))
+    transfer.add(database, id, copy, forked_from=number)
     return f"{messages_kept(kept)} in a copy of it now: session {id}."
