@@ -13,7 +13,7 @@ from pathlib import Path
 
 from nca.config.tool_settings import RewindSettings
 from nca.errors import UsageError
-from nca.file_history.changes import FileChange, Read, net_changes
+from nca.file_history.changes import FileChange, net_changes
 from nca.file_history.disk import look, state_of
 from nca.file_history.plan import EVERYTHING_CERTAIN, Choice, PlannedChange, RewindPlan, obstacles, plan_rewind
 from nca.file_history.recording import Recording
@@ -133,9 +133,25 @@ class FileHistory:
     def merged(self, one: PlannedChange) -> tuple[PlannedChange, int] | None:
         """For a path in `plan.left`: what somebody made of it since, without what the session did; and the conflicts.
 
-        None where nobody can tell. Raises StoreError.
+        Merged as git does. None where that cannot be told: no text, no git, or too large. Raises StoreError.
         """
-        return _merged(one, self._scope.record.content, self._scope.limits().max_file_bytes)
+        if {one.before.kind, one.base.kind, one.after.kind} != {"file"}:
+            return None
+        read, most_bytes = self._scope.record.content, self._scope.limits().max_file_bytes
+        contents = [one.read(one.before), read(one.base), read(one.after)]
+        if any(b"\0" in content for content in contents) or (merged := _merged(contents)) is None:
+            return None
+        text, conflicts = merged
+        if len(text) > most_bytes:
+            return None
+        after = state_of(text, one.before.mode, most_bytes)
+        return replace(
+            one,
+            after=after,
+            reason="",
+            is_merged=True,
+            read=lambda state: text if state.is_same(after) else one.read(state),
+        ), conflicts
 
     def _apply(self, plan: RewindPlan, chat: str, then: Callable[[int], None], watch: Watch) -> RewindOutcome:
         root = self._scope.root
@@ -218,16 +234,10 @@ def _sorted(files: Iterable[PlannedChange]) -> tuple[PlannedChange, ...]:
     return tuple(sorted(files, key=lambda one: one.path))
 
 
-def _merged(one: PlannedChange, read: Read, most_bytes: int) -> tuple[PlannedChange, int] | None:
-    """The change that keeps what somebody changed since and takes back what the session did; and its conflicts.
-
-    Merged as git does. None where that cannot be told: no text, no git, or too large. Raises StoreError.
-    """
-    if {one.before.kind, one.base.kind, one.after.kind} != {"file"}:
-        return None
-    contents = [one.read(one.before), read(one.base), read(one.after)]
+def _merged(contents: Sequence[bytes]) -> tuple[bytes, int] | None:
+    """What git makes of three texts (_LABELS), and the conflicts; None without git, or if it fails."""
     git = shutil.which("git")
-    if git is None or any(b"\0" in content for content in contents):
+    if git is None:
         return None
     with tempfile.TemporaryDirectory(prefix="nca-merge-") as folder:
         paths = [Path(folder) / name for name in ("now", "base", "then")]
@@ -247,14 +257,4 @@ def _merged(one: PlannedChange, read: Read, most_bytes: int) -> tuple[PlannedCha
             )
         except (OSError, subprocess.TimeoutExpired):
             return None
-    text, conflicts = done.stdout, done.returncode
-    if not 0 <= conflicts <= _MOST_CONFLICTS or len(text) > most_bytes:
-        return None
-    after = state_of(text, one.before.mode, most_bytes)
-    return replace(
-        one,
-        after=after,
-        reason="",
-        is_merged=True,
-        read=lambda state: text if state.is_same(after) else one.read(state),
-    ), conflicts
+    return (done.stdout, done.returncode) if 0 <= done.returncode <= _MOST_CONFLICTS else None

@@ -112,13 +112,8 @@ class Recording(Recorder):
             with begun.held:
                 self._unless_failed(lambda: self._end_command(begun, command), None)
 
-        # An interrupt stops neither, because no thread can be stopped; what began is ended.
-        beginning = asyncio.ensure_future(asyncio.to_thread(begin))
-        try:
-            await asyncio.shield(beginning)
+        async with _around(begin, end):
             yield command
-        finally:
-            await asyncio.shield(_after(beginning, end))
 
     @asynccontextmanager
     async def background(self, line: str) -> AsyncIterator[None]:
@@ -130,12 +125,8 @@ class Recording(Recorder):
             self._unless_failed(self._look_beside, None)
             self._jobs.remove(line)
 
-        beginning = asyncio.ensure_future(asyncio.to_thread(begin))
-        try:
-            await asyncio.shield(beginning)
+        async with _around(begin, end):
             yield
-        finally:
-            await asyncio.shield(_after(beginning, end))
 
     def recover(self, watch: Watch | None = None) -> None:
         """Finish what a crash or a kill cut off, in any session of this workspace. Raises StoreError.
@@ -333,6 +324,17 @@ def _named(folders: Sequence[str]) -> str:
     return ", ".join(f"{one}/" for one in folders[:_NAMED_FOLDERS]) + more
 
 
-async def _after(first: asyncio.Future[None], step: Callable[[], None]) -> None:
-    await first
-    await asyncio.to_thread(step)
+@asynccontextmanager
+async def _around(begin: Callable[[], None], end: Callable[[], None]) -> AsyncIterator[None]:
+    """Run both in threads. An interrupt stops neither, because no thread can be stopped; what began is ended."""
+    beginning = asyncio.ensure_future(asyncio.to_thread(begin))
+
+    async def after() -> None:
+        await beginning
+        await asyncio.to_thread(end)
+
+    try:
+        await asyncio.shield(beginning)
+        yield
+    finally:
+        await asyncio.shield(after())

@@ -176,7 +176,7 @@ class _Switch:
         self._staged[one.number] = place.parts
         self._devices.setdefault(os.stat(".", dir_fd=place.folder.handle).st_dev, place.parts)
         if one.after.kind == "link":
-            os.symlink(content, _temporary(one), dir_fd=place.folder.handle)
+            os.symlink(content, _temporary(one.number), dir_fd=place.folder.handle)
         else:
             _write(place, one, content, is_flushed=is_flushed)
 
@@ -186,13 +186,13 @@ class _Switch:
         if not now.is_same(one.before) and not (now.kind == "absent" and one.before.kind != one.after.kind):
             raise NotRestored(one.path, CHANGED)
         with open_folder(self._root, self._staged[one.number]) as source:
-            os.replace(_temporary(one), place.name, src_dir_fd=source.handle, dst_dir_fd=place.folder.handle)
+            os.replace(_temporary(one.number), place.name, src_dir_fd=source.handle, dst_dir_fd=place.folder.handle)
         del self._staged[one.number]
 
     def _drop_staged(self) -> None:
         for number, parts in self._staged.items():
             with suppress(OSError), open_folder(self._root, parts) as folder:
-                os.unlink(_name(number), dir_fd=folder.handle)
+                os.unlink(_temporary(number), dir_fd=folder.handle)
         self._staged = {}
 
     def _flush(self, changes: Sequence[Change]) -> None:
@@ -260,7 +260,7 @@ def _make(place: _Place, one: Change) -> None:
 
 
 def _write(place: _Place, one: Change, content: bytes, *, is_flushed: bool) -> None:
-    with os.fdopen(place.folder.create(_temporary(one), PRIVATE), "wb") as file:
+    with os.fdopen(place.folder.create(_temporary(one.number), PRIVATE), "wb") as file:
         file.write(content)
         file.flush()
         # Only an administrator may give files away.
@@ -300,11 +300,7 @@ def _depth(one: Change) -> int:
     return one.path.count("/")
 
 
-def _temporary(one: Change) -> str:
-    return _name(one.number)
-
-
-def _name(number: int) -> str:
+def _temporary(number: int) -> str:
     return f".nca-rewind-{number}.tmp"
 
 

@@ -6,7 +6,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from itertools import groupby
 from pathlib import Path
 
@@ -80,25 +80,17 @@ class Scope:
     @contextmanager
     def shared(self) -> Iterator[None]:
         """Lets files be changed while no process takes them back. Waits for one that does."""
-        lock = self._acquire(is_shared=True)
-        while lock is None and self.is_on_disk:
+        while (lock := self._acquire(is_shared=True)) is None and self.is_on_disk:
             time.sleep(POLL_SECONDS)
-            lock = self._acquire(is_shared=True)
-        try:
+        with lock or nullcontext():
             yield
-        finally:
-            if lock is not None:
-                lock.release()
 
     @contextmanager
     def alone(self) -> Iterator[bool]:
         """Whether nobody changes files here now; then nobody begins to before this ends."""
         lock = self._acquire(is_shared=False)
-        try:
+        with lock or nullcontext():
             yield lock is not None or not self.is_on_disk
-        finally:
-            if lock is not None:
-                lock.release()
 
     @contextmanager
     def marked(self) -> Iterator[None]:
