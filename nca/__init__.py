@@ -46,53 +46,22 @@ if TYPE_CHECKING:
     from nca.models.failures import classify_provider_error, context_overflow_provider, is_context_overflow_error
     from nca.sessions.store import Store
 
-_HOMES = {
-    "Conversation": "nca.agent.conversation",
-    "load_settings": "nca.config.layers:load",
-    "ConfigError": "nca.errors",
-    "ContextDoesNotFit": "nca.errors",
-    "InvalidMessages": "nca.errors",
-    "ModelUnavailable": "nca.errors",
-    "NcaError": "nca.errors",
-    "ProviderError": "nca.errors",
-    "ProviderFailure": "nca.errors",
-    "StoreError": "nca.errors",
-    "UsageError": "nca.errors",
-    "ViewInUse": "nca.errors",
-    "AnthropicMessage": "nca.library.inputs",
-    "BudgetCheck": "nca.library.counting",
-    "ChatMessage": "nca.library.inputs",
-    "ChatToolCall": "nca.library.inputs",
-    "CompactionResult": "nca.library.compaction",
-    "ContextView": "nca.library.context_view",
-    "FittedRequest": "nca.library.context_view",
-    "RepairResult": "nca.library.compaction",
-    "ResponsesItem": "nca.library.inputs",
-    "TruncatedOutput": "nca.library.files",
-    "TruncatedText": "nca.library.counting",
-    "available_input_tokens": "nca.library.counting",
-    "check_context_budget": "nca.library.counting",
-    "compact": "nca.library.compaction",
-    "context_window_size": "nca.library.counting",
-    "estimate_messages_tokens": "nca.library.counting",
-    "estimate_tokens": "nca.library.counting",
-    "file_token_budget": "nca.library.files",
-    "fit_files": "nca.library.files",
-    "output_reserve": "nca.library.counting",
-    "repair_tool_pairs": "nca.library.compaction",
-    "truncate_to_token_budget": "nca.library.counting",
-    "truncate_tool_output": "nca.library.files",
-    "validate_request": "nca.library.compaction",
-    "classify_provider_error": "nca.models.failures",
-    "context_overflow_provider": "nca.models.failures",
-    "is_context_overflow_error": "nca.models.failures",
-    "Store": "nca.sessions.store",
-    "Composite": "nca.compat.strategies",
-    "SlidingWindow": "nca.compat.strategies",
-    "Strategy": "nca.compat.strategies",
-    "Summarization": "nca.compat.strategies",
-    "ToolResultClearing": "nca.compat.strategies",
+_MODULES = {
+    "nca.agent.conversation": "Conversation",
+    "nca.compat.strategies": "Composite SlidingWindow Strategy Summarization ToolResultClearing",
+    "nca.config.layers": "load_settings",
+    "nca.errors": "ConfigError ContextDoesNotFit InvalidMessages ModelUnavailable NcaError ProviderError"
+    " ProviderFailure StoreError UsageError ViewInUse",
+    "nca.library.compaction": "CompactionResult RepairResult compact repair_tool_pairs validate_request",
+    "nca.library.context_view": "ContextView FittedRequest",
+    "nca.library.counting": "BudgetCheck TruncatedText available_input_tokens check_context_budget context_window_size"
+    " estimate_messages_tokens estimate_tokens output_reserve truncate_to_token_budget",
+    "nca.library.files": "TruncatedOutput file_token_budget fit_files truncate_tool_output",
+    "nca.library.inputs": "AnthropicMessage ChatMessage ChatToolCall ResponsesItem",
+    "nca.models.failures": "classify_provider_error context_overflow_provider is_context_overflow_error",
+    "nca.sessions.store": "Store",
 }
+"""Where each name is."""
 
 __all__ = [
     "AnthropicMessage",
@@ -144,12 +113,12 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    module = next((module for module, names in _MODULES.items() if name in names.split()), "")
+    if not module:
         raise AttributeError(f"module 'nca' has no attribute {name!r}")
     from importlib import import_module
 
-    module, _, attribute = _HOMES[name].partition(":")
-    value = getattr(import_module(module), attribute or name)
+    value = getattr(import_module(module), "load" if name == "load_settings" else name)
     globals()[name] = value
     return value
 

@@ -5,7 +5,9 @@ The garbage collector does not look at what a log holds (gc=False): what never c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import gc
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Literal
 
 import msgspec
@@ -194,12 +196,23 @@ class Usage(msgspec.Struct, frozen=True):
 
     def __add__(self, other: Usage) -> Usage:
         """The sum of both; the cost is the sum of those that are known."""
-        costs = [cost for cost in (self.cost, other.cost) if cost is not None]
-        return Usage(
-            self.prompt_tokens + other.prompt_tokens,
-            self.completion_tokens + other.completion_tokens,
-            self.cache_read_tokens + other.cache_read_tokens,
-            self.cache_write_tokens + other.cache_write_tokens,
-            self.reasoning_tokens + other.reasoning_tokens,
-            sum(costs) if costs else None,
-        )
+        *counts, costs = zip(msgspec.structs.astuple(self), msgspec.structs.astuple(other), strict=True)
+        known = [cost for cost in costs if cost is not None]
+        sums: list[Any] = [*map(sum, counts), sum(known) if known else None]
+        return Usage(*sums)
+
+
+@contextmanager
+def collector_paused(*, is_long: bool = True) -> Iterator[None]:
+    """Pause the garbage collector: its passes over many messages that all stay cost more than they could free.
+
+    is_long  False: it is not worth it
+    """
+    was_enabled = is_long and gc.isenabled()
+    if was_enabled:
+        gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -115,14 +116,12 @@ def load() -> None:
 
 def load_behind() -> None:
     """Load the vocabulary in a thread. What fails there is said by the first count."""
-    Thread(target=_try_to_load, name="vocabulary", daemon=True).start()
 
+    def try_to_load() -> None:
+        with suppress(NcaError):
+            load()
 
-def _try_to_load() -> None:
-    try:
-        load()
-    except NcaError:
-        return
+    Thread(target=try_to_load, name="vocabulary", daemon=True).start()
 
 
 def _known(key: int, text: str, counted: Callable[[str], int]) -> int:

@@ -11,7 +11,6 @@ from typing import Any
 
 import msgspec
 
-from nca.collector import collector_paused
 from nca.config.loaded import LoadedSettings
 from nca.context.history import History
 from nca.context.plan import Proposal
@@ -24,7 +23,7 @@ from nca.context.view import View
 from nca.errors import InvalidMessages, UsageError
 from nca.library.engine import Engine, Summarizer
 from nca.library.inputs import history_of, is_list, kind_of, read_conversation, read_text, read_tools, settings_of
-from nca.messages import Message
+from nca.messages import Message, collector_paused
 from nca.shapes.detect import shape_of
 from nca.shapes.shaped import ShapedMessages
 from nca.wire import message_to_dict

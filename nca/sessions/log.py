@@ -11,10 +11,9 @@ from itertools import pairwise
 
 import msgspec
 
-from nca.collector import collector_paused
 from nca.context.tokens import message_tokens
 from nca.errors import StoreDamaged, StoreError, StoreUnreachable
-from nca.messages import Entry, Message
+from nca.messages import Entry, Message, collector_paused
 from nca.sessions.access import SessionAccess
 from nca.sessions.encoding import decode, decode_message, encode
 from nca.sessions.mended import stored_message

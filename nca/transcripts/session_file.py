@@ -17,10 +17,9 @@ from typing import Any
 
 import msgspec
 
-from nca.collector import collector_paused
 from nca.context.view import Summary
 from nca.errors import InvalidMessages, StoreError
-from nca.messages import Entry, Message
+from nca.messages import Entry, Message, collector_paused
 from nca.redact import Redactor
 from nca.sessions import CompactionRecord, SessionInfo, UsageRow
 from nca.sessions.encoding import upgraded

@@ -12,7 +12,6 @@ from itertools import groupby
 
 import msgspec
 
-from nca.collector import collector_paused
 from nca.context.summary import HEADER, clean_prose
 from nca.context.view import (
     Item,
@@ -27,7 +26,7 @@ from nca.context.view import (
     without_ranges,
 )
 from nca.errors import InvalidMessages
-from nca.messages import Entry, Message, clean_text
+from nca.messages import Entry, Message, clean_text, collector_paused
 from nca.sessions.log import title_of
 from nca.sessions.session import SessionInfo, as_name
 from nca.sessions.transfer import FIRST_VIEW, SessionCopy, ViewCopy, check

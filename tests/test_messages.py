@@ -6,7 +6,7 @@ import gc
 
 import pytest
 
-from nca.collector import collector_paused
+from nca.messages import collector_paused
 
 
 @pytest.mark.parametrize("is_enabled", [True, False])
