@@ -45,6 +45,7 @@ from benchmarks.small_model import (
     closed_book,
 )
 from benchmarks.stated import OWN, SPEAKERS, Recorded, sessions_in, shown, text_of
+from benchmarks.summed import page_text
 from nca.sessions import Store
 from nca.tools.recall import answer
 from nca.wire import message_from_dict
@@ -255,7 +256,7 @@ def main() -> None:
         if options.save:
             saved({"closed_book": found})
     if not options.save:
-        print("\n".join(closed_book({"closed_book": found})))
+        print(page_text(closed_book({"closed_book": found})), end="")
 
 
 if __name__ == "__main__":

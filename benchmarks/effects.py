@@ -86,13 +86,11 @@ def told_table(figures: Mapping[str, Any]) -> Iterator[str]:
     if not rows:
         return
     yield "## What was changed elsewhere"
-    yield ""
     yield (
         f"40 conversations of an airline's desk (tau-bench) in a row, with {rows[0]['told'][1]} bookings, cancellations"
         " and changes, compacted at the end to half of the budget. A change can be told where one line has the action"
         " and the reservation or the person."
     )
-    yield ""
     windows = sorted({row["window_tokens"] for row in rows})
     shares: dict[str, dict[int, str]] = {}
     for row in rows:
@@ -100,5 +98,4 @@ def told_table(figures: Mapping[str, Any]) -> Iterator[str]:
             f"{row['told'][0]}{' (failed)' if 'error' in row else ''}"
         )
     head = ("", *(f"at {window // 1_000}k" for window in windows))
-    yield from table(head, [(label, *(of[window] for window in windows)) for label, of in shares.items()])
-    yield ""
+    yield table(head, [(label, *(of[window] for window in windows)) for label, of in shares.items()])

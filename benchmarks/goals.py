@@ -31,15 +31,12 @@ def goals(figures: Figures) -> Iterator[str]:
     if not found:
         return
     yield "## Goals"
-    yield ""
     rows = [(what, goal, measured, "yes" if is_met else "**no**") for what, goal, measured, is_met in found]
-    yield from table(("", "goal", "measured", "met"), rows)
-    yield ""
+    yield table(("", "goal", "measured", "met"), rows)
     yield (
         "The absolute goals for compaction were set on another machine, where NeuroLink took 3.1 ms and 72 ms; they are"
         " judged here as they stand. The ratios are to NeuroLink's time in this run."
     )
-    yield ""
 
 
 def _of_times(times: list[dict[str, Any]]) -> Iterator[Goal]:

@@ -19,29 +19,22 @@ def grown(figures: Figures) -> Iterator[str]:
     if not found:
         return
     yield "## How cost grows"
-    yield ""
     yield (
         "nca alone: a store on disk, the real conversation, and a scripted model whose window is full after a hundred"
         " messages. Each length runs in its own process."
     )
-    yield ""
     yield (
         "- *Turn*: message in, check, request, a file written and recorded for rewind, request, answer in, all of it"
         " durable. *Mean*: including compactions."
     )
     yield "- *Resume*: from the closed store to the prompt. *Search*: time, and of it the processor's."
     yield "- *Memory*: the additional memory of the process."
-    yield ""
     yield from _by_length(found["lengths"])
-    yield ""
     yield "By the number of sessions in one store, with four messages each:"
-    yield ""
     yield from _by_count(found["counts"])
-    yield ""
     yield from _recording(found.get("recording") or {})
     for name in PICTURES:
         yield f"![{name.removesuffix('.svg').replace('-', ' ')}](pictures/{name})"
-        yield ""
 
 
 def _by_length(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -56,13 +49,13 @@ def _by_length(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         )
         for row in rows
     ]
-    yield from table(("messages", "turn", "mean", "check", "resume", "search", "database", "memory"), lines)
+    yield table(("messages", "turn", "mean", "check", "resume", "search", "database", "memory"), lines)
 
 
 def _by_count(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     names = ("open_store", "list", "latest", "find", "search", "expire")
     lines = [(f"{row['sessions']:,}", *(seconds(row[name]) for name in names)) for row in rows]
-    yield from table(("sessions", "open", "list", "--continue", "by id", "search", "expiry"), lines)
+    yield table(("sessions", "open", "list", "--continue", "by id", "search", "expiry"), lines)
 
 
 def _recording(found: Mapping[str, Sequence[float]]) -> Iterator[str]:
@@ -70,7 +63,5 @@ def _recording(found: Mapping[str, Sequence[float]]) -> Iterator[str]:
     if not found:
         return
     yield f"What the record for rewind adds to a command in a workspace of {FILES:,} files:"
-    yield ""
     lines = [(what, *(seconds(value / 1_000) for value in pair)) for what, pair in found.items()]
-    yield from table(("", "time", "of the processor"), lines)
-    yield ""
+    yield table(("", "time", "of the processor"), lines)

@@ -163,7 +163,6 @@ def headline(figures: Figures) -> Iterator[str]:
     new = met_first(figures)
     used = [row for row in rows if row not in new]
     yield "## What each request still says"
-    yield ""
     yield (
         "Sessions played by hand ([how](playing.md)). The person's rules, decisions, names and numbers, and what the"
         " model and the tools said that matters later, are marked by hand. Each program drives each session request by"
@@ -171,7 +170,6 @@ def headline(figures: Figures) -> Iterator[str]:
         " is above 80% of the budget (the window less 35%), and then compacts to half of the budget; nca decides by its"
         " own defaults. `trim_messages` is called before every request, as intended."
     )
-    yield ""
     yield (
         "- *Person, model, tool*: of the facts that each has said so far, how many can be read in a request, over all"
         " requests. *Rules, other facts*: the same by what they are. Each session is one vote."
@@ -193,21 +191,17 @@ def headline(figures: Figures) -> Iterator[str]:
         " so only what code keeps is counted. Who leaves all facts to the model's summary has less here than with a"
         " real model."
     )
-    yield ""
     for title, found in (("First contact", new), ("Sessions used for development", used)):
         if found:
             yield f"### {title}: {', '.join(dict.fromkeys(row['session'] for row in found))}"
-            yield ""
             if found is new and (since := figures["settings"]["first_contact"]["since"]):
                 yield since
-                yield ""
             yield from _spoken(found)
             yield from _table(found)
     yield (
         "Not independent of nca: the sessions were played through nca, so what was read twice there is what nca had let"
         " go; and nca was developed with the older ones at hand. The next table has sessions of other programs."
     )
-    yield ""
     yield from _marked(figures.get("marked"))
 
 
@@ -218,8 +212,7 @@ def _spoken(rows: Sequence[Row]) -> Iterator[str]:
     if found:
         speakers = [one for one in SPEAKERS.values() if any(one in standing.by for standing in found)]
         head = ("", *(f"{one} at {window // 1_000}k" for one in speakers for window in windows))
-        yield from table(head, [(one.name, *_by(one, speakers, windows)) for one in found])
-        yield ""
+        yield table(head, [(one.name, *_by(one, speakers, windows)) for one in found])
 
 
 def _by(one: Standing, speakers: Sequence[str], windows: Sequence[int], places: int = 1) -> list[str]:
@@ -232,7 +225,6 @@ def _marked(rows: Sequence[Row] | None) -> Iterator[str]:
         return
     sessions = dict.fromkeys(row["session"] for row in rows)
     yield "### Real sessions of other programs"
-    yield ""
     yield (
         f"The same for {len(sessions)} real sessions: coding, customer service, fixing of issues. What must stay"
         " readable was marked by hand (`benchmarks/marks/`), after nca's own patterns had been written and without"
@@ -242,7 +234,6 @@ def _marked(rows: Sequence[Row] | None) -> Iterator[str]:
         " (sierra-research/tau-bench) and SWE-agent (SWE-agent/SWE-agent). A hash in the marks tells who has them that"
         " they are the same; `NCA_TRANSCRIPTS` names the folder."
     )
-    yield ""
     yield from _table(rows)
 
 
@@ -251,12 +242,9 @@ def _table(rows: Sequence[Row]) -> Iterator[str]:
     windows = sorted({row["window_tokens"] for row in rows})
     at = [f"at {window // 1_000}k" for window in windows]
     head = ("", "rules", *at, "other facts", *at, "valid", "over", "too large", "cost")
-    yield from table(head, [_cells(one, (0, *windows)) for one in found])
-    yield ""
+    yield table(head, [_cells(one, (0, *windows)) for one in found])
     for one in found:
         yield from (f"- {one.name}: {failure} in one case or more, which counts as lost." for failure in one.failures)
-    if any(one.failures for one in found):
-        yield ""
 
 
 def _cells(one: Standing, windows: Sequence[int], places: int = 1) -> tuple[str, ...]:

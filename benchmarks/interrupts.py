@@ -44,19 +44,14 @@ WAITS = {
 
 
 def main() -> None:
-    for wait, seconds in _waits(RUNS):
+    for wait, seconds in _waits():
         print(f"{wait:20} {statistics.median(seconds) * 1e3:5.0f} ms (at most {max(seconds) * 1e3:.0f} ms)", flush=True)
 
 
-def measured(runs: int = RUNS) -> dict[str, float]:
-    """The median seconds of each wait, by its name."""
-    return {wait: statistics.median(seconds) for wait, seconds in _waits(runs)}
-
-
-def _waits(runs: int) -> Iterator[tuple[str, list[float]]]:
+def _waits() -> Iterator[tuple[str, list[float]]]:
     for wait, (model, sign) in WAITS.items():
-        yield wait, [_waiting(model, sign) for _ in range(runs)]
-    yield "connection", [_connecting() for _ in range(runs)]
+        yield wait, [_waiting(model, sign) for _ in range(RUNS)]
+    yield "connection", [_connecting() for _ in range(RUNS)]
 
 
 def _waiting(model: str, sign: str) -> float:

@@ -20,7 +20,6 @@ def by_kind(compactions: Sequence[Row]) -> Iterator[str]:
         return
     sizes = {kind: len({row["session"] for row in rows if row["kind"] == kind}) for kind in kinds}
     yield "By kind of session, each session one vote: facts, rules and user's turns kept, in %; targets met."
-    yield ""
     groups: dict[str, list[Row]] = {}
     for row in rows:
         groups.setdefault(label_of(row), []).append(row)
@@ -29,8 +28,7 @@ def by_kind(compactions: Sequence[Row]) -> Iterator[str]:
     for name, group in groups.items():
         of_kinds = [_cell([row for row in group if row["kind"] == kind]) for kind in kinds]
         lines.append((name, *of_kinds, _cell(group)))
-    yield from table(head, lines)
-    yield ""
+    yield table(head, lines)
 
 
 def _cell(rows: Sequence[Row]) -> str:

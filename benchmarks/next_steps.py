@@ -270,7 +270,6 @@ def next_steps(figures: Mapping[str, Any]) -> Iterator[str]:
     first, *_ = by_variant(rows).values()
     fetching = {row["session"] for row in first if row["lacking"][1]}
     yield "## The next steps"
-    yield ""
     yield (
         f"At {sum(row['cuts'] for row in first)} places of"
         f" {len({row['session'] for row in rows})} sessions the beginning is compacted, by everybody to half of the"
@@ -284,11 +283,9 @@ def next_steps(figures: Mapping[str, Any]) -> Iterator[str]:
         " lines can be read."
         " *With a summary*: it is a script's, without facts; only what code keeps is counted."
     )
-    yield ""
     for window in sorted({row["window_tokens"] for row in rows}):
         head = (f"at {window // 1_000}k", *PLACES, *SPEAKERS.values(), "newest alone", "fetched again", "of the target")
-        yield from table(head, [_cells(label, of) for label, of in by_variant(_at(rows, window)).items()])
-        yield ""
+        yield table(head, [_cells(label, of) for label, of in by_variant(_at(rows, window)).items()])
 
 
 def ahead(figures: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str]]:
@@ -312,11 +309,12 @@ def _keeping(figures: Mapping[str, Any], window: int) -> dict[str, list[Row]]:
     }
 
 
-def short_table(figures: Mapping[str, Any], window: int) -> list[str]:
+def short_table(figures: Mapping[str, Any], window: int) -> Iterator[str]:
     """For the first page: of those who keep to the target the best, in one window."""
     head = ("", "in calls", "in prose", "newest alone", "fetched again")
     rows = [(label, *_three(of), _of(of)) for label, of in best(figures, window).items()]
-    return table(head, rows) if rows else []
+    if rows:
+        yield table(head, rows)
 
 
 def best(figures: Mapping[str, Any], window: int) -> dict[str, list[Row]]:

@@ -17,7 +17,7 @@ from benchmarks.next_steps import best, next_steps, short_table, summed
 from benchmarks.public import public
 from benchmarks.sections import SECTIONS
 from benchmarks.small_model import closed_book, closed_book_in_short, probed
-from benchmarks.summed import Total, label_of, seconds, share, table, totals
+from benchmarks.summed import Total, label_of, page_text, seconds, share, table, totals
 
 Row = dict[str, Any]
 Figures = Mapping[str, Any]
@@ -30,7 +30,7 @@ def page(figures: Figures) -> str:
     """docs/benchmarks.md, in two screens; `details` has all else."""
     parts = [*_opening(figures), *_first_contact(figures), *_next_steps(figures), *closed_book_in_short(figures)]
     parts += [*_compacted_once(figures), *_behind(figures), *_repeat(figures)]
-    return "\n".join(parts).rstrip() + "\n"
+    return page_text(parts)
 
 
 def details(figures: Figures) -> str:
@@ -39,7 +39,7 @@ def details(figures: Figures) -> str:
     parts += [*closed_book(figures), *probed(figures), *_all_behind(figures)]
     for section in (goals, *SECTIONS, public, crossed, grown):
         parts += section(figures)
-    return "\n".join(parts).rstrip() + "\n"
+    return page_text(parts)
 
 
 def pictures(figures: Figures) -> dict[str, str]:
@@ -96,7 +96,6 @@ def _ratio(pair: tuple[int, int]) -> float:
 def _opening(figures: Figures) -> Iterator[str]:
     dates = sorted({figures["date"], *figures.get("renewed", {}).values()})
     yield "# Benchmarks"
-    yield ""
     yield (
         "What can a model still read after the context was compacted? nca and the programs that do the same get the"
         " same sessions, windows and targets. No model is asked, except for the closed book. Measured"
@@ -104,7 +103,6 @@ def _opening(figures: Figures) -> Iterator[str]:
         " [The details](benchmarks-details.md) have the versions, all programs and tables, real sessions, times, and"
         " how each figure is counted."
     )
-    yield ""
 
 
 def _first_contact(figures: Figures) -> Iterator[str]:
@@ -113,15 +111,12 @@ def _first_contact(figures: Figures) -> Iterator[str]:
         return
     sessions = len({row["session"] for row in rows})
     yield "## First contact"
-    yield ""
     yield (
         f"{sessions} sessions were played by hand for this release, and the facts in them marked before nca was"
         " measured on them. How many of the facts said so far can be read in each request, in windows of 8,000, 12,000"
         f" and 24,000 tokens?{_since(figures)}"
     )
-    yield ""
-    yield from table(README_HEAD, readme_rows(figures))
-    yield ""
+    yield table(README_HEAD, readme_rows(figures))
     yield (
         "*Over the budget*, by cl100k: the budget is the window less 35%, which is left for the answer; who exceeds it"
         f" in more than a quarter of the requests is in the details alone.{in_o200k(met_first(figures))} *Valid*:"
@@ -129,9 +124,7 @@ def _first_contact(figures: Figures) -> Iterator[str]:
         " sending everything each time. *With a summary*: where a model would write one, a script writes a text without"
         " facts."
     )
-    yield ""
     yield "![what each request still says](pictures/bench-first-contact.svg)"
-    yield ""
 
 
 def _since(figures: Figures) -> str:
@@ -145,37 +138,28 @@ def _since(figures: Figures) -> str:
 
 def _compacted_once(figures: Figures) -> Iterator[str]:
     yield "## One compaction"
-    yield ""
     yield (
         f"{figures['settings']['sessions']} sessions, generated and real, are compacted once, to half of the budget."
         " What stays word for word? Shown are those who meet the target three times in four"
         " ([all](benchmarks-details.md#what-is-left-after-one-compaction))."
     )
-    yield ""
     yield "![exact facts kept after a compaction](pictures/bench-facts.svg)"
-    yield ""
     yield "![the user's own turns kept](pictures/bench-words.svg)"
-    yield ""
 
 
 def _next_steps(figures: Figures) -> Iterator[str]:
     if figures.get("next_steps"):
         yield "## The next steps"
-        yield ""
         yield (
             "A session is compacted in its middle, in a window of 64,000 tokens. Of the names, paths, numbers and ids"
             " that the agent uses in its next 40 messages and that were said before, how many can still be read?"
         )
-        yield ""
         yield from short_table(figures, FIRST_PAGE_WINDOW)
-        yield ""
         yield "![what of the next steps can be read](pictures/bench-next-steps.svg)"
-        yield ""
         yield (
             "*Newest alone*: what as many of the newest messages would say, in calls · in prose. *Fetched again*: of"
             " the results that its next 20 calls fetch again, how many were not readable; fewer is better."
         )
-        yield ""
     told = [row for row in figures.get("effects") or () if label_of(row) == "nca"]
     if told:
         shares = ", ".join(f"{row['told'][0]} at {row['window_tokens'] // 1_000}k" for row in told)
@@ -183,12 +167,10 @@ def _next_steps(figures: Figures) -> Iterator[str]:
             f"Of {told[0]['told'][1]} bookings and cancellations of a day at an airline's desk nca can tell {shares}"
             " ([others](benchmarks-details.md#what-was-changed-elsewhere))."
         )
-        yield ""
 
 
 def _repeat(figures: Figures) -> Iterator[str]:
     yield "## Repeat it"
-    yield ""
     yield (
         "`make bench-quick` measures nca again, in some two minutes of one core, and fails where a figure is worse than"
         " here by more than 2%. `make bench` installs the other programs under `.bench/`, measures everything, and"
@@ -197,14 +179,12 @@ def _repeat(figures: Figures) -> Iterator[str]:
         " [sessions from elsewhere](benchmarks-details.md#real-sessions-of-other-programs) stays out, or as it is."
         " [Playing a session](playing.md) says how to add one of your own."
     )
-    yield ""
 
 
 def _head(figures: Figures) -> Iterator[str]:
     machine = figures["machine"]
     parts = [name for name, found in figures.items() if found and name not in NO_PARTS]
     yield "# Benchmarks in detail"
-    yield ""
     yield (
         "Made by `make bench`. The code is in `benchmarks/`, all figures of this run are in `docs/benchmarks.json`."
         " Each program runs in its own environment, is called directly through a small adapter (`benchmarks/peers/`),"
@@ -212,16 +192,13 @@ def _head(figures: Figures) -> Iterator[str]:
         " the file. Times are medians of one run on one machine, so compare ratios rather than absolute times."
         f" `python -m benchmarks --only PART` repeats one part: {', '.join(parts)}."
     )
-    yield ""
     yield (
         f"Run on {figures['date']} by `{figures.get('command', 'make bench')}`: {machine['cores']} cores"
         f" ({machine['processor']}), {machine['memory_bytes'] / 1024**3:.0f} GB,"
         f" {machine['system']}, Python {machine['python']}{', Node ' + machine['node'] if machine['node'] else ''}."
         f"{_renewed(figures)}"
     )
-    yield ""
-    yield from table(("", "version"), [(name, _version(one)) for name, one in figures["peers"].items()])
-    yield ""
+    yield table(("", "version"), [(name, _version(one)) for name, one in figures["peers"].items()])
 
 
 def _version(peer: Row) -> str:
@@ -238,11 +215,9 @@ def _renewed(figures: Figures) -> str:
 
 def _behind(figures: Figures) -> Iterator[str]:
     yield "## Where nca is not ahead"
-    yield ""
     lines = list(behind_in_short(figures))
     if lines:
-        yield from table(("", "nca", "ahead"), lines)
-        yield ""
+        yield table(("", "nca", "ahead"), lines)
     count = len(list(behind(figures)))
     yield (
         "The first row of each kind, without those who exceed the budget, or miss the target, more than one time in"
@@ -250,11 +225,8 @@ def _behind(figures: Figures) -> Iterator[str]:
         if count
         else "nca is ahead or level in every row of this run."
     )
-    yield ""
 
 
 def _all_behind(figures: Figures) -> Iterator[str]:
     yield "## Where nca is not ahead"
-    yield ""
     yield from (f"- {line}" for line in behind(figures))
-    yield ""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import statistics
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -26,7 +26,7 @@ from benchmarks.replay import MODEL
 from benchmarks.requests import CACHE_READ, CACHE_WRITE
 from benchmarks.stated import OWN, Recorded
 from benchmarks.stated import sessions_in as recorded_in
-from benchmarks.summed import table
+from benchmarks.summed import page_text, table
 from benchmarks.tokens import tokens
 from nca.config.extensions import STAGES
 from nca.config.loaded import defaults
@@ -130,7 +130,6 @@ def policies(figures: Mapping[str, Any]) -> Iterator[str]:
     if not found:
         return
     yield "## When to compact, and how far"
-    yield ""
     yield (
         f"nca's own settings, chosen by this simulation: {found[0]['sessions']} sessions in every window that they fill"
         f" at least twice, {found[0]['cases']} cases, each replayed request by request; code writes the records."
@@ -142,16 +141,13 @@ def policies(figures: Mapping[str, Any]) -> Iterator[str]:
         " Not independent of nca: the costs are counted by its own estimate, and the settings were chosen on these"
         " sessions."
     )
-    yield ""
-    yield from table(HEAD, [_cells(row, found[0]) for row in found])
-    yield ""
+    yield table(HEAD, [_cells(row, found[0]) for row in found])
     yield (
         "A lower target costs less with a cache and without, and keeps less: of what the model and the tools said, and"
         " in small windows of the user's words too, so the default is higher there. No compaction aims below what"
         " cannot shrink plus the same share of the rest, up to half of it. The stages make no difference to the cost."
         " A lower threshold makes more compactions, and each is a wait, and a call where a model writes."
     )
-    yield ""
 
 
 def _cells(row: Row, defaults: Row) -> tuple[str, ...]:
@@ -201,10 +197,6 @@ def _replayed(session: Session, window_tokens: int, policy: Policy) -> Row:
     }
 
 
-def _mean(shares: Iterable[float | None]) -> float:
-    return statistics.mean(share for share in shares if share is not None)
-
-
 def _stated(played: Sequence[Recorded], policy: Policy) -> float:
     """Of the facts of the recorded sessions, the share that can be read, over all requests in small windows."""
     found = [readable(one, window, settings=policy.values) for one in played for window in SMALL_WINDOWS]
@@ -218,4 +210,4 @@ def _said(rows: Sequence[Row]) -> Iterator[str]:
 
 if __name__ == "__main__":
     given = sys.argv[1] if len(sys.argv) > 1 else os.environ.get("NCA_TRANSCRIPTS")
-    print("\n".join(policies({"policies": list(simulated([OWN, *([Path(given)] if given else [])]))})))
+    print(page_text(policies({"policies": list(simulated([OWN, *([Path(given)] if given else [])]))})), end="")

@@ -34,6 +34,7 @@ from benchmarks.publish import saved
 from benchmarks.requests import heads, requests_of
 from benchmarks.small_model import MODEL, SPREAD_TEMPERATURE, WINDOW_TOKENS, probed
 from benchmarks.stated import OWN, Recorded, sessions_in, shown
+from benchmarks.summed import page_text
 from benchmarks.tokens import tokens
 
 Row = dict[str, Any]
@@ -197,7 +198,7 @@ def main() -> None:
         if options.save:
             saved({"probes": found})
     if not options.save:
-        print("\n".join(probed({"probes": found})))
+        print(page_text(probed({"probes": found})), end="")
 
 
 if __name__ == "__main__":

@@ -243,7 +243,6 @@ def public(figures: Figures) -> Iterator[str]:
     if not rows:
         return
     yield "## Public benchmarks"
-    yield ""
     yield (
         "Conversations of [LoCoMo](https://github.com/snap-research/locomo) and"
         " [lost-in-compaction](https://github.com/profff/lost-in-compaction), which has put together its own from"
@@ -256,22 +255,18 @@ def public(figures: Figures) -> Iterator[str]:
         f" {HITS} hits; for *view or recall*, each in the view or among these hits. The newest messages of"
         " lost-in-compaction are filling and answer nothing, so who keeps only the newest has no answer."
     )
-    yield ""
     yield (
         "Not measured, since their data are on Hugging Face, which could not be reached: LongMemEval itself (which can"
         " be read) and MemoryAgentBench."
     )
-    yield ""
     for data in dict.fromkeys(row["data"] for row in rows):
         of_data = [row for row in rows if row["data"] == data]
         first = of_data[0]
         windows = ", ".join(f"{one:,}" for one in first["windows"])
         asked = f"{first['conversations']} conversations, {first['questions']} questions"
         yield f"{data}: {asked}, windows of {windows} tokens."
-        yield ""
         head = ("", "questions", "answered by the user", "by the assistant", "of the target", "target met")
-        yield from table(head, [_cells(row) for row in of_data])
-        yield ""
+        yield table(head, [_cells(row) for row in of_data])
 
 
 def ahead(figures: Figures) -> Iterator[tuple[str, str, str, str, bool]]:

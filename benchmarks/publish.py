@@ -32,7 +32,7 @@ def publish(figures: Figures) -> None:
 
 def readme_table(figures: Figures) -> str:
     """The headline in short, one row for each way to compact."""
-    return "\n".join(table(README_HEAD, readme_rows(figures)))
+    return table(README_HEAD, readme_rows(figures))
 
 
 def renewed(text: str, figures: Figures) -> str:

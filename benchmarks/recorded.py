@@ -34,7 +34,6 @@ from nca.testing.scripted import ScriptedModel
 from nca.transcripts.session_file import read_session
 from nca.wire import message_from_dict, message_to_dict
 
-Row = dict[str, Any]
 FOLDER = "/home/me/project"
 WINDOWS = (8_000, 12_000, 16_000, 24_000)
 

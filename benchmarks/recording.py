@@ -19,8 +19,6 @@ from nca.file_history.history import FileHistory
 from nca.sessions.store import Store
 
 FILES, FOLDERS, FILE_CHARS, CHANGED, ROUNDS = 20_000, 400, 6_100, 20, 9
-MOST_FIRST_MILLISECONDS, MOST_COMMAND_MILLISECONDS = 3_000, 200
-"""The goals."""
 SETTLE_SECONDS = 2.1
 """Files that changed less than 2 seconds ago are read twice; those of a workspace seldom did."""
 _WORDS = ("self", "return", "def", "import", "class", "value", "none", "true", "path", "name", "list", "for", "in")

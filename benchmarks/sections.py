@@ -10,7 +10,6 @@ from benchmarks.policy import policies
 from benchmarks.summed import counted, label_of, of, seconds, share, table, totals
 from benchmarks.timed import timed
 
-Row = dict[str, Any]
 Figures = Mapping[str, Any]
 Section = Callable[[Figures], Iterator[str]]
 PICTURES = "pictures"
@@ -28,13 +27,11 @@ def _compactions(figures: Figures) -> Iterator[str]:
     found = totals(figures["compactions"])
     settings = figures["settings"]
     yield "## What is left after one compaction"
-    yield ""
     yield (
         f"{settings['sessions']} sessions, each larger than its budget (the window minus 35%). The target is half of"
         " the budget. A session that is compacted at several points counts once, at the last. This table adds up all"
         " sessions, so the longest count most; in the next one each session has one vote."
     )
-    yield ""
     yield (
         "- *Valid*: none of OpenAI, Anthropic, Gemini and Mistral would refuse the request, by a checker"
         " (`benchmarks/validity.py`) that shares no code with nca. The sessions were valid before."
@@ -54,7 +51,6 @@ def _compactions(figures: Figures) -> Iterator[str]:
         " too. Rules that were marked by hand are in the tables above."
     )
     yield "- *Of the target*: how much of the target was used."
-    yield ""
     rows = []
     for one in found:
         row = (
@@ -68,19 +64,16 @@ def _compactions(figures: Figures) -> Iterator[str]:
         )
         rows.append((*row, of(one.newest), f"{100 * one.fill:.0f}%"))
     head = ("", "valid", "repaired", "target met", "facts", "rules", "user's turns", "newest whole", "of the target")
-    yield from table(head, rows)
-    yield ""
+    yield table(head, rows)
     changed = ", ".join(one.name for one in found if one.mutated)
     yield (
         "*With a summary* means that a model would be asked. Here a script answers: with what a frontier model wrote at"
         " that point of the real session, otherwise with a text without facts. So only what code keeps is counted."
         f" No compaction changed its own input{f', except for {changed}' if changed else ''}."
     )
-    yield ""
     for one in found:
         for failure in one.failures:
             yield f"- {one.name}: {failure} in one session or more; it counts as not valid and not met."
-    yield ""
     yield from _crowded(figures)
     yield from by_kind(figures["compactions"])
     yield from _picture("bench-facts.svg", "bench-words.svg")
@@ -101,7 +94,6 @@ def _crowded(figures: Figures) -> Iterator[str]:
         " messages, which hold a program's output there, are larger than the target, so meeting it loses some of"
         f" them. In the other {len(roomy)} nca keeps {of(_summed(rules))} rules and {of(_summed(turns))} turns."
     )
-    yield ""
 
 
 def _summed(pairs: Sequence[Sequence[int]]) -> tuple[int, int]:
@@ -124,7 +116,6 @@ def has_time(figures: Figures, length: int) -> bool:
 
 def _replays(figures: Figures) -> Iterator[str]:
     yield "## A session, request by request"
-    yield ""
     yield (
         "The log grows as an agent's does. Before each request the program is asked whether its own count is above 80%"
         " of the budget; if so, it compacts to half. nca with all its stages decides by its own defaults (see below)."
@@ -134,7 +125,6 @@ def _replays(figures: Figures) -> Iterator[str]:
         " program that drops most of the session has a low cost too, so the last columns say what can be read in the"
         " last request."
     )
-    yield ""
     rows = []
     for row in figures["replays"]:
         if "error" in row:
@@ -144,40 +134,33 @@ def _replays(figures: Figures) -> Iterator[str]:
         left = (share(row["left"][kind]) for kind in LEFT)
         rows.append((label_of(row), f"{100 * row['cost_ratio']:.2f}%", *map(str, numbers), *left))
     columns = ("compactions", "prefix breaks", "with unpaired calls", "over the budget", *LEFT.values())
-    yield from table(("", "cost", *columns), rows)
-    yield ""
+    yield table(("", "cost", *columns), rows)
 
 
 def _counts(figures: Figures) -> Iterator[str]:
     if not figures["counts"]:
         return
     yield "## Estimates compared with reported counts"
-    yield ""
     yield (
         "The real session has the provider's own counts. What the transcript does not contain (system prompt, tools) is"
         " taken from the first report, for every program. Those that count by model are told which it was. The error is"
         " that of all later requests up to the first compaction, without learning."
     )
-    yield ""
     rows = [
         (row["peer"], row["error"], "", "")
         if "error" in row
         else (row["peer"], row["counter"], f"{100 * row['p95']:.1f}%", f"{100 * row['lowest']:+.1f}%")
         for row in figures["counts"]
     ]
-    yield from table(("", "counter", "95% are within", "lowest"), rows)
-    yield ""
-    yield from (f"nca in a session: {line}." for line in figures["anchored"])
-    yield ""
+    yield table(("", "counter", "95% are within", "lowest"), rows)
+    yield "\n".join(f"nca in a session: {line}." for line in figures["anchored"])
 
 
 def _saved(figures: Figures) -> Iterator[str]:
     if not figures["saved"]:
         return
     yield "## Savings with every word of user and model kept"
-    yield ""
     yield "Only tool results are shortened, as far as each program can. A share of the real session's tokens."
-    yield ""
     rows = [
         (
             row["label"],
@@ -186,29 +169,25 @@ def _saved(figures: Figures) -> Iterator[str]:
         )
         for row in figures["saved"]
     ]
-    yield from table(("", "saved", "refused by"), rows)
-    yield ""
+    yield table(("", "saved", "refused by"), rows)
 
 
 def _errors(figures: Figures) -> Iterator[str]:
     if not figures["errors"]:
         return
     yield "## Which errors are a context overflow"
-    yield ""
     yield (
         "Error replies of some forty providers, with look-alikes: rate limits that mention tokens, output limits that"
         " are too high. langchain, strands and pydantic-ai decide inside their provider clients and cannot be asked"
         " separately. Not independent of nca: it was developed with these replies at hand, the others were not."
     )
-    yield ""
     rows = [
         (row["label"], row["error"], "")
         if "error" in row
         else (row["label"], of((row["found"], row["overflows"])), of((row["false_alarms"], row["others"])))
         for row in figures["errors"]
     ]
-    yield from table(("", "overflows found", "false alarms"), rows)
-    yield ""
+    yield table(("", "overflows found", "false alarms"), rows)
 
 
 def _recalled(figures: Figures) -> Iterator[str]:
@@ -216,14 +195,12 @@ def _recalled(figures: Figures) -> Iterator[str]:
         return
     row = figures["recalled"]
     yield "## What can be recalled after a compaction"
-    yield ""
     yield (
         f"Of {row['facts']} facts in a generated session of 1,000 messages, {row['in_view']} can be read after one"
         f" compaction, and {row['with_search']} with nca's `recall`, which searches the whole log. The other programs'"
         " compactions keep no log: what they drop is gone unless the surrounding program has kept it. Not independent"
         " of nca: its authors wrote the generator."
     )
-    yield ""
 
 
 def _commands(figures: Figures) -> Iterator[str]:
@@ -231,12 +208,10 @@ def _commands(figures: Figures) -> Iterator[str]:
         return
     own = next((row["seconds"] for row in figures["commands"] if row["peer"] == "nca"), 0)
     yield "## Start"
-    yield ""
     yield (
         "`--version` of programs with a command: median time, ratio to nca's, and peak memory. nca answers it before it"
         " loads anything else, so this is no start of a chat: `python -m benchmarks.start` measures that, of nca alone."
     )
-    yield ""
     rows = [
         (
             row["peer"],
@@ -246,32 +221,26 @@ def _commands(figures: Figures) -> Iterator[str]:
         )
         for row in figures["commands"]
     ]
-    yield from table(("", "time", "ratio", "memory"), rows)
-    yield ""
+    yield table(("", "time", "ratio", "memory"), rows)
 
 
 def _engine(figures: Figures) -> Iterator[str]:
     if not figures["engine"]:
         return
     yield "## nca alone, on a real session"
-    yield ""
     yield (
         "What is kept is found by the benchmark's own patterns. Not independent of nca: tokens, targets and the cost of"
         " the prefix cache are counted by nca's estimate here, the weights of its search were chosen on the other half"
         " of these questions, and the invented talks were written by its authors."
     )
-    yield ""
     yield from (f"- {line}" for line in figures["engine"])
-    yield ""
 
 
 def _loop(figures: Figures) -> Iterator[str]:
     for run in figures["loop"]:
         yield f"## With a model in the loop: {run['model']}"
-        yield ""
         if "error" in run:
             yield f"Not run: {run['error']}"
-            yield ""
             continue
         yield (
             f"Sessions several times as large as a window of {run['window_tokens']:,} tokens, compacted before each"
@@ -282,7 +251,6 @@ def _loop(figures: Figures) -> Iterator[str]:
             " there is no room to ask the model or its answer cannot be used. What is planted is said in several"
             " wordings, not only in those that nca looks for."
         )
-        yield ""
         rows = [
             (
                 row["label"],
@@ -295,14 +263,12 @@ def _loop(figures: Figures) -> Iterator[str]:
             )
             for row in run["rows"]
         ]
-        yield from table(("", "right", "spread", *run["rows"][0]["by_kind"], "summaries"), rows)
-        yield ""
+        yield table(("", "right", "spread", *run["rows"][0]["by_kind"], "summaries"), rows)
 
 
 def _picture(*names: str) -> Iterator[str]:
     for name in names:
         yield f"![{name.removesuffix('.svg').replace('-', ' ')}]({PICTURES}/{name})"
-        yield ""
 
 
 SECTIONS: tuple[Section, ...] = (

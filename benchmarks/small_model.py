@@ -31,7 +31,6 @@ def probed(figures: Mapping[str, Any]) -> Iterator[str]:
     if not asked_all:
         return
     yield "### What a small model answers from them"
-    yield ""
     names = list(asked_all[0]["runs"][0])
     yield (
         f"{found['model']}, the embedded model, is asked {found['questions']} questions about {len(names)} of the"
@@ -42,7 +41,6 @@ def probed(figures: Mapping[str, Any]) -> Iterator[str]:
         f" {_times(found['runs'])} So few questions tell large differences only"
         f" (`NCA_TRANSCRIPTS=… python -m benchmarks.probes --save`, {found['date']})."
     )
-    yield ""
     rows = []
     for row in asked_all:
         shares = _shares(row, found["questions"])
@@ -52,8 +50,7 @@ def probed(figures: Mapping[str, Any]) -> Iterator[str]:
         spread = f"{100 * min(shares):.0f} to {100 * max(shares):.0f}%" if len(shares) > 1 else "–"
         legible = sum(count for _, count, _ in row["runs"][0].values()) / found["questions"]
         rows.append((row["label"], f"{100 * statistics.mean(shares):.0f}%", spread, f"{100 * legible:.0f}%", *by_name))
-    yield from table(("", "right", "spread", "readable", *names), rows)
-    yield ""
+    yield table(("", "right", "spread", "readable", *names), rows)
 
 
 def ahead(figures: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
@@ -90,7 +87,6 @@ def closed_book(figures: Mapping[str, Any]) -> Iterator[str]:
         return
     sessions: Mapping[str, Row] = found["sessions"]
     yield "### Closed book"
-    yield ""
     yield (
         f"Questions drawn by code (`benchmarks/closed_book.py` has the rules) from {len(sessions)}"
         f" session{'s' if len(sessions) > 1 else ''}"
@@ -104,7 +100,6 @@ def closed_book(figures: Mapping[str, Any]) -> Iterator[str]:
         f" that the model reads, or were left out for time. *Readable*: the line, or with a recall its value, is before"
         f" the model. Measured on {found['date']}.{_legible(found)}"
     )
-    yield ""
     speakers = list(SPEAKERS.values())
     lines = []
     for way in WAYS:
@@ -113,13 +108,11 @@ def closed_book(figures: Mapping[str, Any]) -> Iterator[str]:
             lines.append(
                 (way, str(len(of_way)), *_right(of_way, speakers), *(_share(of_way, [one]) for one in speakers))
             )
-    yield from table(("", "sessions", "right", "readable", *speakers), lines)
-    yield ""
+    yield table(("", "sessions", "right", "readable", *speakers), lines)
     if whole := _whole(sessions):
         of_whole = {name: sessions[name] for name in whole}
         shares = (f"{way} {_right({name: ways[way] for name, ways in of_whole.items()}, speakers)[0]}" for way in WAYS)
         yield f"Of the sessions whose whole log was read: {', '.join(shares)}."
-        yield ""
 
 
 def closed_book_in_short(figures: Mapping[str, Any]) -> Iterator[str]:
@@ -136,7 +129,6 @@ def closed_book_in_short(figures: Mapping[str, Any]) -> Iterator[str]:
             f" {WINDOW_TOKENS:,} tokens: {', '.join(shares)} ([rules](benchmarks-details.md#closed-book))."
             f"{_legible(found)}"
         )
-        yield ""
 
 
 def _legible(found: Row) -> str:

@@ -59,19 +59,6 @@ class Ratio:
         return f"{self.median:.2f} × (least {self.least:.2f}, goal {self.limit}): {ours:.0f} ms to {theirs:.0f} ms"
 
 
-def measured(runs: int = RUNS) -> dict[str, float]:
-    """The figures by name: three ratios of times, and the memory at the prompt in MiB."""
-    with tempfile.TemporaryDirectory() as home:
-        start = Start(Path(home))
-        return {
-            "prompt_ratio": start.prompt(runs).median,
-            "version_ratio": start.version(runs).median,
-            "help_ratio": start.help(runs).median,
-            "prompt_mebibytes": start.memory(),
-            "open_mebibytes": start.memory(TOOLBAR),
-        }
-
-
 class Start:
     """Starts of nca with a home of their own, where a model is set and nothing has to be looked for."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -101,9 +101,14 @@ def seconds(value: float) -> str:
     return f"{value * 1e3:.0f} ms" if value >= 0.01 else f"{value * 1e3:.2g} ms"
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    return [
-        f"| {' | '.join(head)} |",
-        f"| {' | '.join(['---'] * len(head))} |",
-        *(f"| {' | '.join(row)} |" for row in rows),
-    ]
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    return "\n".join(f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows))
+
+
+def page_text(blocks: Iterable[str]) -> str:
+    """Headings, paragraphs, tables and items of lists as one page: a blank line between all but two items."""
+    text = before = ""
+    for block in filter(None, blocks):
+        between = "\n" if block.startswith("- ") and before.startswith("- ") else "\n\n"
+        text, before = f"{text}{between}{block}", block
+    return f"{text.strip()}\n"

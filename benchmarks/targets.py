@@ -42,12 +42,12 @@ def main() -> None:
     sessions = sessions_in(OWN)
     head = ("window", "threshold", "target", *SPEAKERS.values(), "compactions", "read, with a cache", "read, without")
     rows = [row for window in SMALL_WINDOWS for row in _small(sessions, window)]
-    print("\n".join(table(head, rows)))
+    print(table(head, rows))
     if given:
         found = [_messages(rows) for rows in map(_rows, sorted(Path(given).glob("*.jsonl"))) if rows]
         longest = max(found, key=len)
         rows = [row for window in LARGE_WINDOWS for row in _large(longest, window)]
-        print("\n".join(table(("window", "target", "compactions", "read, with a cache", "read, without"), rows)))
+        print(table(("window", "target", "compactions", "read, with a cache", "read, without"), rows))
 
 
 def _small(sessions: Sequence[Recorded], window: int) -> Iterator[Row]:

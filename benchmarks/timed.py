@@ -30,31 +30,24 @@ def timed(figures: Figures) -> Iterator[str]:
     rows = figures["times"]
     lengths = sorted({row["messages"] for row in rows})
     yield "## Time"
-    yield ""
     yield "### From dicts to dicts"
-    yield ""
     yield (
         "Each program gets messages as dicts that it has never seen, and gives dicts back; nca by `nca.compact`."
         " *First*: the first thing that a new process does, so nothing is cached or compiled. *Again*: the median of"
         " all calls, each with messages that are read anew. In brackets: the size of the result, by the program's own"
         " count, as a share of the target."
     )
-    yield ""
     yield from _table(rows, lengths, {"first": "cold_seconds", "again": "from_dicts_seconds"}, sized="cold_seconds")
     yield from (f"- {line}" for line in WHAT_IT_DOES)
-    yield ""
     yield "### In a session"
-    yield ""
     yield (
         "The messages have the program's own form already. A check runs before every request. *nca, in a session* has"
         " counted each message when it arrived, as in its chat; the others keep nothing between two calls."
     )
-    yield ""
     yield from _table(rows, lengths, {"check": "check_seconds", "compaction": "seconds"}, sized="seconds")
     for row in rows:
         if "error" in row:
             yield f"- {label_of(row)} at {row['messages']:,}: {row['error']}."
-    yield ""
     yield from _peaks(rows, lengths[-1] if lengths else 0)
 
 
@@ -70,8 +63,7 @@ def _table(rows: Sequence[Row], lengths: Sequence[int], columns: Mapping[str, st
         if any(name in row for row in of.values() for name in columns.values())
     ]
     if lines:
-        yield from table(head, lines)
-        yield ""
+        yield table(head, lines)
 
 
 def _cell(row: Row, name: str, has_size: bool) -> str:
@@ -89,6 +81,4 @@ def _peaks(rows: Sequence[Row], longest: int) -> Iterator[str]:
     ]
     if peaks:
         yield f"Peak memory of the whole process at {longest:,} messages, including the messages."
-        yield ""
-        yield from table(("", "peak"), peaks)
-        yield ""
+        yield table(("", "peak"), peaks)
