@@ -108,6 +108,19 @@ def test_what_ends_with_a_prompt_nobody_typed() -> None:
     assert prompts_in([user_message((Span("a\nb", "typed"),))] * 9) == frozenset()
 
 
+def test_a_brief_is_whole_before_anything_printed_in_the_persons_name_has_a_line() -> None:
+    rules = [f"Rule {n}: never touch the part of the house that has the number {n}." for n in range(30)]
+    steps = [one for n in range(20) for one in (Message("assistant", f"I look at part {n}."), printed(n))]
+    history = _past(Message("user", "\n".join(rules)), *steps).history
+    is_whole = []
+    for room in range(200, 3_000, 100):
+        text = Composer(history, SummarizeSettings()).record([(1, history.head - 1)], room, Prose())
+        is_whole.append(all(rule in text for rule in rules))
+        assert is_whole[-1] or "[pasted" not in text, room
+    assert not is_whole[0]
+    assert is_whole[-1]
+
+
 def test_what_was_pasted_alone_waits_for_what_was_typed() -> None:
     typed = user_message((Span("Never touch f5.py.", "typed"),))
     alone = user_message((Span(LOG, "pasted"),))
