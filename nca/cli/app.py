@@ -175,7 +175,7 @@ def _with_typer(arguments: list[str]) -> int:
 
     # Newer Typer bundles click, older Typer imports it: take the class from the error itself.
     usage_error: Any = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
-    app = build()
+    app = build(arguments[0] if arguments else None)
     if not set(HELP_FLAGS) & set(arguments):
         gc.enable()
     try:

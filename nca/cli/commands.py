@@ -71,8 +71,11 @@ _TABLE_COLUMNS = 64
 
 
 @cache
-def build() -> TyperGroup:
-    """Built once in a process, because that takes far longer than parsing."""
+def build(wanted: str | None = None) -> TyperGroup:
+    """All commands; built once in a process, because that takes far longer than parsing.
+
+    wanted  the command that is called: of the others only names and descriptions are needed. None: all are whole
+    """
     app = typer.Typer(
         name="nca",
         help="A chat agent for the terminal. Its context never overflows and nothing is lost.",
@@ -83,23 +86,25 @@ def build() -> TyperGroup:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_group)
-    app.command("loop")(loop)
-    app.command("run")(run.run)
-    app.command("acp")(serve.acp)
-    app.command("serve")(serve.serve)
-    app.command("compact")(compact.compact)
-    app.command("bench")(bench.bench)
-    app.command("doctor")(doctor.doctor)
-    app.command("completion")(completion)
-    app.add_typer(sessions.app, name="sessions")
-    app.add_typer(config.app, name="config")
-    app.add_typer(models.app, name="models")
-    app.add_typer(mcp.app, name="mcp")
-    app.add_typer(hooks.app, name="hooks")
-    app.add_typer(store.app, name="store")
+    for name, command in _COMMANDS.items():
+        is_whole = wanted in (None, name)
+        if isinstance(command, typer.Typer):
+            app.add_typer(command if is_whole else typer.Typer(help=command.info.help), name=name)
+        else:
+            app.command(name)(command if is_whole else _described(command))
     group = get_group(app)
     _name_values(group)
     return group
+
+
+def _described(command: Callable[..., Any]) -> Callable[[], None]:
+    """A command of which only the description is known."""
+
+    def described() -> None:
+        raise AssertionError("another command was called")
+
+    described.__doc__ = command.__doc__
+    return described
 
 
 def _name_values(command: Any) -> None:
@@ -167,3 +172,22 @@ def loop(
     from nca.cli.chat import open_chat
 
     return open_chat(arguments)
+
+
+_COMMANDS: dict[str, Callable[..., Any] | typer.Typer] = {
+    "loop": loop,
+    "run": run.run,
+    "acp": serve.acp,
+    "serve": serve.serve,
+    "compact": compact.compact,
+    "bench": bench.bench,
+    "doctor": doctor.doctor,
+    "completion": completion,
+    "sessions": sessions.app,
+    "config": config.app,
+    "models": models.app,
+    "mcp": mcp.app,
+    "hooks": hooks.app,
+    "store": store.app,
+}
+"""In the order of the help."""

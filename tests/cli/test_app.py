@@ -212,3 +212,13 @@ def test_other_shells_have_a_script_too(tmp_path: Path) -> None:
     assert "#compdef nca" in nca("completion", "zsh", home=tmp_path).stdout
     assert "complete --command nca" in nca("completion", "fish", home=tmp_path).stdout
     assert nca("completion", "tcsh", home=tmp_path).returncode == 2
+
+
+def test_a_call_builds_its_own_command_and_describes_the_others() -> None:
+    whole, called = build(), build("run")
+    assert list(called.commands) == list(whole.commands)
+    for name, command in whole.commands.items():
+        other = called.commands[name]
+        assert other.get_short_help_str(200) == command.get_short_help_str(200)
+        assert (len(other.params) > 1) == (name == "run")
+    assert not getattr(called.commands["sessions"], "commands", None)

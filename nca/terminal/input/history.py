@@ -6,7 +6,6 @@ import contextlib
 import os
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
@@ -106,12 +105,12 @@ class PrivateHistory(FileHistory):
             file.write(f"\n# {datetime.now()}\n{_PASTED}{''.join(places)}\n{lines}")
 
 
-@dataclass(slots=True)
 class _Entry:
     """The lines of an entry, and which places of it were pasted; None where an older nca wrote it and did not say."""
 
-    lines: list[str] = field(default_factory=list)
-    pasted: str | None = None
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.pasted: str | None = None
 
     def said(self) -> Words:
         text = "\n".join(self.lines)

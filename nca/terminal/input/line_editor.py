@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from prompt_toolkit.key_binding import KeyPress
@@ -22,13 +21,13 @@ _WORD_BEFORE = re.compile(r"\S*\s*\Z")
 _NEWLINE = re.compile(r"\r\n?")
 
 
-@dataclass(slots=True)
 class _Line:
     """A line being edited with emacs keys. `is_shown`: as the prompt shows it, with long pastes folded."""
 
-    is_shown: bool
-    said: Words = ()
-    place: int = 0
+    def __init__(self, *, is_shown: bool) -> None:
+        self.is_shown = is_shown
+        self.said: Words = ()
+        self.place = 0
 
     def press(self, key: KeyPress) -> bool:
         """Apply a key. False for one that is not known."""
@@ -179,7 +178,7 @@ def separated(keys: Sequence[KeyPress]) -> list[list[KeyPress]]:
 
 def _line_from(keys: Sequence[KeyPress], start: int, *, is_shown: bool) -> tuple[SentLine | None, OpenLine]:
     """The line from `start` on that ends with Enter, or None; and the same line up to there."""
-    line = _Line(is_shown)
+    line = _Line(is_shown=is_shown)
     unknown: list[int] = []
     for number in range(start, len(keys)):
         key = keys[number]

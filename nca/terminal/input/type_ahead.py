@@ -11,7 +11,6 @@ import select
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from prompt_toolkit.input.typeahead import get_typeahead, store_typeahead
@@ -40,21 +39,22 @@ _SHOWN_KEYS = 2_000
 """The preview is made of this many of the newest keys, at every frame."""
 
 
-@dataclass(slots=True)
 class _Asked:
-    """A question that is on the screen.
+    """A question that is on the screen since `asked_at`, by the loop's clock.
 
-    asked_at      when it appeared, by the loop's clock
     is_line_open  something was typed and not sent
     is_refused    the last key did nothing
     """
 
-    question: KeyQuestion[Any]
-    press: Callable[[KeyPress | None], None]
-    parser: PasteTimeoutParser
-    asked_at: float
-    is_line_open: bool
-    is_refused: bool = False
+    def __init__(
+        self, question: KeyQuestion[Any], press: Callable[[KeyPress | None], None], *, is_line_open: bool
+    ) -> None:
+        self.question = question
+        self.press = press
+        self.parser = PasteTimeoutParser(press)
+        self.asked_at = asyncio.get_running_loop().time()
+        self.is_line_open = is_line_open
+        self.is_refused = False
 
     def feed(self, text: str) -> None:
         """Pass on the keys that belong to the question."""
@@ -206,10 +206,10 @@ class TypeAhead:
             press(None)
             yield
             return
-        loop, descriptor = asyncio.get_running_loop(), self._keyboard.fileno()
+        descriptor = self._keyboard.fileno()
         while not question.is_typed and select.select([descriptor], [], [], 0)[0] and self._read(descriptor):
             pass
-        self._question = _Asked(question, press, PasteTimeoutParser(press), loop.time(), self._has_open_line())
+        self._question = _Asked(question, press, is_line_open=self._has_open_line())
         try:
             yield
         finally:
