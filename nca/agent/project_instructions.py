@@ -28,7 +28,7 @@ from nca.redact import KEYS_BY_SHAPE, Redactor
 from nca.tools.files.reading_rules import ANY_READING, Reading
 from nca.tools.files.workspace import Workspace, shown
 from nca.tools.permissions import reading_rule
-from nca.tools.skill_places import Place, front_fields, front_line, split_front
+from nca.tools.skill_places import Place, front_line
 from nca.tools.tool import ToolError
 
 AGENTS_FILES = ("AGENTS.override.md", "AGENTS.md", "CLAUDE.md", ".claude/CLAUDE.md", "GEMINI.md")
@@ -230,8 +230,7 @@ def _covered(paths: Any, base: Path) -> Iterator[PermissionRule]:
 def _front(place: Place, name: str) -> dict[str, Any]:
     """The fields of a file's front matter. A file that cannot be read has none; who reads it whole says why."""
     try:
-        front, _ = split_front(place.read(name, MAX_FILE_BYTES).decode("utf-8-sig", "replace"))
-        return front_fields(front) if front is not None else {}
+        return place.front(name, MAX_FILE_BYTES)[0] or {}
     except ToolError:
         return {}
 

@@ -16,7 +16,7 @@ from nca.agent.mentions import Beside, mentioned
 from nca.config.paths import user_config_file
 from nca.errors import UsageError
 from nca.messages import clean_text
-from nca.tools.skill_places import Place, front_fields, front_line, places, split_front
+from nca.tools.skill_places import Place, front_line, places, split_front
 from nca.tools.skills import FOLDER, MAX_SKILL_BYTES, SkillFile, find_skills
 from nca.tools.tool import ToolError
 from nca.words import Words, text_of, words
@@ -93,10 +93,8 @@ def find_prompts(directory: Path, own_folder: Path | None = None) -> dict[str, P
             command = _described(place, file)
             if command is not None:
                 # A second one of the name is still there with its folder, as `git:commit`.
-                name = (
-                    command.name if command.name not in found else ":".join(PurePosixPath(file).with_suffix("").parts)
-                )
-                found.setdefault(name, command)
+                whole = ":".join(PurePosixPath(file).with_suffix("").parts)
+                found.setdefault(whole if command.name in found else command.name, command)
     return found
 
 
@@ -127,10 +125,10 @@ def _described(place: Place, file: str) -> PromptCommand | None:
     if not name.isprintable() or " " in name:
         return None
     try:
-        front, body = split_front(clean_text(place.read(file, MAX_SKILL_BYTES).decode("utf-8-sig", "replace")))
-        found = front_fields(front) if front is not None else {}
+        found, body = place.front(file, MAX_SKILL_BYTES)
     except ToolError:
         return None
+    found = found or {}
     first = next((line.strip("# ") for line in body.splitlines() if line.strip("# ")), "")
     about = front_line(found, "description") or first
     hint = front_line(found, "argument-hint")

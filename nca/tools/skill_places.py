@@ -16,6 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
 from nca.config.paths import PROJECT_FOLDER
+from nca.messages import clean_text
 from nca.tools.files.workspace import NoSuchFile, Workspace, open_own, shown
 from nca.tools.tool import ToolError
 
@@ -64,6 +65,14 @@ class Place:
             raise ToolError(f"{self.shown(name)} is gone") from None
         except OSError as error:
             raise ToolError(f"{self.shown(name)} cannot be read ({error.strerror})") from error
+
+    def front(self, name: str, most_bytes: int) -> tuple[dict[str, Any] | None, str]:
+        """The fields at the beginning of a file, None if it has none, and the text after them. Raises ToolError."""
+        front, body = split_front(clean_text(self.read(name, most_bytes).decode("utf-8-sig", "replace")))
+        try:
+            return (front_fields(front) if front is not None else None), body
+        except ToolError as error:
+            raise ToolError(f"{self.shown(name)}: {error}") from None
 
     def skill_files(self) -> Iterator[str]:
         """Each `SKILL.md` below the folder, none inside another; and plain Markdown files in nca's own folders."""
@@ -127,10 +136,7 @@ def places(directory: Path, own_folder: Path, name: str) -> list[Place]:
     own = [own_folder / name, *(home / folder / name for folder in OTHERS_FOLDERS)]
     projects = [workspace.root / folder / name for folder in (PROJECT_FOLDER, *OTHERS_FOLDERS)]
     # In the home directory itself, its folders are the person's own.
-    return [
-        *map(Place, own),
-        *(Place(folder, workspace) for folder in projects if folder not in own),
-    ]
+    return [*map(Place, own), *(Place(folder, workspace) for folder in projects if folder not in own)]
 
 
 _FRONT = re.compile(r"---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
@@ -149,7 +155,8 @@ def front_fields(front: str) -> dict[str, Any]:
     # Imported here: most projects have no such file, and a start without one does not pay for it.
     import yaml
 
-    for text in (front, _PLAIN_VALUE.sub(_quoted, front)):
+    quoted = _PLAIN_VALUE.sub(lambda found: f"{found[1]}'{found[2].replace(chr(39), 2 * chr(39))}'", front)
+    for text in (front, quoted):
         try:
             found = yaml.safe_load(text)
         except (yaml.YAMLError, ValueError, RecursionError):
@@ -165,7 +172,3 @@ def front_line(found: dict[str, Any], name: str) -> str:
     if isinstance(value, list) and all(isinstance(one, str) for one in value):
         value = f"[{', '.join(value)}]"
     return " ".join(str(value).split()) if isinstance(value, str | int | float) and value is not False else ""
-
-
-def _quoted(match: re.Match[str]) -> str:
-    return match[1] + "'" + match[2].replace("'", "''") + "'"

@@ -21,18 +21,19 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 from nca.config.claude_permissions import TOOLS
 from nca.humanize import counted
 from nca.messages import clean_text
 from nca.tools.files.workspace import shown
-from nca.tools.skill_places import MAX_LISTED, SKILL_FILE, Place, front_fields, front_line, split_front
+from nca.tools.skill_places import MAX_LISTED, SKILL_FILE, Place, front_line, split_front
 from nca.tools.tool import Approval, Permission, ToolError, ToolOutcome, TypedTool
 
+T = TypeVar("T", "SkillFile", "AgentFile")
 NAME = "skill"
 """Results of the tool with this name are never pruned (context.prune.protected_tools)."""
 FOLDER = "skills"
@@ -68,17 +69,13 @@ class SkillFile:
         return self.place.shown(self.file)
 
     @property
-    def is_own(self) -> bool:
-        return self.place.is_own
+    def whose(self) -> str:
+        return "the person's own" if self.place.is_own else "the project's, so it gives no permissions"
 
     def text(self) -> str:
         """Its text without the front matter, headed by where it is from and what is beside it. Raises ToolError."""
-        raw = self.place.read(self.file, MAX_SKILL_BYTES + 1)
-        is_cut = len(raw) > MAX_SKILL_BYTES
-        _, body = split_front(clean_text(_decoded(raw[:MAX_SKILL_BYTES], is_cut=is_cut)))
-        whose = "the person's own" if self.is_own else "the project's, so it gives no permissions"
-        cut = f"; only its first {MAX_SKILL_BYTES:,} bytes" if is_cut else ""
-        header = f"[skill {self.name}, {self.source}; {whose}{cut}]"
+        text, cut = _beginning(self.place.read(self.file, MAX_SKILL_BYTES + 1))
+        body, header = split_front(text)[1], f"[skill {self.name}, {self.source}; {self.whose}{cut}]"
         if not self._has_folder:
             return f"{header}\n{body.strip()}"
         folder = str((self.place.folder / self.file).parent)
@@ -96,9 +93,7 @@ class SkillFile:
         raw = self.place.read(str(PurePosixPath(self.file).parent / path), MAX_SKILL_BYTES + 1)
         if b"\0" in raw:
             raise ToolError(f"{shown(file)} is not a text file")
-        is_cut = len(raw) > MAX_SKILL_BYTES
-        cut = f"; only its first {MAX_SKILL_BYTES:,} bytes" if is_cut else ""
-        text = clean_text(_decoded(raw[:MAX_SKILL_BYTES], is_cut=is_cut))
+        text, cut = _beginning(raw)
         return f"[{shown(file)} of the skill {self.name}{cut}]\n{text}"
 
     @property
@@ -108,17 +103,22 @@ class SkillFile:
 
 def find_skills(found: Iterable[Place]) -> tuple[list[SkillFile], list[str]]:
     """All skills by name, the first of each name, and one line for each file that is not a valid skill."""
-    skills: dict[str, SkillFile] = {}
+    files = ((place, file) for place in found for file in place.skill_files())
+    return _valid("a skill", files, lambda place, file: _described(place, file)[0])
+
+
+def _valid(what: str, files: Iterable[tuple[Place, str]], read: Callable[[Place, str], T]) -> tuple[list[T], list[str]]:
+    """What the files hold, sorted by name, and one line for each that does not hold `what`."""
+    valid: dict[str, T] = {}
     problems: list[str] = []
-    for place in found:
-        for file in place.skill_files():
-            try:
-                skill = described(place, file)
-            except ToolError as error:
-                problems.append(f"Skipped a skill: {error}.")
-                continue
-            skills.setdefault(skill.name, skill)
-    return sorted(skills.values(), key=lambda skill: skill.name), problems
+    for place, file in files:
+        try:
+            one = read(place, file)
+        except ToolError as error:
+            problems.append(f"Skipped {what}: {error}.")
+        else:
+            valid.setdefault(one.name, one)
+    return [valid[name] for name in sorted(valid)], problems
 
 
 class Skill(TypedTool):
@@ -153,30 +153,27 @@ class Skill(TypedTool):
         return f"skill {shown(' '.join(str(arguments.get(key, '')) for key in ('name', 'file')).strip())}"
 
 
-def described(place: Place, file: str) -> SkillFile:
-    """Read the front matter. Raises ToolError if it is not valid."""
-    source = place.shown(file)
-    front, _ = split_front(clean_text(place.read(file, MAX_HEAD_BYTES).decode("utf-8-sig", "replace")))
-    if front is None:
+def _described(place: Place, file: str) -> tuple[SkillFile, dict[str, Any]]:
+    """What the front matter says, and all its fields. Raises ToolError if it is not valid."""
+    source, path = place.shown(file), PurePosixPath(file)
+    found, _ = place.front(file, MAX_HEAD_BYTES)
+    if found is None:
         raise ToolError(f"{source} does not begin with front matter (---, name: …, description: …, ---)")
-    try:
-        found = front_fields(front)
-    except ToolError as error:
-        raise ToolError(f"{source}: {error}") from None
-    path = PurePosixPath(file)
     name = front_line(found, "name") or (path.parent.name if path.name == SKILL_FILE else path.stem)
     when = " ".join(filter(None, (front_line(found, key) for key in ("description", "when", "when_to_use"))))
     if not _NAME.fullmatch(name):
         raise ToolError(f"{source} has no usable name (letters, digits, . _ -; at most 64)")
     if not when:
         raise ToolError(f"{source} does not say what it is for (description: …)")
-    is_listed = found.get("disable-model-invocation") is not True
-    return SkillFile(name, when[:MAX_WHEN_CHARS], place, file, is_listed, found.get("user-invocable") is not False)
+    is_listed, is_called = found.get("disable-model-invocation") is not True, found.get("user-invocable") is not False
+    return SkillFile(name, when[:MAX_WHEN_CHARS], place, file, is_listed, is_called), found
 
 
-def _decoded(raw: bytes, *, is_cut: bool) -> str:
-    """A cut may have gone through a character."""
-    return raw.decode("utf-8-sig", "ignore" if is_cut else "replace")
+def _beginning(raw: bytes) -> tuple[str, str]:
+    """The text within the limit, and a note if it was cut, which may have gone through a character."""
+    is_cut = len(raw) > MAX_SKILL_BYTES
+    text = clean_text(raw[:MAX_SKILL_BYTES].decode("utf-8-sig", "ignore" if is_cut else "replace"))
+    return text, f"; only its first {MAX_SKILL_BYTES:,} bytes" if is_cut else ""
 
 
 AGENTS_FOLDER = "agents"
@@ -195,6 +192,10 @@ class AgentFile:
     only: frozenset[str] | None = None
     without: frozenset[str] = frozenset()
 
+    @property
+    def name(self) -> str:
+        return self.about.name
+
     def has(self, tool: str) -> bool:
         """Whether its assistant gets a tool. A server's name alone means all its tools."""
         names = {tool, tool.rpartition("__")[0]} if tool.startswith("mcp__") else {tool}
@@ -204,26 +205,18 @@ class AgentFile:
         """What the assistant is told, headed by where it is from. Raises ToolError."""
         about = self.about
         raw = about.place.read(about.file, MAX_SKILL_BYTES).decode("utf-8-sig", "ignore")
-        whose = "the person's own" if about.is_own else "the project's, so it gives no permissions"
-        return f"[agent {about.name}, {about.source}; {whose}]\n{split_front(clean_text(raw))[1].strip()}"
+        return f"[agent {about.name}, {about.source}; {about.whose}]\n{split_front(clean_text(raw))[1].strip()}"
 
 
 def find_agents(found: Iterable[Place]) -> tuple[list[AgentFile], list[str]]:
     """All agents by name, the first of each name, and one line for each file that is not a valid agent."""
-    agents: dict[str, AgentFile] = {}
-    problems: list[str] = []
-    for place in found:
-        for file in place.markdown_files():
-            try:
-                about = described(place, file)
-                front = place.read(file, MAX_HEAD_BYTES).decode("utf-8-sig", "replace")
-                fields = front_fields(split_front(clean_text(front))[0] or "")
-            except ToolError as error:
-                problems.append(f"Skipped an agent: {error}.")
-                continue
-            only, without = _tools(fields.get("tools")), _tools(fields.get("disallowedTools"))
-            agents.setdefault(about.name, AgentFile(about, only, without or frozenset()))
-    return sorted(agents.values(), key=lambda agent: agent.about.name), problems
+    files = ((place, file) for place in found for file in place.markdown_files())
+    return _valid("an agent", files, _agent)
+
+
+def _agent(place: Place, file: str) -> AgentFile:
+    about, fields = _described(place, file)
+    return AgentFile(about, _tools(fields.get("tools")), _tools(fields.get("disallowedTools")) or frozenset())
 
 
 def _tools(written: Any) -> frozenset[str] | None:

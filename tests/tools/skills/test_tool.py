@@ -149,7 +149,7 @@ async def test_a_folder_as_other_agents_have_it(project: Path) -> None:
     own.mkdir()
     (own / "SKILL.md").write_text("---\nname: pdf\ndescription: Mine.\ndisable-model-invocation: true\n---\nC")
     (mine,), _ = find(project)
-    assert (mine.when, mine.is_own, mine.is_listed) == ("Mine.", True, False)
+    assert (mine.when, mine.place.is_own, mine.is_listed) == ("Mine.", True, False)
     assert skill_list([mine], 2_000) == ("", ["Skills: pdf."])
 
 
