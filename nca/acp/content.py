@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 from acp import helpers, schema
 
 from nca.acp.tool_calls import CallIds, Outlet, edit_content, is_plan, output_content, plan_of, started
-from nca.agent.mentions import Beside
+from nca.agent.mentions import Beside, name_in
 from nca.context.file_reads import arguments_of
 from nca.context.todo import newest_list
 from nca.errors import UsageError
@@ -106,7 +106,7 @@ def _linked(block: schema.ResourceContentBlock, directory: Path, open_files: Edi
     label = one_line(block.title or block.name, _NAME_CHARS)
     if path is None:
         return f" [{label}]({one_line(block.uri)}) "
-    name = _shown(path, directory)
+    name = name_in(path, directory)
     text = open_files.read(path) if open_files is not None and not path.is_dir() else None
     if text is not None and not _is_saved(path, text):
         prompt.beside.append(Beside(name, clean_text(text), "attached"))
@@ -120,7 +120,7 @@ def _linked(block: schema.ResourceContentBlock, directory: Path, open_files: Edi
 def _embedded(block: schema.EmbeddedResourceContentBlock, directory: Path, folder: Path, prompt: Prompt) -> str:
     resource = block.resource
     path = path_of(resource.uri)
-    name = _shown(path, directory) if path is not None else one_line(resource.uri, _NAME_CHARS)
+    name = name_in(path, directory) if path is not None else one_line(resource.uri, _NAME_CHARS)
     if isinstance(resource, schema.TextResourceContents):
         prompt.beside.append(Beside(f"{name}{_lines(resource.uri)}", clean_text(resource.text), "attached"))
         return f" `{one_line(name)}`{_lines(resource.uri)} "
@@ -147,10 +147,6 @@ def _image(data: str, kind: str, folder: Path, prompt: Prompt) -> str:
     path.write_bytes(raw)
     prompt.attachments.append(path)
     return f" [{path.name}] "
-
-
-def _shown(path: Path, directory: Path) -> str:
-    return str(path.relative_to(directory)) if path.is_relative_to(directory) else str(path)
 
 
 def _lines(uri: str) -> str:

@@ -171,21 +171,21 @@ class Outlet:
 
     def __init__(self, put: Callable[[dict[str, Any]], None]) -> None:
         self._put = put
-        self._held: list[Update] | None = []
+        self._waiting: list[Update] | None = []
         self.session_id = ""
 
     def open(self) -> None:
         """The client knows the session by its id now."""
-        held, self._held = self._held or [], None
-        for update in held:
+        waiting, self._waiting = self._waiting or [], None
+        for update in waiting:
             self.send(update)
 
     def send(self, update: Update) -> None:
-        if self._held is not None:
-            self._held.append(update)
+        if self._waiting is not None:
+            self._waiting.append(update)
             return
-        told = schema.SessionNotification(session_id=self.session_id, update=update)
-        params = told.model_dump(mode="json", by_alias=True, exclude_none=True)
+        notification = schema.SessionNotification(session_id=self.session_id, update=update)
+        params = notification.model_dump(mode="json", by_alias=True, exclude_none=True)
         self._put({"jsonrpc": "2.0", "method": CLIENT_METHODS["session_update"], "params": params})
 
     def say(self, text: str) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from acp import helpers, schema
 
+from nca import events
 from nca.acp.tool_calls import (
     CallIds,
     Content,
@@ -23,21 +24,6 @@ from nca.acp.tool_calls import (
 )
 from nca.context.file_reads import arguments_of
 from nca.errors import NcaError
-from nca.events import (
-    ApprovalAsked,
-    ApprovalGiven,
-    ContextCompaction,
-    ErrorRaised,
-    Event,
-    ReasoningDelta,
-    RequestStarted,
-    TextDelta,
-    ToolFinished,
-    ToolProgress,
-    ToolStarted,
-    TurnFinished,
-    UsageReported,
-)
 from nca.messages import Message, ToolCall
 from nca.terminal.render import event_lines
 from nca.terminal.render.sanitize import StreamSanitizer, one_line
@@ -58,14 +44,14 @@ class Updates:
     def __init__(self, outlet: Outlet, directory: Path) -> None:
         self._outlet, self._directory = outlet, directory
         self.ids = CallIds()
-        self.failure: ErrorRaised | None = None
+        self.failure: events.ErrorRaised | None = None
         self._conversation: Callable[[], Conversation | None] = lambda: None
         self._text, self._thought = StreamSanitizer(), StreamSanitizer()
-        self._running: dict[str, ToolStarted] = {}
-        self._plans: dict[str, ToolStarted] = {}
+        self._running: dict[str, events.ToolStarted] = {}
+        self._plans: dict[str, events.ToolStarted] = {}
         self._in_terminal: set[str] = set()
         self._compactions = 0
-        self._told: tuple[int, int, float | None] | None = None
+        self._shown_usage: tuple[int, int, float | None] | None = None
         self._title = ""
         self._notices = event_lines.Notices()
 
@@ -75,32 +61,32 @@ class Updates:
         self._title = _title(conversation)
         self.usage()
 
-    def on_event(self, event: Event) -> None:
+    def on_event(self, event: events.Event) -> None:
         match event:
-            case TextDelta():
+            case events.TextDelta():
                 self._outlet.say(self._text.feed(event.text))
-            case ReasoningDelta():
+            case events.ReasoningDelta():
                 self._outlet.think(self._thought.feed(event.text))
-            case ToolStarted():
+            case events.ToolStarted():
                 self._started(event)
-            case ToolProgress():
+            case events.ToolProgress():
                 self._progress(event.call_id, text=event.text)
-            case ApprovalAsked():
+            case events.ApprovalAsked():
                 self._progress(event.call_id, status="pending", content=asked_content(event), path=event.path)
-            case ApprovalGiven(decision="once" | "session" | "always"):
+            case events.ApprovalGiven(decision="once" | "session" | "always"):
                 self._progress(event.call_id, status="in_progress")
-            case ToolFinished():
+            case events.ToolFinished():
                 self._finished(event)
-            case ContextCompaction():
+            case events.ContextCompaction():
                 self._compaction(event)
-            case ErrorRaised():
+            case events.ErrorRaised():
                 self.failure = event
-            case RequestStarted() | UsageReported():
+            case events.RequestStarted() | events.UsageReported():
                 self.usage()
-            case TurnFinished():
+            case events.TurnFinished():
                 self._ended()
         line = self._notices.line(event)
-        if line and not (isinstance(event, TurnFinished) and event.reason == "interrupted"):
+        if line and not (isinstance(event, events.TurnFinished) and event.reason == "interrupted"):
             self._outlet.note(one_line(line[0], event_lines.ERROR_CHARS))
 
     def usage(self) -> None:
@@ -113,9 +99,9 @@ class Updates:
             spent = conversation.session.usage.totals().cost
         except NcaError:  # it is said where it matters: when the turn writes
             spent = None
-        if self._told == (told := (stats.used_tokens, stats.budget_tokens, spent)):
+        if self._shown_usage == (current := (stats.used_tokens, stats.budget_tokens, spent)):
             return
-        self._told = told
+        self._shown_usage = current
         cost = None if spent is None else schema.Cost(amount=spent, currency="USD")
         self._outlet.send(
             schema.UsageUpdate(
@@ -128,7 +114,7 @@ class Updates:
         self._in_terminal.add(call_id)
         self._progress(call_id, content=[content])
 
-    def _started(self, event: ToolStarted) -> None:
+    def _started(self, event: events.ToolStarted) -> None:
         self._flush()
         if is_plan(event.name):
             self._plans[event.call_id] = event
@@ -157,7 +143,7 @@ class Updates:
             )
         )
 
-    def _finished(self, event: ToolFinished) -> None:
+    def _finished(self, event: events.ToolFinished) -> None:
         plan = self._plans.pop(event.call_id, None)
         if plan is not None and not event.is_error and (entries := plan_of(arguments_of(_call(plan)))) is not None:
             self._outlet.send(helpers.update_plan(entries))
@@ -177,7 +163,7 @@ class Updates:
             )
         )
 
-    def _output(self, event: ToolFinished) -> list[Content]:
+    def _output(self, event: events.ToolFinished) -> list[Content]:
         """What the model was told; for a call of a task, which has no place in the log, only the summary."""
         conversation = self._conversation()
         last: Message | None = conversation.context.entries[-1].message if conversation is not None else None
@@ -185,7 +171,7 @@ class Updates:
             return [words(event.summary)] if event.summary else []
         return output_content(last.text)
 
-    def _compaction(self, event: ContextCompaction) -> None:
+    def _compaction(self, event: events.ContextCompaction) -> None:
         """A compaction is shown as a call: it takes time, and its result is one line."""
         if event_lines.is_silent(event):
             return
@@ -222,7 +208,7 @@ class Updates:
         self._outlet.say(self._text.finish())
 
 
-def _call(event: ToolStarted) -> ToolCall:
+def _call(event: events.ToolStarted) -> ToolCall:
     return ToolCall(event.call_id, event.name, event.arguments)
 
 

@@ -8,14 +8,14 @@ would do.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 
 from nca.agent.hooks import Ruling
-from nca.agent.sandbox_notices import SandboxNotices
 from nca.agent.state import SessionState
 from nca.agent.window import Window
 from nca.config.paths import FILE_NAME, PROJECT_FOLDER, data_dir, user_config_file
@@ -29,6 +29,7 @@ from nca.tools.files.workspace import why_asked
 from nca.tools.mcp.forms import Field
 from nca.tools.mcp.requests import Filled
 from nca.tools.permissions import about, decide, matching, refusal
+from nca.tools.shell.environment import is_available
 from nca.tools.tool import Approval, Permission, ToolError, ToolOutcome
 from nca.tools.toolbox import Toolbox, failed
 from nca.words import Words
@@ -56,61 +57,41 @@ class Answer:
     word: str = ""
 
 
-class Person(Protocol):
-    """Whoever uses the conversation."""
+class Person:
+    """Whoever uses the conversation. The base class stands for nobody: nothing is approved and nothing typed.
 
-    async def ask(self, asked: ApprovalAsked) -> Answer:
-        """Approve or deny a call. One question at a time; if cancelled, the turn is interrupted."""
-        ...
-
-    def typed_ahead(self) -> Sequence[Words]:
-        """The messages typed while a turn runs, each returned once; they join the turn between two steps."""
-        ...
-
-    @property
-    def can_choose(self) -> bool:
-        """Whether `choose` and `type_answer` can ask."""
-        ...
-
-    async def choose(self, question: str, keys: Sequence[tuple[str, str]]) -> str:
-        """Ask a question that one of the keys answers, each with what it does. "" where the person gives no answer."""
-        ...
-
-    async def type_answer(self, question: str) -> str | None:
-        """Ask for a line of text. None where the person gives none."""
-        ...
-
-    async def fill_form(self, question: str, fields: Sequence[Field]) -> Filled | None:
-        """Ask with a form for all fields at once. None where no form can be shown."""
-        ...
-
-    async def open_page(self, question: str, url: str) -> Filled | None:
-        """Ask whether to open a page, and open it. None where the person's program does not do both."""
-        ...
-
-
-class Nobody:
-    """No person is there: nothing is approved and nothing typed."""
+    can_choose  whether `choose` and `type_answer` can ask
+    """
 
     can_choose = False
 
     async def ask(self, asked: ApprovalAsked) -> Answer:
+        """Approve or deny a call. One question at a time; if cancelled, the turn is interrupted."""
         return Answer("unanswered")
 
     def typed_ahead(self) -> Sequence[Words]:
+        """The messages typed while a turn runs, each returned once; they join the turn between two steps."""
         return ()
 
     async def choose(self, question: str, keys: Sequence[tuple[str, str]]) -> str:
+        """Ask a question that one of the keys answers, each with what it does. "" if the person gives no answer."""
         return ""
 
     async def type_answer(self, question: str) -> str | None:
+        """Ask for a line of text. None if the person gives none."""
         return None
 
     async def fill_form(self, question: str, fields: Sequence[Field]) -> Filled | None:
+        """Ask with a form for all fields at once. None if no form can be shown."""
         return None
 
     async def open_page(self, question: str, url: str) -> Filled | None:
+        """Ask whether to open a page, and open it. None if the person's program does not do both."""
         return None
+
+
+class Nobody(Person):
+    """No person is there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,22 +119,14 @@ class Approvals:
     """
 
     def __init__(
-        self,
-        state: SessionState,
-        directory: Path,
-        saved_rules: SavedRules,
-        emit: Listener,
-        person: Person,
+        self, state: SessionState, directory: Path, saved_rules: SavedRules, emit: Listener, person: Person
     ) -> None:
-        self.person = person
+        self.person, self.saved_rules = person, saved_rules
         self.unanswered: list[ApprovalAsked] = []
         self.session_rules: list[PermissionRule] = []
-        self._directory = directory.resolve()
-        self._state = state
-        self.saved_rules = saved_rules
-        self._emit = emit
+        self._state, self._directory, self._emit = state, directory.resolve(), emit
         self._reading = Reading(lambda: state.settings.permissions, directory)
-        self._sandbox = SandboxNotices(state, self._directory, emit)
+        self._sandbox = _SandboxNotices(state, self._directory, emit)
         self.one_at_a_time = asyncio.Lock()
 
     @property
@@ -247,7 +220,8 @@ class Approvals:
             return Allowed()
         async with self.one_at_a_time:
             # Read inside the lock: the answer to one call of a reply may cover the next.
-            allowing = () if is_unclear or approval.is_masked else self._allowing()
+            rules = (*self._state.settings.permissions.allow, *self.session_rules)
+            allowing = () if is_unclear or approval.is_masked else rules
             if matching(allowing, call.name, _about(approval), self._place(approval)):
                 return Allowed()
             return await self._ask(call, needed, approval, summary)
@@ -309,9 +283,6 @@ class Approvals:
         inside = path.relative_to(self._directory) if path.is_relative_to(self._directory) else path
         return bool(approval.warning) or bool(why_asked(inside.parts))
 
-    def _allowing(self) -> tuple[PermissionRule, ...]:
-        return (*self._state.settings.permissions.allow, *self.session_rules)
-
     def _matching(
         self, rules: Sequence[PermissionRule], call: ToolCall, needed: Permission, approval: Approval, toolbox: Toolbox
     ) -> PermissionRule | None:
@@ -323,7 +294,8 @@ class Approvals:
         """Everything that a denial may name; a path by its real name, and as it is written."""
         written = (toolbox.arguments(call).get(name) for name in _PATH_ARGUMENTS)
         paths = [self._directory / Path(path).expanduser() for path in written if isinstance(path, str) and path]
-        resolved = {form for path in paths if "\0" not in str(path) for form in _forms(path)}
+        plain = [path for path in paths if "\0" not in str(path)]
+        resolved = {*map(os.path.normpath, plain), *map(os.path.realpath, plain)}
         named = {approval.path, approval.command, approval.subject, *approval.names, *approval.parts}
         return resolved | named - {""}
 
@@ -346,10 +318,6 @@ def _is_own(path: Path) -> bool:
         or path == own[0]
         or path.is_relative_to(own[1])
     )
-
-
-def _forms(path: Path) -> tuple[str, str]:
-    return os.path.normpath(path), os.path.realpath(path)
 
 
 def refused(text: str, summary: str = "not allowed") -> Refused:
@@ -376,3 +344,45 @@ class SavedRules:
         remove_rule(user_config_file(os.environ), name, rule)
         rest = [one for one in loaded.value(name) if one != rule]
         self._window.use(loaded.with_value(name, rest, loaded.origin(name)), self._window.facts)
+
+
+_TURN_ON = "/config tools.sandbox bwrap turns it on in this chat, nca config set --user tools.sandbox bwrap for good."
+OFFER = (
+    "Commands can run in a sandbox on this machine: they could change only this project, and reach neither the network"
+    f" nor your keys. {_TURN_ON} nca says this once."
+)
+WITHOUT = "In the mode auto, commands run unasked and without a sandbox: they can do all that you can."
+_MARK = "sandbox-offered"
+
+
+class _SandboxNotices:
+    """Says that commands run without a sandbox: as an offer, once for good; in the mode `auto`, once in each chat.
+
+    `root` is the project, whose programs are not trusted to be the sandbox.
+    """
+
+    def __init__(self, state: SessionState, root: Path, emit: Listener) -> None:
+        self._state = state
+        self._root = root
+        self._emit = emit
+        self._is_done = {True: False, False: False}
+
+    async def before_command(self, *, is_asked: bool) -> None:
+        """A command is about to be asked about, or to run unasked."""
+        if self._is_done[is_asked] or self._state.settings.tools.sandbox != "off":
+            return
+        self._is_done[is_asked] = True
+        if is_asked and (self._state.loaded.origin("tools.sandbox") != "default" or _mark().exists()):
+            return
+        can_have = await asyncio.to_thread(is_available, os.environ.get("PATH", ""), self._root)
+        if not is_asked:
+            self._emit(Notice(f"{WITHOUT} There is one: {_TURN_ON}" if can_have else WITHOUT))
+        elif can_have:
+            self._emit(Notice(OFFER))
+            with contextlib.suppress(OSError):  # then it is said again
+                _mark().parent.mkdir(parents=True, exist_ok=True)
+                _mark().touch()
+
+
+def _mark() -> Path:
+    return data_dir(os.environ) / _MARK

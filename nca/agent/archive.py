@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, time
 from itertools import takewhile
 from posixpath import normpath
 from typing import TYPE_CHECKING, Literal, Protocol
@@ -45,6 +45,7 @@ ANSWER_RATIO = 0.2
 """Share of the budget that the answers of one step take together, by an upper bound: nearer to 0.12 by a count."""
 _SPARE = 20
 """Results asked for beyond the limit, because some are in view."""
+NOON = time(12)
 ASIDE = "no part of the conversation: the user went back to before it, or asked it beside"
 _WORD = re.compile(r"[^\W_]+")
 _FEWEST_CHARS_IN_RECORD = 12
@@ -216,7 +217,8 @@ class Archive:
         try:
             path = self._memory.file
             notes = [(f"note:{number}", note.at, note.text) for number, note in enumerate(load_notes(path), 1)]
-            days = [(f"day:{day.isoformat()}:{number}", _noon(day), text) for day, number, text in day_entries(path)]
+            entries = ((day, datetime.combine(day, NOON).timestamp(), n, text) for day, n, text in day_entries(path))
+            days = [(f"day:{day}:{number}", at, text) for day, at, number, text in entries]
         except NcaError:
             # /memory says why they cannot be read; a search goes on without them.
             return []
@@ -263,10 +265,6 @@ def _last_result(session: Session, seq: int) -> int:
     calls = next((entry.message.tool_calls for entry in session.log.entries(seq, seq)), ())
     behind = session.log.entries(seq + 1, seq + len(calls))
     return max((entry.seq for entry in takewhile(lambda one: one.message.role == "tool", behind)), default=seq)
-
-
-def _noon(day: object) -> float:
-    return datetime.fromisoformat(f"{day}T12:00").timestamp()
 
 
 SCOPES = ("session", "all", "messages", "answers", "errors", "files")

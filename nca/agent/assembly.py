@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from nca.agent.approvals import Approvals, Person, SavedRules
@@ -19,7 +18,7 @@ from nca.agent.parts import Parts
 from nca.agent.project_instructions import NestedInstructions
 from nca.agent.spending import Spending
 from nca.agent.state import SessionState
-from nca.agent.subtask import Beside, Subtasks
+from nca.agent.subtask import Subtasks
 from nca.agent.tool_selection import own_toolbox
 from nca.agent.user_input import UserInput
 from nca.agent.window import Window
@@ -36,19 +35,17 @@ from nca.tools.mcp.servers import Servers
 from nca.tools.planning import CompactionWish
 from nca.tools.shell.jobs import Jobs
 from nca.tools.tool import Editor
-from nca.tools.toolbox import Toolbox
+from nca.tools.toolbox import Toolbox, ToolContext
 
 
-@dataclass(frozen=True, slots=True)
-class ConversationParts:
-    """`turn_parts` is what the turns run with."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConversationParts(Parts):
+    """What a conversation has beside the parts that its turns run with."""
 
-    turn_parts: Parts
+    compactor: Background
     user_input: UserInput
     memory: Memory
     servers: Servers
-    background: Background
-    beside: Beside
 
 
 def assemble(
@@ -68,16 +65,28 @@ def assemble(
     state = SessionState(store, session, loaded, model.facts)
     memory = Memory(state, directory)
     archive = Archive(state, memory)
-    redactor = _redactor(state)
+    # Of the keys in the environment, and in the variables that commands get.
+    variables = dict(one.split("=", 1) for one in state.settings.tools.variables)
+    redactor = Redactor(known_secrets({**os.environ, **variables}))
     prompts = ProjectPrompts(directory, redactor, tools=toolbox.names if toolbox else None)
     outputs, files_read = store.outputs_folder(session.info.id), FilesRead()
     prompt = prompts.of(state.settings, state.facts)
     subtasks = Subtasks(prompt.agents)
-    files = _file_history(state, directory)
+    files = FileHistory(
+        store, session.info.id, directory, head=lambda: state.history.head, limits=lambda: state.settings.rewind
+    )
     jobs = Jobs(lambda job: emit(Notice(f"Job {job.number} has ended ({job.state}): {job.name}")))
     wish = CompactionWish()
-    own = partial(own_toolbox, outputs=outputs, files_read=files_read, recorder=files.recorder, jobs=jobs, wish=wish)
-    tools = toolbox or own(state, directory, archive, skills=prompt.skills, subtasks=subtasks, editor=editor)
+    given = ToolContext(
+        files_read=files_read,
+        skills=prompt.skills,
+        subtasks=subtasks,
+        recorder=files.recorder,
+        jobs=jobs,
+        wish=wish,
+        editor=editor,
+    )
+    tools = toolbox or own_toolbox(state, directory, archive, outputs, given)
     window = Window(state, tools, prompts)
     models = Fallbacks(model, ModelOpener(state, emit), window, emit)
     hooks = Hooks(window, directory, emit, redactor, models, files.recorder)
@@ -89,7 +98,7 @@ def assemble(
     user_input = UserInput(window, directory, redactor, emit, files_read, servers, person, hooks)
     reading = Reading(lambda: state.settings.permissions, directory)
     nested = NestedInstructions(directory, redactor, reading, has_own=state.settings.agent.use_claude_home)
-    parts = Parts(
+    parts = ConversationParts(
         directory=directory,
         window=window,
         toolbox=tools,
@@ -106,19 +115,8 @@ def assemble(
         jobs=jobs,
         user_input=user_input,
         emit=emit,
+        memory=memory,
+        servers=servers,
     )
     subtasks.serve(parts)
-    return ConversationParts(parts, user_input, memory, servers, compactor, Beside(window, models, spending, emit))
-
-
-def _redactor(state: SessionState) -> Redactor:
-    """Of the keys in the environment, and in the variables that commands get."""
-    variables = dict(one.split("=", 1) for one in state.settings.tools.variables)
-    return Redactor(known_secrets({**os.environ, **variables}))
-
-
-def _file_history(state: SessionState, directory: Path) -> FileHistory:
-    session_id = state.session.info.id
-    return FileHistory(
-        state.store, session_id, directory, head=lambda: state.history.head, limits=lambda: state.settings.rewind
-    )
+    return parts

@@ -94,20 +94,17 @@ class Background(Compactor):
         self._task = None
         error = task.exception()
         if error is not None:
-            self.say_failed("idle", str(error) if isinstance(error, NcaError) else "interrupted")
+            self.say_unchanged("failed", "idle", str(error) if isinstance(error, NcaError) else "interrupted")
             if not isinstance(error, NcaError):
                 raise error
             return
         proposal, seconds = task.result()
         if proposal.compacted:
             proposal = self._as_it_is_now(proposal)
-        if proposal.compacted and not is_worth_it(proposal.tokens_saved, self.window.budget):
-            # Most of the window may not be touched yet. The compaction threshold decides later.
-            self.say_skipped("idle", "")
-            self.window.rearm()
-            return
-        if proposal.compacted and await self.forbidden("idle"):
-            self.say_skipped("idle", "")
+        # Most of the window may not be touched yet. The compaction threshold decides later.
+        is_small = proposal.compacted and not is_worth_it(proposal.tokens_saved, self.window.budget)
+        if is_small or (proposal.compacted and await self.forbidden("idle")):
+            self.say_unchanged("skipped", "idle")
             self.window.rearm()
             return
         self.finish(proposal, "idle", seconds)
@@ -120,7 +117,7 @@ class Background(Compactor):
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError, NcaError):
             await task
-        self.say_skipped("idle", reason)
+        self.say_unchanged("skipped", "idle", reason)
 
     def _is_good(self) -> bool:
         return self._planned_on == self._now()

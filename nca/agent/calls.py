@@ -11,22 +11,18 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from itertools import groupby
-from pathlib import Path
 
 import msgspec
 
-from nca.agent.approvals import AFTER_FAILURE, BY_HOOK, STOPPED, Approvals, Refused, refused
-from nca.agent.hooks import Hooks
-from nca.agent.project_instructions import NestedInstructions, ProjectInstructions
-from nca.agent.window import Window
+from nca.agent.approvals import AFTER_FAILURE, BY_HOOK, STOPPED, Refused, refused
+from nca.agent.parts import Parts
+from nca.agent.project_instructions import ProjectInstructions
 from nca.context.admission import SAVED, LeftOut, admit_output
 from nca.context.repeats import NOT_RUN, Repeats
-from nca.events import Listener, Notice, ToolFinished, ToolProgress, ToolStarted
+from nca.events import Notice, ToolFinished, ToolProgress, ToolStarted
 from nca.messages import Message, TextPart, ToolCall, clean_text
-from nca.redact import Redactor
 from nca.sessions.passages import RECALL
 from nca.tools.tool import ToolOutcome, current_call, progress_listener
-from nca.tools.toolbox import Toolbox
 
 MOST_AT_ONCE = 4
 """Reading calls that run at the same time: enough to hide waiting, few enough for a small machine."""
@@ -37,28 +33,11 @@ _MAY_CHANGE = frozenset({"task", "job"})
 class Calls:
     """Runs the calls of one turn."""
 
-    def __init__(
-        self,
-        window: Window,
-        toolbox: Toolbox,
-        approvals: Approvals,
-        redactor: Redactor,
-        emit: Listener,
-        outputs: Path | None,
-        nested: NestedInstructions,
-        hooks: Hooks,
-        within: str = "",
-    ) -> None:
+    def __init__(self, parts: Parts, within: str) -> None:
         """within: a prefix for the calls' ids in events, so that a subtask's ids differ from the conversation's."""
-        self._within = within
-        self._window = window
-        self._toolbox = toolbox
-        self._approvals = approvals
-        self._redactor = redactor
-        self._emit = emit
-        self._outputs = outputs
-        self._nested = nested
-        self.hooks = hooks
+        self._within, self._emit, self._outputs = within, parts.emit, parts.outputs
+        self._window, self._toolbox, self._approvals = parts.window, parts.toolbox, parts.approvals
+        self._redactor, self._nested, self.hooks = parts.redactor, parts.nested, parts.hooks
         self._places = asyncio.Semaphore(MOST_AT_ONCE)
         self._begun: set[str] = set()
         self.repeats = Repeats(self._only_reads)

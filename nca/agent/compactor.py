@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 from nca.agent.compaction_diff import Preview
 from nca.agent.context_notices import context_warning, cut_newest_notice, does_not_fit, where_we_were
@@ -75,14 +75,9 @@ class Compactor:
         files: FileHistory | None = None,
         wish: CompactionWish | None = None,
     ) -> None:
-        self.window = window
-        self._wish = wish or CompactionWish()
+        self.window, self.summarizer, self._emit = window, Summarizer(window, models, emit), emit
+        self._memory, self._hooks, self._files, self._wish = memory, hooks, files, wish or CompactionWish()
         self._wish.share = self._share
-        self.summarizer = Summarizer(window, models, emit)
-        self._emit = emit
-        self._memory = memory
-        self._hooks = hooks
-        self._files = files
 
     def after_turn(self, *, is_preparing: bool = False) -> None:
         """Show the notice that is due. `is_preparing`: a compaction is being prepared in the background."""
@@ -193,7 +188,7 @@ class Compactor:
             proposal = await self.plan(trigger, focus=focus, target_tokens=target_tokens, only=only)
             return self.finish(proposal, trigger, time.monotonic() - started)
         except BaseException as error:
-            self.say_failed(trigger, str(error) if isinstance(error, NcaError) else "interrupted")
+            self.say_unchanged("failed", trigger, str(error) if isinstance(error, NcaError) else "interrupted")
             raise
 
     async def forbidden(self, trigger: Trigger, focus: str = "") -> str:
@@ -278,13 +273,9 @@ class Compactor:
     def say_starting(self, trigger: Trigger) -> None:
         self._say("starting", trigger, tokens_before=self.window.measure().used_tokens)
 
-    def say_failed(self, trigger: Trigger, reason: str) -> None:
+    def say_unchanged(self, phase: Literal["failed", "skipped"], trigger: Trigger, reason: str = "") -> None:
         used = self.window.measure().used_tokens
-        self._say("failed", trigger, tokens_before=used, tokens_after=used, message=reason)
-
-    def say_skipped(self, trigger: Trigger, reason: str) -> None:
-        used = self.window.measure().used_tokens
-        self._say("skipped", trigger, tokens_before=used, tokens_after=used, message=reason)
+        self._say(phase, trigger, tokens_before=used, tokens_after=used, message=reason)
 
     def _commit(self, proposal: Proposal, trigger: Trigger, seconds: float) -> None:
         record = CompactionRecord(

@@ -6,19 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from nca.agent import manual_edits
 from nca.agent.archive import Archive, Scope
 from nca.agent.background import Background
 from nca.agent.compaction_diff import CompactionDiff, Preview, compaction_diff
 from nca.agent.compactor import CompactionOutcome
-from nca.agent.manual_edits import (
-    check_exists,
-    check_shown,
-    cleared,
-    collapsed,
-    collapsible,
-    named_ranges,
-    text_only,
-)
 from nca.agent.stats import ContextStats, stats_of
 from nca.agent.usage_breakdown import ContextItem, items_of
 from nca.agent.window import Window
@@ -49,12 +41,7 @@ class Pin:
 class Context:
     """The context of one conversation (`Conversation.context`). Every change is on disk when its call returns."""
 
-    def __init__(
-        self,
-        window: Window,
-        compactor: Background,
-        archive: Archive,
-    ) -> None:
+    def __init__(self, window: Window, compactor: Background, archive: Archive) -> None:
         self._window = window
         self._views = window.session.views
         self._compactor = compactor
@@ -86,12 +73,12 @@ class Context:
 
     def items(self) -> list[ContextItem]:
         """All that the model is shown of the log, in its order, and what collapsing each would free."""
-        return items_of(self._window, collapsible(self._window))
+        return items_of(self._window, manual_edits.collapsible(self._window))
 
     def expansion_tokens(self, wanted: str) -> int:
         """How many tokens more the next request would have after `expand`. Raises UsageError as that does."""
         history, meter = self._window.history, self._window.meter
-        view = restored(history, named_ranges(self._window, wanted))
+        view = restored(history, manual_edits.named_ranges(self._window, wanted))
         return meter.used_with(history, view) - meter.used_with(history, history.view)
 
     # Compaction
@@ -133,11 +120,11 @@ class Context:
     def clear(self) -> CompactionRecord | None:
         """An empty view; the log keeps everything, and `undo` brings it back. None where it is empty already."""
         window = self._window
-        return window.put_in_force(cleared(window), "clear") if window.history.view_tokens else None
+        return window.put_in_force(manual_edits.cleared(window), "clear") if window.history.view_tokens else None
 
     def restore_text(self) -> CompactionRecord | None:
         """Show only the text of the newest turns of a resumed session; None if that saves nothing."""
-        window, view = self._window, text_only(self._window)
+        window, view = self._window, manual_edits.text_only(self._window)
         saves = window.meter.used_again(window.history, view) < window.measure().used_tokens
         return window.put_in_force(view, "restore") if saves else None
 
@@ -156,7 +143,7 @@ class Context:
 
         None where they are shown already. Raises UsageError where there is nothing of that name, or no room for it.
         """
-        return self._show(named_ranges(self._window, wanted), "expand")
+        return self._show(manual_edits.named_ranges(self._window, wanted), "expand")
 
     def collapse(self, seqs: Sequence[int]) -> CompactionRecord | None:
         """Shorten these messages: a tool result to its placeholder, an earlier read of a file to a pointer to the
@@ -164,14 +151,14 @@ class Context:
 
         Raises UsageError, and nothing has changed, where one of them is not shown or may not be touched.
         """
-        return self._window.put_in_force(collapsed(self._window, seqs), COLLAPSE)
+        return self._window.put_in_force(manual_edits.collapsed(self._window, seqs), COLLAPSE)
 
     def part(self, seq: int, *, is_later: bool) -> Range:
         """The messages from `seq` on, or those before it, for a compaction of only these.
 
         Raises UsageError where there is no such message, or it is hidden already.
         """
-        check_shown(self._window.history, seq)
+        manual_edits.check_shown(self._window.history, seq)
         return (seq, self._window.history.head) if is_later else (1, seq - 1)
 
     def pins(self) -> list[Pin]:
@@ -189,7 +176,7 @@ class Context:
 
         Raises UsageError where there is no such message, or the pins' budget has no room for it.
         """
-        check_exists(self._window.history, seq)
+        manual_edits.check_exists(self._window.history, seq)
         if seq in self._window.history.pins:
             return False
         needed = self._tokens(seq) + sum(pin.tokens for pin in self.pins())
@@ -206,7 +193,7 @@ class Context:
 
     def unpin(self, seq: int) -> bool:
         """False where it was not pinned. Raises UsageError where there is no such message."""
-        check_exists(self._window.history, seq)
+        manual_edits.check_exists(self._window.history, seq)
         if seq not in self._window.history.pins:
             return False
         self._views.unpin(seq)

@@ -12,25 +12,13 @@ from typing import Any
 
 import msgspec
 
+from nca.agent import mentions, reply_checks
 from nca.agent.approvals import Nobody, Person
-from nca.agent.assembly import assemble
+from nca.agent.assembly import ConversationParts, assemble
 from nca.agent.context import Context
 from nca.agent.mcp import join_servers
-from nca.agent.mentions import Beside
-from nca.agent.reply_checks import (
-    CHANGE_NOW,
-    CUT_OFF,
-    MOST_REPEATED_CHARS,
-    NOT_CHANGED,
-    NOTHING_RUN,
-    RUN_NOW,
-    VIEW_DAMAGED,
-    has_run,
-    orders_change,
-    orders_run,
-    wants_change,
-)
 from nca.agent.rewinding import FINISHED_STEPS, FIRST_PROGRESS_SECONDS, NEXT_PROGRESS_SECONDS, WAITING, Rewinds
+from nca.agent.subtask import Beside
 from nca.agent.turn import Turn
 from nca.config.loaded import LoadedSettings
 from nca.config.overrides import canonical
@@ -40,7 +28,7 @@ from nca.events import ErrorRaised, Listener, Listeners, Notice, TurnFinished, T
 from nca.file_history.restore import Watch
 from nca.messages import Message, clean_text
 from nca.models.model import Model
-from nca.sessions.session import Kind, Session
+from nca.sessions.session import Kind
 from nca.sessions.store import Store
 from nca.telemetry import telemetry
 from nca.tools.tool import Editor
@@ -66,46 +54,20 @@ class Conversation:
     """
 
     def __init__(
-        self,
-        loaded: LoadedSettings,
-        store: Store,
-        session: Session,
-        model: Model,
-        directory: Path,
-        toolbox: Toolbox | None,
-        listeners: Listeners,
-        prepares: bool,
-        notified: set[str],
-        person: Person,
-        editor: Editor | None = None,
+        self, parts: ConversationParts, listeners: Listeners, notified: set[str], *, has_own_tools: bool
     ) -> None:
         """For `open`, which programs call."""
-        self.store, self.directory, self.session = store, directory, session
+        self._parts, self._window, self._compactor = parts, parts.window, parts.compactor
+        self.store, self.directory, self.session = self._window.store, parts.directory, self._window.session
         self.notified = notified
         """Notices that the person has had: none is shown twice in a chat."""
-        self._listeners = listeners
-        self._emit = listeners.emit
-        parts = assemble(
-            loaded,
-            store,
-            session,
-            model,
-            directory,
-            person,
-            self._emit,
-            toolbox=toolbox,
-            prepares=prepares,
-            editor=editor,
-        )
-        self._parts = parts.turn_parts
-        self._window, self._compactor = self._parts.window, self._parts.compactor
-        self._user_input, self._background = parts.user_input, parts.background
-        self.memory, self.servers, self.beside = parts.memory, parts.servers, parts.beside
-        self.approvals, self.spending, self.toolbox = self._parts.approvals, self._parts.spending, self._parts.toolbox
-        self.jobs, self.files, self._has_own_tools = self._parts.jobs, self._parts.files, toolbox is None
-        self.context = Context(self._window, self._background, self._parts.archive)
-        self.rewinds = Rewinds(self._window, self._background, self._user_input, self.files, self.jobs)
-        self._hooks = self._parts.hooks
+        self._listeners, self._emit = listeners, listeners.emit
+        self._user_input, self._hooks, self._has_own_tools = parts.user_input, parts.hooks, has_own_tools
+        self.memory, self.servers, self.beside = parts.memory, parts.servers, Beside(parts)
+        self.approvals, self.spending, self.toolbox = parts.approvals, parts.spending, parts.toolbox
+        self.jobs, self.files = parts.jobs, parts.files
+        self.context = Context(self._window, self._compactor, parts.archive)
+        self.rewinds = Rewinds(self._window, self._compactor, self._user_input, self.files, self.jobs)
         if self._hooks.are_any:
             listeners.subscribe(self._hooks.hear)
 
@@ -147,24 +109,32 @@ class Conversation:
         try:
             if kind == "chat":
                 opened.become_chat()
-            prepares = prepares and not read_only
             told = telemetry(os.environ, opened.info.id)
             listeners = Listeners(*(one for one in (listener, told.hear) if one is not None))
-            notified = set() if notified is None else notified
-            person = person or Nobody()
-            conversation = cls(
-                loaded, store, opened, model, directory, toolbox, listeners, prepares, notified, person, editor
+            parts = assemble(
+                loaded,
+                store,
+                opened,
+                model,
+                directory,
+                person or Nobody(),
+                listeners.emit,
+                toolbox=toolbox,
+                prepares=prepares and not read_only,
+                editor=editor,
             )
+            notified = set() if notified is None else notified
+            conversation = cls(parts, listeners, notified, has_own_tools=toolbox is None)
         except BaseException:
             opened.close()
             raise
         conversation._notify(told.problems)
         if opened.recovered:
-            conversation._emit(Notice(CUT_OFF))
+            conversation._emit(Notice(reply_checks.CUT_OFF))
         if not read_only:
             conversation._finish_interrupted()
         if opened.views.is_damaged:
-            conversation._emit(Notice(VIEW_DAMAGED))
+            conversation._emit(Notice(reply_checks.VIEW_DAMAGED))
         restores = session and not read_only and conversation.loaded.settings.session.restore == "text"
         if restores and conversation.context.restore_text() is not None:
             conversation._emit(Notice("Restored as text (session.restore); /context undo shows the steps again."))
@@ -199,7 +169,7 @@ class Conversation:
         *,
         source: Source = "typed",
         attachments: Sequence[Path] = (),
-        beside: Sequence[Beside] = (),
+        beside: Sequence[mentions.Beside] = (),
     ) -> TurnFinished:
         """Run one turn. The text is on disk before the model is asked.
 
@@ -214,7 +184,7 @@ class Conversation:
         said = words(text, source) if isinstance(text, str) else text
         text = text_of(said)
         self.approvals.unanswered.clear()
-        turn = self._parts.turn()
+        turn = Turn(self._parts)
         started = time.monotonic()
         self.spending.begin_turn()
         asked = self._window.history.head
@@ -222,7 +192,7 @@ class Conversation:
             if not text.strip() and not attachments:
                 raise UsageError("The message is empty; nothing was sent.")
             self.session.refuse_reader()
-            await self._background.swap_in()
+            await self._compactor.swap_in()
             await self._enter(said, attachments, beside)
             if self._has_own_tools:
                 self.files.recorder.start()
@@ -246,7 +216,7 @@ class Conversation:
     def _ended(self, finished: TurnFinished, text: str, asked: int) -> TurnFinished:
         """What follows a turn: a compaction is prepared or announced, and listeners hear how the turn ended."""
         if finished.reason == "answered":
-            self._background.consider()
+            self._compactor.consider()
         self._compactor.after_turn(is_preparing=self.context.is_preparing)
         self._say_of_files()
         is_unanswered = bool(self.approvals.unanswered)
@@ -258,10 +228,10 @@ class Conversation:
             files_changed=self.rewinds.files_changed_since(asked),
         )
         if self.model.facts.is_small and finished.reason == "answered":
-            if not finished.files_changed and wants_change(text):
-                self._emit(Notice(NOT_CHANGED))
-            elif orders_run(text) and not has_run(self._since(asked)):
-                self._emit(Notice(NOTHING_RUN))
+            if not finished.files_changed and reply_checks.wants_change(text):
+                self._emit(Notice(reply_checks.NOT_CHANGED))
+            elif reply_checks.orders_run(text) and not reply_checks.has_run(self._since(asked)):
+                self._emit(Notice(reply_checks.NOTHING_RUN))
         self._emit(finished)
         return finished
 
@@ -270,17 +240,21 @@ class Conversation:
         facts, since = self.model.facts, self._since(asked)
         # Where a person or a rule refused a call, the model has done what it could.
         is_refused = any(message.role == "tool" and message.text.startswith(NOT_RUN) for message in since)
-        is_meant = facts.is_small and facts.can_use_tools and len(text) <= MOST_REPEATED_CHARS
+        is_meant = facts.is_small and facts.can_use_tools and len(text) <= reply_checks.MOST_REPEATED_CHARS
         if not is_meant or is_refused or self.approvals.mode == "plan":
             return ""
-        if orders_change(text) and not self.rewinds.files_changed_since(asked):
-            return CHANGE_NOW.format(asked=clean_text(text))
-        return RUN_NOW.format(asked=clean_text(text)) if orders_run(text) and not has_run(since) else ""
+        if reply_checks.orders_change(text) and not self.rewinds.files_changed_since(asked):
+            return reply_checks.CHANGE_NOW.format(asked=clean_text(text))
+        return (
+            reply_checks.RUN_NOW.format(asked=clean_text(text))
+            if reply_checks.orders_run(text) and not reply_checks.has_run(since)
+            else ""
+        )
 
     def _since(self, asked: int) -> list[Message]:
         return [entry.message for entry in self._window.history.entries[asked:]]
 
-    async def _enter(self, said: Words, attachments: Sequence[Path], beside: Sequence[Beside]) -> None:
+    async def _enter(self, said: Words, attachments: Sequence[Path], beside: Sequence[mentions.Beside]) -> None:
         """Append the message with all that goes with it. Raises NcaError; then nothing of it waits for the next one."""
         for job in self.jobs.take_ended():
             self._user_input.share(job.name, job.headline(), "tool")
@@ -336,7 +310,7 @@ class Conversation:
 
     async def use_model(self, model: Model) -> None:
         """Go on with another model. A smaller window cuts instructions and tools, and may make a compaction due."""
-        await self._background.close()
+        await self._compactor.close()
         old = self._parts.models.replace_first(model)
         if not self.session.is_read_only:
             self.session.set_model(model.facts.name)
@@ -356,7 +330,7 @@ class Conversation:
 
         A session without messages is deleted.
         """
-        await self._background.close()
+        await self._compactor.close()
         await self.jobs.close()
         await asyncio.to_thread(self.files.recorder.close)
         try:

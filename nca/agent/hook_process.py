@@ -217,12 +217,7 @@ def read_verdict(text: str) -> Answer:
     is_ok = data.get("ok") if isinstance(data, dict) else None
     if not isinstance(is_ok, bool):
         return Answer(problem='the model did not answer with {"ok": true} or {"ok": false}')
-    reason = data.get("reason")
-    return (
-        Answer()
-        if is_ok
-        else Answer("deny", cut(reason.strip()) if isinstance(reason, str) and reason.strip() else NO_REASON)
-    )
+    return Answer() if is_ok else Answer("deny", _text(data.get("reason")) or NO_REASON)
 
 
 _NAMES = {own: theirs for theirs, own in TOOLS.items()}

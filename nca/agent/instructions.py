@@ -149,15 +149,9 @@ class ProjectPrompts:
     def of(self, settings: Settings, facts: ModelFacts) -> SystemPrompt:
         """Raises ConfigError for a section whose file cannot be used."""
         limits = settings.model.context_window or facts.window_tokens, settings.model.max_output_tokens
-        texts = (
-            settings.context.max_tokens,
-            settings.context.section,
-            settings.agent.system_prompt,
-            settings.agent.use_claude_home,
-            settings.permissions,
-            settings.tools.off,
-        )
-        key = (*limits, *texts, facts.can_use_tools, facts.is_small)
+        context, agent = settings.context, settings.agent
+        texts = context.max_tokens, context.section, agent.system_prompt, agent.use_claude_home
+        key = (*limits, *texts, settings.permissions, settings.tools.off, facts.can_use_tools, facts.is_small)
         if key not in self._made:
             self._made[key] = _built(settings, facts, self._directory, self._redactor, self._tools)
         return self._made[key]

@@ -46,12 +46,8 @@ class ServerRequests:
         approvals: Approvals,
         emit: Listener,
     ) -> None:
-        self._directory = directory
-        self._window = window
-        self._models = models
-        self._spending = spending
-        self._approvals = approvals
-        self._emit = emit
+        self._directory, self._window, self._models = directory, window, models
+        self._spending, self._approvals, self._emit = spending, approvals, emit
         self._numbers = count(1)
 
     @property

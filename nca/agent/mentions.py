@@ -127,7 +127,7 @@ def with_attachments(
     """
     if not paths and not shared:
         return user_message(said)
-    read = [_read(path, _shown(path, directory), can_see=can_see) for path in paths]
+    read = [_read(path, name_in(path, directory), can_see=can_see) for path in paths]
     files = [one for one in read if isinstance(one, _Text)]
     files += [_Text(one.name, one.text, len(one.text.encode("utf-8", "replace")), of=one.source) for one in shared]
     images = [one for one in read if isinstance(one, _Image)]
@@ -210,7 +210,8 @@ def _image(raw: bytes, kind: str, name: str, size: int, *, can_see: bool) -> _Im
     return _Image(name, image_part(raw, kind))
 
 
-def _shown(path: Path, directory: Path) -> str:
+def name_in(path: Path, directory: Path) -> str:
+    """A file's name for a person who works in the directory."""
     return str(path.relative_to(directory)) if path.is_relative_to(directory) else str(path)
 
 

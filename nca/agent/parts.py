@@ -7,13 +7,11 @@ from pathlib import Path
 
 from nca.agent.approvals import Approvals
 from nca.agent.archive import Archive
-from nca.agent.calls import Calls
 from nca.agent.compactor import Compactor
 from nca.agent.fallbacks import Fallbacks
 from nca.agent.hooks import Hooks
 from nca.agent.project_instructions import NestedInstructions
 from nca.agent.spending import Spending
-from nca.agent.turn import Turn
 from nca.agent.user_input import TaskInput, UserInput
 from nca.agent.window import Window
 from nca.events import Listener
@@ -43,18 +41,3 @@ class Parts:
     jobs: Jobs
     user_input: UserInput | TaskInput
     emit: Listener
-
-    def turn(self, within: str = "") -> Turn:
-        """A turn that has yet to run. `within` begins the ids of its calls in events."""
-        calls = Calls(
-            self.window,
-            self.toolbox,
-            self.approvals,
-            self.redactor,
-            self.emit,
-            self.outputs,
-            self.nested,
-            self.hooks,
-            within,
-        )
-        return Turn(self.window, self.compactor, self.models, self.spending, calls, self.user_input, self.emit)

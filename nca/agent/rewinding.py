@@ -135,7 +135,9 @@ class Rewinds:
         chat = f"{_END} {point.rewind}" if point.rewind else f"{_BEFORE} {point.seq}"
         chat, plan = _STAY if what == "files" else chat, RewindPlan() if what == "chat" else plan
         outcome = await self._go(chat, plan, choice, watch or Watch())
-        if what == "files" and (told := _told(outcome)):
+        done = [f"{one.path} (deleted)" for one in outcome.deleted] + [one.path for one in outcome.restored]
+        if what == "files" and done:
+            told = f"The user took these files back to what they were earlier: {', '.join(done)}."
             self._user_input.share("rewind", told, "nca")
         return outcome
 
@@ -234,9 +236,3 @@ class Rewinds:
         tokens = 0 if rewind else self._window.meter.scaled(history.run_tokens(seq, last))
         is_left = is_in(seq, history.view.aside)
         return Point(seq, last, entry.at, entry.message.said, tokens, is_left, rewind)
-
-
-def _told(outcome: RewindOutcome) -> str:
-    """What the model is told of files that are not as it left them."""
-    done = [f"{one.path} (deleted)" for one in outcome.deleted] + [one.path for one in outcome.restored]
-    return f"The user took these files back to what they were earlier: {', '.join(done)}." if done else ""

@@ -12,7 +12,7 @@ from nca.errors import CostLimitReached
 from nca.events import Listener, Notice, SideRequestFinished
 from nca.messages import Usage
 from nca.models.catalog import money
-from nca.models.model import Delta, Model, ModelRequest, OnDelta, Reply, server_of
+from nca.models.model import Model, ModelRequest, OnDelta, Reply, server_of
 from nca.sessions.usage import BESIDE
 
 WARNING_RATIO = 0.8
@@ -100,17 +100,13 @@ def _grouped(rows: Iterable[tuple[str, Usage]]) -> list[Spent]:
     return [Spent(name, len(used), sum(used, Usage(0, 0))) for name, used in groups.items()]
 
 
-def _ignore(_: Delta) -> None:
-    return
-
-
 async def ask_beside(
     window: Window,
     model: Model,
     request: ModelRequest,
     purpose: Literal["summary", "question", "sampling"],
     emit: Listener,
-    hear: OnDelta = _ignore,
+    hear: OnDelta = lambda _: None,
 ) -> Reply:
     """The reply. Raises CostLimitReached, and what the model raises; listeners hear of what was asked either way."""
     refuse_above_limit(window)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, fields
 
 from nca.agent.background import Background
-from nca.agent.usage_breakdown import HeavyItem, RepeatedReads, RoleShare, UsageBreakdown, usage_breakdown_of
+from nca.agent.usage_breakdown import UsageBreakdown, usage_breakdown_of
 from nca.agent.window import Window
 from nca.context.budget import Measurement
-from nca.context.meter import Meter
 from nca.context.parts import parts_of, view_parts
 from nca.context.policy import Rung, aim_ratio, is_due, target_tokens, thresholds
 from nca.context.tokenizers import tools_text, tools_tokens
@@ -36,8 +33,8 @@ class Prices:
     saves_cached: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ContextStats:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextStats(UsageBreakdown):
     """Counts in tokens unless they say otherwise. `model` is the one that answers.
 
     is_high           the usage is at the compaction threshold
@@ -62,11 +59,6 @@ class ContextStats:
     compact_at_tokens: int
     auto: str
     next_rung: str
-    heaviest: tuple[HeavyItem, ...]
-    by_role: tuple[RoleShare, ...]
-    by_tool: tuple[tuple[str, int], ...]
-    by_file: tuple[tuple[str, int], ...]
-    repeated: tuple[RepeatedReads, ...]
     is_estimate: bool
     is_high: bool = False
     prices: Prices = field(default_factory=Prices)
@@ -107,14 +99,10 @@ def stats_of(window: Window, background: Background, *, with_details: bool = Tru
         compact_at_tokens=thresholds(budget, window.context).compact,
         auto=window.context.auto,
         next_rung=_next_rung(window, background),
-        heaviest=largest.heaviest,
-        by_role=largest.by_role,
-        by_tool=largest.by_tool,
-        by_file=largest.by_file,
-        repeated=largest.repeated,
         is_estimate=measured.is_estimate,
         is_high=is_due(measured, window.context),
         prices=_prices(window, measured.used_tokens),
+        **{one.name: getattr(largest, one.name) for one in fields(largest)},
     )
 
 
@@ -135,7 +123,9 @@ def _parts(window: Window, measured: Measurement) -> dict[str, int]:
     meter = window.meter
     of_project = min(meter.system_raw, text_tokens(window.prompt.project))
     own = [tool for tool in window.tools if not tool["function"]["name"].startswith(PREFIX)]
-    own_raw = _tools_raw(meter, own) if len(own) < len(window.tools) else meter.tools_raw
+    own_raw, tokenizer = meter.tools_raw, meter.calibration.tokenizer
+    if len(own) < len(window.tools):
+        own_raw = tools_tokens(tools_text(own, tokenizer), tokenizer)
     fixed = {
         "system_prompt": meter.system_raw - of_project,
         "instructions": of_project,
@@ -143,11 +133,6 @@ def _parts(window: Window, measured: Measurement) -> dict[str, int]:
         "mcp_tools": max(0, meter.tools_raw - own_raw),
     }
     return parts_of(measured.breakdown, fixed, view_parts(window.history))
-
-
-def _tools_raw(meter: Meter, tools: Sequence[dict[str, Any]]) -> int:
-    tokenizer = meter.calibration.tokenizer
-    return tools_tokens(tools_text(tools, tokenizer), tokenizer)
 
 
 def _next_rung(window: Window, background: Background) -> str:

@@ -17,30 +17,19 @@ from dataclasses import replace
 
 import msgspec
 
+from nca import events
 from nca.agent.compactor import Compactor
 from nca.agent.fallbacks import Fallbacks
 from nca.agent.instructions import FixedPrompt
 from nca.agent.parts import Parts
 from nca.agent.project_instructions import NestedInstructions
-from nca.agent.spending import Spending, ask_beside
+from nca.agent.spending import ask_beside
 from nca.agent.state import SessionState
 from nca.agent.tool_selection import own_toolbox
-from nca.agent.turn import NEVER_TOKENS
+from nca.agent.turn import NEVER_TOKENS, Turn
 from nca.agent.user_input import TaskInput
 from nca.agent.window import Window
 from nca.errors import NcaError, UsageError
-from nca.events import (
-    ContextCompaction,
-    Event,
-    Listener,
-    Notice,
-    RequestStarted,
-    RetryScheduled,
-    TextDelta,
-    ToolFinished,
-    ToolStarted,
-    TurnFinished,
-)
 from nca.humanize import counted
 from nca.messages import Message, Usage, clean_text
 from nca.models.model import Delta, Model, ModelRequest, server_of
@@ -49,7 +38,7 @@ from nca.tools.files.reading_rules import FilesRead, Reading
 from nca.tools.planning import TASK, CompactionWish
 from nca.tools.skills import AgentFile
 from nca.tools.tool import ToolError, ToolOutcome
-from nca.tools.toolbox import Toolbox
+from nca.tools.toolbox import Toolbox, ToolContext
 
 PROMPT = (
     "## This conversation\n"
@@ -104,11 +93,13 @@ async def _model_of(parent: Parts, agent: str) -> Model:
         try:
             return await parent.models.open(models[agent])
         except NcaError as error:
-            parent.emit(Notice(f"The agent {agent} works with {parent.models.active.facts.name}: {error.message}"))
+            parent.emit(
+                events.Notice(f"The agent {agent} works with {parent.models.active.facts.name}: {error.message}")
+            )
     return parent.models.active
 
 
-def _outcome(finished: TurnFinished, tokens: int) -> ToolOutcome:
+def _outcome(finished: events.TurnFinished, tokens: int) -> ToolOutcome:
     ending = _ENDINGS.get(finished.reason, "").format(steps=finished.steps)
     text = "\n".join(part for part in (finished.text.strip(), ending) if part)
     is_error = not finished.text.strip()
@@ -127,20 +118,14 @@ class _Task:
         store.save_learned(first.facts.name, parent.window.store.learned(first.facts.name))
         state = SessionState(store, store.create(directory="", model=first.facts.name), loaded, first.facts)
         outputs = parent.outputs / within if parent.outputs is not None else None
-        own = own_toolbox(
-            state,
-            parent.directory,
-            parent.archive,
-            outputs=outputs,
-            files_read=FilesRead(),
-            recorder=parent.files.recorder,
-            jobs=parent.jobs,
-            skills=parent.window.prompt.skills,
-            wish=(wish := CompactionWish()),
-        )
+        wish, recorder, skills = CompactionWish(), parent.files.recorder, parent.window.prompt.skills
+        given = ToolContext(files_read=FilesRead(), recorder=recorder, jobs=parent.jobs, skills=skills, wish=wish)
+        own = own_toolbox(state, parent.directory, parent.archive, outputs, given)
         toolbox = parent.toolbox.renewed(own, has=lambda name: name != TASK and (agent is None or agent.has(name)))
         self.window = _TaskWindow(parent.window, state, toolbox, text)
         models = Fallbacks(first, parent.models, self.window, self._hear)
+        reading = Reading(lambda: state.settings.permissions, parent.directory)
+        has_own = state.settings.agent.use_claude_home
         parts = replace(
             parent,
             window=self.window,
@@ -148,18 +133,13 @@ class _Task:
             models=models,
             compactor=Compactor(self.window, models, self._hear, None, wish=wish),
             outputs=outputs,
-            nested=NestedInstructions(
-                parent.directory,
-                parent.redactor,
-                Reading(lambda: state.settings.permissions, parent.directory),
-                has_own=state.settings.agent.use_claude_home,
-            ),
+            nested=NestedInstructions(parent.directory, parent.redactor, reading, has_own=has_own),
             user_input=TaskInput(self.window, parent.hooks, within, agent.about.name if agent is not None else ""),
             emit=self._hear,
         )
-        self._turn = parts.turn(f"{within}/")
+        self._turn = Turn(parts, f"{within}/")
 
-    async def run(self, question: str) -> TurnFinished:
+    async def run(self, question: str) -> events.TurnFinished:
         self.window.append(Message("user", clean_text(question), source="model"))
         return await self._turn.run()
 
@@ -167,16 +147,16 @@ class _Task:
         """Stop what would save the partial answer later, when the store is gone. The models are the conversation's."""
         self._turn.keep_partial()
 
-    def _hear(self, event: Event) -> None:
+    def _hear(self, event: events.Event) -> None:
         """Pass on to the conversation's listeners: the calls, one line each, and what a person should know."""
         match event:
-            case ToolStarted() | ToolFinished():
+            case events.ToolStarted() | events.ToolFinished():
                 self._emit(msgspec.structs.replace(event, summary=f"task: {event.summary}"))
-            case Notice(message):
-                self._emit(Notice(f"task: {message}"))
-            case ContextCompaction(phase="completed" | "failed" | "insufficient"):
-                self._emit(Notice(f"task: {event.message}"))
-            case RetryScheduled():
+            case events.Notice(message):
+                self._emit(events.Notice(f"task: {message}"))
+            case events.ContextCompaction(phase="completed" | "failed" | "insufficient"):
+                self._emit(events.Notice(f"task: {event.message}"))
+            case events.RetryScheduled():
                 self._emit(event)
             case _:
                 pass
@@ -218,11 +198,8 @@ INSTRUCTION = "[A question beside the work: answer it from this conversation, an
 class Beside:
     """Question and answer are in the log, and no part of the conversation."""
 
-    def __init__(self, window: Window, models: Fallbacks, spending: Spending, emit: Listener) -> None:
-        self._window = window
-        self._models = models
-        self._spending = spending
-        self._emit = emit
+    def __init__(self, parts: Parts) -> None:
+        self._window, self._models, self._spending, self._emit = parts.window, parts.models, parts.spending, parts.emit
 
     async def ask(self, question: str) -> str:
         """The answer; its text goes to the listeners as it comes. Raises UsageError, CostLimitReached, ProviderError.
@@ -240,12 +217,12 @@ class Beside:
         said: list[str] = []
         measured = window.measure()
         budget, server = measured.budget.budget_tokens, server_of(self._models.active)
-        self._emit(RequestStarted(1, window.facts.name, measured.used_tokens, budget, server))
+        self._emit(events.RequestStarted(1, window.facts.name, measured.used_tokens, budget, server))
 
         def hear(delta: Delta) -> None:
             if delta.text:
                 said.append(delta.text)
-                self._emit(TextDelta(delta.text))
+                self._emit(events.TextDelta(delta.text))
 
         try:
             reply = await ask_beside(window, self._models.active, request, "question", self._emit, hear)

@@ -84,13 +84,9 @@ class _Folder:
 
     def test_command(self) -> str:
         """The command that runs the tests, by what the project declares, else by its tests; "" if neither says it."""
-        return (
-            self._of_makefile()
-            or self._of_package()
-            or self._of_pytest()
-            or next((command for name, command in _BY_FILE.items() if self._has(name)), "")
-            or self._of_test_files()
-        )
+        by_file = (command for name, command in _BY_FILE.items() if self._has(name))
+        declared = self._of_makefile() or self._of_package() or self._of_pytest()
+        return declared or next(by_file, "") or self._of_test_files()
 
     def _has(self, name: str) -> bool:
         return (self._directory / name).is_file()

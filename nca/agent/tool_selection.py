@@ -6,7 +6,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,17 +16,13 @@ from nca.context.budget import Budget
 from nca.context.parts import split
 from nca.context.repeats import NOT_RUN
 from nca.context.tokens import entry_tokens
-from nca.file_history import Recorder
 from nca.messages import Entry
 from nca.models.catalog import ModelFacts
-from nca.tools.files.reading_rules import FilesRead, Reading
+from nca.tools.files.reading_rules import Reading
 from nca.tools.mcp.tool import server_of
-from nca.tools.planning import CompactionWish, Subtasks
 from nca.tools.recall import Archive
-from nca.tools.shell.jobs import Jobs
 from nca.tools.shell.runner import CommandRunner
-from nca.tools.skills import SkillFile
-from nca.tools.tool import Editor, Permission
+from nca.tools.tool import Permission
 from nca.tools.toolbox import Toolbox, ToolContext, default_toolbox
 
 OUTSIDE_SHARE_OF_BUDGET = 5
@@ -41,61 +37,35 @@ _NOT_SIMPLE = frozenset({"glob", "list_directory", "fetch_url", "job", "todo", "
 
 
 def own_toolbox(
-    state: SessionState,
-    directory: Path,
-    archive: Archive,
-    *,
-    outputs: Path | None,
-    files_read: FilesRead,
-    recorder: Recorder,
-    jobs: Jobs,
-    skills: Sequence[SkillFile] = (),
-    subtasks: Subtasks | None = None,
-    wish: CompactionWish | None = None,
-    editor: Editor | None = None,
+    state: SessionState, directory: Path, archive: Archive, outputs: Path | None, given: ToolContext
 ) -> Toolbox:
     """nca's own tools. Each call uses the model and the settings of that moment.
 
-    outputs     the folder for command output that is too large to show; None: it is not kept
-    files_read  the files that the model has read
-    recorder    records the files that the tools change
-    jobs        commands in the background
-    wish        takes the model's wish to compact
-    editor      has files open, and may show commands in its terminal
+    outputs  the folder for command output that is too large to show; None: it is not kept
+    given    what the tools get of the conversation beside its state
     """
-
-    return default_toolbox(
-        directory,
-        archive,
-        ToolContext(
-            can_see=lambda: state.can_see,
-            is_small=lambda: state.facts.is_small,
-            private_hosts=lambda: state.settings.tools.private_hosts,
-            last_todo=lambda: state.last_todo,
-            protected=_protected(directory),
-            # A fork names the files of the session that it came from, so all sessions' outputs can be read.
-            readable=(
-                *((outputs.parent,) if outputs else ()),
-                *(directory / os.path.expanduser(one) for one in state.settings.tools.readable),  # noqa: PTH111
-            ),
+    # A fork names the files of the session that it came from, so all sessions' outputs can be read.
+    folders = (outputs.parent,) if outputs else ()
+    added = (directory / os.path.expanduser(one) for one in state.settings.tools.readable)  # noqa: PTH111
+    context = replace(
+        given,
+        can_see=lambda: state.can_see,
+        is_small=lambda: state.facts.is_small,
+        private_hosts=lambda: state.settings.tools.private_hosts,
+        last_todo=lambda: state.last_todo,
+        protected=_protected(directory),
+        readable=(*folders, *added),
+        limits=lambda: state.limits,
+        runner=CommandRunner(
+            directory,
+            settings=lambda: state.settings.tools,
             limits=lambda: state.limits,
-            runner=CommandRunner(
-                directory,
-                settings=lambda: state.settings.tools,
-                limits=lambda: state.limits,
-                outputs=lambda: outputs,
-                terminal=editor.terminal if editor else None,
-            ),
-            jobs=jobs,
-            files_read=files_read,
-            skills=skills,
-            recorder=recorder,
-            subtasks=subtasks,
-            wish=wish,
-            editor=editor,
-            reading=Reading(lambda: state.settings.permissions, directory),
+            outputs=lambda: outputs,
+            terminal=given.editor.terminal if given.editor else None,
         ),
+        reading=Reading(lambda: state.settings.permissions, directory),
     )
+    return default_toolbox(directory, archive, context)
 
 
 def offered(toolbox: Toolbox, facts: ModelFacts, budget: Budget, off: Collection[str] = ()) -> list[dict[str, Any]]:

@@ -10,25 +10,11 @@ from collections.abc import Callable
 from typing import Literal
 
 from nca.agent.calls import Calls
-from nca.agent.compactor import Compactor
-from nca.agent.fallbacks import Fallbacks
+from nca.agent.parts import Parts
 from nca.agent.reply_checks import ASKED_AGAIN, cut_notice, ending, is_cut
-from nca.agent.spending import Spending
-from nca.agent.user_input import TaskInput, UserInput
-from nca.agent.window import Window
-from nca.context.budget import Measurement
 from nca.context.validate import validate_request
 from nca.errors import ContextDoesNotFit, NcaError, OnlyReasoned, ProviderError, ProviderFailure, sentence
-from nca.events import (
-    Listener,
-    Notice,
-    ReasoningDelta,
-    RequestRead,
-    RequestStarted,
-    TextDelta,
-    TurnFinished,
-    UsageReported,
-)
+from nca.events import Notice, ReasoningDelta, RequestRead, RequestStarted, TextDelta, TurnFinished, UsageReported
 from nca.messages import Message, Usage, clean_text
 from nca.models.client import Delta, Model, ModelRequest, Reply
 from nca.models.failures import PassingFailure
@@ -65,23 +51,11 @@ EXIT_CODES = {"answered": 0, "max_steps": 1, "stuck": 1, "length": 1, "interrupt
 class Turn:
     """One turn while it runs. `text` is the last whole answer, `_partial` the one that is being streamed."""
 
-    def __init__(
-        self,
-        window: Window,
-        compactor: Compactor,
-        models: Fallbacks,
-        spending: Spending,
-        calls: Calls,
-        user_input: UserInput | TaskInput,
-        emit: Listener,
-    ) -> None:
-        self.window = window
-        self.compactor = compactor
-        self.models = models
-        self.spending = spending
-        self.calls = calls
-        self.user_input = user_input
-        self.emit = emit
+    def __init__(self, parts: Parts, within: str = "") -> None:
+        """within: the beginning of the calls' ids in events."""
+        self.window, self.compactor, self.models = parts.window, parts.compactor, parts.models
+        self.spending, self.user_input, self.emit = parts.spending, parts.user_input, parts.emit
+        self.calls = Calls(parts, within)
         self.text = ""
         self.steps = 0
         self._partial = ""
@@ -260,7 +234,7 @@ class Turn:
         return failure.action == "lower_max_tokens_then_compact" and self.window.shorten_answer(failure)
 
     async def _ask(self, *, may_compact: bool) -> Reply:
-        self._begin_answer()
+        self._partial, self._reasoning, self._unsaved_bytes = "", "", 0
         started = time.monotonic()
         measured = self.window.measure()
         request = self._request(may_compact=may_compact)
@@ -279,21 +253,15 @@ class Turn:
             self.window.record_beside(self.model.facts.name, usage)
         elif reply.usage is not None and is_cut(measured, raw, known, usage.prompt_tokens):
             self.window.record_beside(self.model.facts.name, usage)
-            self._tell_cut(measured, usage)
+            if self.window.note_cut():  # every further request is cut in the same way
+                self.emit(Notice(cut_notice(name, measured.used_tokens, usage.prompt_tokens)))
         elif reply.usage is not None:
             last = reply.samplings[-1].prompt_tokens if reply.samplings else None
             self.window.learn(raw, calls, head, usage, last)
         self.emit(UsageReported(usage, name, is_estimate=reply.usage is None, response=reply.response))
         self._has_gone = self.compactor.adopt(reply, self.model.facts.name, time.monotonic() - started)
-        if has_stopped:
-            return reply
-        self.text = reply.message.text
+        self.text = self.text if has_stopped else reply.message.text
         return reply
-
-    def _tell_cut(self, measured: Measurement, usage: Usage) -> None:
-        """Only once for a model: every further request is cut in the same way."""
-        if self.window.note_cut():
-            self.emit(Notice(cut_notice(self.model.facts.name, measured.used_tokens, usage.prompt_tokens)))
 
     def _request(self, *, may_compact: bool) -> ModelRequest:
         messages = self.window.request_messages()
@@ -313,10 +281,6 @@ class Turn:
             self.window.provider_compacts_at if may_compact else self.window.provider_compacts_at and NEVER_TOKENS,
             self.window.settings.model.reasoning,
         )
-
-    def _begin_answer(self) -> None:
-        self._partial = self._reasoning = ""
-        self._unsaved_bytes = 0
 
     def _take(self, delta: Delta) -> None:
         """Keep and show a piece of the answer, and save the answer so far at intervals."""
