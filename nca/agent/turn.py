@@ -120,10 +120,11 @@ class Turn:
 
     def keep_partial(self) -> None:
         """Append the partial answer, marked as interrupted, and a result for every open call."""
-        if self._partial.strip():
-            self.text, reasoning = clean_text(self._partial), clean_text(self._reasoning)
+        # Given up even if the store fails now: saved later, it would stand behind what was said since.
+        partial, self._partial = self._partial, ""
+        if partial.strip():
+            self.text, reasoning = clean_text(partial), clean_text(self._reasoning)
             self.window.append(Message("assistant", self.text, reasoning=reasoning, is_interrupted=True))
-        self._partial = ""
         self._close_calls(STOPPED)
 
     @property

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 
 import pytest
 
 from nca.agent.conversation import Conversation
+from nca.agent.turn import PARTIAL_SECONDS
 from nca.config.loaded import defaults
 from nca.context.history import History
 from nca.errors import StoreError
@@ -118,3 +120,22 @@ async def test_a_compaction_that_finds_no_room_changes_nothing(tmp_path: Path) -
         connection.pragma("max_page_count", PLENTY)
         assert (await conversation.context.compact()).compacted
         await conversation.close()
+
+
+async def test_an_answer_that_found_no_room_is_not_saved_behind_what_was_said_since(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    with Store.open(path) as store:
+        connection = sqlite_of(store).connection
+        model = ScriptedModel([answer] * 5, facts=FACTS)
+        conversation = Conversation.open(defaults(), store=store, model=model, directory=tmp_path)
+        await conversation.send("Hello.")
+        connection.pragma("max_page_count", connection.pragma("page_count"))
+        assert (await conversation.send("Hello again.")).reason == "failed"
+        assert len(model.requests) == 2
+        connection.pragma("max_page_count", PLENTY)
+        assert (await conversation.send("And now?")).reason == "answered"
+        await asyncio.sleep(PARTIAL_SECONDS + 0.5)
+        log, session = list(conversation.context.entries), conversation.session.info.id
+        await conversation.close()
+    with Store.open(path) as store, store.open_session(session) as opened:
+        assert opened.log.entries() == log
