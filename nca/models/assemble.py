@@ -32,7 +32,7 @@ _FINISHES = {
     "model_length": "length",
 }
 _STOPPED_SHORT = frozenset({"length", "content_filter", "refusal"})
-_HELD_CHARS = 300
+_BUFFER_CHARS = 300
 """Text that begins like an error object is held back up to this length, so that errors are not shown as answers."""
 
 
@@ -47,7 +47,7 @@ class Assembler:
         self._text: list[str] = []
         self._reasoning: list[str] = []
         self._refusal: list[str] = []
-        self._held: list[str] | None = []
+        self._buffer: list[str] | None = []
         self._failure = ""
         """The JSON of an error event of another protocol."""
         self._usage: dict[str, int] = {}
@@ -98,8 +98,8 @@ class Assembler:
 
     def release(self) -> list[Delta]:
         """The text that was held back, now that it is known to be an answer."""
-        held, self._held = self._held, None
-        return [Delta(text="".join(held))] if held else []
+        buffered, self._buffer = self._buffer, None
+        return [Delta(text="".join(buffered))] if buffered else []
 
     def finish(self, known_ids: Collection[str] = (), model: str = "") -> Reply:
         """The complete reply.
@@ -187,11 +187,11 @@ class Assembler:
         return deltas
 
     def _hold_or_pass(self, text: str) -> list[Delta]:
-        if self._held is None:
+        if self._buffer is None:
             return [Delta(text=text)]
-        self._held.append(text)
-        so_far = "".join(self._held).lstrip()
-        if len(so_far) < _HELD_CHARS and (not so_far or so_far[0] == "{" or "error:".startswith(so_far[:6].lower())):
+        self._buffer.append(text)
+        so_far = "".join(self._buffer).lstrip()
+        if len(so_far) < _BUFFER_CHARS and (not so_far or so_far[0] == "{" or "error:".startswith(so_far[:6].lower())):
             return []
         return self.release()
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from nca.messages import Usage
 from nca.models import price_map
-from nca.models.price_map import PriceTier
+from nca.models.fetched_prices import KINDS
+from nca.models.price_map import Prices
 
 DEFAULT_WINDOW_TOKENS = 128_000
 """Assumed for an unknown model; the user is told."""
@@ -46,7 +45,7 @@ _USUAL = "the default for "
 _ASSUMED_CONTEXT = "assumed: nothing is known of this model"
 
 
-class ModelFacts(msgspec.Struct, frozen=True):
+class ModelFacts(Prices, frozen=True):
     """One model.
 
     name                 as the user names it (openai/gpt-4.1)
@@ -54,7 +53,6 @@ class ModelFacts(msgspec.Struct, frozen=True):
     window_is_assumed    the model is unknown: 128,000 tokens are assumed, and the user is told once
     window_source        where the window comes from, for display
     max_output_tokens    the provider's limit for an answer; None if unknown
-    …_cost               US dollars per token; None if unknown, never 0
     tiers                higher prices of long requests, lowest bound first
     can_compact          the provider can compact a conversation, and litellm supports that
     can_see              accepts images, unless model.images says it; False if unknown: a refused image ends the turn
@@ -71,10 +69,6 @@ class ModelFacts(msgspec.Struct, frozen=True):
     window_is_assumed: bool = False
     window_source: str = ""
     max_output_tokens: int | None = None
-    input_cost: float | None = None
-    output_cost: float | None = None
-    cache_read_cost: float | None = None
-    cache_write_cost: float | None = None
     tiers: tuple[price_map.PriceTier, ...] = ()
     can_compact: bool = False
     can_use_tools: bool = True
@@ -106,10 +100,7 @@ def describe(name: str, *, context_window: int = 0) -> ModelFacts:
         window_is_assumed=source == _ASSUMED_CONTEXT,
         window_source=source,
         max_output_tokens=entry.max_output_tokens if entry else None,
-        input_cost=entry.input_cost if entry and is_priced else free,
-        output_cost=entry.output_cost if entry and is_priced else free,
-        cache_read_cost=entry.cache_read_cost if entry and is_priced else free,
-        cache_write_cost=entry.cache_write_cost if entry and is_priced else free,
+        **(entry.prices() if entry and is_priced else dict.fromkeys(KINDS.values(), free)),
         tiers=entry.tiers if entry and is_priced else (),
         can_compact=provider == "anthropic" and match is not None and match.is_exact and match.entry.can_compact,
         can_use_tools=entry is None or entry.can_use_tools is not False,
@@ -190,17 +181,8 @@ def money(dollars: float) -> str:
     return f"${dollars:.2f}" if dollars >= 0.1 or dollars == 0 else f"${dollars:.4f}"
 
 
-def _prices(facts: ModelFacts, prompt_tokens: int) -> PriceTier:
+def _prices(facts: ModelFacts, prompt_tokens: int) -> Prices:
     """The prices of a request with a prompt of this length."""
-    tier = next((tier for tier in reversed(facts.tiers) if prompt_tokens > tier.above_tokens), PriceTier(0))
-
-    def price(of_tier: float | None, usual: float | None) -> float | None:
-        return usual if of_tier is None else of_tier
-
-    return PriceTier(
-        tier.above_tokens,
-        price(tier.input_cost, facts.input_cost),
-        price(tier.output_cost, facts.output_cost),
-        price(tier.cache_read_cost, facts.cache_read_cost),
-        price(tier.cache_write_cost, facts.cache_write_cost),
-    )
+    tier = next((tier for tier in reversed(facts.tiers) if prompt_tokens > tier.above_tokens), Prices())
+    higher = {kind: price for kind, price in tier.prices().items() if price is not None}
+    return Prices(**facts.prices() | higher)

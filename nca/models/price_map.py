@@ -30,18 +30,26 @@ _BEDROCK = re.compile(r"^(?:(?:us|eu|ap|apac|au|jp|global|us-gov)\.)?[a-z0-9]+\.
 _DIGITS_DOT = re.compile(r"(?<=\d)\.(?=\d)")
 
 
-class PriceTier(msgspec.Struct, frozen=True):
-    """Prices per token of a whole request whose prompt is longer than `above_tokens`; None: the lower tier's."""
+class Prices(msgspec.Struct, frozen=True, kw_only=True):
+    """US dollars per token; None if unknown, never 0 for that."""
 
-    above_tokens: int
     input_cost: float | None = None
     output_cost: float | None = None
     cache_read_cost: float | None = None
     cache_write_cost: float | None = None
 
+    def prices(self) -> dict[str, float | None]:
+        return {kind: getattr(self, kind) for kind in KINDS.values()}
 
-class PriceEntry(msgspec.Struct, frozen=True):
-    """One model of the map. Prices are US dollars per token; None if the map has none.
+
+class PriceTier(Prices, frozen=True):
+    """Prices of a whole request whose prompt is longer than `above_tokens`; None: the lower tier's."""
+
+    above_tokens: int
+
+
+class PriceEntry(Prices, frozen=True):
+    """One model of the map.
 
     tiers         higher prices of long requests, lowest bound first
     can_compact   its provider can compact a conversation
@@ -53,10 +61,6 @@ class PriceEntry(msgspec.Struct, frozen=True):
     provider: str
     window_tokens: int | None
     max_output_tokens: int | None
-    input_cost: float | None
-    output_cost: float | None
-    cache_read_cost: float | None
-    cache_write_cost: float | None
     can_use_tools: bool | None
     tiers: tuple[PriceTier, ...] = ()
     can_compact: bool = False
@@ -197,8 +201,7 @@ def _entry(name: str, values: dict[str, Any]) -> PriceEntry:
     tiers = _tiers(values)
     base = _prices(values)
     if tiers and tiers[0].above_tokens == 0:
-        first = tiers.pop(0)
-        base = {kind: getattr(first, kind) for kind in KINDS.values()}
+        base = tiers.pop(0).prices()
     return PriceEntry(
         name=name,
         provider=str(values.get("litellm_provider", "")),

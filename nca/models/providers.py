@@ -37,77 +37,43 @@ class ProviderFacts:
     keeps_thoughts: bool = False
 
 
+def _facts(name: str, title: str, model: str = "", openai_base: str = "", *keys: str, **marks: bool) -> ProviderFacts:
+    """`model` is named without the provider; without `keys`, the key's variable is NAME_API_KEY."""
+    named = f"{name}/{model}" if model else ""
+    return ProviderFacts(name, keys or (f"{name.upper()}_API_KEY",), title, named, openai_base, **marks)
+
+
 PROVIDERS: dict[str, ProviderFacts] = {
     facts.name: facts
     for facts in (
         # In the order of preference, if several keys are set.
-        ProviderFacts("openai", ("OPENAI_API_KEY",), "OpenAI", "openai/gpt-6.1-sol"),
-        ProviderFacts("anthropic", ("ANTHROPIC_API_KEY",), "Anthropic", "anthropic/claude-sonnet-5-5"),
-        ProviderFacts("gemini", ("GEMINI_API_KEY", "GOOGLE_API_KEY"), "Gemini", "gemini/gemini-pro-latest"),
-        ProviderFacts(
-            "mistral",
-            ("MISTRAL_API_KEY",),
-            "Mistral",
-            "mistral/mistral-medium-latest",
-            "https://api.mistral.ai/v1",
-            reports_usage=True,
+        _facts("openai", "OpenAI", "gpt-6.1-sol"),
+        _facts("anthropic", "Anthropic", "claude-sonnet-5-5"),
+        _facts("gemini", "Gemini", "gemini-pro-latest", "", "GEMINI_API_KEY", "GOOGLE_API_KEY"),
+        _facts("mistral", "Mistral", "mistral-medium-latest", "https://api.mistral.ai/v1", reports_usage=True),
+        _facts("openrouter", "OpenRouter", "anthropic/claude-sonnet-5.5", "https://openrouter.ai/api/v1"),
+        _facts("groq", "Groq", "openai/gpt-oss-120b", "https://api.groq.com/openai/v1"),
+        _facts("deepseek", "DeepSeek", "deepseek-v4-pro", "https://api.deepseek.com/beta", keeps_thoughts=True),
+        _facts("xai", "xAI", "grok-4.7", "https://api.x.ai/v1"),
+        _facts("moonshot", "Moonshot", "kimi-k3", "https://api.moonshot.ai/v1", keeps_thoughts=True),
+        _facts("zai", "Z.ai", "glm-5.3", "https://api.z.ai/api/paas/v4"),
+        _facts("cerebras", "Cerebras", "gpt-oss-120b", "https://api.cerebras.ai/v1"),
+        _facts(
+            *("fireworks_ai", "Fireworks", "glm-5p3", "https://api.fireworks.ai/inference/v1"),
+            *("FIREWORKS_API_KEY", "FIREWORKS_AI_API_KEY"),
         ),
-        ProviderFacts(
-            "openrouter",
-            ("OPENROUTER_API_KEY",),
-            "OpenRouter",
-            "openrouter/anthropic/claude-sonnet-5.5",
-            "https://openrouter.ai/api/v1",
-        ),
-        ProviderFacts("groq", ("GROQ_API_KEY",), "Groq", "groq/openai/gpt-oss-120b", "https://api.groq.com/openai/v1"),
-        ProviderFacts(
-            "deepseek",
-            ("DEEPSEEK_API_KEY",),
-            "DeepSeek",
-            "deepseek/deepseek-v4-pro",
-            "https://api.deepseek.com/beta",
-            keeps_thoughts=True,
-        ),
-        ProviderFacts("xai", ("XAI_API_KEY",), "xAI", "xai/grok-4.7", "https://api.x.ai/v1"),
-        ProviderFacts(
-            "moonshot",
-            ("MOONSHOT_API_KEY",),
-            "Moonshot",
-            "moonshot/kimi-k3",
-            "https://api.moonshot.ai/v1",
-            keeps_thoughts=True,
-        ),
-        ProviderFacts("zai", ("ZAI_API_KEY",), "Z.ai", "zai/glm-5.3", "https://api.z.ai/api/paas/v4"),
-        ProviderFacts(
-            "cerebras", ("CEREBRAS_API_KEY",), "Cerebras", "cerebras/gpt-oss-120b", "https://api.cerebras.ai/v1"
-        ),
-        ProviderFacts(
-            "fireworks_ai",
-            ("FIREWORKS_API_KEY", "FIREWORKS_AI_API_KEY"),
-            "Fireworks",
-            "fireworks_ai/glm-5p3",
-            "https://api.fireworks.ai/inference/v1",
-        ),
-        ProviderFacts(
-            "together_ai", ("TOGETHERAI_API_KEY", "TOGETHER_API_KEY"), "Together", "", "https://api.together.ai/v1"
-        ),
-        ProviderFacts(
-            "dashscope",
-            ("DASHSCOPE_API_KEY",),
-            "DashScope",
-            "dashscope/qwen3.8-max",
-            "https://dashscope.aliyuncs.com/compatible-mode/v1",
-        ),
-        ProviderFacts("azure", ("AZURE_API_KEY",), "Azure"),
-        ProviderFacts("bedrock", ("AWS_ACCESS_KEY_ID",), "Bedrock"),
-        ProviderFacts("vertex_ai", ("GOOGLE_APPLICATION_CREDENTIALS",), "Vertex AI"),
-        ProviderFacts("cohere", ("COHERE_API_KEY",), "Cohere"),
-        ProviderFacts("perplexity", ("PERPLEXITYAI_API_KEY",), "Perplexity"),
-        ProviderFacts("minimax", ("MINIMAX_API_KEY",), "MiniMax"),
-        ProviderFacts("huggingface", ("HF_TOKEN", "HUGGINGFACE_API_KEY"), "Hugging Face"),
-        ProviderFacts("lm_studio", ("LM_STUDIO_API_KEY",), "LM Studio", "", "http://127.0.0.1:1234/v1"),
-        ProviderFacts("hosted_vllm", ("HOSTED_VLLM_API_KEY",), "vLLM"),
-        ProviderFacts("litellm_proxy", ("LITELLM_PROXY_API_KEY",), "litellm proxy"),
+        _facts("together_ai", "Together", "", "https://api.together.ai/v1", "TOGETHERAI_API_KEY", "TOGETHER_API_KEY"),
+        _facts("dashscope", "DashScope", "qwen3.8-max", "https://dashscope.aliyuncs.com/compatible-mode/v1"),
+        _facts("azure", "Azure"),
+        _facts("bedrock", "Bedrock", "", "", "AWS_ACCESS_KEY_ID"),
+        _facts("vertex_ai", "Vertex AI", "", "", "GOOGLE_APPLICATION_CREDENTIALS"),
+        _facts("cohere", "Cohere"),
+        _facts("perplexity", "Perplexity", "", "", "PERPLEXITYAI_API_KEY"),
+        _facts("minimax", "MiniMax"),
+        _facts("huggingface", "Hugging Face", "", "", "HF_TOKEN", "HUGGINGFACE_API_KEY"),
+        _facts("lm_studio", "LM Studio", "", "http://127.0.0.1:1234/v1"),
+        _facts("hosted_vllm", "vLLM"),
+        _facts("litellm_proxy", "litellm proxy"),
         ProviderFacts("llamafile", (), "llamafile", "", "http://127.0.0.1:8080/v1"),
         ProviderFacts("ollama", (), "Ollama"),
         ProviderFacts("ollama_chat", (), "Ollama"),

@@ -14,7 +14,10 @@ TIERED = ModelFacts(
     input_cost=1.0,
     output_cost=4.0,
     cache_read_cost=0.1,
-    tiers=(PriceTier(100, 2.0, 6.0, 0.2), PriceTier(500, 3.0)),
+    tiers=(
+        PriceTier(100, input_cost=2.0, output_cost=6.0, cache_read_cost=0.2),
+        PriceTier(500, input_cost=3.0),
+    ),
 )
 
 

@@ -186,12 +186,12 @@ def _is_there(final: Path, model: KnownModel) -> bool:
 @contextmanager
 def _turn(lock: Path, model: KnownModel, progress: Report) -> Iterator[None]:
     """Hold the lock file. The system releases the lock when the process ends."""
-    with lock.open("a") as held:
+    with lock.open("a") as file:
         try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             progress(Progress("waiting", 0, model.size_bytes))
-            fcntl.flock(held, fcntl.LOCK_EX)
+            fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
