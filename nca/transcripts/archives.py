@@ -101,12 +101,12 @@ def read_json(archive: zipfile.ZipFile, name: str, limits: Limits, place: str) -
 def checked(pieces: Iterable[bytes], limits: Limits, place: str) -> Iterator[bytes]:
     """The pieces of a JSON text, each after it was found to be within the limits. Raises InvalidMessages."""
     size = values = depth = 0
-    is_in_text, held = False, b""
+    is_in_text, rest = False, b""
     for piece in pieces:
         size += len(piece)
         # A piece may end between a backslash and what it escapes.
-        plain = (held + piece).replace(b"\\\\", b"").replace(b'\\"', b"")
-        held = b"\\" if plain.endswith(b"\\") else b""
+        plain = (rest + piece).replace(b"\\\\", b"").replace(b'\\"', b"")
+        rest = b"\\" if plain.endswith(b"\\") else b""
         runs = plain.split(b'"')
         outside = b"".join(runs[int(is_in_text) :: 2])
         is_in_text ^= len(runs) % 2 == 0

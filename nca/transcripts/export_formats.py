@@ -24,7 +24,8 @@ from nca.transcripts.descriptions import (
     shown_content,
     summary_line,
 )
-from nca.transcripts.html_page import visible
+from nca.transcripts.html_page import to_html, visible
+from nca.transcripts.session_file import to_json, to_json_lines
 from nca.wire import content_text
 
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})(.*)$")
@@ -119,16 +120,10 @@ def rendered(copy: SessionCopy, format_name: str, *, is_ascii: bool = False) -> 
     """The export's bytes. `is_ascii` makes JSON safe for a terminal."""
     match format_name:
         case "json":
-            from nca.transcripts.session_file import to_json
-
             return to_json(copy, is_ascii=is_ascii)
         case "jsonl":
-            from nca.transcripts.session_file import to_json_lines
-
             return to_json_lines(copy, is_ascii=is_ascii)
         case "html":
-            from nca.transcripts.html_page import to_html
-
             return to_html(copy).encode()
         case _:
             return to_markdown(copy).encode()

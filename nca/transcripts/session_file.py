@@ -41,7 +41,7 @@ class Transcript:
     lines: list[int] = field(default_factory=list, compare=False)
     """The line number of each row in a file of JSON lines; empty for a single JSON value."""
     whole: dict[str, Any] = field(default_factory=dict, compare=False)
-    """The object that held the messages; empty if there was none."""
+    """The object that rows the messages; empty if there was none."""
 
 
 @collector_paused()
@@ -61,12 +61,12 @@ def read_transcript(raw: bytes, place: str, *, valid: str = VALID) -> Transcript
     if isinstance(whole, list):
         return Transcript(whole)
     if isinstance(whole, dict):
-        held = whole.get("messages", whole.get("input"))
+        given = whole.get("messages", whole.get("input"))
         tools = whole.get("tools")
-        if isinstance(held, str) and "messages" not in whole:
-            held = [{"role": "user", "content": held}]
-        if isinstance(held, list):
-            return Transcript(held, tools if isinstance(tools, list) else [], whole=whole)
+        if isinstance(given, str) and "messages" not in whole:
+            given = [{"role": "user", "content": given}]
+        if isinstance(given, list):
+            return Transcript(given, tools if isinstance(tools, list) else [], whole=whole)
     if isinstance(whole, dict) and ("role" in whole or "type" in whole):
         return Transcript([whole])
     raise InvalidMessages(f"{place}: holds no messages; {valid}.")

@@ -14,7 +14,8 @@ from typing import Any
 from nca.context.request import SIGNED_THOUGHTS
 from nca.messages import Message, Usage
 from nca.shapes.shaped import arguments_of
-from nca.transcripts.outgoing.conversation import Held, Outgoing, Sent, iso, pieces, thoughts
+from nca.transcripts.formats.claude_code import FORMAT
+from nca.transcripts.outgoing.conversation import Agent, Media, Outgoing, Sent, iso, pieces, thoughts
 
 _VERSION = "2.1.197"
 _LONGEST_NAME = 200
@@ -25,16 +26,12 @@ answers itself instead of by their usage."""
 _CONTINUED = "This session is being continued from a previous conversation that ran out of context."
 
 
-class Claude:
+class Claude(Agent):
     name = "claude"
     title = "Claude Code"
 
     def place(self, out: Outgoing, env: Mapping[str, str], home: Path) -> Path:
-        root = Path(env.get("CLAUDE_CONFIG_DIR") or home / ".claude")
-        return root / "projects" / _folder_name(out.directory) / f"{out.id}.jsonl"
-
-    def beside(self, out: Outgoing, place: Path) -> dict[Path, str]:
-        return {}
+        return FORMAT.folder(env, home) / "projects" / _folder_name(out.directory) / f"{out.id}.jsonl"
 
     def command(self, out: Outgoing, file: Path) -> str:
         return f"claude --resume {out.id}"
@@ -137,9 +134,9 @@ def _is_claude(model: str) -> bool:
 
 def _content(message: Message) -> Any:
     blocks = _blocks(message)
-    if message.role != "tool":
-        return blocks[0]["text"] if len(blocks) == 1 and blocks[0]["type"] == "text" else blocks
     content = blocks[0]["text"] if len(blocks) == 1 and blocks[0]["type"] == "text" else blocks
+    if message.role != "tool":
+        return content
     mark = {"is_error": True} if message.is_error else {}
     return [{"type": "tool_result", "tool_use_id": message.tool_call_id, "content": content, **mark}]
 
@@ -148,7 +145,7 @@ def _blocks(message: Message) -> list[dict[str, Any]]:
     return [_block(piece) for piece in pieces(message)]
 
 
-def _block(piece: str | Held) -> dict[str, Any]:
+def _block(piece: str | Media) -> dict[str, Any]:
     if isinstance(piece, str):
         return {"type": "text", "text": piece}
     if piece.address:

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from nca.messages import Message, Usage
-from nca.transcripts.outgoing.conversation import Held, Outgoing, Sent, iso, pieces, thoughts
+from nca.transcripts.formats.codex import FORMAT
+from nca.transcripts.outgoing.conversation import Agent, Media, Outgoing, Sent, iso, pieces, thoughts
 
 _VERSION = "0.171.0"
 _SUMMARIZED = (
@@ -24,17 +26,14 @@ _SUMMARIZED = (
 Item = dict[str, Any]
 
 
-class Codex:
+class Codex(Agent):
     name = "codex"
     title = "Codex CLI"
 
     def place(self, out: Outgoing, env: Mapping[str, str], home: Path) -> Path:
         began = datetime.fromtimestamp(out.began_at, UTC)
-        folder = Path(env.get("CODEX_HOME") or home / ".codex") / "sessions" / f"{began:%Y/%m/%d}"
+        folder = FORMAT.folder(env, home) / "sessions" / f"{began:%Y/%m/%d}"
         return folder / f"rollout-{began:%Y-%m-%dT%H-%M-%S}-{out.id}.jsonl"
-
-    def beside(self, out: Outgoing, place: Path) -> dict[Path, str]:
-        return {}
 
     def command(self, out: Outgoing, file: Path) -> str:
         return f"codex resume {out.id}"
@@ -53,13 +52,11 @@ class Codex:
             "source": "cli",
         }
         yield _row(out.began_at, "session_meta", meta)
-        for sent in out.earlier:
-            yield from _rows(sent)
+        yield from chain.from_iterable(map(_rows, out.earlier))
         if out.summary:
             history = [{"type": "message", "role": "user", "content": [_text("user", f"{_SUMMARIZED}\n{out.summary}")]}]
             yield _row(out.compacted_at, "compacted", {"message": "", "replacement_history": history})
-        for sent in out.later:
-            yield from _rows(sent)
+        yield from chain.from_iterable(map(_rows, out.later))
 
 
 def _rows(sent: Sent) -> Iterator[dict[str, Any]]:
@@ -93,7 +90,7 @@ def _items(message: Message) -> list[Item]:
     ]
 
 
-def _part(role: str, piece: str | Held) -> Item:
+def _part(role: str, piece: str | Media) -> Item:
     if isinstance(piece, str):
         return _text(role, piece)
     if piece.media_type and not piece.media_type.startswith("image/"):

@@ -94,7 +94,7 @@ class Outgoing(msgspec.Struct, frozen=True, kw_only=True):
         return str(uuid.uuid5(uuid.UUID(self.id), str(name)))
 
 
-class Held(NamedTuple):
+class Media(NamedTuple):
     """A picture or a file: its base64 data, or where it is."""
 
     media_type: str
@@ -187,7 +187,7 @@ def _summary(copy: SessionCopy, entries: Sequence[Entry], last: int) -> str:
     return f"{text}\n\n{_WHOLE.format(session=session)}" if session else text
 
 
-def pieces(message: Message) -> list[str | Held]:
+def pieces(message: Message) -> list[str | Media]:
     """What a message says as the model saw it in nca: texts, and pictures and files."""
     given: Any = content_to_wire(as_chat_message(message).content)
     if not isinstance(given, list):
@@ -195,15 +195,15 @@ def pieces(message: Message) -> list[str | Held]:
     return [_piece(row) for row in given]
 
 
-def _piece(row: Mapping[str, Any]) -> str | Held:
+def _piece(row: Mapping[str, Any]) -> str | Media:
     if row["type"] == "text":
         return str(row["text"])
     file: Mapping[str, Any] = row.get("file") or {}
     address = str((row.get("image_url") or {}).get("url") or file.get("file_data") or "")
     if address.startswith("data:"):
         kind, _, data = address.removeprefix("data:").partition(";base64,")
-        return Held(kind, data, "", str(file.get("filename") or ""))
-    return Held("", "", address) if address else f"[{row['type']}, not shown]"
+        return Media(kind, data, "", str(file.get("filename") or ""))
+    return Media("", "", address) if address else f"[{row['type']}, not shown]"
 
 
 def thoughts(out: Outgoing) -> int:
@@ -231,6 +231,7 @@ class Agent(Protocol):
 
     def beside(self, out: Outgoing, place: Path) -> dict[Path, str]:
         """Files that the agent needs to find the session, and what they hold if they are missing."""
+        return {}
 
     def command(self, out: Outgoing, file: Path) -> str:
         """What resumes the session, in its directory. `file`: where it is."""

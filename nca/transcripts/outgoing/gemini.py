@@ -14,20 +14,20 @@ from typing import Any
 
 from nca.messages import Message, Usage
 from nca.shapes.shaped import arguments_of
-from nca.transcripts.formats.gemini import ACKNOWLEDGED, PROJECT_ROOT, SNAPSHOT
-from nca.transcripts.formats.source import chosen_folder, first_line, row_file
-from nca.transcripts.outgoing.conversation import Held, Outgoing, Sent, iso, pieces, thoughts
+from nca.transcripts.formats.gemini import ACKNOWLEDGED, FORMAT, PROJECT_ROOT, SNAPSHOT
+from nca.transcripts.formats.source import first_line, row_file
+from nca.transcripts.outgoing.conversation import Agent, Media, Outgoing, Sent, iso, pieces, thoughts
 
 _IGNORED = ("/", "?")
 """How a message begins that Gemini CLI takes for a command and does not send."""
 
 
-class Gemini:
+class Gemini(Agent):
     name = "gemini"
     title = "Gemini CLI"
 
     def place(self, out: Outgoing, env: Mapping[str, str], home: Path) -> Path:
-        root = (chosen_folder(env.get("GEMINI_CLI_HOME"), home) or home) / ".gemini"
+        root = FORMAT.folder(env, home) / ".gemini"
         began = iso(out.began_at)[:16].replace(":", "-")
         folder = root / "tmp" / _project(root, out.directory)
         return folder / "chats" / f"session-{began}-{out.id[:8]}.jsonl"
@@ -117,8 +117,8 @@ def _parts(message: Message) -> list[dict[str, Any]]:
     return [_part(piece) for piece in pieces(message)]
 
 
-def _part(piece: str | Held) -> dict[str, Any]:
-    if isinstance(piece, Held) and piece.data:
+def _part(piece: str | Media) -> dict[str, Any]:
+    if isinstance(piece, Media) and piece.data:
         return {"inlineData": {"mimeType": piece.media_type, "data": piece.data}}
     return {"text": piece if isinstance(piece, str) else piece.named}
 

@@ -10,23 +10,20 @@ from typing import Any
 
 from nca.messages import Usage
 from nca.shapes.shaped import arguments_of
-from nca.transcripts.formats.source import chosen_folder
-from nca.transcripts.outgoing.conversation import Held, Outgoing, Sent, iso, pieces, thoughts
+from nca.transcripts.formats.pi import FORMAT
+from nca.transcripts.outgoing.conversation import Agent, Media, Outgoing, Sent, iso, pieces, thoughts
 
 _VERSION = 3
 
 
-class Pi:
+class Pi(Agent):
     name = "pi"
     title = "pi"
 
     def place(self, out: Outgoing, env: Mapping[str, str], home: Path) -> Path:
-        root = chosen_folder(env.get("PI_CODING_AGENT_DIR"), home) or home / ".pi" / "agent"
         folder = re.sub(r"[/\\:]", "-", re.sub(r"^[/\\]", "", out.directory))
-        return root / "sessions" / f"--{folder}--" / f"{re.sub('[:.]', '-', iso(out.began_at))}_{out.id}.jsonl"
-
-    def beside(self, out: Outgoing, place: Path) -> dict[Path, str]:
-        return {}
+        name = f"{re.sub('[:.]', '-', iso(out.began_at))}_{out.id}.jsonl"
+        return FORMAT.folder(env, home) / "sessions" / f"--{folder}--" / name
 
     def command(self, out: Outgoing, file: Path) -> str:
         return f"pi --session {out.id if out.id in file.name else shlex.quote(str(file.absolute()))}"
@@ -90,8 +87,8 @@ def _answer(sent: Sent, content: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _block(piece: str | Held) -> dict[str, Any]:
-    if isinstance(piece, Held) and piece.media_type.startswith("image/"):
+def _block(piece: str | Media) -> dict[str, Any]:
+    if isinstance(piece, Media) and piece.media_type.startswith("image/"):
         return {"type": "image", "data": piece.data, "mimeType": piece.media_type}
     return {"type": "text", "text": piece if isinstance(piece, str) else piece.named}
 
