@@ -84,11 +84,11 @@ def _chats(source: Source) -> Iterator[_Chat]:
     counts: Counter[str] = Counter()
     line = 1 + text.count("\n", 0, starts[0].start() if starts else None)
     for place, start in enumerate(starts, 1):
-        held = text[start.start() : starts[place].start() if place < len(starts) else None]
+        body = text[start.start() : starts[place].start() if place < len(starts) else None]
         counts[start[1]] += 1
         key = start[1] if counts[start[1]] == 1 else f"{start[1]} ({counts[start[1]]})"
-        yield _Chat(key, line + 1, held.split("\n")[1:])
-        line += held.count("\n")
+        yield _Chat(key, line + 1, body.split("\n")[1:])
+        line += body.count("\n")
 
 
 def _time(key: str) -> float:

@@ -44,15 +44,18 @@ def blocks_of(content: Any) -> list[Row]:
     return rows_of(content)
 
 
+def user_message(parts: Iterable[Part], *, source: Source | Literal[""] = "") -> Message:
+    return as_chat_message(Message("user", tuple(parts), source=source))
+
+
 def user_messages(
-    blocks: Iterable[Row], names: Mapping[str, str], said: Callable[[list[Part]], Message] | None = None
+    blocks: Iterable[Row], names: Mapping[str, str], said: Callable[[list[Part]], Message] = user_message
 ) -> list[Message]:
     """The messages of a user's row: each result is one, and so is what is said before, between and behind them.
 
     names  the tools by the ids of their calls
     said   makes the message of parts that are no result
     """
-    said = said or user_message
     found: list[Message] = []
     parts: list[Part] = []
     for block in blocks:
@@ -68,10 +71,6 @@ def user_messages(
     if parts:
         found.append(said(parts))
     return found
-
-
-def user_message(parts: Iterable[Part], *, source: Source | Literal[""] = "") -> Message:
-    return as_chat_message(Message("user", tuple(parts), source=source))
 
 
 def tool_message(content: Any, answered: str, name: str, *, is_error: bool = False) -> Message:

@@ -22,7 +22,7 @@ from nca.transcripts.formats.row import Row, list_of, row_of, text_of
 
 
 class ChatRows:
-    """Turns rows into messages. It knows the calls before, whose results name no tool.
+    """Turns rows into messages.
 
     said   makes the record of a row, its message and its place
     added  how a message in the user's role begins that the program wrote
@@ -31,7 +31,6 @@ class ChatRows:
     def __init__(self, said: Callable[[Row, Message, str], Said], *, added: tuple[str, ...] = ()) -> None:
         self._said = said
         self._added = added
-        self._names: dict[str, str] = {}
         self._has_begun = False
 
     def record(self, row: Row, place: str) -> Iterator[Record]:
@@ -47,10 +46,9 @@ class ChatRows:
         parts = [*_parts(row.get("content")), *_files(row.get("files"))]
         if role == "assistant":
             self._has_begun = True
-            return self._answer(row, parts)
+            return _answer(row, parts)
         if role == "tool" and (call_id := row.text("tool_call_id")):
-            name = row.text("name") or self._names.get(call_id, "")
-            return tool_result(call_id, name, joined(parts), is_error=row.get("is_error") is True)
+            return tool_result(call_id, row.get("name"), joined(parts), is_error=row.get("is_error") is True)
         if role in ("system", "developer") and not self._has_begun:
             content = joined(parts)
             return Message("system", content) if content else None
@@ -61,16 +59,14 @@ class ChatRows:
         is_added = row.get("injected") is True or (bool(self._added) and first.startswith(self._added))
         return person(joined(parts), "nca" if is_added else "")
 
-    def _answer(self, row: Row, parts: list[Part | None]) -> Message | None:
-        calls = []
-        for one in row.rows("tool_calls"):
-            function = one.row("function")
-            call = tool_call(one.get("id"), function.get("name"), function.get("arguments"))
-            if call is not None:
-                calls.append(call)
-                self._names[call.id] = call.name
-        thoughts = [row.text("reasoning_content"), *(_thought(one) for one in row.rows("content"))]
-        return answer(parts, calls, "\n\n".join(filter(None, thoughts)))
+
+def _answer(row: Row, parts: list[Part | None]) -> Message | None:
+    calls = [
+        tool_call(one.get("id"), one.value("function", "name"), one.value("function", "arguments"))
+        for one in row.rows("tool_calls")
+    ]
+    thoughts = (one.text("think") for one in row.rows("content") if one.get("type") == "think")
+    return answer(parts, calls, row.text("reasoning_content"), *thoughts)
 
 
 def is_row(row: Row) -> bool:
@@ -93,12 +89,8 @@ def _part(block: Row) -> Part | None:
         return None
     if "image_url" in block:
         given = block["image_url"]
-        return picture(row_of(given).get("url") if isinstance(given, dict) else given)
+        return picture(given.get("url") if isinstance(given, dict) else given)
     return TextPart(block.text("text"))
-
-
-def _thought(block: Row) -> str:
-    return block.text("think") if block.get("type") == "think" else ""
 
 
 def _files(given: Any) -> list[Part | None]:

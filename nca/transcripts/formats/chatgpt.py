@@ -34,7 +34,13 @@ class ChatGpt(Format):
             yield self.stored(source, About(title=row.text("title"), at=at), key)
 
     def records(self, source: Source, key: str) -> Iterator[Record]:
-        return _records(source, key)
+        found = list(_conversations(source))
+        key = key or self.newest_key(source)
+        row = next((row for its_key, row in found if its_key == key), None)
+        if row is None:
+            raise InvalidMessages(f"{source.place}: holds no conversation {key}.")
+        yield About(session=key, title=row.text("title"), model=row.text("default_model_slug"))
+        yield from _Reading(row.row("mapping")).records(row.text("current_node"))
 
 
 FORMAT = ChatGpt()
@@ -44,17 +50,7 @@ def _conversations(source: Source) -> Iterator[tuple[str, Row]]:
     value = source.value()
     for number, row in enumerate(rows_of(value if isinstance(value, list) else [value]), 1):
         if isinstance(row.get("mapping"), dict):
-            yield row.text("conversation_id") or row.text("id") or str(number), row
-
-
-def _records(source: Source, key: str) -> Iterator[Record]:
-    found = list(_conversations(source))
-    key = key or FORMAT.newest_key(source)
-    row = next((row for its_key, row in found if its_key == key), None)
-    if row is None:
-        raise InvalidMessages(f"{source.place}: holds no conversation {key}.")
-    yield About(session=key, title=row.text("title"), model=row.text("default_model_slug"))
-    yield from _Reading(row.row("mapping")).records(row.text("current_node"))
+            yield row.first("conversation_id", "id") or str(number), row
 
 
 class _Reading:

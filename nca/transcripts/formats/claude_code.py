@@ -253,7 +253,7 @@ class Rows:
         if not is_aside:
             is_compaction = row.get("subtype") == "compact_boundary"
             self._places[id] = len(self._links)
-            before = "" if parent else row.text("logicalParentUuid") or row.text("logical_parent_uuid")
+            before = "" if parent else row.first("logicalParentUuid", "logical_parent_uuid")
             self._links.append(Link(id, parent, before, is_compaction, is_said=is_said(row)))
         return True
 

@@ -73,7 +73,27 @@ class Cline(Format):
         )
 
     def records(self, source: Source, key: str) -> Iterator[Record]:
-        return _records(source)
+        left_out = _range(_task(source))
+        names: dict[str, str] = {}
+        known = _typed(source)
+        kept: list[str] = []
+        for number, given in enumerate(list_of(source.value())):
+            row, place = row_of(given), f"message {number + 1}"
+            if row.get("isSummary") is True:
+                summary = texts_of(blocks_of(row.get("content")))
+                yield Compacted(summary=summary, kept=tuple(kept), is_unreadable=not summary, place=place)
+                continue
+            messages = _messages(row, names, known)
+            if messages is None:
+                yield Unreadable(place, "is a message without a known role")
+                continue
+            if not any(row.get(key) for key in _REPLACED):
+                kept.append(place)
+            for message in messages:
+                model = row.text("modelInfo", "modelId")
+                yield Said(message=message, id=place, at=row.seconds("ts"), model=model, place=place)
+            if left_out is not None and number == left_out[1]:
+                yield Compacted(summary="", kept=tuple(f"message {one + 1}" for one in range(left_out[0])), place=place)
 
     def files(self, env: Mapping[str, str], home: Path) -> Iterable[Path]:
         places = [home / ".cline" / "data"]
@@ -91,7 +111,7 @@ def _said(known: Collection[str] | None, parts: list[Part]) -> Message:
     texts = [part.text for part in parts if isinstance(part, TextPart)]
     # An older or a newer version may send the person's words as they are.
     has_marks = any(_HEADER.match(text) or _ADDED.match(text) or _begins(text) for text in texts)
-    return with_authors(user_message(_told_apart(parts, known))) if has_marks else user_message(parts)
+    return with_authors(user_message(_with_sources(parts, known))) if has_marks else user_message(parts)
 
 
 def _begins(text: str) -> re.Match[str] | None:
@@ -100,7 +120,7 @@ def _begins(text: str) -> re.Match[str] | None:
     return found if found and "\n" not in text[: found.start()].strip() else None
 
 
-def _told_apart(parts: Iterable[Part], known: Collection[str] | None) -> Iterator[Part]:
+def _with_sources(parts: Iterable[Part], known: Collection[str] | None) -> Iterator[Part]:
     tool = ""
     for part in parts:
         if not isinstance(part, TextPart):
@@ -186,30 +206,6 @@ def _range(task: Row) -> tuple[int, int] | None:
     if len(given) == 2 and all(isinstance(one, int) and not isinstance(one, bool) for one in given):
         return (given[0], given[1]) if 0 <= given[0] <= given[1] else None
     return None
-
-
-def _records(source: Source) -> Iterator[Record]:
-    left_out = _range(_task(source))
-    names: dict[str, str] = {}
-    known = _typed(source)
-    kept: list[str] = []
-    for number, given in enumerate(list_of(source.value())):
-        row, place = row_of(given), f"message {number + 1}"
-        if row.get("isSummary") is True:
-            summary = texts_of(blocks_of(row.get("content")))
-            yield Compacted(summary=summary, kept=tuple(kept), is_unreadable=not summary, place=place)
-            continue
-        messages = _messages(row, names, known)
-        if messages is None:
-            yield Unreadable(place, "is a message without a known role")
-            continue
-        if not any(row.get(key) for key in _REPLACED):
-            kept.append(place)
-        for message in messages:
-            model = row.text("modelInfo", "modelId")
-            yield Said(message=message, id=place, at=row.seconds("ts"), model=model, place=place)
-        if left_out is not None and number == left_out[1]:
-            yield Compacted(summary="", kept=tuple(f"message {one + 1}" for one in range(left_out[0])), place=place)
 
 
 def _typed(source: Source) -> frozenset[str] | None:

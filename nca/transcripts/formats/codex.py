@@ -119,7 +119,7 @@ class Rollout:
             yield Live(frozenset(part.id for part in self._alive))
 
     def _take_meta(self, meta: Row) -> None:
-        parent = meta.text("forked_from_id") or meta.text("forked_from")
+        parent = meta.first("forked_from_id", "forked_from")
         self._about = About(
             session=meta.text("id"),
             directory=meta.text("cwd"),

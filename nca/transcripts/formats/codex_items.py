@@ -110,7 +110,7 @@ def _request(text: str) -> str:
 def call(item: Row) -> ToolCall | None:
     """A tool call; None if it has no id."""
     kind = item.get("type")
-    call_id = item.text("call_id") or item.text("id")
+    call_id = item.first("call_id", "id")
     if not call_id:
         return None
     if kind == "custom_tool_call":

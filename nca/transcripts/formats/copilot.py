@@ -161,8 +161,8 @@ class _Reading:
 
     def _media(self, given: Any) -> list[Part | None]:
         """Files that are named by their path alone are in the text."""
-        held = [(one, self._assets.get(one.text("assetId"), one)) for one in rows_of(given)]
-        return [media(asset.get("data"), one.get("mimeType"), one.get("displayName")) for one, asset in held]
+        found = [(one, self._assets.get(one.text("assetId"), one)) for one in rows_of(given)]
+        return [media(asset.get("data"), one.get("mimeType"), one.get("displayName")) for one, asset in found]
 
 
 def _about(data: Row) -> About:

@@ -45,7 +45,7 @@ def read_parts(given: Any, place: str) -> Parts:
         elif response := row.row("functionResponse"):
             results.append(read_response(response, list_of(response.get("parts"))))
         elif row.get("thought") is True or isinstance(row.get("thought"), str):
-            thoughts.append(row.text("text") or row.text("thought"))
+            thoughts.append(row.first("text", "thought"))
         elif shown_part := _shown(row):
             content.append(shown_part)
     return Parts(

@@ -20,7 +20,7 @@ from nca.transcripts.formats.source import chosen_folder, data_folder
 from nca.words import Source
 
 _NOT_THE_PERSONS = ("sub_agent", "hidden")
-_TOLD = "Your context was compacted"
+_COMPACTED = "Your context was compacted"
 """How the message behind a summary begins."""
 
 
@@ -63,7 +63,6 @@ class _Reading:
         """The messages that the model still sees; `_unseen`: those since the last compaction that it does not."""
         self._unseen: list[str] = []
         self._ids: list[str] = []
-        self._names: dict[str, str] = {}
 
     def records(self, rows: Iterator[Row]) -> Iterator[Record]:
         row = next(rows, None)
@@ -85,7 +84,7 @@ class _Reading:
         beside = row_of(parsed(row.get("metadata_json")))
         is_hidden = beside.get("userVisible") is False
         self._ids.append(record_id)
-        if is_hidden and row.get("role") == "user" and _tells_of_a_summary(following):
+        if is_hidden and row.get("role") == "user" and _announces_summary(following):
             yield Compacted(
                 summary=_text(blocks),
                 id=record_id,
@@ -99,64 +98,60 @@ class _Reading:
         (self._unseen if beside.get("agentVisible") is False else self._seen).append(record_id)
         names = ("inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens")
         usage = beside.row("usage").usage(*names, cost=beside.value("usage", "cost"))
-        for message in self._messages(row.get("role"), blocks, "nca" if is_hidden else ""):
-            model, is_aside = beside.text("inference", "requestedModel"), is_hidden and _is_told(blocks)
+        for message in _messages(row.get("role"), blocks, "nca" if is_hidden else ""):
+            model, is_aside = beside.text("inference", "requestedModel"), is_hidden and _says_compacted(blocks)
             yield Said(message=message, id=record_id, at=at, usage=usage, model=model, is_aside=is_aside, place=place)
 
-    def _messages(self, role: Any, blocks: list[Row], source: Source | Literal[""]) -> Iterator[Message]:
-        parts: list[Part | None] = []
-        calls: list[ToolCall | None] = []
-        thoughts: list[str] = []
-        for block in blocks:
-            kind = block.get("type")
-            if kind in ("toolRequest", "frontendToolRequest"):
-                calls.append(self._call(block))
-            elif kind == "toolResponse":
-                yield self._result(block)
-            elif kind in ("thinking", "reasoning"):
-                thoughts.append(block.text("thinking") or block.text("text"))
-            elif kind == "image":
-                parts.append(picture(block.get("data"), block.get("mimeType")))
-            else:
-                parts.append(TextPart(block.text("text")))
-        message = answer(parts, calls, *thoughts) if role == "assistant" else person(joined(parts), source)
-        if message is not None:
-            yield message
 
-    def _call(self, block: Row) -> ToolCall | None:
-        """A call that goose could not read has an error in place of its value."""
-        made = block.row("toolCall")
-        value = made.row("value")
-        call = tool_call(block.get("id"), value.text("name") or "unreadable", value.get("arguments"))
-        if call is not None:
-            self._names[call.id] = call.name
-        return call
+def _messages(role: Any, blocks: list[Row], source: Source | Literal[""]) -> Iterator[Message]:
+    parts: list[Part | None] = []
+    calls: list[ToolCall | None] = []
+    thoughts: list[str] = []
+    for block in blocks:
+        kind = block.get("type")
+        if kind in ("toolRequest", "frontendToolRequest"):
+            calls.append(_call(block))
+        elif kind == "toolResponse":
+            yield _result(block)
+        elif kind in ("thinking", "reasoning"):
+            thoughts.append(block.first("thinking", "text"))
+        elif kind == "image":
+            parts.append(picture(block.get("data"), block.get("mimeType")))
+        else:
+            parts.append(TextPart(block.text("text")))
+    message = answer(parts, calls, *thoughts) if role == "assistant" else person(joined(parts), source)
+    if message is not None:
+        yield message
 
-    def _result(self, block: Row) -> Message:
-        given = block.row("toolResult")
-        value = given.get("value")
-        content = list_of(value) or list_of(row_of(value).get("content"))
-        parts = [_shown(one) for one in rows_of(content)]
-        failed = given.get("status") == "error" or row_of(value).get("isError") is True
-        error = TextPart(shown(given.get("error")))
-        call_id = block.name("id") or "unknown"
-        return tool_result(call_id, self._names.get(call_id, ""), joined([*parts, error]), is_error=failed)
+
+def _call(block: Row) -> ToolCall | None:
+    """A call that goose could not read has an error in place of its value."""
+    value = block.row("toolCall", "value")
+    return tool_call(block.get("id"), value.text("name") or "unreadable", value.get("arguments"))
+
+
+def _result(block: Row) -> Message:
+    given = block.row("toolResult")
+    value = given.get("value")
+    content = list_of(value) or list_of(row_of(value).get("content"))
+    parts = [*map(_shown, rows_of(content)), TextPart(shown(given.get("error")))]
+    failed = given.get("status") == "error" or row_of(value).get("isError") is True
+    return tool_result(block.name("id") or "unknown", "", joined(parts), is_error=failed)
 
 
 def _shown(block: Row) -> Part | None:
     if block.get("type") == "image":
         return picture(block.get("data"), block.get("mimeType"))
-    resource = block.row("resource")
-    return TextPart(block.text("text") or resource.text("text"))
+    return TextPart(block.text("text") or block.text("resource", "text"))
 
 
 def _text(blocks: Iterable[Row]) -> str:
     return texts_of(block for block in blocks if block.get("type") == "text")
 
 
-def _is_told(blocks: Iterable[Row]) -> bool:
-    return _text(blocks).startswith(_TOLD)
+def _says_compacted(blocks: Iterable[Row]) -> bool:
+    return _text(blocks).startswith(_COMPACTED)
 
 
-def _tells_of_a_summary(row: Row) -> bool:
-    return row.get("role") == "assistant" and _is_told(rows_of(parsed(row.get("content_json"))))
+def _announces_summary(row: Row) -> bool:
+    return row.get("role") == "assistant" and _says_compacted(rows_of(parsed(row.get("content_json"))))

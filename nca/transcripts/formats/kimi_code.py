@@ -80,7 +80,6 @@ class _Reading:
         self._parts: list[Part | None] = []
         self._thoughts: list[str] = []
         self._calls: list[ToolCall | None] = []
-        self._names: dict[str, str] = {}
 
     def records(self, source: Source) -> Iterator[Record]:
         yield from read_rows(source, self._record)
@@ -140,16 +139,14 @@ class _Reading:
                     self._parts.append(_part(part))
             case "tool.call":
                 self._calls.append(tool_call(event.get("toolCallId"), event.get("name"), event.get("args")))
-                self._names[event.name("toolCallId")] = event.text("name")
             case "tool.result":
                 yield from self._answered(place, at)
-                call_id, result = event.name("toolCallId"), event.row("result")
+                result = event.row("result")
                 given = result.get("output")
                 content = joined([_part(one) for one in rows_of(given)]) if isinstance(given, list) else shown(given)
                 is_error = result.get("isError") is True
-                yield self._said(
-                    tool_result(call_id, self._names.get(call_id, ""), content, is_error=is_error), f"{place}r", at
-                )
+                message = tool_result(event.get("toolCallId"), "", content, is_error=is_error)
+                yield self._said(message, f"{place}r", at)
             case "step.end":
                 yield from self._answered(place, at)
 

@@ -71,34 +71,33 @@ class Llm(Format):
 FORMAT = Llm()
 
 
-class _Attachments:
-    """Reads attachments, which both schemas keep in one table."""
+class _Schema:
+    """Reads attachments, which both schemas keep in the same tables."""
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
 
-    def of(self, table: str, **owner: Any) -> list[Part | None]:
+    def _attachments(self, table: str, **owner: Any) -> list[Part | None]:
         """Those that a table of links names for its owner, in their order."""
         links = self._tables.rows(table, ("order",), **owner)
-        return [self.part(link.get("attachment_id")) for link in links]
+        return [self._attachment(link.get("attachment_id")) for link in links]
 
-    def part(self, attachment: Any) -> Part | None:
+    def _attachment(self, attachment: Any) -> Part | None:
         row = self._tables.one("attachments", id=text_of(attachment))
-        held, kind = row.get("content"), row.get("type")
-        if isinstance(held, bytes):
-            return media(base64.b64encode(held).decode("ascii"), kind, attachment)
+        content, kind = row.get("content"), row.get("type")
+        if isinstance(content, bytes):
+            return media(base64.b64encode(content).decode("ascii"), kind, attachment)
         if url := row.text("url"):
             return media(url, kind, attachment) if text_of(kind).startswith("image/") else TextPart(f"[file {url}]")
         where = row.text("path")
         return TextPart(f"[file {where}]") if where else None
 
 
-class _Conversation:
+class _Conversation(_Schema):
     """A conversation as older versions keep it."""
 
     def __init__(self, tables: Tables) -> None:
-        self._tables = tables
-        self._attachments = _Attachments(tables)
+        super().__init__(tables)
         self._system = ""
 
     def records(self, key: str) -> Iterator[Record]:
@@ -117,7 +116,7 @@ class _Conversation:
             self._system = system
             yield Message("system", system)
         for result in self._tables.rows("tool_results", response_id=response):
-            beside = self._attachments.of("tool_results_attachments", tool_result_id=result.get("id"))
+            beside = self._attachments("tool_results_attachments", tool_result_id=result.get("id"))
             output = TextPart(result.first("output", "exception"))
             is_error = bool(result.text("exception"))
             call_id = result.get("tool_call_id") or f"{result.get('name')}"
@@ -127,7 +126,7 @@ class _Conversation:
             for one in self._fragments("prompt_fragments", response)
             if (text := one.text("content"))
         ]
-        beside = self._attachments.of("prompt_attachments", response_id=response)
+        beside = self._attachments("prompt_attachments", response_id=response)
         yield person(joined([*files, TextPart(row.text("prompt")), *beside]))
 
     def _answered(self, row: Row, response: str) -> Message | None:
@@ -138,8 +137,8 @@ class _Conversation:
         return answer([TextPart(row.text("response"))], calls, row.text("reasoning"))
 
     def _with_fragments(self, table: str, response: str, text: str) -> str:
-        held = self._fragments(table, response)
-        return "\n".join(filter(None, [*(one.text("content") for one in held), text]))
+        fragments = self._fragments(table, response)
+        return "\n".join(filter(None, [*(one.text("content") for one in fragments), text]))
 
     def _fragments(self, table: str, response: str) -> list[Row]:
         """The files and pages that went along, in their order."""
@@ -147,12 +146,11 @@ class _Conversation:
         return [self._tables.one("fragments", id=link.get("fragment_id")) for link in links]
 
 
-class _Thread:
+class _Thread(_Schema):
     """A thread as newer versions keep it. Messages of its turns that its tip does not follow are other branches."""
 
     def __init__(self, tables: Tables) -> None:
-        self._tables = tables
-        self._attachments = _Attachments(tables)
+        super().__init__(tables)
         self._done: set[str] = set()
 
     def records(self, thread: Row) -> Iterator[Record]:
@@ -177,25 +175,15 @@ class _Thread:
         return list(reversed(way.values()))
 
     def _chain(self, tip: str, turn: Row) -> Iterator[Record]:
-        at, model = (
-            turn.seconds("datetime_utc"),
-            turn.text("resolved_model") or turn.text("model"),
-        )
+        at, model = turn.seconds("datetime_utc"), turn.first("resolved_model", "model")
         for row in self._way(tip):
             message_hash = row.text("hash")
             if message_hash in self._done:
                 continue
             self._done.add(message_hash)
             for message in self._messages(row, message_hash):
-                is_answer = message.role == "assistant"
-                yield Said(
-                    message=message,
-                    id=message_hash,
-                    at=at,
-                    usage=_usage(turn) if message_hash == tip and is_answer else None,
-                    model=model if is_answer else "",
-                    place=f"message {message_hash[:12]}",
-                )
+                usage, place = _usage(turn) if message_hash == tip else None, f"message {message_hash[:12]}"
+                yield Said(message=message, id=message_hash, at=at, usage=usage, model=model, place=place)
 
     def _messages(self, row: Row, message_hash: str) -> Iterator[Message]:
         parts: list[Part | None] = []
@@ -203,29 +191,29 @@ class _Thread:
         calls: list[ToolCall | None] = []
         thoughts: list[str] = []
         for part in self._tables.rows("parts", ("position",), message_hash=message_hash):
-            held = row_of(parsed(part.get("payload")))
+            payload = row_of(parsed(part.get("payload")))
             kind, text = part.get("type"), part.text("text")
-            call_id = held.get("tool_call_id") or held.get("name")
-            if held.get("server_executed") is True:
-                parts.append(as_file(text_of(kind), held, "parts"))
+            call_id = payload.get("tool_call_id") or payload.get("name")
+            if payload.get("server_executed") is True:
+                parts.append(as_file(text_of(kind), payload, "parts"))
             elif kind == "tool_call":
-                calls.append(tool_call(call_id, held.get("name"), held.get("arguments")))
+                calls.append(tool_call(call_id, payload.get("name"), payload.get("arguments")))
             elif kind == "tool_result":
-                output = TextPart(held.text("output") or held.text("exception"))
-                beside = [self._attachments.part(one.get("id")) for one in held.rows("attachments")]
-                is_error = bool(held.get("exception"))
-                yield tool_result(call_id, held.get("name"), joined([output, *beside]), is_error=is_error)
+                output = TextPart(payload.first("output", "exception"))
+                beside = [self._attachment(one.get("id")) for one in payload.rows("attachments")]
+                is_error = bool(payload.get("exception"))
+                yield tool_result(call_id, payload.get("name"), joined([output, *beside]), is_error=is_error)
             elif kind == "reasoning":
-                thoughts.append(text or text_of_words(self._words(held)))
+                thoughts.append(text or text_of_words(self._words(payload)))
             elif kind == "attachment":
-                parts.append(self._attachments.part(held.value("attachment", "id")))
+                parts.append(self._attachment(payload.value("attachment", "id")))
             elif text or row.get("role") != "user":
-                parts.append(TextPart(text or text_of_words(self._words(held))))
+                parts.append(TextPart(text or text_of_words(self._words(payload))))
             else:
-                pieces += self._words(held)
+                pieces += self._words(payload)
         role = row.get("role")
         if role == "assistant":
-            message = answer(parts, calls, "\n\n".join(filter(None, thoughts)))
+            message = answer(parts, calls, *thoughts)
         elif role == "system" and (system := joined(parts)):
             message = Message("system", system)
         elif pieces:
@@ -235,10 +223,10 @@ class _Thread:
         if message is not None:
             yield message
 
-    def _words(self, held: Row) -> Words:
+    def _words(self, payload: Row) -> Words:
         """The text of a part that shares pieces with others: these are the files and pages that went along."""
-        found = [Span(held.text("text"), "foreign")]
-        for piece in held.rows("text_ref"):
+        found = [Span(payload.text("text"), "foreign")]
+        for piece in payload.rows("text_ref"):
             fragment = piece.get("fragment")
             if isinstance(fragment, int):
                 row = self._tables.one("fragments", id=fragment)

@@ -231,7 +231,7 @@ def _result(part: Row) -> Message | None:
     if status not in ("completed", "error"):
         return None
     failed = status == "error"
-    output = state.text("output") or state.text("error") or beside.text("output")
+    output = state.first("output", "error") or beside.text("output")
     pictures = [_shown(Row(file, type="file")) for file in state.rows("attachments")]
     return tool_result(
         part.get("callID"),

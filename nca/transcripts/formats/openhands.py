@@ -27,7 +27,7 @@ from nca.transcripts.formats.building import (
     typed_after,
 )
 from nca.transcripts.formats.records import About, Compacted, Format, Record, Said, Unreadable
-from nca.transcripts.formats.row import Row, cost_of, list_of, row_of, rows_of, text_of, texts_of
+from nca.transcripts.formats.row import Row, list_of, row_of, rows_of, text_of, texts_of
 from nca.transcripts.formats.source import BadLine, Source, chosen_folder, json_file, row_file
 
 _KINDS = (
@@ -43,6 +43,7 @@ _KINDS = (
 _NO_REASON = "User rejected the action"
 """What OpenHands writes where the person gave no reason."""
 _EVENTS, _STATE = "events", "base_state.json"
+_COUNTS = ("prompt_tokens", "completion_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens")
 _CONDENSER = "condenser"
 """Whose usage is not that of an answer."""
 
@@ -195,7 +196,8 @@ class _Reading:
             row = row_of(one)
             if name != _CONDENSER:
                 self._model = row.text("model_name") or self._model
-                total += _usage(row.row("accumulated_token_usage"), cost_of(row.get("accumulated_cost")))
+                cost = row.get("accumulated_cost") or None
+                total += row.row("accumulated_token_usage").usage(*_COUNTS, cost=cost) or Usage(0, 0)
         self._spent = total
 
     def _condensed(self, event: Row, place: str) -> Iterator[Record]:
@@ -265,24 +267,7 @@ def _parts(content: Any) -> list[Part | None]:
     return parts
 
 
-def _usage(row: Row, cost: float | None) -> Usage:
-    return Usage(
-        row.count("prompt_tokens"),
-        row.count("completion_tokens"),
-        row.count("cache_read_tokens"),
-        row.count("cache_write_tokens"),
-        row.count("reasoning_tokens"),
-        cost or None,
-    )
-
-
 def _difference(now: Usage, before: Usage) -> Usage:
     cost = None if now.cost is None else max(0.0, now.cost - (before.cost or 0.0))
-    return Usage(
-        max(0, now.prompt_tokens - before.prompt_tokens),
-        max(0, now.completion_tokens - before.completion_tokens),
-        max(0, now.cache_read_tokens - before.cache_read_tokens),
-        max(0, now.cache_write_tokens - before.cache_write_tokens),
-        max(0, now.reasoning_tokens - before.reasoning_tokens),
-        cost,
-    )
+    counts = zip(msgspec.structs.astuple(now)[:-1], msgspec.structs.astuple(before)[:-1], strict=True)
+    return msgspec.structs.replace(Usage(*(max(0, one - two) for one, two in counts)), cost=cost)

@@ -192,14 +192,14 @@ class Format:
     def read(self, source: Source, key: str = "") -> Iterator[Record]:
         """The records of one session, streaming. What cannot be read becomes Unreadable; fields that this reader does
         not know are ignored. Raises InvalidMessages if no message can be read."""
-        has_message, problem = False, ""
+        has_message, problem, names = False, "", dict[str, str]()
         try:
             yield self.about(source)
             for record in self.records(source, key):
                 has_message = has_message or isinstance(record, Said)
                 if isinstance(record, Unreadable) and not problem:
                     problem = f" ({record.place}: {record.reason})"
-                yield _of_answers_only(record)
+                yield _completed(record, names) if isinstance(record, Said) else record
         except InvalidMessages as error:
             if not has_message:
                 raise
@@ -222,11 +222,18 @@ class Format:
         return ()
 
 
-def _of_answers_only(record: Record) -> Record:
-    """A message that is no answer without a model and usage: a reader gives it those of its row."""
-    if isinstance(record, Said) and record.message.role != "assistant" and (record.model or record.usage):
-        return msgspec.structs.replace(record, model="", usage=None)
-    return record
+def _completed(said: Said, names: dict[str, str]) -> Said:
+    """The message as a reader need not make it: a result has its tool's name, and only an answer a model and usage.
+
+    names  the tools by the ids of their calls so far
+    """
+    message = said.message
+    if message.role == "assistant":
+        names.update((call.id, call.name) for call in message.tool_calls)
+        return said
+    if message.role == "tool" and not message.name:
+        message = msgspec.structs.replace(message, name=names.get(message.tool_call_id, ""))
+    return msgspec.structs.replace(said, message=message, model="", usage=None)
 
 
 class DatabaseFormat(Format):

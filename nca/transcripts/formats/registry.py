@@ -88,92 +88,79 @@ def stored_sessions(
     return Stored(tuple(found), tuple(notes))
 
 
-class _Neighbour(msgspec.Struct, frozen=True):
-    """begins: the first bytes of such a file, behind white space."""
-
-    begins: re.Pattern[bytes]
-    what: str
-    valid: str
-
-
-def _neighbour(begins: bytes, what: str, valid: str) -> _Neighbour:
-    """A blank in `begins` is any white space, or none: some write their JSON on one line, some with indents."""
-    return _Neighbour(re.compile(rb"\s*" + begins.replace(b" ", rb"\s*"), re.DOTALL), what, valid)
-
-
-_NEIGHBOURS = (
-    _neighbour(
+_NEIGHBOURS: tuple[tuple[bytes, str, str], ...] = (
+    (
         rb'\[ \{ "ts" : \d+ , "type" : "(?:say|ask)"',
         "what Cline or Roo Code shows, not what its model was sent",
         "api_conversation_history.json beside it",
     ),
-    _neighbour(
+    (
         rb'\{ "display" : ".*"project" :',
         "what was typed into Claude Code, without answers",
         "a session's file below ~/.claude/projects/",
     ),
-    _neighbour(
+    (
         rb'\{ "session_id" : "[^"]*" , "ts" : \d+ , "text" :',
         "what was typed into Codex CLI, without answers",
         "a session's file below ~/.codex/sessions/",
     ),
-    _neighbour(
+    (
         rb'\{ "id" : "(?:msg|prt)_',
         "one message or a part of one of opencode",
         "the session's file below storage/session/, or what `opencode export` writes",
     ),
-    _neighbour(
+    (
         rb'\{ "id" : "ses_',
         "what opencode knows of a session, without its messages",
         "this file where opencode has it, below storage/session/, or what `opencode export` writes",
     ),
-    _neighbour(
+    (
         rb"# \d{4}-\d\d-\d\d\x20\d\d:\d\d:\d\d\.\d+\r?\n\+",
         "what was typed into aider, without answers",
         ".aider.chat.history.md beside it",
     ),
-    _neighbour(
-        rb"TO\x20LLM\x20\d{4}-\d\d-\d\dT", "aider's log of its requests, each whole", ".aider.chat.history.md beside it"
-    ),
-    _neighbour(
+    (rb"TO\x20LLM\x20\d{4}-\d\d-\d\dT", "aider's log of its requests, each whole", ".aider.chat.history.md beside it"),
+    (
         rb"#V2\r?\n",
         "what was typed at the prompt of goose or of another program, without answers",
         "goose's ~/.local/share/goose/sessions/sessions.db",
     ),
-    _neighbour(
+    (
         rb'\{ "working_dir" : "[^"]*" , "description" :',
         "a session of an older goose, which nca does not read",
         "sessions.db beside it, into which a newer goose takes it",
     ),
-    _neighbour(
+    (
         rb'\[ \{ "sessionId" : "[^"]*" , "messageId" : \d+',
         "what was typed into Gemini CLI or Qwen Code, without answers",
         "a session's file in chats/ beside it",
     ),
-    _neighbour(
+    (
         rb'(?:\{ "history" : )?\[ \{ "role" : "(?:user|model)" , "parts" : \[ \{ "text" :',
         "what Gemini CLI or Qwen Code saved under a name, without times and models",
         "a session's file in chats/ beside it",
     ),
-    _neighbour(
+    (
         rb'\{ "type" : "metadata" , "protocol_version" :',
         "what Kimi CLI's user interface was sent, or a session of Kimi Code without messages",
         "Kimi CLI's context.jsonl beside it",
     ),
-    _neighbour(
+    (
         rb'\{ "session_id" : "[^"]*" ,(?: "parent_session_id" : [^,]*,)? "start_time" :',
         "what Mistral Vibe knows of a session, without its messages",
         "messages.jsonl beside it",
     ),
-    _neighbour(
-        rb"<html>.*ChatGPT\x20Data\x20Export", "an export of ChatGPT to look at", "conversations.json beside it"
-    ),
-    _neighbour(rb"PK\x03\x04", "a ZIP file", "what is in it, unpacked (of an export of ChatGPT: conversations.json)"),
+    (rb"<html>.*ChatGPT\x20Data\x20Export", "an export of ChatGPT to look at", "conversations.json beside it"),
+    (rb"PK\x03\x04", "a ZIP file", "what is in it, unpacked (of an export of ChatGPT: conversations.json)"),
 )
+"""How such a file begins behind white space, what it is, and which one is meant.
+
+A blank stands for any white space, or none: some write their JSON on one line, some with indents.
+"""
 
 
 def refuse_neighbour(source: Source) -> None:
     """Raises InvalidMessages, with the file to give instead, if this one lies beside an agent's session."""
-    for one in _NEIGHBOURS:
-        if one.begins.match(source.head):
-            raise InvalidMessages(f"{source.place}: is {one.what}; valid: {one.valid}.")
+    for begins, what, valid in _NEIGHBOURS:
+        if re.match(rb"\s*" + begins.replace(b" ", rb"\s*"), source.head, re.DOTALL):
+            raise InvalidMessages(f"{source.place}: is {what}; valid: {valid}.")

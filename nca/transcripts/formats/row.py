@@ -20,8 +20,8 @@ _NUMBER = (int, float)
 class Row(dict[str, Any]):
     """A JSON object. Its methods take the path to a value: `row.text("message", "id")`."""
 
-    def value(self, *path: str) -> Any:
-        found: Any = self
+    def value(self, first: str, *path: str) -> Any:
+        found = self.get(first)
         for key in path:
             found = found.get(key) if isinstance(found, dict) else None
         return found

@@ -39,7 +39,20 @@ class ShareGpt(Format):
             yield self.stored(source, About(title=row.text("title")), key if len(found) > 1 else "")
 
     def records(self, source: Source, key: str) -> Iterator[Record]:
-        return _records(source, key)
+        for place, its_key, row in _conversations(source):
+            if row is None:
+                if not key:
+                    yield Unreadable(place, "is no conversation")
+                continue
+            if key and its_key != key:
+                continue
+            yield About(session=its_key, title=row.text("title"), model=row.text("model"))
+            if system := row.text("system"):
+                yield Said(message=Message("system", system), place=place)
+            yield from _Reading(place).records(list_of(row.get("conversations")))
+            return
+        if key:
+            raise InvalidMessages(f"{source.place}: holds no conversation {key}.")
 
 
 FORMAT = ShareGpt()
@@ -63,23 +76,6 @@ def _conversations(source: Source) -> Iterator[tuple[str, str, Row | None]]:
         key = f"{key} ({number})" if key in keys else key
         keys.add(key)
         yield f"conversation {number}", key, row
-
-
-def _records(source: Source, key: str) -> Iterator[Record]:
-    for place, its_key, row in _conversations(source):
-        if row is None:
-            if not key:
-                yield Unreadable(place, "is no conversation")
-            continue
-        if key and its_key != key:
-            continue
-        yield About(session=its_key, title=row.text("title"), model=row.text("model"))
-        if system := row.text("system"):
-            yield Said(message=Message("system", system), place=place)
-        yield from _Reading(place).records(list_of(row.get("conversations")))
-        return
-    if key:
-        raise InvalidMessages(f"{source.place}: holds no conversation {key}.")
 
 
 class _Reading:

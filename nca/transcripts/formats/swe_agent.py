@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -50,7 +49,22 @@ class SweAgent(Format):
         return [self.stored(source, About(title=title))]
 
     def records(self, source: Source, key: str) -> Iterator[Record]:
-        return _records(source)
+        whole = row_of(source.value())
+        info = whole.row("info")
+        config = info.row("config")
+        yield About(
+            session=whole.text("instance_id"),
+            title=whole.text("environment"),
+            directory=config.text("environment", "cwd"),
+            model=config.text("model", "model_name"),
+            version=info.first("mini_version", "swe_agent_version"),
+        )
+        rows = list_of(whole.get("history")) or list_of(whole.get("messages")) or list(_steps(whole))
+        has_begun = False
+        for number, row in enumerate(map(row_of, rows), 1):
+            for record in _message(row, f"message {number}", has_begun=has_begun):
+                has_begun = has_begun or (isinstance(record, Said) and record.message.role == "assistant")
+                yield record
 
     def files(self, env: Mapping[str, str], home: Path) -> Iterable[Path]:
         """The last run of mini-swe-agent; where others are is the person's choice."""
@@ -59,31 +73,6 @@ class SweAgent(Format):
 
 
 FORMAT = SweAgent()
-
-
-def _records(source: Source) -> Iterator[Record]:
-    whole = row_of(source.value())
-    info = whole.row("info")
-    config = info.row("config")
-    environment = row_of(config.row("environment"))
-    yield About(
-        session=whole.text("instance_id"),
-        title=whole.text("environment"),
-        directory=environment.text("cwd"),
-        model=config.text("model", "model_name"),
-        version=info.text("mini_version") or info.text("swe_agent_version"),
-    )
-    rows = list_of(whole.get("history")) or list_of(whole.get("messages")) or list(_steps(whole))
-    names: dict[str, str] = {}
-    has_begun = False
-    for number, row in enumerate(rows, 1):
-        for record in _message(row, f"message {number}", names):
-            if not isinstance(record, Said):
-                yield record
-                continue
-            message = _by_its_author(record.message, row_of(row), has_begun=has_begun)
-            has_begun = has_begun or message.role == "assistant"
-            yield msgspec.structs.replace(record, message=message)
 
 
 def _steps(whole: Row) -> Iterator[Row]:
@@ -96,52 +85,43 @@ def _steps(whole: Row) -> Iterator[Row]:
         yield Row(role="user", content=step.get("observation"), message_type=_OBSERVED)
 
 
-def _message(given: Any, place: str, names: dict[str, str]) -> Iterator[Record]:
-    row = row_of(given)
-    extra = row.row("extra")
+def _message(row: Row, place: str, *, has_begun: bool) -> Iterator[Record]:
     if row.get("role") == "exit":
         return
+    extra = row.row("extra")
+    usage = _usage(row.row("usage") or extra.row("response", "usage"), extra)
+    model, at = extra.text("response", "model"), extra.seconds("timestamp")
     try:
-        messages = list(_read(row, place, names))
+        messages = list(_read(row, place))
     except InvalidMessages as error:
         yield Unreadable(place, error.message.split(": ", 1)[-1])
         return
-    usage = _usage(row.row("usage") or extra.row("response", "usage"), extra)
-    for message in messages:
-        names.update((call.id, call.name) for call in message.tool_calls)
-        is_answer = message.role == "assistant"
-        if message.role == "tool" or message.content or message.tool_calls or message.reasoning:
-            yield Said(
-                message=_named(message, names, extra) if message.role == "tool" else message,
-                at=extra.seconds("timestamp"),
-                usage=usage if is_answer else None,
-                model=extra.text("response", "model") if is_answer else "",
-                place=place,
-            )
+    for one in messages:
+        if one.role == "tool" or one.content or one.tool_calls or one.reasoning:
+            message = _by_its_author(one, row, extra, has_begun=has_begun)
+            has_begun = has_begun or message.role == "assistant"
+            yield Said(message=message, at=at, usage=usage, model=model, place=place)
 
 
-def _by_its_author(message: Message, row: Row, *, has_begun: bool) -> Message:
-    """A message in the user's role with who said it. `has_begun`: a model has answered: before that stands the task,
-    which both programs put into a template."""
+def _by_its_author(message: Message, row: Row, extra: Row, *, has_begun: bool) -> Message:
+    """A message in the user's role with who said it, and a result with whether its command failed.
+
+    has_begun  a model has answered: before that stands the task, which both programs put into a template
+    """
+    if message.role == "tool":
+        failed = extra.count("returncode") > 0 or bool(extra.get("exception_info"))
+        return msgspec.structs.replace(message, is_error=failed, content=message.content or "(no output)")
     if message.role != "user":
         return message
-    extra, text = row.row("extra"), message.text
     if row.get("is_demo") is True or extra.get("interrupt_type") == _WRONG_FORMAT:
         return msgspec.structs.replace(message, source="nca")
     is_result = row.get("role") == "tool" or row.get("message_type") == _OBSERVED or "returncode" in extra
-    if has_begun and (is_result or text.startswith(_RETURNED)):
+    if has_begun and (is_result or message.text.startswith(_RETURNED)):
         return printed(message.content or "") or message
     return message
 
 
-def _named(result: Message, names: Mapping[str, str], extra: Row) -> Message:
-    """A result with its tool's name, and whether the command failed."""
-    failed = extra.count("returncode") > 0 or bool(extra.get("exception_info"))
-    content = result.content or "(no output)"
-    return msgspec.structs.replace(result, name=names.get(result.tool_call_id, ""), is_error=failed, content=content)
-
-
-def _read(row: Row, place: str, names: dict[str, str]) -> Iterable[Message]:
+def _read(row: Row, place: str) -> Iterable[Message]:
     """A chat message, or what the Responses API gave or gets."""
     if row.get("role") not in _ROLES:
         items = row.get("output") if row.get("object") == "response" else [row]
