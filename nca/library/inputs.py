@@ -47,12 +47,12 @@ def read_conversation(given: Any, *, may_be_empty: bool = False) -> ShapedMessag
 def history_of(messages: Sequence[Message]) -> History:
     """The messages as a log of their own; what an earlier compaction left behind in them is nobody's own words."""
     return History(
-        Entry(seq, _marked_summary(message) if message.role in ("user", "system") else message)
+        Entry(seq, _marked(message) if message.role in ("user", "system") else message)
         for seq, message in enumerate(messages, 1)
     )
 
 
-def _marked_summary(message: Message) -> Message:
+def _marked(message: Message) -> Message:
     """A summary, or the line for what was left out, as nobody's words: else it could pass for the newest of them."""
     is_left_behind = is_summary(message) or (message.role == "user" and message.text.startswith(TRUNCATED))
     return msgspec.structs.replace(message, source="nca") if is_left_behind else message
@@ -129,18 +129,10 @@ def settings_of(
         if not isinstance(name, str):
             raise ConfigError(f"settings: {shown(name)} is no name of a setting; valid: text.")
     # A plain 0 means "not given"; anything else is the person's word, and wrong words are refused by their setting.
-    if type(context_window) is not int or context_window:
-        given["model.context_window"] = context_window
-    if type(max_output_tokens) is not int or max_output_tokens:
-        given["model.max_output_tokens"] = max_output_tokens
-    if target is not None:
-        given["context.target_ratio"] = target
-    if stages is not None:
-        given["context.stages"] = stages
-    if threshold is not None:
-        given["context.compact_threshold"] = threshold
-    if fit is not None:
-        given["context.fit"] = fit
+    sizes = {"model.context_window": context_window, "model.max_output_tokens": max_output_tokens}
+    given |= {name: size for name, size in sizes.items() if type(size) is not int or size}
+    named = {"target_ratio": target, "stages": stages, "compact_threshold": threshold, "fit": fit}
+    given |= {f"context.{name}": value for name, value in named.items() if value is not None}
     return defaults().with_values(given, "the call").with_default("context.fit", "refuse")
 
 

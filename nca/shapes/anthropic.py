@@ -19,6 +19,7 @@ from nca.messages import MediaPart, Message, Part, TextPart, ToolCall, clean_tex
 from nca.shapes.shaped import (
     Origins,
     Rows,
+    ShapedMessages,
     Written,
     arguments_of,
     as_file,
@@ -236,22 +237,19 @@ class _Row:
     blocks: list[dict[str, Any]] = field(default_factory=list)
 
 
-class AnthropicMessages:
+class AnthropicMessages(ShapedMessages):
     """A list of Anthropic's messages, or an object with `messages` and where there is one `system`."""
 
     shape = "anthropic"
     provider = "anthropic"
 
     def __init__(self, given: Any) -> None:
-        self._given = given if isinstance(given, Mapping) else None
-        rows = given["messages"] if self._given else given
-        self._rows = copies([row for row in rows if not is_note(row)], "message")
-        tools = self._given.get("tools") if self._given else None
-        self.tools: list[Any] = tools if isinstance(tools, list) else []
-        self.messages: list[Message] = []
+        super().__init__(given)
+        self._rows = copies([row for row in self._list if not is_note(row)], "message")
+        self.messages = []
         self._origins: list[_Origin] = []
         self._blocks: list[list[dict[str, Any]]] = []
-        if self._given and self._given.get("system"):
+        if self._given.get("system"):
             content = system_content(self._given["system"])
             self._take(Message("system", content), _Origin(-1, []))
         names: dict[str, str] = {}
@@ -290,7 +288,7 @@ class AnthropicMessages:
         return Written([self._written(row) for row in rows], places)
 
     def request(self, rows: Rows) -> dict[str, Any] | None:
-        return None if self._given is None else {**without_notes(self._given), "messages": rows}
+        return without_notes(super().request(rows) or {}) or None
 
     def _written(self, row: _Row) -> dict[str, Any]:
         if row.origin is None:

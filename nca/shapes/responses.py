@@ -17,6 +17,7 @@ from nca.messages import MediaPart, Message, Part, TextPart, ToolCall, clean_tex
 from nca.shapes.shaped import (
     Origins,
     Rows,
+    ShapedMessages,
     Written,
     arguments_of,
     as_file,
@@ -54,28 +55,24 @@ PART_TYPES = (*TEXTS, "refusal", *PICTURES)
 HELD_ELSEWHERE = ("previous_response_id", "conversation")
 
 
-class ResponsesItems:
+class ResponsesItems(ShapedMessages):
     """A list of items, or an object with `input` and where there are some `instructions`."""
 
     shape = "responses"
     provider = "openai"
+    key = "input"
 
     def __init__(self, given: Any) -> None:
-        self._given = given if isinstance(given, Mapping) else None
-        for key in HELD_ELSEWHERE if self._given else ():
-            if given.get(key):
+        super().__init__(given)
+        for key in HELD_ELSEWHERE:
+            if self._given.get(key):
                 raise InvalidMessages(f"{key}: its messages are held by the provider; valid: all items in input.")
-        rows = given["input"] if self._given else given
-        if isinstance(rows, str):
-            rows = [{"role": "user", "content": rows}]
+        rows = [{"role": "user", "content": self._list}] if isinstance(self._list, str) else self._list
         items = copies([row for row in rows if not is_note(row)], "item")
-        tools = self._given.get("tools") if self._given else None
-        self.tools: list[Any] = tools if isinstance(tools, list) else []
-        self.messages: list[Message] = []
+        self.messages = []
         self._origins: list[list[dict[str, Any]]] = []
-        self._has_instructions = False
-        if self._given and self._given.get("instructions"):
-            self._has_instructions = True
+        self._has_instructions = bool(self._given.get("instructions"))
+        if self._has_instructions:
             text = checked_text(self._given["instructions"], "instructions")
             self._take(Message("system", text), [])
         self._read(items)
@@ -104,11 +101,8 @@ class ResponsesItems:
         return Written(rows, places)
 
     def request(self, rows: Rows) -> dict[str, Any] | None:
-        if self._given is None:
-            return None
-        given = self._given["input"]
-        is_same_text = isinstance(given, str) and rows == [{"role": "user", "content": given}]
-        return {**self._given, "input": given if is_same_text else rows}
+        is_same_text = isinstance(self._list, str) and rows == [{"role": "user", "content": self._list}]
+        return super().request(self._list if is_same_text else rows)
 
     def _take(self, message: Message, items: list[dict[str, Any]]) -> None:
         self.messages.append(message)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -40,28 +40,38 @@ class Written(NamedTuple):
     places: list[int]
 
 
-class ShapedMessages(Protocol):
-    """A conversation that was read from one shape and can be written back in it.
+class ShapedMessages:
+    """A conversation that was read from one shape and can be written back in it: a list, or an object that holds one.
 
     shape      openai, anthropic or responses
+    key        where an object holds the list
     provider   whose rules a request of this shape obeys; "" where several providers take it
     messages   what was read; `known` below are the same messages, in the same order
     tools      the tool definitions that came along
     """
 
     shape: str
-    provider: str
+    provider = ""
+    key = "messages"
     messages: list[Message]
-    tools: list[Any]
+
+    def __init__(self, given: Any) -> None:
+        self._given: Mapping[str, Any] = given if isinstance(given, Mapping) else {}
+        self._list: Any = given[self.key] if self._given else given
+        tools = self._given.get("tools")
+        self.tools: list[Any] = tools if isinstance(tools, list) else []
 
     def repair(self, messages: Sequence[Message], provider: str) -> list[Message]:
         """The messages so that the shape's provider takes them; where it has none, the one of this name."""
+        raise NotImplementedError
 
     def write(self, messages: Sequence[Message], known: Sequence[Message]) -> Written:
         """The rows of these messages. One of `known` (the same object) comes back as it was handed in."""
+        raise NotImplementedError
 
     def request(self, rows: Rows) -> dict[str, Any] | None:
         """The object that was handed in with these rows instead of its own; None where a list was handed in."""
+        return {**self._given, self.key: rows} if self._given else None
 
 
 class Origins:
@@ -176,27 +186,20 @@ def refused_type(place: str, found: Any, valid: Sequence[str]) -> InvalidMessage
     return InvalidMessages(f"{place}: type {shown_value(found)} is not known here; valid: {', '.join(valid)}.")
 
 
-class OpenAIMessages:
+class OpenAIMessages(ShapedMessages):
     """Chat messages. They are written anew, because the rows follow from the messages alone."""
 
     shape = "openai"
-    provider = ""
 
     def __init__(self, given: Any, *, may_be_empty: bool = False) -> None:
-        self._given = given if isinstance(given, Mapping) else None
-        rows = given["messages"] if self._given else given
-        self.messages: list[Message] = [] if may_be_empty and not rows else messages_from_list(rows)
-        tools = self._given.get("tools") if self._given else None
-        self.tools: list[Any] = tools if isinstance(tools, list) else []
+        super().__init__(given)
+        self.messages = [] if may_be_empty and not self._list else messages_from_list(self._list)
 
     def repair(self, messages: Sequence[Message], provider: str) -> list[Message]:
         return repair(messages, provider)
 
     def write(self, messages: Sequence[Message], known: Sequence[Message]) -> Written:
         return Written([message_to_dict(message) for message in messages], list(range(len(messages))))
-
-    def request(self, rows: Rows) -> dict[str, Any] | None:
-        return None if self._given is None else {**self._given, "messages": rows}
 
 
 def as_chat_message(message: Message) -> Message:

@@ -151,7 +151,6 @@ class Spans:
         self._asked = _asked(event.model, event.server)
         values: dict[str, Any] = {
             **self._asked,
-            "gen_ai.conversation.id": self._session_id,
             "nca.request.step": event.step,
             "nca.context.used_tokens": event.used_tokens,
             "nca.context.budget_tokens": event.budget_tokens,
@@ -221,7 +220,6 @@ class Spans:
             "gen_ai.tool.name": event.name,
             "gen_ai.tool.call.id": event.call_id,
             "gen_ai.tool.type": "function",
-            "gen_ai.conversation.id": self._session_id,
         }
         if self._captures is not None:
             values["gen_ai.tool.call.arguments"] = self._captures.text(event.arguments)
@@ -241,8 +239,7 @@ class Spans:
         if event.phase == "starting":
             # A compaction that answers an overflow ends the request that did not fit.
             self._fail_request("context_overflow")
-            values = {"nca.compaction.trigger": event.trigger, "gen_ai.conversation.id": self._session_id}
-            self._compaction = self._start("nca.compaction", values)
+            self._compaction = self._start("nca.compaction", {"nca.compaction.trigger": event.trigger})
             return
         span, self._compaction = self._compaction, None
         if span is None:
@@ -263,6 +260,7 @@ class Spans:
 
     def _start(self, name: str, values: dict[str, Any], kind: SpanKind = SpanKind.INTERNAL) -> Span:
         within = set_span_in_context(self._turn) if self._turn is not None else None
+        values["gen_ai.conversation.id"] = self._session_id
         return self._tracer.start_span(name, context=within, kind=kind, attributes=values)
 
     def _output(self, text: str) -> str:
