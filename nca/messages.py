@@ -163,7 +163,8 @@ class Entry(msgspec.Struct, frozen=True, gc=False, eq=False):
         return (self.seq, self.message, self.at) == (other.seq, other.message, other.at)
 
     def __hash__(self) -> int:
-        return hash((self.seq, self.message, self.at))
+        # Without the message: what its provider added to it are dicts, which have none.
+        return hash((self.seq, self.at))
 
 
 class ResponseFacts(msgspec.Struct, frozen=True, omit_defaults=True):
