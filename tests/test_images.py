@@ -6,8 +6,10 @@ import base64
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from nca.images import MAX_IMAGE_BYTES, image_kind, image_size
+from nca.images import MAX_IMAGE_BYTES, MAX_IMAGE_PIXELS, image_kind, image_problem, image_size
 from nca.tools.files.read import ReadFile
 from nca.tools.files.workspace import Workspace
 from nca.tools.tool import ToolError
@@ -32,6 +34,52 @@ def test_a_sound_is_no_image_although_it_begins_as_one() -> None:
 def test_a_size_is_read_only_behind_the_name_of_its_header() -> None:
     assert image_size(PNG) == (30, 20)
     assert image_size(PNG.replace(b"IHDR", b"tEXt")) == (0, 0)
+
+
+def _jpeg(width: int, height: int, before: bytes) -> bytes:
+    frame = b"\xff\xc2\0\x11\x08" + height.to_bytes(2, "big") + width.to_bytes(2, "big")
+    return b"\xff\xd8" + before + frame + b"\3" * 6
+
+
+def _lossless(width: int, height: int) -> bytes:
+    return b"RIFF\0\0\0\0WEBPVP8L\0\0\0\0\x2f" + (width - 1 | height - 1 << 14 | 7 << 28).to_bytes(4, "little")
+
+
+def _lossy(width: int, height: int) -> bytes:
+    """The two highest bits of each number are a scale."""
+    sizes = (width | 1 << 14).to_bytes(2, "little") + (height | 2 << 14).to_bytes(2, "little")
+    return b"RIFF\0\0\0\0WEBPVP8 " + b"\7" * 7 + b"\x9d\x01\x2a" + sizes
+
+
+SEGMENTS = st.lists(st.binary(max_size=40).map(lambda body: b"\xff\xe1" + (2 + len(body)).to_bytes(2, "big") + body))
+FILL = st.integers(0, 3).map(lambda count: b"\xff" * count)
+
+
+@given(st.integers(1, 16_383), st.integers(1, 16_383), SEGMENTS.map(b"".join), FILL)
+def test_each_kind_tells_any_size_that_its_header_can_hold(width: int, height: int, before: bytes, fill: bytes) -> None:
+    png = PNG[:16] + width.to_bytes(4, "big") + height.to_bytes(4, "big")
+    gif = b"GIF89a" + width.to_bytes(2, "little") + height.to_bytes(2, "little")
+    canvas = (width - 1).to_bytes(3, "little") + (height - 1).to_bytes(3, "little")
+    extended = b"RIFF\0\0\0\0WEBPVP8X" + b"\5" * 8 + canvas
+    jpeg = _jpeg(width, height, before + fill)
+    for raw in (png, gif, extended, jpeg, _lossless(width, height), _lossy(width, height)):
+        assert image_size(raw) == (width, height)
+        assert image_size(raw + b"\1" * 9) == (width, height)
+        assert (image_problem(raw) == "") == (max(width, height) <= MAX_IMAGE_PIXELS)
+    # A header that is cut off has no size, or the walk ends before it.
+    assert image_size(jpeg[: jpeg.rindex(b"\xff\xc2") + 8]) == (0, 0)
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_the_largest_side_decides_and_none_may_be_missing(side: int) -> None:
+    def png(length: int) -> bytes:
+        lengths = [20, 20]
+        lengths[side] = length
+        return PNG[:16] + b"".join(one.to_bytes(4, "big") for one in lengths)
+
+    assert image_problem(png(MAX_IMAGE_PIXELS)) == ""
+    assert "at most 8,000" in image_problem(png(MAX_IMAGE_PIXELS + 1))
+    assert image_problem(png(0)) == "is broken"
 
 
 @pytest.mark.parametrize(("kind", "start"), [(kind, start) for kind, starts in IMAGES.items() for start in starts])
