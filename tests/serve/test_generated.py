@@ -14,6 +14,7 @@ from starlette.testclient import TestClient
 import nca
 from nca import vocabulary
 from nca.messages import Message
+from nca.serve.operations import PLACEHOLDER
 from nca.serve.service import Options, application
 from nca.wire import message_to_dict
 from tests.context.logs import logs
@@ -56,6 +57,25 @@ def test_a_conversation_comes_back_valid(messages: list[Message], window: int, r
         assert len(nca.validate_request(shown, "openai")) <= len(nca.validate_request(given_rows, "openai"))
     else:
         assert nca.validate_request(shown, "openai") == []
+
+
+@settings(max_examples=EXAMPLES // 4, deadline=None)
+@given(logs(), st.sampled_from([1_000, 4_000]))
+def test_each_row_shows_what_the_view_has_at_its_place(messages: list[Message], window: int) -> None:
+    given_rows = [message_to_dict(message) for message in messages]
+    told = CLIENT.post("/v1/compress", json={"messages": given_rows, "context_window": window}).json()
+    if not told.get("compacted"):
+        return
+    for item in nca.ContextView(context_window=window, has_recall=False).fit(given_rows).items:
+        match item:
+            case {"type": "verbatim", "first": first, "last": last}:
+                assert told["messages"][first - 1 : last] == given_rows[first - 1 : last]
+            case {"type": "stub", "seq": seq, "text": text}:
+                assert text in str(told["messages"][seq - 1]["content"])
+            case {"ranges": ranges}:
+                record, *others = [told["messages"][seq - 1] for one, last in ranges for seq in range(one, last + 1)]
+                assert (item.get("text") or PLACEHOLDER) in str(record["content"])
+                assert {str(row["content"]) for row in others if row.get("content")} <= {PLACEHOLDER}
 
 
 def test_no_request_loads_a_vocabulary() -> None:
