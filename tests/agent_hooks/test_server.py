@@ -89,7 +89,7 @@ def test_what_nobody_took_is_told_with_the_next_event(person: Running) -> None:
     until(lambda: person.ask(session.event("SessionStart", source="compact"), takes=False))
     until(lambda: any("the hook had gone" in line.problem for line in session.log))
     assert WORDS in person.ask(session.call())
-    until(lambda: any(line.text for line in session.log[-1:]))
+    until(lambda: any(line.text for line in session.log))
     assert person.ask(session.call()) == ""
 
 
@@ -205,7 +205,8 @@ def test_gemini_is_told_behind_a_result_once_its_transcript_has_the_summary(pers
     assert "Greet Olu." in told
     assert WORDS not in told
     assert gemini.ask(answered) == told
-    until(lambda: any(line.text for line in session.log[-1:]))
+    # That it was not taken before may be logged later than that it was taken now.
+    until(lambda: any(line.text for line in session.log))
     session.append(session.row("user", f"a result\n\n<hook_context>{told}</hook_context>"))
     assert gemini.ask(answered) == ""
     asked = session.row("user", "Go on, please.")
