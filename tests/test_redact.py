@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import groupby
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nca.redact import Redactor
+from nca.redact import FEWEST_CHARS, Redactor
 
 SHAPED = [
     "sk-" + "a1B2" * 6,
@@ -98,3 +100,98 @@ def test_an_aws_secret_is_taken_out_whether_it_looks_random_or_not() -> None:
     value = "wJalrXUtnFEMI/KMDENGabPxRfiCYEXAMPLEKEYa"
     assert len(value) == 40
     assert Redactor().text(f"aws_secret_access_key = {value}") == "aws_secret_access_key = [redacted]"
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "postgres://ann:{}@host/db",
+        "see https://{{}}@host, and https://ann:{}@host:8080/path?x=1.",
+        "redis://:{}@host",
+        '"url": "amqp://ann.b+c%40d:{}@host"',
+    ],
+)
+@pytest.mark.parametrize("password", ["abcd", "s3cret-99!", "p:w:d#9", "a" * 200])
+def test_a_password_in_an_address_is_taken_out_and_the_rest_stays(address: str, password: str) -> None:
+    assert Redactor().text(address.format(password)) == address.format("[redacted]")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "https://host:8080/path",
+        "https://ann@host",
+        "https://ann:abc@host",
+        *(f"https://ann:{word}@host" for word in ("pass", "passwd", "password", "pwd", "secret")),
+        *(
+            f"https://ann:{word}@host"
+            for word in ("$PASSWORD", "${PASSWORD}", "%PASSWORD%", "{password}", "<password>")
+        ),
+        "https://host/a:bcdef/x@y",
+        "ann:abcdef@host",
+    ],
+)
+def test_an_address_without_a_password_stays(text: str) -> None:
+    assert Redactor().text(text) == text
+
+
+RANDOM = "x7Kq2mB9vT4wZp1L"
+NAMES = [
+    "api_key",
+    "APIKEY",
+    "client_secret",
+    "AUTH_TOKEN",
+    "passwd",
+    "db-password",
+    "credential",
+    "private_key",
+    "Bearer",
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("sign", ["=", ": ", " = ", " => ", '": "', "='", " "])
+def test_a_random_value_is_taken_out_behind_any_name_and_sign(name: str, sign: str) -> None:
+    assert Redactor().text(f"a {name}{sign}{RANDOM}, b") == f"a {name}{sign}[redacted], b"
+
+
+@pytest.mark.parametrize("text", [f"Authorization: Bearer {RANDOM}", f"authorization=Basic {RANDOM}"])
+def test_the_kind_of_an_authorization_stays(text: str) -> None:
+    assert Redactor().text(text) == text.replace(RANDOM, "[redacted]")
+
+
+@pytest.mark.parametrize(
+    "text", [f"name = {RANDOM}", f"token: {RANDOM[:15]}", f"token = {RANDOM}(1)", f"token = {RANDOM}[0]"]
+)
+def test_other_names_short_values_and_code_stay(text: str) -> None:
+    assert Redactor().text(text) == text
+
+
+@given(st.lists(st.sampled_from(["7", "12", "345", "a", "bc", "def", "X", "YZ", "-", "_"]), min_size=3, max_size=24))
+def test_a_value_is_random_where_its_characters_change_their_kind_often(pieces: list[str]) -> None:
+    value = "".join(pieces)
+    kinds = [
+        "digit" if char.isdigit() else "upper" if char.isupper() else "lower" if char.islower() else ""
+        for char in value
+    ]
+    digits = kinds.count("digit")
+    changes = len(list(groupby(kinds))) - 1
+    is_random = len(value) >= 16 and 3 <= digits <= len(value) - 3 and changes >= 0.3 * len(value)
+    assert (Redactor().text(f"token={value};") == "token=[redacted];") == is_random
+
+
+@pytest.mark.parametrize("length", [FEWEST_CHARS - 1, FEWEST_CHARS])
+def test_a_known_value_counts_from_its_shortest_length_on(length: int) -> None:
+    value = "q!w?e.r/t,y"[:length]
+    shown = "[redacted NAME]" if length >= FEWEST_CHARS else value
+    assert Redactor({"NAME": value}).text(f"<{value}>") == f"<{shown}>"
+
+
+def test_a_secret_that_has_another_length_than_amazon_s_is_looked_at_as_any_other() -> None:
+    for length in (39, 41):
+        text = f"secret_access_key = {'wJalrXUtnFEMIKMDENGabPxRfiCYEXAMPLEKEYabcdef'[:length]}"
+        assert Redactor().text(text) == text
+
+
+def test_what_a_file_brought_is_valid_unicode_without_keys() -> None:
+    assert Redactor().clean(f"a\ud800 {SHAPED[0]}") == "a\ufffd [redacted]"
