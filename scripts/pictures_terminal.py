@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from threading import get_native_id
 from typing import Any
 
 import pexpect
@@ -16,7 +17,8 @@ from pictures_svg import DARK, LIGHT, Cell, Look, Shades
 
 ROOT = Path(__file__).parents[1]
 COLUMNS, ROWS = 92, 60
-WAIT_SECONDS = 60.0
+WAIT_SECONDS = 150.0
+"""On a busy machine; only a picture that cannot be drawn takes as long."""
 QUIET_SECONDS = 1.0
 """A screen that has been still for so long is finished."""
 _LOOK_SECONDS = 0.1
@@ -105,7 +107,7 @@ class Terminal:
                     return
             except pexpect.TIMEOUT:
                 # Looks are counted, not the time: on a busy machine neither this program nor nca may have had its turn.
-                still_seconds = 0.0 if _has_work(self._process.pid) else still_seconds + _LOOK_SECONDS
+                still_seconds = 0.0 if _has_work() else still_seconds + _LOOK_SECONDS
                 if still_seconds >= self._quiet_seconds and awaited in "\n".join(self._screen.display):
                     return
         raise SystemExit(f"{awaited!r} did not come:\n" + "\n".join(self._screen.display))
@@ -118,12 +120,25 @@ class Terminal:
         return rows[filled[0] : filled[-1] + 1]
 
 
-def _has_work(pid: int) -> bool:
-    """Whether a thread of a process runs or wants to run; False where the system does not say."""
+def _has_work() -> bool:
+    """Whether nca, what it started, or the provider here runs or wants to run; False where the system does not say."""
+    return any(_state(task) in ("R", "D") for task in _tasks(os.getpid()) if task.name != str(get_native_id()))
+
+
+def _tasks(pid: int) -> Iterator[Path]:
+    """The threads of a process and of all that it started."""
     with suppress(OSError):
-        stats = [(task / "stat").read_text() for task in Path(f"/proc/{pid}/task").iterdir()]
-        return any(stat.rpartition(")")[2].split()[0] in ("R", "D") for stat in stats)
-    return False
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            yield task
+            for child in (task / "children").read_text().split():
+                yield from _tasks(int(child))
+
+
+def _state(task: Path) -> str:
+    with suppress(OSError):
+        # The state stands behind the program's name, which may have spaces and brackets in it.
+        return (task / "stat").read_text().rpartition(")")[2].split()[0]
+    return ""
 
 
 def environment(home: Path, api_base: str) -> dict[str, str]:

@@ -327,7 +327,7 @@ def test_the_picture_of_log_and_view_is_what_the_engine_does(monkeypatch: pytest
     assert (ROOT / "docs" / "pictures" / "views.svg").read_text(encoding="utf-8") == drawn, advice
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(900)
 def test_the_pictures_have_the_words_of_the_program() -> None:
     """Drawn anew in a pseudo-terminal; numbers, ids and dates may differ."""
     command = [sys.executable, str(SCRIPTS / "pictures.py"), "--check"]

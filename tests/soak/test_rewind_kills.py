@@ -16,7 +16,7 @@ import pytest
 USUAL_KILLS = 30
 KILLS = int(os.environ.get("NCA_SOAK_KILLS") or USUAL_KILLS)
 ROOT = Path(__file__).parents[2]
-pytestmark = pytest.mark.timeout(0 if KILLS > USUAL_KILLS else 300)
+pytestmark = pytest.mark.timeout(0 if KILLS > USUAL_KILLS else 600)
 
 
 def test_everything_can_be_taken_back_after_any_kill(folder: Path) -> None:

@@ -26,7 +26,7 @@ INTERRUPTS: tuple[Event, ...] = ("key", "SIGINT")
 ENDINGS: tuple[Event, ...] = ("SIGTERM", "SIGHUP", "SIGQUIT", "closing")
 EDITOR = {"EDITOR": "sleep 73 #"}
 PANEL, EDIT, EXIT = "/context all\r", "\x18\x05", "/exit\r"
-pytestmark = pytest.mark.timeout(0 if IS_WHOLE else 300)
+pytestmark = pytest.mark.timeout(0 if IS_WHOLE else 600)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from tests.terminal.matrix import Spot, problems, spots
 
 IS_WHOLE = bool(os.environ.get("NCA_MATRIX"))
 AT_ONCE = 3
-pytestmark = pytest.mark.timeout(0 if IS_WHOLE else 300)
+pytestmark = pytest.mark.timeout(0 if IS_WHOLE else 600)
 
 
 def few() -> Iterator[Spot]:
