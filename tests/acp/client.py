@@ -188,7 +188,8 @@ def program(url: str, home: Path, *arguments: str) -> tuple[list[str], dict[str,
     """The command line and the environment of `nca acp` against a provider."""
     words = [sys.executable, "-m", "nca", "acp", "-m", "openai/test-model", *arguments]
     env = environment(home) | {"OPENAI_API_KEY": "k", "OPENAI_API_BASE": url, "PYTHONPATH": str(ROOT)}
-    return words, env
+    # A server of a test is Python, which on a busy machine needs longer to start than a person would wait.
+    return words, env | {"NCA_MCP__WAIT_SECONDS": "120"}
 
 
 @asynccontextmanager
