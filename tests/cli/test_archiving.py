@@ -10,8 +10,9 @@ from nca.sessions import Store, transfer
 from nca.sessions.transfer import new_copy
 from nca.testing.provider import Provider
 from nca.transcripts.archives import archived, restore
-from tests.cli.command import keys, nca
+from tests.cli.command import keys
 from tests.sessions.samples import said
+from tests.testing.forks import forked
 
 COUNT = 10_000
 DAY = 86_400
@@ -30,11 +31,11 @@ def test_10_000_sessions_and_a_clock_400_days_ahead(tmp_path: Path, provider: Pr
     project = tmp_path / ".nca"
     project.mkdir()
     (project / "config.toml").write_text('profile = "neurolink"\n[session]\nmax_sessions = 1\nretention_days = 1\n')
-    assert "Archived" not in nca("run", "hello", "--profile", "cowagent", home=tmp_path, **key).stderr
+    assert "Archived" not in forked("run", "hello", "--profile", "cowagent", home=tmp_path, **key).stderr
     with Store.open(path) as store:
         assert len(store.list(None)) == COUNT + 1
         assert archived(store) == []
-    done = nca("run", "hello", home=tmp_path, NCA_SESSION__MAX_SESSIONS="9989", **key)
+    done = forked("run", "hello", home=tmp_path, NCA_SESSION__MAX_SESSIONS="9989", **key)
     assert done.returncode == 0
     assert (
         "Archived 12 old sessions (session.retention_days 0, max_sessions 9989): 00000000 “question 0”, "

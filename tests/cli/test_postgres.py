@@ -17,8 +17,9 @@ from nca.sessions.encoding import encode, encode_bytes
 from nca.sessions.postgres.spool import Kept, spool_of
 from nca.testing.provider import Provider
 from nca.testing.store_suite import made, said
-from tests.cli.command import keys, nca
+from tests.cli.command import keys
 from tests.postgres import Cluster
+from tests.testing.forks import forked
 
 PEOPLE = ("ada", "ben")
 
@@ -32,11 +33,11 @@ def test_a_second_machine_goes_on_where_the_first_one_was(tmp_path: Path, provid
     work = tmp_path / "work"
     work.mkdir()
     env: Any = keys(provider) | {"NCA_SESSION__STORE": url}
-    first = nca("run", "hello", home=tmp_path / "one", cwd=work, **env)
+    first = forked("run", "hello", home=tmp_path / "one", cwd=work, **env)
     assert first.returncode == 0, first.stderr
     with Store.open(None, url=url) as store:
         [info] = store.list()
-    second = nca("run", "--session", info.id, "again", home=tmp_path / "two", cwd=work, **env)
+    second = forked("run", "--session", info.id, "again", home=tmp_path / "two", cwd=work, **env)
     assert second.returncode == 0, second.stderr
     with Store.open(None, url=url) as store:
         entries = store.copy_of(info.id).entries
@@ -53,14 +54,14 @@ def test_copies_go_both_ways(tmp_path: Path, url: str) -> None:
         outputs.mkdir(parents=True)
         (outputs / "1.txt").write_text("all of it")
         copies = [store.copy_of(id) for id in ids]
-    assert nca("sessions", "copy", "--to", url, home=tmp_path).stdout == "Copied 2 sessions.\n"
-    again = nca("sessions", "copy", "--to", url, home=tmp_path)
+    assert forked("sessions", "copy", "--to", url, home=tmp_path).stdout == "Copied 2 sessions.\n"
+    again = forked("sessions", "copy", "--to", url, home=tmp_path)
     assert again.stdout == "Copied 0 sessions. 2 were there already.\n"
     env: Any = {"NCA_SESSION__STORE": url}
-    found = json.loads(nca("sessions", "search", "zebra", "--json", home=tmp_path, **env).stdout)
+    found = json.loads(forked("sessions", "search", "zebra", "--json", home=tmp_path, **env).stdout)
     assert [hit["session"] for hit in found] == ids[:1]
     back = tmp_path / "back" / "sessions.db"
-    done = nca("sessions", "copy", "--to", str(back), ids[0], home=tmp_path, **env)
+    done = forked("sessions", "copy", "--to", str(back), ids[0], home=tmp_path, **env)
     assert done.stdout == "Copied 1 session.\n"
     with Store.open(back) as store, Store.open(None, url=url) as there:
         folder = store.outputs_folder(ids[0])
@@ -72,7 +73,7 @@ def test_copies_go_both_ways(tmp_path: Path, url: str) -> None:
         assert [info.id for info in there.list()] == [info.id for info in reversed([one.info for one in copies])]
     with Store.open(back) as store, store.open_session(ids[0]) as session:
         session.log.append([copies[1].entries[0].message])
-    differs = nca("sessions", "copy", "--from", str(back), home=tmp_path, **env)
+    differs = forked("sessions", "copy", "--from", str(back), home=tmp_path, **env)
     assert (differs.returncode, "has it with other messages" in differs.stderr) == (1, True)
 
 
@@ -80,7 +81,7 @@ def test_a_session_that_another_machine_has_is_named(tmp_path: Path, provider: P
     env: Any = keys(provider) | {"NCA_SESSION__STORE": url}
     with Store.open(None, url=url) as store:
         session = made(store, "one")
-        done = nca("run", "--session", session.info.id, "hello", home=tmp_path, **env)
+        done = forked("run", "--session", session.info.id, "hello", home=tmp_path, **env)
         assert (done.returncode, "already open in process" in done.stderr) == (1, True)
 
 
@@ -95,7 +96,7 @@ def test_a_session_that_another_machine_has_is_named(tmp_path: Path, provider: P
 )
 def test_a_password_is_refused_and_never_shown(value: str, said: str, tmp_path: Path) -> None:
     for arguments in (("sessions", "list"), ("config", "show"), ("doctor",)):
-        done = nca(*arguments, home=tmp_path, NCA_SESSION__STORE=value)
+        done = forked(*arguments, home=tmp_path, NCA_SESSION__STORE=value)
         assert said in done.stderr + done.stdout, arguments
         assert "geheim" not in done.stderr + done.stdout
 
@@ -103,21 +104,21 @@ def test_a_password_is_refused_and_never_shown(value: str, said: str, tmp_path: 
 def test_a_project_names_no_store(tmp_path: Path) -> None:
     (tmp_path / ".nca").mkdir()
     (tmp_path / ".nca" / "config.toml").write_text('[session]\nstore = "postgresql://elsewhere/d"\n')
-    assert nca("config", "get", "session.store", home=tmp_path).stdout == "\n"
-    done = nca("config", "set", "session.store", "postgresql://elsewhere/d", home=tmp_path)
+    assert forked("config", "get", "session.store", home=tmp_path).stdout == "\n"
+    done = forked("config", "set", "session.store", "postgresql://elsewhere/d", home=tmp_path)
     assert "a project may not set it" in done.stderr
 
 
 def test_init_and_doctor(tmp_path: Path, url: str) -> None:
     env: Any = {"NCA_SESSION__STORE": url}
-    before = nca("doctor", home=tmp_path, **env).stdout
+    before = forked("doctor", home=tmp_path, **env).stdout
     assert "schema 0 of 1, 0 sessions" in before
     assert "nca store init" in before
     for _ in range(2):
-        assert "schema 1." in nca("store", "init", home=tmp_path, **env).stdout
-    assert "schema 1 of 1, 0 sessions" in nca("doctor", home=tmp_path, **env).stdout
-    assert "session.store is not set" in nca("store", "init", home=tmp_path).stderr
-    away = nca("doctor", home=tmp_path, NCA_SESSION__STORE="postgresql://ada@/none?host=/nowhere")
+        assert "schema 1." in forked("store", "init", home=tmp_path, **env).stdout
+    assert "schema 1 of 1, 0 sessions" in forked("doctor", home=tmp_path, **env).stdout
+    assert "session.store is not set" in forked("store", "init", home=tmp_path).stderr
+    away = forked("doctor", home=tmp_path, NCA_SESSION__STORE="postgresql://ada@/none?host=/nowhere")
     assert (away.returncode, "Cannot reach the PostgreSQL database none at /nowhere" in away.stdout) == (1, True)
 
 
@@ -134,7 +135,7 @@ def spool(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("store", ["postgresql://ada@/d?host=/nowhere", ""])
 def test_doctor_names_a_spool_that_waits(store: str, tmp_path: Path, spool: Path) -> None:
-    findings = json.loads(nca("doctor", "--json", home=tmp_path, NCA_SESSION__STORE=store).stdout)["findings"]
+    findings = json.loads(forked("doctor", "--json", home=tmp_path, NCA_SESSION__STORE=store).stdout)["findings"]
     [found] = [one for one in findings if one["name"] == "spool"]
     assert found["status"] == "warn"
     assert found["detail"] == f"session 0a1b2c3d: 2 messages since {local_time(1.7e9)}, in {spool}."
@@ -145,26 +146,26 @@ def test_doctor_names_a_spool_that_waits(store: str, tmp_path: Path, spool: Path
 def test_doctor_names_a_spool_that_cannot_be_stored(damage: bytes, why: str, tmp_path: Path, spool: Path) -> None:
     first, second = spool.read_bytes().splitlines(keepends=True)
     spool.write_bytes(damage + first + second.replace(b'"seq":2', b'"seq":3'))
-    found = nca("doctor", home=tmp_path).stdout
+    found = forked("doctor", home=tmp_path).stdout
     assert f"session 0a1b2c3d: {spool} cannot be stored. {why}" in found
     assert "Mend the line, or delete it and those behind it." in found
 
 
 def test_a_file_s_commands_say_what_to_do_instead(tmp_path: Path, url: str) -> None:
     env: Any = {"NCA_SESSION__STORE": url}
-    assert "pg_dump --schema=nca" in nca("sessions", "backup", str(tmp_path / "b"), home=tmp_path, **env).stderr
-    assert "gives back room by itself" in nca("sessions", "vacuum", home=tmp_path, **env).stderr
-    assert "search index" in nca("sessions", "usage", home=tmp_path, **env).stdout
-    assert "--team needs a store in PostgreSQL" in nca("sessions", "list", "--team", home=tmp_path).stderr
+    assert "pg_dump --schema=nca" in forked("sessions", "backup", str(tmp_path / "b"), home=tmp_path, **env).stderr
+    assert "gives back room by itself" in forked("sessions", "vacuum", home=tmp_path, **env).stderr
+    assert "search index" in forked("sessions", "usage", home=tmp_path, **env).stdout
+    assert "--team needs a store in PostgreSQL" in forked("sessions", "list", "--team", home=tmp_path).stderr
 
 
 def _listed(home: Path, url: str, *flags: str) -> subprocess.CompletedProcess[str]:
-    return nca("sessions", "search", "zebra", "--all", "--json", *flags, home=home, NCA_SESSION__STORE=url)
+    return forked("sessions", "search", "zebra", "--all", "--json", *flags, home=home, NCA_SESSION__STORE=url)
 
 
 def test_a_team_reads_all_and_changes_its_own(cluster: Cluster, tmp_path: Path, url: str) -> None:
     name = url.split("/")[3].split("?")[0]
-    assert nca("store", "init", "--team", home=tmp_path, NCA_SESSION__STORE=url).returncode == 0
+    assert forked("store", "init", "--team", home=tmp_path, NCA_SESSION__STORE=url).returncode == 0
     for person in PEOPLE:
         cluster.execute(
             f"DO $$ BEGIN IF NOT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = '{person}')"
@@ -180,16 +181,16 @@ def test_a_team_reads_all_and_changes_its_own(cluster: Cluster, tmp_path: Path, 
     assert [hit["session"] for hit in json.loads(_listed(tmp_path, ben).stdout)] == [own]
     found = {hit["session"] for hit in json.loads(_listed(tmp_path, ben, "--team").stdout)}
     assert found == {own, session_id}
-    listed = nca("sessions", "list", "--team", "--json", home=tmp_path, NCA_SESSION__STORE=ben)
+    listed = forked("sessions", "list", "--team", "--json", home=tmp_path, NCA_SESSION__STORE=ben)
     by = {row["id"]: (row["owner"], row["machine"]) for row in json.loads(listed.stdout)}
     assert by == {session_id: ("ada", socket.gethostname()), own: ("ben", socket.gethostname())}
-    listed = nca("sessions", "list", "--team", home=tmp_path, NCA_SESSION__STORE=ben)
+    listed = forked("sessions", "list", "--team", home=tmp_path, NCA_SESSION__STORE=ben)
     assert all(
         f"  {person}@{socket.gethostname()}  the zebra of {person.title()}" in listed.stdout for person in PEOPLE
     )
-    shown = nca("sessions", "show", session_id, "--team", home=tmp_path, NCA_SESSION__STORE=ben)
+    shown = forked("sessions", "show", session_id, "--team", home=tmp_path, NCA_SESSION__STORE=ben)
     assert "the zebra of Ada" in shown.stdout
-    hidden = nca("sessions", "show", session_id, home=tmp_path, NCA_SESSION__STORE=ben)
+    hidden = forked("sessions", "show", session_id, home=tmp_path, NCA_SESSION__STORE=ben)
     assert "There is no session" in hidden.stderr
     with closing(Store.open(None, url=ben, of_team=True)) as store:
         with store._database.transaction() as connection:
