@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
@@ -42,6 +43,16 @@ def write(file: Path, text: str) -> None:
 def run(provider: Provider, home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     given = ("run", "Go.", "-m", "openai/test-model", "--context-window", "32000", *arguments)
     return forked(*given, home=home, OPENAI_API_KEY="k", OPENAI_API_BASE=provider.url)
+
+
+def test_nca_mcp_alone_is_a_server_and_a_command_of_it_is_none(tmp_path: Path) -> None:
+    client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+    asked = json.dumps({"jsonrpc": "2.0", "id": 7, "method": "initialize", "params": client}) + "\n"
+    for words in ((), ("serve",)):
+        (answer,) = forked("mcp", *words, home=tmp_path, stdin=asked).stdout.splitlines()
+        assert json.loads(answer)["id"] == 7
+    listed = forked("mcp", "list", home=tmp_path, stdin=asked)
+    assert (listed.returncode, listed.stdout.partition(" To add one")[0]) == (0, "No MCP servers.")
 
 
 def test_one_message_has_the_tools_and_leaves_no_process(provider: Provider, tmp_path: Path) -> None:
