@@ -86,12 +86,16 @@ def test_other_modes_are_left_out_and_names_are_found_in_lower_case() -> None:
     assert list(_entries({"A/B": msgspec.Raw(b'{"mode": "chat"}')})) == ["a/b"]
 
 
+def tier(above_tokens: int, input_cost: float, output_cost: float) -> PriceTier:
+    return PriceTier(above_tokens=above_tokens, input_cost=input_cost, output_cost=output_cost)
+
+
 def test_tiers_come_from_both_forms_lowest_first_and_the_one_from_0_is_the_price() -> None:
     named = {f"{key}_above_{limit}k_tokens": value * 2 for key, value in PRICES.items() for limit in (200, 128)}
     found = entry(**PRICES, **named)
     assert (found.input_cost, found.output_cost) == (1e-6, 2e-6)
-    assert found.tiers == (PriceTier(128_000, 2e-6, 4e-6), PriceTier(200_000, 2e-6, 4e-6))
+    assert found.tiers == tuple(tier(above, 2e-6, 4e-6) for above in (128_000, 200_000))
     listed = [{"range": [start, 9_999_999], **PRICES} for start in (32_000, 0)]
     found = entry(tiered_pricing=[*listed, {"range": []}, {"range": ["x"]}, "row", {}])
-    assert (found.input_cost, found.tiers) == (1e-6, (PriceTier(32_000, 1e-6, 2e-6),))
+    assert (found.input_cost, found.tiers) == (1e-6, (tier(32_000, 1e-6, 2e-6),))
     assert entry(tiered_pricing="none", **PRICES).tiers == ()
