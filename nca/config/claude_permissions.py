@@ -130,7 +130,7 @@ def held_rules(
             rules = [
                 allowing(written, shown, "" if is_own else str(folder))
                 if decision == "allow"
-                else held(decision, written, shown, base)
+                else restricting(decision, written, shown, base)
                 for decision, written in _written(data, decisions, shown_path(path), notes)
             ]
             notes += _said(rules, shown)
@@ -157,8 +157,8 @@ def _written(
                 notes.append(f"{where}: a rule of permissions.{decision} is no text, so it does not hold; correct it.")
 
 
-def held(decision: Decision, written: str, file: str, base: Path) -> HeldRule:
-    """One rule as nca's. `base`: where a pattern that begins with one slash is anchored."""
+def restricting(decision: Decision, written: str, file: str, base: Path) -> HeldRule:
+    """One rule that denies or asks. `base`: where a pattern that begins with one slash is anchored."""
     exact = list(_exact(decision, written, base))
     found = exact or [("ask", rule) for rule in _stricter(written)]
     return _of_file(HeldRule(decision, written, file, tuple(found), bool(exact) or _is_of_no_tool(written)))

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from nca.config import value_types as types
-from nca.config.claude_permissions import held
+from nca.config.claude_permissions import restricting
 from nca.config.document import shown_name
 from nca.config.tables import PermissionRule, Row, tables
 from nca.config.value_types import ValueType, dataclass, setting
@@ -100,7 +100,7 @@ class Hook(Row):
 
     def rules(self, directory: Path) -> tuple[PermissionRule, ...]:
         """Those of which one must match the call; none without a condition."""
-        return held("deny", self.condition, "", directory).of("deny") if self.condition else ()
+        return restricting("deny", self.condition, "", directory).of("deny") if self.condition else ()
 
     @property
     def limit_seconds(self) -> float:

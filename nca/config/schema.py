@@ -198,7 +198,9 @@ class ContextSettings:
         0, whole(), "Above this many complete turns, the older half is summarized. 0: no limit.", unit="turns"
     )
     preserve_turns: int = setting(
-        0, whole(0, 1000), "Newest turns that stay as they are, as far as half of the target goes. 0: the room decides."
+        0,
+        whole(0, 1000),
+        "Newest turns to keep as they are, in at most half of the target. 0: as many as fit.",
     )
     keep_recent_ratio: float = setting(1.0, ratio(), "Maximum share of the target for earlier messages as they are.")
     provider_side: bool = setting(False, boolean(), "Let the provider compact, where it can: Claude at Anthropic.")
@@ -236,14 +238,14 @@ class SessionSettings:
     retention_days: int = setting(
         0,
         whole(0, 36500),
-        "Sessions are archived when others were used on so many days since. 0: never.",
+        "Archive a session when others have been used on more days than this since. 0: never.",
         unit="days",
         user_only=True,
     )
     max_sessions: int = setting(
         0,
         whole(0, 1_000_000),
-        "So many sessions stay, beside the named, pinned and forked ones; the oldest are archived. 0: no limit.",
+        "Number of newest sessions to keep besides named, pinned and forked ones; others are archived. 0: no limit.",
         user_only=True,
     )
     max_cost: float = setting(

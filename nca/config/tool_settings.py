@@ -85,18 +85,18 @@ class RewindSettings:
     max_files: int = setting(
         50_000,
         whole(),
-        "In a project with more files, what commands change in the folders that exceed it is not recorded. 0: nowhere.",
+        "Maximum number of files to watch for changes by commands. Folders beyond it are not recorded. 0: none.",
         unit="files",
         user_only=True,
     )
     max_project_bytes: int = setting(
         500_000_000,
         whole(),
-        "The same above this size of all such files, or of all that is stored for one project.",
+        "Maximum size of all these files, and of all that is stored for one project.",
         user_only=True,
     )
     max_scan_seconds: float = setting(
-        2.0, number(0.1, 600), "The same where looking for changed files takes more of the processor.", user_only=True
+        2.0, number(0.1, 600), "Maximum processor time of one look for changed files.", user_only=True
     )
 
 

@@ -18,7 +18,7 @@ from nca.file_history.disk import look, state_of
 from nca.file_history.plan import EVERYTHING_CERTAIN, Choice, PlannedChange, RewindPlan, obstacles, plan_rewind
 from nca.file_history.recording import Recording
 from nca.file_history.restore import CHANGED, NotRestored, Watch, restore, take_back
-from nca.file_history.scope import Scope, finish, settle, told
+from nca.file_history.scope import Scope, explanation, finish, settle
 from nca.sessions.file_record import Change
 from nca.sessions.store import Store
 
@@ -205,7 +205,7 @@ class FileHistory:
             reasons = restore(root, begun, read, most, watch)
         except NotRestored as failed:
             settle(self._scope, rewind, begun, failed.stuck)
-            message, advice = told(failed)
+            message, advice = explanation(failed)
             raise UsageError(message, advice=advice) from None
         try:
             then(rewind)

@@ -84,10 +84,13 @@ class LastSeen:
     def note(self, changes: Sequence[Change]) -> None:
         """Take note of what has changed already, so that it is no difference."""
         for one in changes:
-            if one.after.kind == "absent":
-                self._known.pop(one.path, None)
-            else:
-                self._known[one.path] = Known(one.after, 0)
+            self._remember(one.path, None if one.after.kind == "absent" else Known(one.after, 0))
+
+    def _remember(self, path: str, one: Known | None) -> None:
+        if one is None:
+            self._known.pop(path, None)
+        else:
+            self._known[path] = one
 
     def _differing(self, found: Scan) -> list[str]:
         known = self._known
@@ -118,10 +121,7 @@ class LastSeen:
         changes: list[Change] = []
         for path, state, content in batch:
             signature = found.found.get(path)
-            if signature is None or state.kind == "absent":
-                known[path] = None
-            else:
-                known[path] = Known(state, signature)
+            known[path] = None if signature is None or state.kind == "absent" else Known(state, signature)
             before = self._known[path].state if path in self._known else ABSENT
             if not before.is_same(state):
                 contents[state.sha256] = content
@@ -136,10 +136,7 @@ class LastSeen:
                     )
         (cause.record if cause else self._record).see(known, contents, changes)
         for path, one in known.items():
-            if one is None:
-                self._known.pop(path, None)
-            else:
-                self._known[path] = one
+            self._remember(path, one)
 
 
 def _folders(paths: Iterable[str]) -> set[str]:

@@ -138,8 +138,8 @@ def settle(scope: Scope, rewind: int, begun: Sequence[Change], stuck: Mapping[st
     finish(scope, begun, {one.path: "" for one in begun if one.path not in stuck})
 
 
-def told(failed: NotRestored) -> tuple[str, str]:
-    """What a person is told of it, and the advice."""
+def explanation(failed: NotRestored) -> tuple[str, str]:
+    """The message for the person, and the advice."""
     if not failed.path:
         said = "Stopped: the files are what they were"
     else:
@@ -163,7 +163,7 @@ def finish_interrupted(scope: Scope, unfinished: Sequence[Change], watch: Watch)
             left = restore(scope.root, begun, scope.record.content, scope.limits().max_file_bytes, watch)
         except NotRestored as failed:
             settle(scope, rewind, begun, failed.stuck)
-            notices.append(" ".join((NOT_FINISHED + ".", *told(failed))))
+            notices.append(" ".join((NOT_FINISHED + ".", *explanation(failed))))
         else:
             finish(scope, begun, left)
     return notices

@@ -304,15 +304,11 @@ def connect_for_reading(path: Path) -> tuple[apsw.Connection, bool]:
     `Database.rows` checks that this was true.
     """
     is_immutable = not _stamp(path).has_log
-    return _connect_read_only(path, is_immutable=is_immutable), is_immutable
+    return connect_read_only(path, is_immutable=is_immutable), is_immutable
 
 
-def connect_immutable(path: Path) -> apsw.Connection:
-    """A read-only connection to the file alone, whatever its write-ahead log holds."""
-    return _connect_read_only(path, is_immutable=True)
-
-
-def _connect_read_only(path: Path, *, is_immutable: bool) -> apsw.Connection:
+def connect_read_only(path: Path, *, is_immutable: bool) -> apsw.Connection:
+    """is_immutable: read the file alone, whatever its write-ahead log holds."""
     flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
     connection = apsw.Connection(_uri(path, "ro", immutable=is_immutable), flags=flags)
     connection.set_busy_handler(_busy_handler())

@@ -19,7 +19,7 @@ import apsw
 
 from nca.errors import InvalidMessages
 from nca.safe_files import open_ordinary
-from nca.sessions.database import connect_for_reading, connect_immutable, mended_rows
+from nca.sessions.database import connect_for_reading, connect_read_only, mended_rows
 from nca.sessions.paths import MAGIC as MAGIC
 from nca.sessions.paths import log_of, size_of
 from nca.sessions.sql import Binding, Row
@@ -101,7 +101,7 @@ def foreign_tables(path: Path) -> Mapping[str, tuple[str, ...]]:
 @lru_cache(maxsize=16)
 def _known_tables(path: Path, _state: tuple[tuple[int, int], ...]) -> Mapping[str, tuple[str, ...]]:
     # Nearly always the tables are in the file, whatever its log holds: nothing has to be copied.
-    with suppress(apsw.Error, UnicodeDecodeError), closing(connect_immutable(path)) as connection:
+    with suppress(apsw.Error, UnicodeDecodeError), closing(connect_read_only(path, is_immutable=True)) as connection:
         if tables := _tables(connection):
             return tables
     with foreign_database(path) as database:

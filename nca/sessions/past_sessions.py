@@ -23,7 +23,7 @@ from nca.sessions.passages import plain_text
 from nca.sessions.paths import log_of
 from nca.sessions.query import Only
 from nca.sessions.results import Hit
-from nca.sessions.sql import Row, SessionDatabase
+from nca.sessions.sql import SessionDatabase
 
 OWN = "nca"
 """The name of the agent whose sessions the store holds."""
@@ -120,7 +120,7 @@ class PastSessions:
             f"{self._sessions}{condition} ORDER BY updated_at DESC, number DESC LIMIT ? OFFSET ?",
             (*bound, limit, offset),
         )
-        return [_as_session(row) for row in rows]
+        return [PastSession(*row) for row in rows]
 
     def count(self, wanted: Wanted, *, but: Collection[int] = ()) -> int:
         condition, bound = _condition(wanted, but)
@@ -218,10 +218,6 @@ def _in_one_of(directories: Sequence[str]) -> tuple[str, tuple[str | float, ...]
     folders = [directory.rstrip("/") for directory in directories]
     bound = tuple(value for folder in folders for value in (folder or "/", len(folder) + 1, f"{folder}/"))
     return f"({' OR '.join([one] * len(folders)) or 'FALSE'})", bound
-
-
-def _as_session(row: Row) -> PastSession:
-    return PastSession(*row)
 
 
 def _stamp(path: Path | None, *, is_copy: bool) -> tuple[int, ...]:

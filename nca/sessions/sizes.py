@@ -11,18 +11,13 @@ from nca.sessions.sql import SessionDatabase
 from nca.sessions.vacuum import outputs_bytes
 
 _PARTS = {
-    "messages": "messages",
-    "partials": "messages",
-    "sessions": "messages",
-    "pins": "messages",
-    "usage": "messages",
     "summaries": "summaries",
     "views": "summaries",
     "compactions": "summaries",
     "program": "summaries",
     "passages": "search index",
 }
-"""Part by table; the tables of the full-text index begin with its name."""
+"""Part by table; all other tables belong to the messages. Those of the full-text index begin with its name."""
 _ASIDE = ("*.corrupt-*", "*.before-schema-*")
 """Copies of a database that nca made before it went on in another one."""
 
@@ -59,7 +54,7 @@ def sizes(database: SessionDatabase, path: Path | None) -> StoreSizes:
     """Of the sessions in `database`, whose file is `path` (None: in memory), and of all that is kept beside it."""
     found = dict.fromkeys(("messages", "search index", "summaries"), 0)
     tables, unused = database.part_bytes()
-    for table, size_bytes in tables:  # one of the database's own is counted with the sessions
+    for table, size_bytes in tables:
         found[_PARTS.get(table.partition("_")[0], "messages")] += size_bytes
     kept = (found["messages"], found["search index"], found["summaries"])
     largest = tuple(

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nca.config.claude_permissions import allowing, held
+from nca.config.claude_permissions import allowing, restricting
 from nca.config.layers import UNTRUSTED, load
 from nca.config.loaded import LoadedSettings
 from nca.config.tables import PermissionRule
@@ -137,7 +137,7 @@ def test_what_nca_has_no_tool_for_holds_by_itself(place: Place, written: str) ->
 def test_the_rules_of_each_form(written: str, rules: set[PermissionRule]) -> None:
     from dataclasses import replace
 
-    found = held("deny", written, "f", Path("/base"))
+    found = restricting("deny", written, "f", Path("/base"))
     assert found.is_exact
     assert {replace(rule, origin="") for rule in found.of("deny")} == rules
 
@@ -159,7 +159,7 @@ def test_a_rule_that_allows_reading_below_the_directory_needs_none_of_nca(writte
 
 @given(st.text(max_size=40) | st.from_regex(r"(Read|Edit|Bash|WebFetch|mcp__a__b|\w{3})\([^)]{0,20}\)", fullmatch=True))
 def test_no_rule_is_without_effect_or_unsaid(written: str) -> None:
-    found = held("deny", written, "f", Path("/base"))
+    found = restricting("deny", written, "f", Path("/base"))
     for rule in found.of("deny"):
         matching([rule], "x", {"/work/a", "host"}, Path("/work"), ["make x"])
     assert found.rules or found.is_exact

@@ -34,8 +34,7 @@ def prepare(url: str, *, for_team: bool) -> Facts:
     """Create or migrate the schema, with rules for a team. Raises ConfigError, StoreTooNew, StoreError."""
     with _installed():
         from nca.sessions.postgres import schema
-    schema.prepare(url, for_team=for_team)
-    return schema.facts(url)
+    return schema.prepare(url, for_team=for_team)
 
 
 @contextmanager

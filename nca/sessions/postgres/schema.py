@@ -50,12 +50,13 @@ def facts(url: str) -> Facts:
         return Facts(place, str(server).split()[0], version, len(_MIGRATIONS), sessions, seconds)
 
 
-def prepare(url: str, *, for_team: bool) -> None:
+def prepare(url: str, *, for_team: bool) -> Facts:
     with _connected(url) as (connection, place):
         migrate(connection, place)
         if for_team:
             with _alone(connection):
                 connection.run_script(_script("team.sql"))
+    return facts(url)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from prompt_toolkit.key_binding import KeyPress
 from prompt_toolkit.keys import Keys
 
 from nca.agent.approvals import Answer
-from nca.config.claude_permissions import held
+from nca.config.claude_permissions import restricting
 from nca.config.tables import PermissionRule
 from nca.errors import UsageError
 from nca.events import ApprovalAsked, ApprovalGiven
@@ -409,7 +409,7 @@ def test_a_line_typed_while_tools_run_reaches_the_running_turn(start: Callable[.
 
 async def test_permissions_lists_rules_of_other_programs_with_their_file(tmp_path: Path) -> None:
     file = ".claude/settings.json"
-    rules = held("deny", "Read(./.env)", file, tmp_path), held("ask", "Task(x)", file, tmp_path)
+    rules = (restricting("deny", "Read(./.env)", file, tmp_path), restricting("ask", "Task(x)", file, tmp_path))
     with a_stage(tmp_path, held=rules) as stage:
         text = " ".join((await stage.command("/permissions")).split())
         assert "1 deny Read(./.env) here .claude/settings.json" in text
