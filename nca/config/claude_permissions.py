@@ -94,7 +94,7 @@ _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 _MOST_EXPANSIONS = 100
 _MOST_NAMED = 8
 _MOST_WILDCARDS = 3
-"""Of one part of a path."""
+"""In one part of a path."""
 
 
 class HeldRule(NamedTuple):

@@ -37,7 +37,7 @@ def cache_dir(env: Mapping[str, str]) -> Path:
 def workspace_file(store: Path, root: Path, suffix: str) -> Path:
     """A file about one workspace, whose root is a real path, in `locks` beside the store. It may not exist.
 
-    suffix  `files`: the lock of who changes files there; `rewind`: is there while files go back, and after a crash
+    suffix  `files`: locks out other processes that change files; `rewind`: exists while files go back and after a crash
     """
     # Imported here: most commands have no use for it.
     from hashlib import sha256

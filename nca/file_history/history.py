@@ -71,7 +71,7 @@ class FileHistory:
         return net_changes(self._journal(seq=seq), self._scope.record.content)
 
     def last_changes(self) -> list[tuple[int, str]]:
-        """Each path that changed, with the newest message of the log when it last did; rewinds are none.
+        """Each path that changed, with the newest message of the log at that time; rewinds do not count.
 
         Raises StoreError.
         """

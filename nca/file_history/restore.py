@@ -60,7 +60,7 @@ class NotRestored(Exception):
 def restore(root: Path, steps: Sequence[Change], read: Read, most_bytes: int, watch: Watch) -> dict[str, str]:
     """Make each path what its change has as `after`. Returns the paths that were left, with the reasons.
 
-    Left is what is neither as the change has it before nor after, and a folder in which something is left.
+    A path is left if it is as the change has it neither before nor after, and a folder if something stays in it.
     Raises NotRestored; then every path is as it was, but for those that it names.
     """
     switch = _Switch(root, steps, read, most_bytes, watch)

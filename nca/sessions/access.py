@@ -1,6 +1,6 @@
 """The row of one session: its number in the database, whether it may be written, and where an imported one comes from.
 
-An imported session is imported once, and again when it has grown.
+An imported session is imported again when its file has grown.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class SessionAccess:
         return int(row[0] or 0) if row else 0
 
     def lasting_row(self, sql: str) -> Row | None:
-        """The same, of what only the session's writer changes: it has the last one while there is no database."""
+        """The same for what only the session's writer changes: without a database, the writer gets the last one."""
         try:
             row = self.row(sql)
         except StoreUnreachable:

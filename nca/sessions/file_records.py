@@ -54,7 +54,7 @@ class FileRecords:
 
     @staticmethod
     def sizes(store: Path) -> tuple[int, int]:
-        """Of the file beside this store, in bytes: what is in use, and what is free. Raises StoreError."""
+        """How many bytes of the file beside this store are in use, and how many are free. Raises StoreError."""
         if not FileRecords.exist(store):
             return 0, 0
         records = FileRecords(store, is_read_only=True)
@@ -81,7 +81,7 @@ class FileRecords:
         return workspace_file(self.path, root, "files") if self.path else None
 
     def rewind_mark(self, root: Path) -> Path | None:
-        """The file that is there while a rewind is carried out in a workspace, and after one that was cut off."""
+        """The file that exists while a rewind runs in a workspace, and after one that was cut off."""
         return workspace_file(self.path, root, "rewind") if self.path else None
 
     def forget(self, session_id: str) -> None:

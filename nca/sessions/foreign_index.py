@@ -25,10 +25,10 @@ from nca.sessions.passages import plain_text
 from nca.sessions.sql import Row, SessionDatabase, scripts
 
 KEPT_CHARS = 24_000
-"""Of one message. The rest of a longer one is read from its file when it is shown."""
+"""The most that is kept of one message. The rest is read from its file when it is shown."""
 _KEPT_AT_THE_END = 4_000
 _AT_ONCE = 400
-"""Messages of one transaction."""
+"""Messages that one transaction adds."""
 FOREIGN = Kind(0x6E636F0A, scripts("foreign_1", "foreign_2"), lambda *_: "the files of the other agents are read again")
 """`nco` and a newline."""
 FOREIGN_COLUMNS = "SELECT number, id, agent, own_id, title, directory, updated_at, messages, parent FROM sessions"
@@ -36,7 +36,7 @@ FOREIGN_COLUMNS = "SELECT number, id, agent, own_id, title, directory, updated_a
 
 
 _Row = tuple[int, int, float, str, str, bytes, bool]
-"""Of messages: session, seq, at, role, body, digest, is_cut."""
+"""A row of messages: session, seq, at, role, body, digest, is_cut."""
 
 
 class File(NamedTuple):

@@ -16,7 +16,7 @@ from nca.sessions.sql import Binding, Matched, Row
 
 TOKENIZER = ("porter", ["unicode61", "remove_diacritics", "2"])
 STEMMED_COLUMNS = (0, 1)
-"""Of the index: text and extra. The third column is the scope."""
+"""The columns text and extra of the index; the third is the scope."""
 
 
 def register_functions(connection: apsw.Connection, outputs: Path | None) -> None:

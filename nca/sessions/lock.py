@@ -22,7 +22,7 @@ class FileLock:
     """A held flock."""
 
     spool: None = None
-    """Of a lease: a database on this machine can always be reached."""
+    """As a lease it keeps nothing: a database on this machine can always be reached."""
 
     def __init__(self, path: Path, descriptor: int) -> None:
         self.path = path

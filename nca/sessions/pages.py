@@ -20,14 +20,14 @@ from nca.sessions.rows import Frame, Value, record_bytes, text_runs, values_of, 
 _TABLE_LEAF, _TABLE_INTERIOR, _INDEX_LEAF, _INDEX_INTERIOR = 13, 5, 10, 2
 _INTERIOR = (_TABLE_INTERIOR, _INDEX_INTERIOR)
 _HEADER = struct.Struct(">xxxHxxxI")
-"""Of a page: the number of cells; the last child, which only interior pages have."""
+"""In a page: the number of cells; the last child, which only interior pages have."""
 _LEAST_CELL_BYTES = 6
 _TRUNK = struct.Struct(">II")
-"""Of a page of the freelist: the next one; how many free pages it names."""
+"""In a page of the freelist: the next one; how many free pages it names."""
 _ROW = re.compile(rb"(?=[\x03-\x1e]\x00[^\x0a\x0b])")
 """How a row begins whose first column is the rowid: the size of its header, then NULL."""
 _LINK_BYTES = 4
-"""Of a page that a row goes on in: where it goes on."""
+"""At the start of a page that continues a row: the page that continues it next."""
 
 
 class Record(NamedTuple):

@@ -113,8 +113,10 @@ class PastSessions:
     def listed(
         self, wanted: Wanted, limit: int = MOST, offset: int = 0, *, but: Collection[int] = ()
     ) -> list[PastSession]:
-        """Those used last first, but for some (their rows). `wanted.session` may be an id, the beginning of one, or the
-        agent's own id."""
+        """The sessions used last come first. `wanted.session` may be the beginning of an id, or the agent's own id.
+
+        but  the rows of sessions to leave out
+        """
         condition, bound = _condition(wanted, but)
         rows = self.database.rows(
             f"{self._sessions}{condition} ORDER BY updated_at DESC, number DESC LIMIT ? OFFSET ?",

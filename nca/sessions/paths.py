@@ -44,7 +44,7 @@ def suspicion_of(path: Path) -> Path:
 
 
 def size_of(path: Path) -> int:
-    """In bytes; 0 if there is no file."""
+    """The size in bytes; 0 if there is no file."""
     try:
         return path.stat().st_size
     except FileNotFoundError:

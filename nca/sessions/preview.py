@@ -25,7 +25,7 @@ class SessionPreview(msgspec.Struct, frozen=True):
 
 
 class _Aside(msgspec.Struct, frozen=True):
-    """Of a stored view."""
+    """The part of a stored view that a preview needs."""
 
     aside: tuple[Range, ...] = ()
 

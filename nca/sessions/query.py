@@ -88,11 +88,11 @@ NEAR_WEIGHT = 0.35
 PART_WEIGHT = 0.5
 """How much other phrases count compared with the word itself, and a part of a path compared with the path."""
 PARTLY_STOP_WEIGHT = 0.3
-"""Of a pair of CJK characters of which one belongs to a stop phrase."""
+"""Weight of a pair of CJK characters of which one belongs to a stop phrase."""
 QUOTED_WEIGHT = 1.5
 NAME_WEIGHT = 1.0
 NAMED_WEIGHT = 1.3
-"""Of a name, a number, a path or an identifier in the question."""
+"""Weight of a name, a number, a path or an identifier in the question."""
 
 _FEWEST_FOR_PREFIX = 4
 FEWEST_FOR_BEGINNING = 6

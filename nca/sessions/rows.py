@@ -21,7 +21,7 @@ _FIRST_TEXT = 12
 _MOST_COLUMNS_BYTES = 255
 _TEXT = re.compile(rb"[\x20-\x7e\x80-\xff]{24,}")
 _MOST_WRONG_RATIO = 0.05
-"""Text has less bytes that are not UTF-8; random bytes have more."""
+"""Text has fewer bytes that are not UTF-8; random bytes have more."""
 
 
 def varint(content: bytes, at: int) -> tuple[int, int]:
@@ -111,10 +111,10 @@ def _value(kind: int, size: int, content: bytes) -> Value:
 
 _LOG_HEADER_BYTES, _FRAME_HEADER_BYTES = 32, 24
 _LITTLE, _BIG = 0x377F0682, 0x377F0683
-"""How a log begins: by it, its checksums add up words of this byte order."""
+"""The first bytes of a log: its checksums add up words in this byte order."""
 _WORD = 0xFFFF_FFFF
 _NOT_LAST = bytes(4)
-"""Where the last frame of a commit has the size of the database."""
+"""The last frame of a commit has the size of the database here."""
 
 
 class Frame(NamedTuple):
@@ -142,7 +142,7 @@ class Frames(NamedTuple):
     def is_damaged(self) -> bool:
         """Whether something was committed that SQLite does not read.
 
-        A power failure in the middle of a commit can look the same; salvage then keeps all that was committed before.
+        A power failure in the middle of a commit can look the same; recovery then keeps all that was committed before.
         """
         return self.checked < len(self.committed)
 

@@ -46,12 +46,12 @@ class StoreSizes(NamedTuple):
 
     @property
     def total(self) -> int:
-        """Of all parts."""
+        """The sum of all parts."""
         return sum(value for value in self if isinstance(value, int))
 
 
 def sizes(database: SessionDatabase, path: Path | None) -> StoreSizes:
-    """Of the sessions in `database`, whose file is `path` (None: in memory), and of all that is kept beside it."""
+    """The sizes of the sessions in `database`, whose file is `path` (None: in memory), and of what is beside it."""
     found = dict.fromkeys(("messages", "search index", "summaries"), 0)
     tables, unused = database.part_bytes()
     for table, size_bytes in tables:

@@ -174,7 +174,7 @@ class Store:
                 self._delete(found, IS_EMPTY)
 
     def delete_kept(self, session_id: str, keep: Callable[[SessionCopy], SessionCopy]) -> SessionInfo:
-        """Delete a session after `keep` has stored its copy and given back what can be read of that.
+        """Delete a session once `keep` has stored its copy and returned what it reads back.
 
         Its outputs stay until `sweep_outputs`; what was recorded of files stays. Raises SessionNotFound, SessionLocked,
         StoreDamaged if the copy is not the whole session, and what `keep` raises; then nothing is deleted.

@@ -23,7 +23,7 @@ from nca.sessions.sql import SessionDatabase
 
 
 def outputs_bytes(store: Path) -> int:
-    """Of all saved outputs, in bytes."""
+    """The size of all saved outputs, in bytes."""
     return sum(size_of(path) for path in outputs_of(store).rglob("*") if path.is_file())
 
 

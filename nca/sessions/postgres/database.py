@@ -288,7 +288,7 @@ class _Transaction:
         self._database = database
         self._held = held
         self._number = ""
-        """Of the transaction: `pg_xact_status` knows it by that."""
+        """The transaction's number, by which `pg_xact_status` knows it."""
         self._done: list[tuple[Statement, list[Row]]] = []
         self._waiting: list[Statement] = []
 

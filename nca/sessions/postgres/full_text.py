@@ -31,9 +31,9 @@ _STATISTICS = (
     " FROM pg_stats JOIN pg_class ON oid = CAST('passages' AS regclass)"
     " WHERE schemaname = 'nca' AND tablename = 'passages' AND attname = 'lexemes' AND most_common_elems IS NOT NULL"
 )
-"""Of the words of all passages; `common_words()` gives it to a team."""
+"""How often each word occurs in all passages; a team gets it from `common_words()`."""
 _K1, _B = 1.2, 0.75
-"""Of BM25, as FTS5 ranks candidates."""
+"""Constants of BM25, with which FTS5 ranks candidates."""
 
 
 class _Postgres(Protocol):
