@@ -83,14 +83,13 @@ class Grep(_SearchTool):
             raise ToolError("the pattern is empty")
         most = min(max(1, max_results), MAX_RESULTS)
         request = await asyncio.to_thread(self._request, path, pattern, glob, most)
-        records = None
-        if self._program is not None:
-            records = await search_with(self._program, self._workspace, request)
+        records = await search_with(self._program, self._workspace, request) if self._program is not None else None
         if not records:
             *found, last = await _run_search(request)
             is_left_out = left_out_of(self._workspace, request)
-            shown_files = [record for record in found if not is_left_out(record["path"])]
-            records = _shared([*shown_files, last], most)
+            found = [record for record in found if not is_left_out(record["path"])]
+            chosen, hidden = share_out([record["path"] for record in found], most)
+            records = [*(found[place] for place in chosen), last | {"hidden": hidden}]
         # Said whatever is found, so that it says nothing about what is in those files.
         return _matches(records, [_LEFT_OUT] if self._workspace.reading.has_rules else [])
 
@@ -124,13 +123,6 @@ def _stopped(last: dict[str, Any], *, has_results: bool) -> list[str]:
     return [f"[{_TOO_LONG}]"]
 
 
-def _shared(records: list[dict[str, Any]], most: int) -> list[dict[str, Any]]:
-    """The matches to show, and how the search ended, with what is not shown."""
-    *found, last = records
-    chosen, hidden = share_out([record["path"] for record in found], most)
-    return [*(found[place] for place in chosen), last | {"hidden": hidden}]
-
-
 def _matches(records: list[dict[str, Any]], rules: Sequence[str] = ()) -> ToolOutcome:
     *found, last = records
     lines = [f"{shown(record['path'])}:{record['line']}:{record['text']}" for record in found]
@@ -161,7 +153,9 @@ async def _run_search(request: SearchRequest) -> list[dict[str, Any]]:
                 async for line in process.stdout:
                     records.append(json.loads(line))
     except TimeoutError:
-        records.append({"end": "deadline"})
+        # It may have said so itself just before.
+        if not (records and "end" in records[-1]):
+            records.append({"end": "deadline"})
     last = records[-1] if records else {}
     if "error" in last:
         raise ToolError(str(last["error"]))

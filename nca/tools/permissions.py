@@ -42,9 +42,8 @@ def decide(mode: str, permission: Permission) -> Decision:
 
 def about(rules: Iterable[PermissionRule], tool: str, needed: Permission) -> list[PermissionRule]:
     """The rules for calls of this tool that need this permission. A tool's name may hold `*`."""
-    return [
-        rule for rule in rules if fnmatchcase(tool, _as_glob(rule.tool)) and not (rule.for_changes and needed == "read")
-    ]
+    meant = (rule for rule in rules if not (rule.for_changes and needed == "read"))
+    return [rule for rule in meant if fnmatchcase(tool, _as_glob(rule.tool))]
 
 
 def matching(

@@ -10,7 +10,7 @@ import asyncio
 import re
 import time
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 from typing import Annotated, Any, ClassVar, Protocol
@@ -264,15 +264,10 @@ def fitting(text: str, max_tokens: int) -> str:
 def _ends(text: str) -> list[tuple[int, int]]:
     """Where the beginnings of a text may end, with the bound of each."""
     found, tokens = [], 0
-    for piece in _cut_pieces(_PIECE.finditer(text)):
-        tokens += _piece_bound(piece[1])
-        found.append((piece[0], tokens))
-    return found
-
-
-def _cut_pieces(matches: Iterable[re.Match[str]]) -> Iterable[tuple[int, str]]:
-    """Each piece with its end; a long one in parts, so that a text without blanks can be cut."""
-    for match in matches:
+    for match in _PIECE.finditer(text):
+        # A long piece is taken in parts, so that a text without blanks can be cut.
         for first in range(0, len(match[0]), _LETTERS_A_TOKEN):
             part = match[0][first : first + _LETTERS_A_TOKEN]
-            yield match.start() + first + len(part), part
+            tokens += _piece_bound(part)
+            found.append((match.start() + first + len(part), tokens))
+    return found

@@ -76,30 +76,30 @@ def search(request: SearchRequest) -> Iterator[dict[str, Any]]:
     fits = matcher(request.glob) if request.glob.strip() else None
     found = files = long_lines = 0
     most = request.max_results * LOOKED_AT
+
+    def ended(how: str) -> dict[str, Any]:
+        return {"end": how, "files": files, "long_lines": long_lines}
+
     for file in walk(request.root, request.start):
         if fits is not None and not fits(file.name) and file.name != request.start:
             continue
         files += 1
         for number, line, is_long in _lines(file):
             if time.monotonic() > end:
-                yield {
-                    "end": "deadline" if found < request.max_results else "results",
-                    "files": files,
-                    "long_lines": long_lines,
-                }
+                yield ended("deadline" if found < request.max_results else "results")
                 return
             long_lines += is_long
             match = pattern.search(line)
             if match is None:
                 continue
             if found == most:
-                yield {"end": "results", "files": files, "long_lines": long_lines}
+                yield ended("results")
                 return
             found += 1
             if found == request.max_results:
                 end = min(end, time.monotonic() + EXTRA_SECONDS)
             yield {"path": file.name, "line": number, "text": around(line, match.start())}
-    yield {"end": "done", "files": files, "long_lines": long_lines}
+    yield ended("done")
 
 
 def list_files(request: SearchRequest) -> Iterator[dict[str, Any]]:

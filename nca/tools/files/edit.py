@@ -85,19 +85,12 @@ class _ChangingTool(TypedTool):
         if self._workspace.is_behind_link(name, change.path):
             warnings.append(f"{shown(name)} leads through a link; {change.name} is written.")
         before = change.before.text if change.before else ""
-        if why := (
-            self._workspace.why_asked(change.path)
-            or self._workspace.why_change_asked(change.path, before, change.after)
-        ):
+        why = self._workspace.why_asked(change.path)
+        if why := why or self._workspace.why_change_asked(change.path, before, change.after):
             warnings.append(f"You are asked because {why}.")
         self._approved = _given(asked), diff
-        return Approval(
-            path=shown(str(change.path)),
-            diff=diff,
-            warning=" ".join(warnings),
-            subject=change.name,
-            is_masked=is_masked,
-        )
+        path, warning = shown(str(change.path)), " ".join(warnings)
+        return Approval(path=path, diff=diff, warning=warning, subject=change.name, is_masked=is_masked)
 
     def _carry_out(self, **arguments: Any) -> ToolOutcome:
         with self._lock:
@@ -114,14 +107,11 @@ class _ChangingTool(TypedTool):
                 raise ToolError(f"{change.name} exists by now; read it first", asks_to_read=True) from None
             except OSError as error:
                 raise ToolError(f"{change.name} cannot be written ({error.strerror})") from error
-            self._note(change, data)
+            # What was written is known, if the rest of the file was.
+            if change.before is None or self._files_read.is_known(change.path):
+                self._files_read.note(change.path, data)
         summary = "new file, " + counts(diff) if change.before is None else counts(diff)
         return ToolOutcome(change.said, summary=summary, diff=_cut(diff))
-
-    def _note(self, change: Change, data: bytes) -> None:
-        """What was written is known, if the rest of the file was."""
-        if change.before is None or self._files_read.is_known(change.path):
-            self._files_read.note(change.path, data)
 
     def _write(self, change: Change, data: bytes) -> bytes:
         """Write the file on the disk. Returns what it holds then. Raises OSError, ToolError."""
@@ -189,11 +179,8 @@ class _ChangingTool(TypedTool):
         """Why the file counts as not read, with what to do; "" if it was read."""
         if self._files_read.is_forgotten(path):
             return f"{shown(name)} was read before the conversation went back; read it again"
-        return (
-            ""
-            if self._files_read.is_known(path)
-            else f"{shown(name)} was not read since the session was opened; read it first"
-        )
+        unread = f"{shown(name)} was not read since the session was opened; read it first"
+        return "" if self._files_read.is_known(path) else unread
 
 
 def _given(arguments: Mapping[str, Any]) -> dict[str, Any]:

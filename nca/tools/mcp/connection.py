@@ -17,20 +17,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from nca.config.servers import McpServer
 from nca.messages import clean_text
+from nca.tools.mcp import results
 from nca.tools.mcp.oauth import Logins
 from nca.tools.mcp.requests import Host, Requests
-from nca.tools.mcp.results import (
-    ALL_KINDS,
-    Listing,
-    ListKind,
-    changed_list,
-    described,
-    keep_listening,
-    outcome_of,
-    progress_line,
-    read_lists,
-    text_of_resource,
-)
 from nca.tools.mcp.transports import ServerProcess, expanded
 from nca.tools.shell.environment import command_environment
 from nca.tools.tool import ToolError, ToolOutcome, progress_listener
@@ -62,7 +51,7 @@ class Connection:
         self.state: State = "off"
         self.reason = ""
         self.needs_login = False
-        self.listing = Listing()
+        self.listing = results.Listing()
         self._status = 0
         self._directory = directory
         self._can_see = can_see
@@ -72,10 +61,15 @@ class Connection:
         self._process: ServerProcess | None = None
         self._stop = asyncio.Event()
         self._settled = asyncio.Event()
-        self._stale: set[ListKind] = set()
+        self._stale: set[results.ListKind] = set()
         self._is_stale = asyncio.Event()
         self._renewing = asyncio.Lock()
         self._asking: set[asyncio.Task[Any]] = set()
+
+    @property
+    def _ended(self) -> str:
+        """Why the program has ended, or ""."""
+        return self._process.reason if self._process is not None else ""
 
     @property
     def errors(self) -> str:
@@ -100,7 +94,7 @@ class Connection:
             await asyncio.wait([task], timeout=0 if self.state == "starting" else _STOP_SECONDS)
             task.cancel()
             await asyncio.gather(task, *self._asking, return_exceptions=True)
-        self.state, self.reason, self.listing = "off", "", Listing()
+        self.state, self.reason, self.listing = "off", "", results.Listing()
         self.needs_login, self._status = False, 0
         self._stale.clear()
         self._stop, self._settled = asyncio.Event(), asyncio.Event()
@@ -115,7 +109,7 @@ class Connection:
             if not kinds:
                 return
             try:
-                self.listing = await self._request(lambda client: read_lists(client, kinds, self.listing))
+                self.listing = await self._request(lambda client: results.read_lists(client, kinds, self.listing))
             except ToolError:
                 return
             except asyncio.CancelledError:
@@ -127,23 +121,23 @@ class Connection:
         say = progress_listener.get()
 
         async def on_progress(progress: float, total: float | None, message: str | None) -> None:
-            say(progress_line(progress, total, message))
+            say(results.progress_line(progress, total, message))
 
         with self._requests or contextlib.nullcontext():
             result = await self._request(
                 lambda client: client.call_tool(tool, arguments, progress_callback=on_progress)
             )
-        return await asyncio.to_thread(outcome_of, result, can_see=self._can_see())
+        return await asyncio.to_thread(results.outcome_of, result, can_see=self._can_see())
 
     async def prompt(self, name: str, arguments: dict[str, str]) -> str:
         """The prompt's messages as one text. Raises ToolError."""
         result = await self._request(lambda client: client.get_prompt(name, arguments))
-        return "\n\n".join(described(message.content) for message in result.messages)
+        return "\n\n".join(results.described(message.content) for message in result.messages)
 
     async def resource(self, uri: str) -> str:
         """The resource's text. Raises ToolError."""
         result = await self._request(lambda client: client.read_resource(uri))
-        return text_of_resource(result.contents)
+        return results.text_of_resource(result.contents)
 
     async def _request(self, question: Callable[[Client], Coroutine[Any, Any, Any]]) -> Any:
         name, seconds = self.server.name, self.server.timeout_seconds
@@ -157,7 +151,7 @@ class Connection:
             raise ToolError(f"the MCP server {name} did not answer within {seconds:g} seconds") from None
         except Exception as error:
             # The SDK raises its own errors and those of pydantic, anyio and HTTP. All of them mean that no answer came.
-            ended = self._process.reason if self._process is not None else ""
+            ended = self._ended
             if ended or self._status == UNAUTHORIZED:
                 self._fail(ended or one_reason(error))
             raise ToolError(f"the MCP server {name}: {ended or self.reason or one_reason(error)}") from error
@@ -199,8 +193,7 @@ class Connection:
         except TimeoutError:
             self._fail(f"it did not start within {self.server.timeout_seconds:g} seconds")
         except Exception as error:  # noqa: BLE001  whatever a server or the SDK does, the chat goes on
-            ended = self._process.reason if self._process is not None else ""
-            self._fail(ended or one_reason(error))
+            self._fail(self._ended or one_reason(error))
         finally:
             self._client = None
             self._settled.set()
@@ -212,7 +205,7 @@ class Connection:
         async with asyncio.timeout(self.server.timeout_seconds) as limit:
             answers = self._requests.callbacks if self._requests is not None else {}
             async with client_class(self._transport(), cache=None, message_handler=self._hear, **answers) as client:
-                self.listing = await read_lists(client, ALL_KINDS, Listing())
+                self.listing = await results.read_lists(client, results.ALL_KINDS, results.Listing())
                 limit.reschedule(None)
                 self._client = client
                 self.state = "ready"
@@ -227,8 +220,8 @@ class Connection:
         if self._process is not None:
             ends.append(asyncio.create_task(self._process.ended.wait()))
         beside = [
-            asyncio.create_task(self._renew_when_told()),
-            asyncio.create_task(keep_listening(client, lambda: self._mark(ALL_KINDS))),
+            asyncio.create_task(self._renew_when_stale()),
+            asyncio.create_task(results.keep_listening(client, lambda: self._mark(results.ALL_KINDS))),
         ]
         try:
             await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
@@ -241,15 +234,15 @@ class Connection:
 
     async def _hear(self, message: object) -> None:
         """Called by the SDK for every message that is not an answer."""
-        kind = changed_list(message)
+        kind = results.changed_list(message)
         if kind is not None:
             self._mark({kind})
 
-    def _mark(self, kinds: Collection[ListKind]) -> None:
+    def _mark(self, kinds: Collection[results.ListKind]) -> None:
         self._stale |= set(kinds)
         self._is_stale.set()
 
-    async def _renew_when_told(self) -> None:
+    async def _renew_when_stale(self) -> None:
         while True:
             await self._is_stale.wait()
             await self.renew()

@@ -73,12 +73,12 @@ class Field:
     def choices(self) -> list[tuple[str, str]]:
         """The values that may be chosen, each with what it is shown as."""
         items = self.schema.get("items")
-        held = items if self.kind == "array" and isinstance(items, dict) else self.schema
-        titled = held.get("oneOf") or held.get("anyOf")
+        schema = items if self.kind == "array" and isinstance(items, dict) else self.schema
+        titled = schema.get("oneOf") or schema.get("anyOf")
         if isinstance(titled, list):
             pairs = [(one.get("const"), one.get("title")) for one in titled if isinstance(one, dict) and "const" in one]
         else:
-            values = held.get("enum")
+            values = schema.get("enum")
             values = values if isinstance(values, list) else []
             names = self.schema.get("enumNames")
             names = names if isinstance(names, list) and len(names) == len(values) else values

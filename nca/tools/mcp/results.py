@@ -21,7 +21,7 @@ from nca.tools.tool import ToolOutcome
 
 if TYPE_CHECKING:
     from mcp.client.client import Client
-    from mcp_types import CallToolResult, Prompt, Resource, Tool
+    from mcp_types import CallToolResult, Prompt, Resource
 
 
 _MOST_IMAGES = 8
@@ -140,13 +140,11 @@ async def read_lists(client: Client, kinds: Collection[ListKind], before: Listin
     listing, offered = before, client.server_capabilities
     if "tools" in kinds:
         listing = replace(listing, offers=await _offers(client))
-    # If these lists cannot be read, the server is used without them.
-    if "prompts" in kinds and offered.prompts:
-        with contextlib.suppress(MCPError):
-            listing = replace(listing, prompts=tuple(await _pages(client.list_prompts, "prompts")))
-    if "resources" in kinds and offered.resources:
-        with contextlib.suppress(MCPError):
-            listing = replace(listing, resources=tuple(await _pages(client.list_resources, "resources")))
+    for kind, ask in (("prompts", client.list_prompts), ("resources", client.list_resources)):
+        if kind in kinds and getattr(offered, kind):
+            # If such a list cannot be read, the server is used without it.
+            with contextlib.suppress(MCPError):
+                listing = replace(listing, **{kind: tuple(await _pages(ask, kind))})
     return listing
 
 
@@ -191,13 +189,9 @@ async def _offers(client: Client) -> tuple[Offer, ...]:
             is_read_only=bool(tool.annotations and tool.annotations.read_only_hint),
         )
         for tool in await _pages(client.list_tools, "tools")
-        if not _is_task_only(tool)
+        # One that refuses plain calls (protocol 2025-11-25) would cost tokens and an error.
+        if tool.execution is None or tool.execution.task_support != "required"
     )
-
-
-def _is_task_only(tool: Tool) -> bool:
-    """Whether the tool refuses plain calls (protocol 2025-11-25). To offer it would cost tokens and an error."""
-    return tool.execution is not None and tool.execution.task_support == "required"
 
 
 async def _pages(ask: Any, field: str) -> list[Any]:

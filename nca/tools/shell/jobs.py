@@ -33,7 +33,7 @@ class Job:
         self.is_told = False
         self._runner = runner
         self._unread = runner.capture()
-        self._held = self._recent = b""
+        self._pending = self._recent = b""
         self._began, self._took = time.monotonic(), 0.0
         self._ended: Ended | None = None
         self._failure = ""
@@ -53,17 +53,17 @@ class Job:
                 self._failure = f"not started: {getattr(error, 'strerror', None) or error}"
             finally:
                 self._took = time.monotonic() - self._began
-                self._unread.feed(self._held)
+                self._unread.feed(self._pending)
 
     def feed(self, data: bytes) -> None:
         """Pass on whole lines, so that no key is cut in two, and no character."""
         self._recent = (self._recent + data)[-RECENT_BYTES:]
-        data = self._held + data
+        data = self._pending + data
         end = max(data.rfind(b"\n"), data.rfind(b"\r")) + 1
         if len(data) - end > _MOST_HELD_BYTES:
             end = len(data)
         self._unread.feed(data[:end])
-        self._held = data[end:]
+        self._pending = data[end:]
 
     @property
     def is_running(self) -> bool:

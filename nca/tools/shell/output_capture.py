@@ -189,13 +189,13 @@ def _new_private_file(path: Path) -> int:
 
 def _redact_bytes(source: BinaryIO, target: BinaryIO, redact: Redact) -> None:
     """Redact in pieces, split where no key can be. Latin-1 preserves every byte."""
-    held = b""
+    pending = b""
     while piece := source.read(_PIECE_BYTES):
-        held += piece
-        cut = _safe_cut(held)
-        target.write(redact(held[:cut].decode("latin-1")).encode("latin-1", "replace"))
-        held = held[cut:]
-    target.write(redact(held.decode("latin-1")).encode("latin-1", "replace"))
+        pending += piece
+        cut = _safe_cut(pending)
+        target.write(redact(pending[:cut].decode("latin-1")).encode("latin-1", "replace"))
+        pending = pending[cut:]
+    target.write(redact(pending.decode("latin-1")).encode("latin-1", "replace"))
 
 
 def _safe_cut(data: bytes) -> int:

@@ -262,7 +262,7 @@ async def run_in_terminal(
             seconds=seconds,
             most_bytes=MOST_OUTPUT_BYTES,
         )
-        said = await asyncio.to_thread(_read, note)
+        said = await asyncio.to_thread(lambda: note.read_bytes() if note.exists() else b"")
     captured.feed((_CUT if run.is_cut else b"") + run.output.encode("utf-8", "replace"))
     return Ended(run.exit_code, run.is_timeout, False, False, said)
 
@@ -272,7 +272,3 @@ def _script(command: str, environment: Mapping[str, str], note: Path) -> str:
     variables = [f"export {name}={shlex.quote(value)}" for name, value in environment.items() if name.isidentifier()]
     report = shlex.quote(f"command pwd -P >{shlex.quote(str(note))}")
     return "\n".join([*variables, f"trap {report} EXIT", f"eval {shlex.quote(command)} </dev/null", ""])
-
-
-def _read(note: Path) -> bytes:
-    return note.read_bytes() if note.exists() else b""
