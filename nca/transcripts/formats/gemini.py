@@ -170,9 +170,9 @@ class _Reading:
         for one in made:
             if call := tool_call(one.get("id"), one.get("name"), one.get("args")):
                 by_id.setdefault(call.id, call)
-        thoughts = parts.thoughts or "\n\n".join(_thought(one) for one in row.rows("thoughts"))
+        thoughts = list(filter(None, parts.thoughts)) or [_thought(one) for one in row.rows("thoughts")]
         usage = row.row("tokens").usage("input", "output", "cached", thoughts="thoughts", adds_thoughts=True)
-        message = answer(parts.content, by_id.values(), thoughts) or (Message("assistant", "") if usage else None)
+        message = answer(parts.content, by_id.values(), *thoughts) or (Message("assistant", "") if usage else None)
         if message is None:
             return
         yield Said(message=message, id=record_id, at=at, usage=usage, model=row.text("model"), place=place)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -21,42 +21,34 @@ _ADDED = re.compile(
 """What the program puts into a text: it is the program's as far as the last end of its tag."""
 
 
-class Parts(msgspec.Struct, frozen=True, kw_only=True):
-    """What parts hold. `results` are in the order in which they stand."""
+class Parts(msgspec.Struct):
+    """What parts hold, in the order in which they stand."""
 
-    content: tuple[Part, ...] = ()
-    thoughts: str = ""
-    calls: tuple[ToolCall, ...] = ()
-    results: tuple[Message, ...] = ()
-
-
-def read_parts(given: Any, place: str) -> Parts:
-    """Read a text, a part or a list of them. A call without an id gets one of the place and its number."""
     content: list[Part] = []
     thoughts: list[str] = []
     calls: list[ToolCall] = []
     results: list[Message] = []
+
+
+def read_parts(given: Any, place: str) -> Parts:
+    """Read a text, a part or a list of them. A call without an id gets one of the place and its number."""
+    found = Parts()
     for number, part in enumerate(given if isinstance(given, list) else [given], 1):
         row = Row({"text": part} if isinstance(part, str) else row_of(part))
         if called := row.row("functionCall"):
             call_id = called.text("id") or f"{place}, call {number}"
             if call := tool_call(call_id, called.get("name"), called.get("args")):
-                calls.append(call)
+                found.calls.append(call)
         elif response := row.row("functionResponse"):
-            results.append(read_response(response, list_of(response.get("parts"))))
+            found.results.append(read_response(response, list_of(response.get("parts"))))
         elif row.get("thought") is True or isinstance(row.get("thought"), str):
-            thoughts.append(row.first("text", "thought"))
+            found.thoughts.append(row.first("text", "thought"))
         elif shown_part := _shown(row):
-            content.append(shown_part)
-    return Parts(
-        content=tuple(content),
-        thoughts="\n\n".join(filter(None, thoughts)),
-        calls=tuple(calls),
-        results=tuple(results),
-    )
+            found.content.append(shown_part)
+    return found
 
 
-def sent(content: tuple[Part, ...], typed: str = "") -> Message | None:
+def sent(content: Sequence[Part], typed: str = "") -> Message | None:
     """What a person sent; None if there is nothing.
 
     The files that they mentioned follow their text in parts of their own, between two lines that say so.

@@ -7,7 +7,7 @@ the summary. A rewind makes later lines the children of an earlier one
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -104,7 +104,7 @@ class _Reading:
         if row.get("type") == "assistant":
             counts = ("promptTokenCount", "candidatesTokenCount", "cachedContentTokenCount")
             usage = row.row("usageMetadata").usage(*counts, thoughts="thoughtsTokenCount", adds_thoughts=True)
-            message = answer(parts.content, parts.calls, parts.thoughts) or (
+            message = answer(parts.content, parts.calls, *parts.thoughts) or (
                 Message("assistant", "") if usage else None
             )
             if message is not None:
@@ -150,7 +150,7 @@ class _Reading:
         )
 
 
-def _asked(content: tuple[Part, ...], provenance: Any) -> Message | None:
+def _asked(content: Sequence[Part], provenance: Any) -> Message | None:
     """What stands in the user's role. Newer versions say whose it is: the person's, or Qwen Code's own notice."""
     if provenance == "system":
         return person(joined(content), "nca")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from hashlib import blake2b
 from importlib import import_module
@@ -80,11 +80,8 @@ class Source:
     @cached_property
     def head(self) -> bytes:
         """The first HEAD_BYTES."""
-        with self.open() as file:
-            try:
-                return file.read(HEAD_BYTES)
-            except OSError as error:
-                raise self._unreadable(error) from error
+        with self._reading() as file:
+            return file.read(HEAD_BYTES)
 
     @cached_property
     def first_rows(self) -> tuple[Row, ...]:
@@ -99,11 +96,8 @@ class Source:
 
     def read(self) -> bytes:
         """The whole content."""
-        with self.open() as file:
-            try:
-                return file.read()
-            except OSError as error:
-                raise self._unreadable(error) from error
+        with self._reading() as file:
+            return file.read()
 
     def value(self) -> Any:
         """The content as one JSON value. Raises InvalidMessages, which says what is wrong."""
@@ -114,16 +108,16 @@ class Source:
 
     def rows(self) -> Iterator[tuple[int, Row] | BadLine]:
         """The objects of a file of JSON lines with their line numbers. Values that are no objects are BadLines."""
-        with self.open() as file:
+        with self._reading() as file:
             number, line_at = 0, self.start
             if self.start:
                 file.seek(self.start)
-            while line := self._line(file):
+            while line := file.readline(MAX_LINE_BYTES + 1):
                 number, self.line_at = number + 1, line_at
                 line_at += len(line)
                 if len(line) > MAX_LINE_BYTES:
                     yield BadLine(number, f"is longer than {MAX_LINE_BYTES >> 20} MB")
-                    while not line.endswith(b"\n") and (line := self._line(file)):
+                    while not line.endswith(b"\n") and (line := file.readline(MAX_LINE_BYTES + 1)):
                         line_at += len(line)
                     continue
                 if line.isspace():
@@ -137,11 +131,13 @@ class Source:
                     yield (number, Row(row)) if isinstance(row, dict) else BadLine(number, "is no object")
             self.line_at = None
 
-    def _line(self, file: BinaryIO) -> bytes:
-        try:
-            return file.readline(MAX_LINE_BYTES + 1)
-        except OSError as error:
-            raise self._unreadable(error) from error
+    @contextmanager
+    def _reading(self) -> Iterator[BinaryIO]:
+        with self.open() as file:
+            try:
+                yield file
+            except OSError as error:
+                raise self._unreadable(error) from error
 
     def _unreadable(self, error: OSError | ValueError) -> InvalidMessages:
         reason = getattr(error, "strerror", None) or error
