@@ -20,7 +20,7 @@ import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, count
 from pathlib import Path
 from queue import SimpleQueue
 
@@ -33,6 +33,7 @@ _LEFT_OUT = ("__main__.py", "testing/", "cli/app.py")
 _UNOBSERVABLE = frozenset({"strict", "exist_ok", "mode", "flush", "daemon"})
 """Arguments that guard against a mistake or a crash, so that no ordinary test can tell their values apart."""
 _SECONDS = 600
+_TIMES = count(1_000_000_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,19 +131,39 @@ def tests_of(path: str) -> list[list[str]]:
     return [[file.relative_to(ROOT).as_posix() for file in files] for files in rounds if files]
 
 
-def caught_by(mutant: Mutant, copy: Path, *, is_thorough: bool) -> str:
+def nearest_to(path: str, files: int) -> list[str]:
+    """The test files nearest to a module: its own, those that name it, and of its room, most of its names first."""
+    tests, parts = ROOT / "tests", Path(path).parts
+    room = tests / parts[1]
+    named = {file for some in tests_of(path) for file in some if file.endswith(".py")}
+    body = ast.parse((ROOT / path).read_text(encoding="utf-8")).body
+    names = [one.name for one in body if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)]
+    mention = re.compile(rf"\b(?:{'|'.join(name for name in names if not name.startswith('_')) or '(?!)'})\b")
+    ranks: list[tuple[bool, bool, bool, int, str]] = []
+    for file in tests.rglob("test_*.py"):
+        name, is_beside = file.relative_to(ROOT).as_posix(), room in file.parents
+        if name in named or is_beside:
+            mentions = len(mention.findall(file.read_text(encoding="utf-8")))
+            is_own = file.stem == f"test_{Path(path).stem}" and (is_beside or file.parent == tests)
+            is_far = file.parent != tests.joinpath(*parts[1:-1])
+            ranks.append((not is_own, name not in named, is_far, -mentions, name))
+    return [rank[-1] for rank in sorted(ranks)[:files]]
+
+
+def caught_by(mutant: Mutant, copy: Path, *, is_thorough: bool, nearest: int = 0) -> str:
     """The first test that fails on a copy in which the mutant stands, and passes without it; "" if there is none."""
     target = copy / mutant.path
     source = target.read_text(encoding="utf-8")
     end = mutant.start + len(mutant.old)
     left_out: list[str] = []
-    rounds = [*tests_of(mutant.path), *([["tests"]] if is_thorough else [])]
+    rounds = [nearest_to(mutant.path, nearest)] if nearest else tests_of(mutant.path)
+    rounds += [["tests"]] if is_thorough else []
     while rounds:
-        target.write_text(source[: mutant.start] + mutant.new + source[end:], encoding="utf-8")
+        _write(target, source[: mutant.start] + mutant.new + source[end:])
         try:
             failed = _first_failure(rounds[0], left_out, copy)
         finally:
-            target.write_text(source, encoding="utf-8")
+            _write(target, source)
         if not failed:
             left_out += [f"--ignore={file}" for file in rounds.pop(0)]
         elif not _first_failure([failed], [], copy):
@@ -152,9 +173,16 @@ def caught_by(mutant: Mutant, copy: Path, *, is_thorough: bool) -> str:
     return ""
 
 
+def _write(file: Path, text: str) -> None:
+    """Python compares a compiled module with its source by size and seconds: those of two mutants must differ."""
+    file.write_text(text, encoding="utf-8")
+    seconds = next(_TIMES)
+    os.utime(file, (seconds, seconds))
+
+
 def _first_failure(tests: list[str], left_out: list[str], copy: Path) -> str:
     """The first test that fails; "" if none does, or none within the time."""
-    environment = {**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {**os.environ, "PYTHONPATH": str(copy)}
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *left_out, *tests]
     try:
         done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, timeout=_SECONDS, check=False)
@@ -171,6 +199,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="which ones (0)")
     parser.add_argument("--only", default="", help="only modules with this in their path, such as context/policy")
     parser.add_argument("--jobs", type=int, default=2, help="how many at a time (2)")
+    parser.add_argument("--nearest", type=int, default=0, help="run only so many test files, the nearest ones")
     parser.add_argument("--thorough", action="store_true", help="run all tests for what the room's tests miss")
     options = parser.parse_args()
     if not (mutants := chosen(options.planted, options.seed, options.only)):
@@ -184,7 +213,7 @@ def main() -> None:
         def judge(mutant: Mutant) -> bool:
             copy = copies.get()
             try:
-                test = caught_by(mutant, copy, is_thorough=options.thorough)
+                test = caught_by(mutant, copy, is_thorough=options.thorough, nearest=options.nearest)
             finally:
                 copies.put(copy)
             print(f"{mutant}\n    {f'caught by {test}' if test else 'SURVIVED'}", flush=True)
