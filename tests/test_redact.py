@@ -180,6 +180,20 @@ def test_a_value_is_random_where_its_characters_change_their_kind_often(pieces: 
     assert (Redactor().text(f"token={value};") == "token=[redacted];") == is_random
 
 
+@pytest.mark.parametrize(
+    ("value", "is_random"),
+    [
+        ("aaaa1aaaa2aaaa3aaaaa", True),  # 6 changes in 20 characters, 3 digits
+        ("aaaa1aaaa2aaaa3aaaaaa", False),  # in 21
+        ("1-1111a1111b11111111", True),  # a sign is one of them
+        ("1a1111a1111a11111111", True),  # 3 characters that are no digit
+        ("1a1111a1111111111111", False),  # 2
+    ],
+)
+def test_the_least_that_is_random(value: str, is_random: bool) -> None:
+    assert (Redactor().text(f"token={value}") == "token=[redacted]") == is_random
+
+
 @pytest.mark.parametrize("length", [FEWEST_CHARS - 1, FEWEST_CHARS])
 def test_a_known_value_counts_from_its_shortest_length_on(length: int) -> None:
     value = "q!w?e.r/t,y"[:length]
