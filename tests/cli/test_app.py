@@ -17,6 +17,7 @@ from nca.messages import Message
 from nca.sessions import Store
 from tests.cli.command import nca
 from tests.terminal.tty import ROOT
+from tests.testing.forks import forked
 
 
 def imported_by(statement: str) -> set[str]:
@@ -29,7 +30,7 @@ def test_version_is_instant_and_exact(tmp_path: Path) -> None:
 
 
 def test_help_names_every_command(tmp_path: Path) -> None:
-    done = nca("--help", home=tmp_path)
+    done = forked("--help", home=tmp_path)
     assert done.returncode == 0
     for command in ("loop", "run", "compact", "sessions", "config", "models", "doctor"):
         assert command in done.stdout
@@ -52,24 +53,24 @@ def test_help_names_every_command(tmp_path: Path) -> None:
     ],
 )
 def test_a_wrong_word_is_answered_in_english(arguments: tuple[str, ...], said: str, tmp_path: Path) -> None:
-    done = nca(*arguments, home=tmp_path)
+    done = forked(*arguments, home=tmp_path)
     assert done.returncode == 2
     assert done.stderr.startswith(said)
 
 
 def test_flags_without_a_command_are_the_chats(tmp_path: Path) -> None:
-    done = nca("--compact-threshold", "1.5", home=tmp_path)
+    done = forked("--compact-threshold", "1.5", home=tmp_path)
     assert done.returncode == 2
     assert "--compact-threshold" in done.stderr
     assert "above 0 up to 1" in done.stderr
 
 
 def test_wrong_words_lead_to_the_help_of_their_command(tmp_path: Path) -> None:
-    done = nca("config", "set", "context.auto", home=tmp_path)
+    done = forked("config", "set", "context.auto", home=tmp_path)
     assert done.returncode == 2
     assert "Try 'nca config set --help'." in done.stderr
-    assert "Try 'nca --help'." in nca("rnu", home=tmp_path).stderr
-    assert "--version" in nca("--help", home=tmp_path).stdout
+    assert "Try 'nca --help'." in forked("rnu", home=tmp_path).stderr
+    assert "--version" in forked("--help", home=tmp_path).stdout
 
 
 @pytest.mark.parametrize(
@@ -77,26 +78,28 @@ def test_wrong_words_lead_to_the_help_of_their_command(tmp_path: Path) -> None:
     [("loop -m", "nca loop"), ("-m", "nca loop"), ("run hi --model", "nca run"), ("mcp add x --url", "nca mcp add")],
 )
 def test_an_option_without_its_value_leads_to_the_help_of_its_command(words: str, command: str, tmp_path: Path) -> None:
-    done = nca(*words.split(), home=tmp_path)
+    done = forked(*words.split(), home=tmp_path)
     assert done.returncode == 2
     assert done.stderr.endswith(f" requires an argument. Try '{command} --help'.\n")
 
 
 def test_a_group_without_a_command_prints_its_help_and_nothing_else(tmp_path: Path) -> None:
-    done = nca("config", home=tmp_path)
+    done = forked("config", home=tmp_path)
     assert (done.returncode, done.stderr) == (2, "")
     assert "Show and change settings." in done.stdout
 
 
 def test_a_wrong_number_is_told_in_plain_words(tmp_path: Path) -> None:
-    said = [nca(*words.split(), home=tmp_path).stderr for words in ("serve --port abc", "sessions search x --limit -3")]
+    said = [
+        forked(*words.split(), home=tmp_path).stderr for words in ("serve --port abc", "sessions search x --limit -3")
+    ]
     assert "Invalid value for '--port': it is not a whole number. Try 'nca serve --help'." in said[0]
     assert "Invalid value for '--limit': it must be at least 1." in said[1]
 
 
 def test_a_text_that_begins_with_a_dash_is_told_where_it_goes(tmp_path: Path) -> None:
-    assert "A text that begins with - stands behind --." in nca("run", "-1/2 of it, please", home=tmp_path).stderr
-    assert "behind --" not in nca("sessions", "list", "--foo", home=tmp_path).stderr
+    assert "A text that begins with - stands behind --." in forked("run", "-1/2 of it, please", home=tmp_path).stderr
+    assert "behind --" not in forked("sessions", "list", "--foo", home=tmp_path).stderr
 
 
 def test_importing_nca_and_the_commands_stays_light() -> None:
@@ -156,7 +159,7 @@ def test_leaving_while_a_thread_is_in_native_code_does_not_abort() -> None:
 
 
 def test_bash_completes_commands_and_options(tmp_path: Path) -> None:
-    script = nca("completion", "bash", home=tmp_path).stdout
+    script = forked("completion", "bash", home=tmp_path).stdout
     program = tmp_path / "nca"
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -m nca "$@"\n')
     program.chmod(0o755)
@@ -170,7 +173,7 @@ def test_bash_completes_commands_and_options(tmp_path: Path) -> None:
 def completed(home: Path, words: str) -> list[str]:
     """What a shell offers for the last of these words."""
     place = str(len(words.split(" ")) - 1)
-    done = nca(home=home, _NCA_COMPLETE="complete_bash", COMP_WORDS=words, COMP_CWORD=place)
+    done = forked(home=home, _NCA_COMPLETE="complete_bash", COMP_WORDS=words, COMP_CWORD=place)
     return done.stdout.split()
 
 
@@ -203,15 +206,15 @@ def test_the_help_names_values_and_no_types_of_python(capsys: pytest.CaptureFixt
 
 def test_in_a_narrow_terminal_the_help_cuts_no_name_of_a_flag(tmp_path: Path) -> None:
     for command in ("loop", "run", "compact", "serve"):
-        wide, narrow = (nca(command, "--help", home=tmp_path, COLUMNS=width).stdout for width in ("120", "50"))
+        wide, narrow = (forked(command, "--help", home=tmp_path, COLUMNS=width).stdout for width in ("120", "50"))
         assert set(re.findall(r"--[\w-]+", wide)) <= set(re.findall(r"--[\w-]+", narrow))
-    assert "…" not in nca("--help", home=tmp_path, COLUMNS="50").stdout
+    assert "…" not in forked("--help", home=tmp_path, COLUMNS="50").stdout
 
 
 def test_other_shells_have_a_script_too(tmp_path: Path) -> None:
-    assert "#compdef nca" in nca("completion", "zsh", home=tmp_path).stdout
-    assert "complete --command nca" in nca("completion", "fish", home=tmp_path).stdout
-    assert nca("completion", "tcsh", home=tmp_path).returncode == 2
+    assert "#compdef nca" in forked("completion", "zsh", home=tmp_path).stdout
+    assert "complete --command nca" in forked("completion", "fish", home=tmp_path).stdout
+    assert forked("completion", "tcsh", home=tmp_path).returncode == 2
 
 
 def test_a_call_builds_its_own_command_and_describes_the_others() -> None:
