@@ -135,7 +135,7 @@ def _load() -> None:
 async def _opened(
     loaded: LoadedSettings, choice: Choice, wanted: WantedSession, first: FirstPrompt | None, interrupts: Interrupts
 ) -> int:
-    from contextlib import nullcontext
+    from contextlib import closing, nullcontext
 
     from nca.agent.rewinding import FINISHING
     from nca.cli.startup import open_chat_conversation, open_store
@@ -146,9 +146,9 @@ async def _opened(
     output, reader = open_terminal(loaded.settings.terminal, first, interrupts)
     gate = _Gate(output.on_event)
     if _is_cut_off(loaded):
-        gate.open()  # how far it is must be seen at once, banner or not
+        gate.close()  # how far it is must be seen at once, banner or not
         output.notice(FINISHING)
-    with gate, open_store(loaded, gate) as store:
+    with closing(gate), open_store(loaded, gate) as store:
         is_first = not store.list(limit=1)
         try:
             # What it asks is answered in a terminal as it was found.
@@ -165,7 +165,7 @@ async def _opened(
             output.notice(line)
         if earlier.session is not None:
             output.card(conversation.context.where_we_were())
-        gate.open()
+        gate.close()
         models = (choice.model, *choice.alternatives)
         return await ChatApp(conversation, output, reader, interrupts, models=models).run()
 
@@ -208,13 +208,8 @@ class _Gate:
         else:
             self._listener(event)
 
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, *_: object) -> None:
-        self.open()
-
-    def open(self) -> None:
+    def close(self) -> None:
+        """Let events through from now on, first those that were held."""
         held, self._held = self._held or [], None
         for event in held:
             self._listener(event)

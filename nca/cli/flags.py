@@ -7,7 +7,7 @@ text: the setting parses them and explains what is valid.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -48,17 +48,9 @@ def setting_values(ctx: typer.Context, incomplete: str) -> Words:
     return _choices(found.key, incomplete) if found else []
 
 
-def modes(incomplete: str) -> Words:
-    """Permission modes."""
-    return _choices("agent.permission", incomplete)
-
-
-def profiles(incomplete: str) -> Words:
-    return _choices("profile", incomplete)
-
-
-def fits(incomplete: str) -> Words:
-    return _choices("context.fit", incomplete)
+def _choices_of(key: str) -> Callable[[str], Words]:
+    """Completes the values of one setting."""
+    return lambda incomplete: _choices(key, incomplete)
 
 
 def sessions(incomplete: str) -> Words:
@@ -103,14 +95,14 @@ Fit = Annotated[
     str | None,
     typer.Option(
         help="A newest message that is larger than the window: cut, or refuse (the default).",
-        autocompletion=fits,
+        autocompletion=_choices_of("context.fit"),
     ),
 ]
 Permission = Annotated[
     str | None,
     typer.Option(
         help="Permission mode: ask, accept-edits, plan or auto.",
-        autocompletion=modes,
+        autocompletion=_choices_of("agent.permission"),
     ),
 ]
 MaxCost = Annotated[str | None, typer.Option(help="Stop before the session costs more than this, in US dollars.")]
@@ -118,7 +110,7 @@ Trust = Annotated[bool, typer.Option("--trust", help="Trust this project's setti
 Plain = Annotated[bool, typer.Option("--plain", help="Plain lines without colours or animation, for screen readers.")]
 Profile = Annotated[
     str | None,
-    typer.Option(help="A named set of compaction settings, such as nexora.", autocompletion=profiles),
+    typer.Option(help="A named set of compaction settings, such as nexora.", autocompletion=_choices_of("profile")),
 ]
 Config = Annotated[Path | None, typer.Option(help="A settings file to use instead of the project's.")]
 OfTeam = Annotated[bool, typer.Option("--team", help="Of your whole team, in a store that it shares.")]
@@ -160,8 +152,6 @@ def open_source(file: str) -> tuple[Source, str]:
 
 def print_notes(notes: Sequence[str]) -> None:
     """What could not be read of a file, on standard error."""
-    import typer
-
     from nca.terminal.render.sanitize import one_line
 
     for note in notes:

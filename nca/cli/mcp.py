@@ -201,7 +201,6 @@ def add(
     from nca.cli.startup import load_settings
     from nca.config.paths import project_config_file, user_config_file
     from nca.config.saving import add_server, defining_files
-    from nca.errors import UsageError
 
     if user and project:
         raise UsageError("--user and --project exclude each other.")
@@ -273,7 +272,6 @@ def logout(name: Annotated[str, typer.Argument(help="The server's name.")]) -> N
 def _server(name: str) -> McpServer:
     """A server that nca would use here. Raises UsageError."""
     from nca.cli.startup import load_settings
-    from nca.errors import UsageError
 
     servers = {one.name: one for one in load_settings({}, None).settings.mcp.servers}
     if name not in servers:
@@ -291,7 +289,6 @@ def _keeping_trust(file: Path) -> contextlib.AbstractContextManager[None]:
 
 def _pairs(option: str, given: Sequence[str]) -> dict[str, str]:
     """NAME=VALUE, any number of times. Raises UsageError without showing the value."""
-    from nca.errors import UsageError
 
     pairs: dict[str, str] = {}
     for number, one in enumerate(given, 1):

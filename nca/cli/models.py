@@ -11,6 +11,7 @@ import typer
 
 from nca.humanize import byte_size
 from nca.terminal.render.sanitize import one_line
+from nca.terminal.signals import INTERRUPTED_EXIT_CODE
 
 if TYPE_CHECKING:
     from nca.models.choose import Choice
@@ -64,8 +65,6 @@ def download_weights(name: str) -> None:
     finally:
         progress.finish()
 
-
-EXIT_INTERRUPTED = 130
 
 app = typer.Typer(name="models", help="Show the model in use; list and download embedded models.")
 
@@ -149,7 +148,7 @@ def get(
     except KeyboardInterrupt:
         progress.finish()
         typer.echo("nca: interrupted. Run the same command to continue the download.", err=True)
-        raise typer.Exit(EXIT_INTERRUPTED) from None
+        raise typer.Exit(INTERRUPTED_EXIT_CODE) from None
     finally:
         progress.finish()
     typer.echo(f"Installed {model.name}: {one_line(str(path))}")

@@ -21,6 +21,7 @@ from nca.terminal.render.sessions import title, written_lines
 
 if TYPE_CHECKING:
     from nca.sessions import SessionInfo, Store
+    from nca.sessions.transfer import SessionCopy
 
 
 _TITLE_CHARS = 60
@@ -198,15 +199,16 @@ def export_session(
             raise UsageError("--as excludes --format, --html, --json and --force.")
         if _STDOUT in (file, out):
             raise UsageError("--as writes a file; valid: a FILE's name, or none for where the agent looks.")
-        _export_as(agent, session_id, file or out or "", is_redacted=not no_redact)
-        return
-    file = file or out or _STDOUT
+    file = file or out or (_STDOUT if agent is None else "")
     asked = [name for name, is_asked in (("html", html), ("json", as_json)) if is_asked]
-    chosen = format_of([*asked, *([format_name] if format_name else [])], file)
+    chosen = format_of([*asked, *([format_name] if format_name else [])], file) if agent is None else ""
     with open_session_store(read_only=True) as store:
         copy = store.copy_of(session_id)
     if not no_redact:
         copy = redacted(copy, Redactor(known_secrets(os.environ)))
+    if agent is not None:
+        _export_as(agent, copy, file)
+        return
     data = rendered(copy, chosen, is_ascii=file == _STDOUT)
     if file == _STDOUT:
         sys.stdout.buffer.write(data)
@@ -217,18 +219,10 @@ def export_session(
     typer.echo(f"Exported {copy.info.id} ({count}) to {one_line(file)} as {chosen}.", err=True)
 
 
-def _export_as(name: str, session_id: str, file: str, *, is_redacted: bool) -> None:
-    from nca.models.providers import known_secrets
-    from nca.redact import Redactor
+def _export_as(name: str, copy: SessionCopy, file: str) -> None:
     from nca.transcripts.outgoing.conversation import agent_named, write_for
-    from nca.transcripts.session_file import redacted
 
-    agent = agent_named(name)
-    with open_session_store(read_only=True) as store:
-        copy = store.copy_of(session_id)
-    if is_redacted:
-        copy = redacted(copy, Redactor(known_secrets(os.environ)))
-    written = write_for(agent, copy, os.environ, Path.home(), file)
+    written = write_for(agent_named(name), copy, os.environ, Path.home(), file)
     for line in written_lines(written):
         typer.echo(line, err=True)
     typer.echo(one_line(written.command))

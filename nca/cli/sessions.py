@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -220,13 +221,8 @@ def show_changes(
     as_json: AsJson = False,
 ) -> None:
     """Show the files that a session changed, against what they were at its beginning."""
-    import json
-    import os
-    from pathlib import Path
-
     from nca.file_history.changes import net_changes
     from nca.terminal.render.file_changes import path, totals
-    from nca.terminal.render.sanitize import to_terminal
 
     with open_session_store(read_only=True) as store:
         info = store.find(session_id)

@@ -74,10 +74,7 @@ class PromptCompleter(Completer):
             for prompt in self._completions.prompts.values():
                 if prompt.name.startswith(name):
                     about = " · ".join(filter(None, (prompt.hint, prompt.about)))
-                    shown = one_line(f"/{prompt.name}")
-                    yield Completion(
-                        f"{prompt.name} ", -len(name), display=shown, display_meta=one_line(about, ABOUT_CHARS)
-                    )
+                    yield _suggestion(f"{prompt.name} ", len(name), about, shown=f"/{prompt.name}")
             yield from prompt_completions(self._completions.conversation.servers, text)
             return
         argument = argument.lstrip(" ")

@@ -11,7 +11,7 @@ import sys
 import termios
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from types import FrameType
 from typing import Any, NoReturn
 
@@ -35,24 +35,20 @@ _USUAL_MODES = "\x1b[0m\x1b[?25h\x1b[?2004l\x1b[?1l\r\n"
 Handler = Callable[[int, FrameType | None], Any] | int | signal.Handlers | None
 
 
-@contextmanager
-def at_once() -> Iterator[None]:
+def at_once() -> AbstractContextManager[None]:
     """End the program at once on a signal, before the chat is open and after it is closed.
 
     The time limit of an ending that `Interrupts` began lasts until here. If handlers cannot be set, nothing changes.
     """
-    with _handled(dict.fromkeys(EXIT_CODES, _leave_at_once)):
-        yield
+    return _handled(dict.fromkeys(EXIT_CODES, _leave_at_once))
 
 
-@contextmanager
-def raised() -> Iterator[None]:
+def raised() -> AbstractContextManager[None]:
     """Have SIGTERM, SIGHUP and SIGQUIT raise SystemExit with their exit code, as Ctrl-C raises KeyboardInterrupt.
 
     For work that has to clean up.
     """
-    with _handled(dict.fromkeys(EXIT_CODES, _raise) | {int(signal.SIGINT): signal.default_int_handler}):
-        yield
+    return _handled(dict.fromkeys(EXIT_CODES, _raise) | {int(signal.SIGINT): signal.default_int_handler})
 
 
 @contextmanager

@@ -199,7 +199,7 @@ KEYS = (
     ("→, Ctrl-E", "take the grey suggestion from your history"),
     ("Up, Down", "earlier messages that begin with what you typed"),
     ("Ctrl-R", "search earlier messages"),
-    ("Ctrl-X Ctrl-E", "write in your editor ($EDITOR); /editor too"),
+    ("Ctrl-X Ctrl-E", "write in your editor ($EDITOR), as /editor does"),
     ("Ctrl-V", "attach the image on the clipboard"),
     ("Paste", "a long one folds to [pasted N lines] and is sent in full"),
     ("Alt-A", "attach the files that a pasted text names with @, or none of them again"),

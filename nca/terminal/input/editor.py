@@ -101,8 +101,6 @@ async def edited(text: str, lent_terminal: AbstractContextManager[object], *, na
 
 async def edited_words(said: Words, lent_terminal: AbstractContextManager[object]) -> Words:
     """The same for a text whose parts have known sources. Raises UsageError."""
-    # Imported here: the prompt needs it only behind an editor.
-
     text = await edited(text_of(said), lent_terminal)
     return await asyncio.to_thread(retold, said, text)
 

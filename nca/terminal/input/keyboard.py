@@ -95,10 +95,6 @@ class PasteTimeoutParser(Vt100Parser):
         self._close()
         return whole
 
-    def forget_flush(self) -> None:
-        """What comes next was typed ahead."""
-        self.was_flushed = False
-
     def _stop_waiting(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
@@ -143,31 +139,17 @@ class Keyboard(Vt100Input):
 
     def __init__(self) -> None:
         super().__init__(sys.stdin)
-        self._parser = PasteTimeoutParser(self.vt100_parser.feed_key_callback)
-        self.vt100_parser = self._parser
-
-    @property
-    def is_lone_escape(self) -> bool:
-        """Whether the Escape that is being handled was pressed alone, without Alt and a key."""
-        return self._parser.was_flushed
-
-    def take_open_paste(self) -> str:
-        """Remove and return what has arrived of an open paste; the caller waits for the rest."""
-        return self._parser.take_open_paste()
+        self.vt100_parser = self.parser = PasteTimeoutParser(self.vt100_parser.feed_key_callback)
 
     def take_unread(self) -> list[KeyPress]:
         """Remove and return the keys that no prompt has read: a paste that ended just behind the prompt, say."""
         keys, self._buffer = self._buffer, []
         return keys
 
-    def forget_flush(self) -> None:
-        """What comes next was typed ahead."""
-        self._parser.forget_flush()
-
     def attach(self, input_ready_callback: Callable[[], None]) -> AbstractContextManager[None]:
         def on_input() -> None:
             input_ready_callback()
-            self._parser.await_rest(input_ready_callback)
+            self.parser.await_rest(input_ready_callback)
 
         return super().attach(on_input)
 

@@ -115,7 +115,7 @@ class Prompt:
         self._returned.begin(default)
         self._hint.show(HINT if self._returned.gives_way else "")
         self._session.app.editing_mode = EditingMode.VI if self._settings.keys == "vi" else EditingMode.EMACS
-        self._keyboard.forget_flush()
+        self._keyboard.parser.was_flushed = False  # what comes next was typed ahead
         self._has_stood = False
         self.type_ahead.offer(is_filled=bool(default))
         self._text.become(self._pastes.refold(default))
@@ -282,7 +282,7 @@ class Prompt:
     @property
     def is_lone_escape(self) -> bool:
         """The Escape at hand was pressed by itself."""
-        return self._keyboard.is_lone_escape
+        return self._keyboard.parser.was_flushed
 
     def paste(self, buffer: Buffer, pasted: str) -> None:
         if self.gives_way:

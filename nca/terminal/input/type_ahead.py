@@ -348,7 +348,7 @@ class TypeAhead:
         keys = [*get_typeahead(self._keyboard), *self._keyboard.take_unread()]
         self._keys += (key for key in keys if key.key not in _INTERRUPTS)
         has_interrupt = len(self._keys) < len(keys)
-        self._parser.feed(self._keyboard.take_open_paste())
+        self._parser.feed(self._keyboard.parser.take_open_paste())
         self._parser.await_rest()
         return has_interrupt
 

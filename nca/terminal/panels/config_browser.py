@@ -191,16 +191,10 @@ class ConfigBrowser(ListPanel[Sequence[str]]):
 
 
 def _as_typed(value: Any) -> str:
-    """A value as it can be typed again."""
-    match value:
-        case bool():
-            return "true" if value else "false"
-        case tuple():
-            return ", ".join(str(item) for item in value)
-        case float():
-            return f"{value:g}"
-        case _:
-            return str(value)
+    """A value as it can be typed again: whole, and without commas in numbers."""
+    if isinstance(value, tuple):
+        return ", ".join(map(str, value))
+    return plain(value) if isinstance(value, bool | float) else str(value)
 
 
 def _cells(text: str, cells: int) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len
 from rich.text import Text
 
 from nca.context.parts import KINDS, LABELS
@@ -237,7 +237,7 @@ def picture(stats: ContextStats, width: int, most: int = 0) -> Text:
     lines = []
     for part, bar in zip(parts, _bars(parts, cells), strict=True):
         share = percent(part.tokens / stats.budget_tokens) if part.is_in_budget else ""
-        line = Text(f" {_cut(part.label, label)}  {part.tokens:>{tokens},}  ")
+        line = Text(f" {cut(part.label, label)}  {part.tokens:>{tokens},}  ")
         line.append(f"{share:>{_SHARE}}  "[: width - line.cell_len], style="quiet")
         lines.append(line.append(_marked(bar, part, mark)))
     if said := _under_mark(f"compaction at {stats.compact_at_tokens:,}", mark, cells):
@@ -280,7 +280,3 @@ def _under_mark(text: str, mark: int, cells: int) -> str:
     if mark + 2 + len(text) <= cells:
         return f"{' ' * mark}└ {text}"
     return f"{text} ┘".rjust(mark + 1) if len(text) + 2 <= mark + 1 else ""
-
-
-def _cut(label: str, cells: int) -> str:
-    return set_cell_size(label, cells) if cell_len(label) <= cells else f"{set_cell_size(label, cells - 1)}…"

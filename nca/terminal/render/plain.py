@@ -138,14 +138,10 @@ class PlainDraw:
         lines = [line.rstrip() for line in captured.get().rstrip("\n").split("\n")]
         self._write(self._answers, "\n".join(lines) + "\n")
 
-    def title(self, text: str) -> None:
-        self._aside(text)
-
     def notice(self, text: str) -> None:
         self._aside(text)
 
-    def warn(self, text: str) -> None:
-        self._aside(text)
+    title = warn = notice
 
     def card(self, lines: Sequence[str]) -> None:
         for line in lines:
