@@ -294,13 +294,14 @@ def _require_runtime() -> None:
 
 def _wanted(choice: Choice) -> str | None:
     """The name of the model to download; None if the person has a key."""
+    from nca.cli.early_questions import can_ask
     from nca.humanize import byte_size
     from nca.models.embedded import weights
 
     if os.environ.get(weights.VARIABLE) or choice.is_named:
         return choice.model.removeprefix("embedded/")
     small, recommended = list(weights.KNOWN)[-1], weights.recommended()
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if not can_ask():
         return small
     titles = [f"{one.title}, {byte_size(one.size_bytes)}" for one in map(weights.known, (recommended, small))]
     print(_QUESTION.format(recommended=titles[0], small=titles[1]))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nca.cli.early_questions import can_ask, typed_answer, wrapped
 from nca.errors import UsageError
 from nca.terminal.interrupts import Leave
 
@@ -53,7 +53,7 @@ class WantedSession:
                 output.notice(note)
         if info is None:
             return SessionToOpen(None)
-        found = await resolve_lock(store, info, _ask if _can_ask() else None)
+        found = await resolve_lock(store, info, _ask if can_ask() else None)
         if found is None:
             raise Leave(0)
         return found
@@ -113,7 +113,6 @@ async def _pick_on_screen(store: Store, others: OtherSessions, agent: str) -> Se
 
 def _pick_by_number(store: Store, others: OtherSessions, agent: str) -> SessionInfo | None:
     """The session that the person picks from a numbered list; None for a new one."""
-    from nca.cli.early_questions import typed_answer
     from nca.humanize import counted, local_time
     from nca.terminal.render.sessions import title
 
@@ -123,10 +122,10 @@ def _pick_by_number(store: Store, others: OtherSessions, agent: str) -> SessionI
         raise _none(agent, others.notes)
     for number, info in enumerate(infos, 1):
         is_other = info.id in others
-        name = f"{number:3}" if _can_ask() else "        " if is_other else info.id
+        name = f"{number:3}" if can_ask() else "        " if is_other else info.id
         messages = "" if is_other else counted(info.messages, "message")
         print(f"{name}  {local_time(info.updated_at)}  {messages:>13}  {title(info, 60)}")
-    if not _can_ask():
+    if not can_ask():
         raise UsageError("--resume needs an id here.", advice="`nca sessions list --all` lists every session.")
     numbers = [str(number) for number in range(1, len(infos) + 1)]
     answer = typed_answer(f"1 to {len(infos)}, or n for a new session: ", (*numbers, "n"))
@@ -134,14 +133,9 @@ def _pick_by_number(store: Store, others: OtherSessions, agent: str) -> SessionI
 
 
 async def _ask(question: str, keys: Sequence[KeyChoice]) -> str:
-    from nca.cli.early_questions import typed_answer, wrapped
     from nca.terminal.panels.session_loader import choices_line
     from nca.terminal.render.sanitize import one_line
 
     print(wrapped(one_line(question)))
     answer = typed_answer(f"{choices_line(keys)}, q to leave: ", (*(key for key, _ in keys), "q"))
     return "" if answer == "q" else answer
-
-
-def _can_ask() -> bool:
-    return sys.stdin.isatty() and sys.stdout.isatty()

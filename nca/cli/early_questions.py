@@ -48,6 +48,11 @@ def wrapped(text: str) -> str:
     return textwrap.fill(text, columns, break_long_words=False, break_on_hyphens=False)
 
 
+def can_ask() -> bool:
+    """Whether a person is at both ends: a question is seen, and its answer typed."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
 def agrees(question: str) -> bool:
     """Whether the person types yes. The end of the input means no."""
     return typed_answer(f"{question} y or n: ", YES_OR_NO).startswith("y")
@@ -72,7 +77,7 @@ def trusts(*, by_flag: bool, asks: bool) -> TrustCheck:
             return True
         known = TrustStore(os.environ)
         word = known.decision(what)
-        if word is None and asks and sys.stdin.isatty() and sys.stdout.isatty():
+        if word is None and asks and can_ask():
             word = _ask(what)
             _record(known, what, is_trusted=word)
         return word is True

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nca.cli.early_questions import agrees
+from nca.cli.early_questions import agrees, can_ask
 from nca.terminal.render.sanitize import one_line, to_terminal
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def _ask_and_write(change: Change, what: str, *, yes: bool) -> None:
         if not line.startswith(("---", "+++")):
             typer.echo(f"  {to_terminal(line)}")
     typer.echo("")
-    if not yes and not (sys.stdin.isatty() and sys.stdout.isatty() and agrees("Change it so?")):
+    if not yes and not (can_ask() and agrees("Change it so?")):
         typer.echo("Nothing was changed. Without the question: add --yes")
         raise typer.Exit(1)
     if not change.after:

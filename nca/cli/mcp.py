@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nca.cli.early_questions import agrees
+from nca.cli.early_questions import agrees, can_ask
 from nca.errors import UsageError
 from nca.terminal.render.sanitize import one_line, to_terminal
 
@@ -72,7 +72,7 @@ def install(
         typer.echo(
             f"{title} can then read your sessions of the project that you start it in. More: --all, --directory."
         )
-    if not yes and not _agrees():
+    if not yes and not (can_ask() and agrees("Add it?")):
         typer.echo(f"Nothing was changed. Without the question: nca mcp install {agent} --yes")
         raise typer.Exit(1)
     backup = write(wanted)
@@ -85,10 +85,6 @@ def _show(wanted: Plan) -> None:
     for line in to_terminal(wanted.shown).splitlines():
         typer.echo(f"  {line}")
     typer.echo("")
-
-
-def _agrees() -> bool:
-    return sys.stdin.isatty() and sys.stdout.isatty() and agrees("Add it?")
 
 
 _SHOWN_CHARS = 200

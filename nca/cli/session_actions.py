@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nca.cli.early_questions import agrees
+from nca.cli.early_questions import agrees, can_ask
 from nca.cli.flags import AsJson, SessionId, open_source, print_notes
 from nca.cli.startup import named_place, open_session_store, store_place
 from nca.cli.store import disk_parts
@@ -69,7 +69,7 @@ def delete_session(
     with open_session_store(read_only=True) as store:
         info = store.find(session_id)
     if not yes:
-        if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        if not can_ask():
             raise UsageError("Cannot ask for confirmation here.", advice="Use --yes to delete without asking.")
         count = counted(info.messages, "message")
         if not agrees(f"Permanently delete {info.id}, “{title(info, _TITLE_CHARS)}”, {count}?"):

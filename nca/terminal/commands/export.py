@@ -7,8 +7,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import os
-import shutil
-import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
@@ -20,6 +18,7 @@ from nca.errors import UsageError
 from nca.humanize import counted
 from nca.messages import Entry
 from nca.terminal.commands.command import App, Command, Suggestion, beginning_with
+from nca.terminal.input.pastes import installed, run_program
 from nca.terminal.render.markdown_blocks import BlockSplitter
 from nca.terminal.render.sanitize import one_line, to_terminal
 from nca.terminal.render.sessions import place, short_id, written_lines
@@ -127,8 +126,6 @@ def _parsed(argument: str) -> _Asked:
 OSC_52_MOST_BYTES = 74_994
 """What xterm takes, whose whole sequence may have 100,000 bytes; terminals drop a longer one without a word."""
 
-PROGRAM_SECONDS = 5.0
-
 
 class Copied(NamedTuple):
     """Whether it was copied, and how or why not, for a person."""
@@ -140,7 +137,8 @@ class Copied(NamedTuple):
 def copy_text(text: str, send_codes: Callable[[str], bool], environment: Mapping[str, str]) -> Copied:
     """Put `text`, which is safe already, on the clipboard."""
     for command in _programs(environment):
-        if _ran(command, text):
+        encoding = "utf-16-le" if command[0].lower().endswith("clip.exe") else "utf-8"
+        if run_program(command, text.encode(encoding, "replace")) is not None:
             return Copied(is_done=True, how=f"with {command[0]}")
     data = text.encode("utf-8", "replace")
     if len(data) > OSC_52_MOST_BYTES:
@@ -166,27 +164,7 @@ def _programs(environment: Mapping[str, str]) -> list[list[str]]:
             found += [["xclip", "-selection", "clipboard"], ["xsel", "--clipboard", "--input"]]
         if environment.get("WSL_DISTRO_NAME"):
             found.append(["clip.exe"])
-    path = environment.get("PATH", "")
-    whole = [(shutil.which(command[0], path=path), command) for command in found]
-    return [[program, *command[1:]] for program, command in whole if program]
-
-
-def _ran(command: list[str], text: str) -> bool:
-    """Some stay in the background for as long as they hold the clipboard, so nothing of ours is left open in them."""
-    encoding = "utf-16-le" if command[0].lower().endswith("clip.exe") else "utf-8"
-    try:
-        ran = subprocess.run(  # noqa: S603  a fixed program, found on the person's PATH
-            command,
-            input=text.encode(encoding, "replace"),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            timeout=PROGRAM_SECONDS,
-            start_new_session=True,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return False
-    return ran.returncode == 0
+    return installed(found, environment)
 
 
 SUGGESTED = 9

@@ -20,8 +20,9 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from nca.terminal.input.prompt_text import is_typed_in
 from nca.terminal.render.sanitize import one_line
@@ -260,7 +261,7 @@ class PastedImages:
             self._folder = Path(tempfile.mkdtemp(prefix="nca-images-"))
         path = self._folder / f"pasted-{self._count + 1}.png"
         for command in self._programs(path):
-            raw = self._output(command, path)
+            raw = _output(command, path)
             if image_kind(raw) and len(raw) <= MAX_IMAGE_BYTES:
                 path.write_bytes(raw)
                 self._count += 1
@@ -283,23 +284,37 @@ class PastedImages:
             found.append(["wl-paste", "--no-newline", "--type", "image/png"])
         if self._environment.get("DISPLAY"):
             found.append(["xclip", "-selection", "clipboard", "-target", "image/png", "-out"])
-        search = self._environment.get("PATH", "")
-        whole = [(shutil.which(command[0], path=search), command) for command in found]
-        return [[program, *command[1:]] for program, command in whole if program]
+        return installed(found, self._environment)
 
-    def _output(self, command: list[str], path: Path) -> bytes:
-        """What the program prints, or writes to the path; b"" where it fails."""
-        try:
-            ran = subprocess.run(  # noqa: S603  a fixed program, found on the person's PATH
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                timeout=PROGRAM_SECONDS,
-                start_new_session=True,
-                check=False,
-            )
-            raw = ran.stdout or (path.read_bytes() if path.exists() else b"")
-        except (OSError, subprocess.TimeoutExpired):
-            return b""
-        return raw if ran.returncode == 0 else b""
+
+def _output(command: list[str], path: Path) -> bytes:
+    """What the program prints, or writes to the path; b"" where it fails."""
+    printed = run_program(command)
+    with suppress(OSError):
+        return printed or (path.read_bytes() if printed is not None and path.exists() else b"")
+    return b""
+
+
+def installed(commands: Sequence[Sequence[str]], environment: Mapping[str, str]) -> list[list[str]]:
+    """The commands whose program is there, with its whole path."""
+    search = environment.get("PATH", "")
+    whole = [(shutil.which(command[0], path=search), command) for command in commands]
+    return [[program, *command[1:]] for program, command in whole if program]
+
+
+def run_program(command: Sequence[str], data: bytes | None = None) -> bytes | None:
+    """What a program of the clipboard prints; None where it fails.
+
+    Some stay in the background for as long as they hold the clipboard, so with `data` for them nothing of ours is left
+    open in them.
+    """
+    pipes: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE}
+    if data is not None:
+        pipes = {"input": data, "stdout": subprocess.DEVNULL}
+    try:
+        ran = subprocess.run(  # noqa: S603  a fixed program, found on the person's PATH
+            command, stderr=subprocess.DEVNULL, timeout=PROGRAM_SECONDS, start_new_session=True, check=False, **pipes
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return None if ran.returncode else ran.stdout or b""
