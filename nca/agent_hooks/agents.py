@@ -5,7 +5,6 @@ By the hooks of Claude Code 2.1.197, Codex 0.171 and Gemini CLI 0.61, and the pl
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Literal
 
 from nca.config.paths import user_home
 from nca.errors import UsageError
-from nca.mcp_server.install import client_named
+from nca.mcp_server.install import below, client_named
 from nca.transcripts.formats.source import data_folder
 
 Kind = Literal["begins", "compacting", "summarized", "compacted", "over", "prompt", "call", "ends"]
@@ -77,13 +76,6 @@ def agent_named(name: str) -> Agent:
     raise UsageError(f"{name[:40]!r} has no hooks that nca knows; valid: {', '.join(AGENTS)}.")
 
 
-def _home(variable: str, folder: str) -> Callable[[Mapping[str, str]], Path]:
-    def found(env: Mapping[str, str]) -> Path:
-        return Path(os.path.abspath(env[variable])) if env.get(variable) else user_home(env) / folder  # noqa: PTH100
-
-    return found
-
-
 _OF_CLAUDE: Mapping[str, Kind] = {
     "SessionStart": "begins",
     "UserPromptSubmit": "prompt",
@@ -98,7 +90,7 @@ AGENTS = {
         Agent(
             "claude",
             "Claude Code",
-            _home("CLAUDE_CONFIG_DIR", ".claude"),
+            below("CLAUDE_CONFIG_DIR", ".claude", ""),
             "projects",
             "settings.json",
             ".claude/settings.local.json",
@@ -108,7 +100,7 @@ AGENTS = {
         Agent(
             "codex",
             "Codex",
-            _home("CODEX_HOME", ".codex"),
+            below("CODEX_HOME", ".codex", ""),
             "sessions",
             "hooks.json",
             ".codex/hooks.json",
@@ -125,12 +117,7 @@ AGENTS = {
             "tmp",
             "settings.json",
             ".gemini/settings.json",
-            {
-                "SessionStart": "begins",
-                "BeforeAgent": "prompt",
-                "AfterTool": "prompt",
-                "SessionEnd": "ends",
-            },
+            {"SessionStart": "begins", "BeforeAgent": "prompt", "AfterTool": "prompt", "SessionEnd": "ends"},
             timeout=5_000,
             summary="<state_snapshot>",
         ),

@@ -108,7 +108,7 @@ class Handover:
     def __init__(self, copy: SessionCopy, clean: Callable[[str], str], standing: str = "") -> None:
         self._clean = clean
         self._aside = copy.view(copy.head_view).aside
-        self._history = History(Entry(one.seq, without_told(one.message), one.at) for one in copy.entries)
+        self._history = History(Entry(one.seq, without_handovers(one.message), one.at) for one in copy.entries)
         self._words = [entry.seq for entry in copy.entries if said_in(entry.message) is not None]
         self.text = self.beside(standing)
 
@@ -119,11 +119,11 @@ class Handover:
         start = f"{START}\n\n{OPEN_WORK}\n{_cut(work, MOST_WORK_CHARS)}\n\n" if work else f"{START}\n\n"
         left = MOST_CHARS - len(start)
         rest = without_ranges(spans, [(seq, seq) for seq in self._words])
-        words = self._told(without_ranges(spans, rest), int(WORDS_RATIO * left)).partition(_NAMES)[0]
-        told = self._told(rest, left - len(words) - 2)
-        return start + "\n\n".join(filter(None, (words, told))) if work or words or told else ""
+        words = self._record(without_ranges(spans, rest), int(WORDS_RATIO * left)).partition(_NAMES)[0]
+        effects = self._record(rest, left - len(words) - 2)
+        return start + "\n\n".join(filter(None, (words, effects))) if work or words or effects else ""
 
-    def _told(self, spans: tuple[Range, ...], chars: int) -> str:
+    def _record(self, spans: tuple[Range, ...], chars: int) -> str:
         """The record of these messages in at most so many characters."""
         best, room = "", int(chars / CHARS_PER_TOKEN)
         for _ in range(TRIES if spans else 0):
@@ -155,7 +155,7 @@ class Handover:
         return [self._clean(line) for line in open_work(messages)]
 
 
-def without_told(message: Message) -> Message:
+def without_handovers(message: Message) -> Message:
     """The message without what was handed over before, which some agents put behind a result or a prompt."""
     places = [place for mark in (START, _FAILED) if (place := message.text.find(mark)) >= 0]
     if not places:

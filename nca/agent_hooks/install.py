@@ -52,7 +52,8 @@ def folder_of(env: Mapping[str, str]) -> Path:
 
 def settings_file(agent: Agent, env: Mapping[str, str], project: Path | None) -> Path:
     """The file that holds the hooks: the person's, or that of a project."""
-    return itself(project / agent.project if project is not None else agent.home(env) / agent.file)
+    file = project / agent.project if project is not None else (agent.home(env) / agent.file).absolute()
+    return itself(file)
 
 
 def command_line(agent: Agent, env: Mapping[str, str]) -> str:

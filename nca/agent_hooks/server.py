@@ -93,7 +93,7 @@ class Server:
         Path(STARTING).unlink(missing_ok=True)
         try:
             if first:
-                self._answer(*_parted(first))
+                self._answer(*_split(first))
             self._accept(listener)
         finally:
             Path(SOCKET).unlink(missing_ok=True)
@@ -121,14 +121,14 @@ class Server:
             received = _received(client)
             if received is None:
                 return
-            asked, told = self._answer(*received)
+            asked, answer = self._answer(*received)
             if asked is None:
                 return
-            if told:
-                client.sendall(_shaped(asked.event, told))
+            if answer:
+                client.sendall(_shaped(asked.event, answer))
             client.shutdown(socket.SHUT_WR)
-            if told:
-                self._note_told(asked, told, client.recv(16), time.monotonic() - began)
+            if answer:
+                self._note_answer(asked, answer, client.recv(16), time.monotonic() - began)
 
     def _answer(self, agent: str, home: str, raw: bytes) -> tuple[_Asked | None, str]:
         """What is told in answer to an event; "" for nothing."""
@@ -138,12 +138,12 @@ class Server:
             self._log.add(Line(at=now(), agent=agent[:40], problem=f"an event could not be read: {error}"))
             return None, ""
         try:
-            return asked, self._told(asked)
+            return asked, self._answer_to(asked)
         except Exception as error:  # noqa: BLE001  whatever a transcript holds, the agent goes on and the log says why
             self._note_problem(asked, error)
             return asked, ""
 
-    def _told(self, asked: _Asked) -> str:
+    def _answer_to(self, asked: _Asked) -> str:
         event = asked.event
         kind: Kind | None = asked.agent.kind(event.hook_event_name, event.source)
         if kind is None or event.agent_id or not (event.transcript_path or asked.agent.data):
@@ -160,10 +160,10 @@ class Server:
                 session.note_compacted(now())
                 return session.lost() or self._begin_preparing(asked, session)
             case "over":
-                return self._told_later(asked, session)
+                return self._prepare_for_later(asked, session)
             case "prompt":
                 if asked.agent.summary and session.finds_compaction(asked.agent.summary):
-                    return self._told_later(asked, session)
+                    return self._prepare_for_later(asked, session)
                 return session.lost() if session.owes else ""
             case "call":
                 arguments = msgspec.json.encode(event.tool_input or {}).decode()
@@ -174,7 +174,7 @@ class Server:
                 self._index()
         return ""
 
-    def _told_later(self, asked: _Asked, session: WatchedSession) -> str:
+    def _prepare_for_later(self, asked: _Asked, session: WatchedSession) -> str:
         """A compaction has been made: make ready what it lost, for the next event."""
         session.note_compacting()
         session.note_compacted(now())
@@ -222,21 +222,21 @@ class Server:
                 null = subprocess.DEVNULL
                 self._indexing = subprocess.Popen(program, stdin=null, stdout=null, stderr=null)  # noqa: S603
 
-    def _note_told(self, asked: _Asked, told: str, taken: bytes, seconds: float) -> None:
+    def _note_answer(self, asked: _Asked, answer: str, taken: bytes, seconds: float) -> None:
         if not taken:
             problem = f"the hook had gone when the answer was ready, after {round(1000 * seconds)} ms"
             self._log.add(_line(asked, problem=problem))
             return
         with self._lock:
             session = self._sessions.get(_key(asked))
-        if session is not None and told.startswith(START):
+        if session is not None and answer.startswith(START):
             session.note_taken()
-        self._log.add(_line(asked, text=told, ms=int(taken) if taken.isdigit() else None))
+        self._log.add(_line(asked, text=answer, ms=int(taken) if taken.isdigit() else None))
 
     def _note_problem(self, asked: _Asked, error: Exception) -> None:
-        is_told = isinstance(error, NcaError | OSError | ValueError)
+        is_expected = isinstance(error, NcaError | OSError | ValueError)
         said = error.message if isinstance(error, NcaError) else str(error)
-        said = said if is_told else f"{type(error).__name__}: {said}"
+        said = said if is_expected else f"{type(error).__name__}: {said}"
         self._log.add(_line(asked, problem=said))
 
 
@@ -267,10 +267,10 @@ def _line(asked: _Asked, *, text: str = "", problem: str = "", ms: int | None = 
     )
 
 
-def _shaped(event: Event, told: str) -> bytes:
+def _shaped(event: Event, answer: str) -> bytes:
     """The answer as the agents read it."""
-    told_of = {"hookEventName": event.hook_event_name, "additionalContext": told}
-    return msgspec.json.encode({"hookSpecificOutput": told_of}) + b"\n"
+    output = {"hookEventName": event.hook_event_name, "additionalContext": answer}
+    return msgspec.json.encode({"hookSpecificOutput": output}) + b"\n"
 
 
 def _received(client: socket.socket) -> tuple[str, str, bytes] | None:
@@ -281,7 +281,7 @@ def _received(client: socket.socket) -> tuple[str, str, bytes] | None:
         if not piece or len(raw) > MOST_BYTES + HANDED_ON_BYTES:
             return None
         raw += piece
-    return _parted(raw)
+    return _split(raw)
 
 
 def _wanted(raw: bytes) -> int:
@@ -290,7 +290,7 @@ def _wanted(raw: bytes) -> int:
     return len(head) + len(newline) + (int(size) if size.isdigit() else 0)
 
 
-def _parted(raw: bytes) -> tuple[str, str, bytes]:
+def _split(raw: bytes) -> tuple[str, str, bytes]:
     head, _, event = raw.partition(b"\n")
     agent, home, _ = [*head.decode("utf-8", "replace").split("\t"), "", ""][:3]
     return agent, home, event

@@ -11,7 +11,7 @@ from pathlib import Path
 from threading import Lock, Thread
 from typing import Any
 
-from nca.agent_hooks.handover import Handover, without_told
+from nca.agent_hooks.handover import Handover, without_handovers
 from nca.context.history import History
 from nca.context.repeats import Failure, Repeats
 from nca.context.request import resolve
@@ -120,7 +120,7 @@ class WatchedSession:
         self._owed_since = 0.0
         self._looked_to = -1
         """How far compactions were looked for; -1: what the transcript has at first is old."""
-        self._told_beside = ""
+        self._text_beside = ""
         self._looking: Thread | None = None
 
     @property
@@ -132,7 +132,7 @@ class WatchedSession:
         """A compaction is about to begin."""
         with self._lost_lock:
             self._ready, self._owed_since = (None, 0), 0.0
-            self._told_beside, self._looking = "", None
+            self._text_beside, self._looking = "", None
             self.is_compacting = True
 
     def note_compacted(self, at: float) -> None:
@@ -158,7 +158,7 @@ class WatchedSession:
             raw, self._calls_read = self._transcript.read(self._calls_read)
             for record in self._records(raw):
                 if isinstance(record, Said) and not record.is_aside:
-                    self._repeats.note(without_told(record.message))
+                    self._repeats.note(without_handovers(record.message))
             return self._repeats.failed_before(self._repeats.open_call(call.id) or call)
 
     def prepare(self) -> None:
@@ -185,22 +185,22 @@ class WatchedSession:
         Where leaving that out takes too long, it is in what is told now, and not in what is told later.
         """
         handover, read = self._ready
-        if handover is None or self._told_beside:
-            return self._told_beside
+        if handover is None or self._text_beside:
+            return self._text_beside
         said = self._added(read)
         place = next((place for place, one in enumerate(said) if isinstance(one, Compacted)), None)
         if place is None:
             return handover.text
         standing = (one.summary if isinstance(one, Compacted) else one.message.text for one in said[place:])
         if self._looking is None:
-            self._looking = Thread(target=self._tell_beside, args=(handover, "\n".join(standing)), daemon=True)
+            self._looking = Thread(target=self._make_text_beside, args=(handover, "\n".join(standing)), daemon=True)
             self._looking.start()
         self._looking.join(PATIENCE_SECONDS)
-        return self._told_beside or handover.text
+        return self._text_beside or handover.text
 
-    def _tell_beside(self, handover: Handover, standing: str) -> None:
-        self._told_beside = handover.beside(standing)
-        if not self._told_beside:
+    def _make_text_beside(self, handover: Handover, standing: str) -> None:
+        self._text_beside = handover.beside(standing)
+        if not self._text_beside:
             self.note_taken()
 
     def _added(self, read: int) -> list[Said | Compacted]:

@@ -68,7 +68,7 @@ def _of_opencode(command: Command) -> dict[str, Any]:
     return entry | ({"environment": dict(command.env)} if command.env else {})
 
 
-def _below(variable: str, folder: str, file: str) -> Callable[[Mapping[str, str]], Path]:
+def below(variable: str, folder: str, file: str) -> Callable[[Mapping[str, str]], Path]:
     """A file in the folder that a variable names, or else in this one of the home directory."""
 
     def found(env: Mapping[str, str]) -> Path:
@@ -77,7 +77,7 @@ def _below(variable: str, folder: str, file: str) -> Callable[[Mapping[str, str]
     return found
 
 
-_of_gemini = _below("GEMINI_CLI_HOME", "", ".gemini/settings.json")
+_of_gemini = below("GEMINI_CLI_HOME", "", ".gemini/settings.json")
 
 
 def _opencode_file(env: Mapping[str, str]) -> Path:
@@ -98,11 +98,11 @@ def _config_home(env: Mapping[str, str]) -> Path:
 
 
 CLIENTS = (
-    Client("claude", "Claude Code", _below("CLAUDE_CONFIG_DIR", "", ".claude.json"), ("mcpServers", NAME), _typed),
-    Client("codex", "Codex", _below("CODEX_HOME", ".codex", "config.toml"), ("mcp_servers", NAME), _plain),
+    Client("claude", "Claude Code", below("CLAUDE_CONFIG_DIR", "", ".claude.json"), ("mcpServers", NAME), _typed),
+    Client("codex", "Codex", below("CODEX_HOME", ".codex", "config.toml"), ("mcp_servers", NAME), _plain),
     Client("gemini", "Gemini CLI", _of_gemini, ("mcpServers", NAME), _plain),
     Client("opencode", "opencode", _opencode_file, ("mcp", NAME), _of_opencode),
-    Client("cursor", "Cursor", _below("", ".cursor", "mcp.json"), ("mcpServers", NAME), _plain),
+    Client("cursor", "Cursor", below("", ".cursor", "mcp.json"), ("mcpServers", NAME), _plain),
     Client("vscode", "VS Code", _vscode_file, ("servers", NAME), _typed),
 )
 
