@@ -117,13 +117,13 @@ class ClientTerminal:
                 is_timeout = True
                 await client.kill_terminal(session_id=session, terminal_id=made.terminal_id)
             async with asyncio.timeout(_END_SECONDS):
-                told = await client.terminal_output(session_id=session, terminal_id=made.terminal_id)
+                printed = await client.terminal_output(session_id=session, terminal_id=made.terminal_id)
         except (RequestError, ValidationError, ConnectionError, TimeoutError) as error:
             raise ToolError(f"the editor's terminal failed ({one_line(str(error) or 'no answer', 200)})") from error
         finally:
             # Also when the turn is interrupted: releasing a terminal ends what still runs in it.
             await asyncio.shield(self._release(session, making))
-        return TerminalRun(_exit_code(told), told.output, told.truncated, is_timeout)
+        return TerminalRun(_exit_code(printed), printed.output, printed.truncated, is_timeout)
 
     async def _release(self, session: str, making: asyncio.Future[schema.CreateTerminalResponse]) -> None:
         with contextlib.suppress(RequestError, ValidationError, ConnectionError, TimeoutError):
@@ -132,9 +132,9 @@ class ClientTerminal:
                 await self._client.release_terminal(session_id=session, terminal_id=terminal)
 
 
-def _exit_code(told: schema.TerminalOutputResponse) -> int:
+def _exit_code(printed: schema.TerminalOutputResponse) -> int:
     """As a shell's; negative for a signal."""
-    status = told.exit_status
+    status = printed.exit_status
     if status is None:
         return _UNKNOWN_EXIT_CODE
     if status.signal:

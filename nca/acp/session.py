@@ -51,8 +51,8 @@ class EditorSession:
         self._open_files = open_files
         self._task: asyncio.Task[schema.StopReason] | None = None
         self._background: set[asyncio.Task[None]] = set()
-        self._told_mode = conversation.approvals.mode
-        self._told_options: list[schema.SessionConfigOptionSelect] = []
+        self._known_mode = conversation.approvals.mode
+        self._known_options: list[schema.SessionConfigOptionSelect] = []
 
     @property
     def is_new(self) -> bool:
@@ -83,12 +83,12 @@ class EditorSession:
         assert command is not None, name
         await self._commands.run(command, argument)
         self._tell_changes()
-        return self._told_options
+        return self._known_options
 
     def options(self) -> list[schema.SessionConfigOptionSelect]:
         """The options, which the client is told now."""
-        self._told_options = config_options(self.conversation, self._commands.models)
-        return self._told_options
+        self._known_options = config_options(self.conversation, self._commands.models)
+        return self._known_options
 
     async def offer_commands(self) -> None:
         """Tell the client what can be called."""
@@ -164,15 +164,15 @@ class EditorSession:
     def _tell_changes(self) -> None:
         """A command may have changed the mode, the model or the reasoning."""
         mode = self.conversation.approvals.mode
-        if mode != self._told_mode:
-            self._told_mode = mode
+        if mode != self._known_mode:
+            self._known_mode = mode
             self._outlet.send(helpers.update_current_mode(mode))
         with contextlib.suppress(NcaError):  # only the list of recent models needs the store
-            before = self._told_options
+            before = self._known_options
             if before and self.options() != before:
                 self._outlet.send(
                     schema.ConfigOptionUpdate(
-                        session_update="config_option_update", config_options=list(self._told_options)
+                        session_update="config_option_update", config_options=list(self._known_options)
                     )
                 )
 

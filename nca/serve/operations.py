@@ -154,15 +154,15 @@ def _without_calls(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
             given = call.get("arguments", call.get("input", ""))
             run.append(f"{call['name']} {given}\n{_text_of(item.get('output', ''))}")
             continue
-        shown += [*_told(run), item]
+        shown += [*_as_message(run), item]
         run = []
     return [
         _as_answered(item, number) if item.get("type", "message") == "message" else item
-        for number, item in enumerate([*shown, *_told(run)], 1)
+        for number, item in enumerate([*shown, *_as_message(run)], 1)
     ]
 
 
-def _told(run: list[str]) -> list[dict[str, Any]]:
+def _as_message(run: list[str]) -> list[dict[str, Any]]:
     return [{"role": "user", "content": "\n\n".join([CALLED, *run])}] if run else []
 
 
