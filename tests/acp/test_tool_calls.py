@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
-from acp.schema import FileEditToolCallContent
+from acp.schema import FileEditToolCallContent, ToolCallProgress
 from hypothesis import given
 from hypothesis import strategies as st
 
 from nca.acp.content import path_of
 from nca.acp.session import servers_of
-from nca.acp.tool_calls import CallIds, diff_content, edit_content, fenced, locations_of, plan_of
+from nca.acp.tool_calls import CallIds, Outlet, diff_content, edit_content, fenced, locations_of, plan_of
 from nca.file_history.changes import unified
 
 TEXTS = st.lists(st.sampled_from(["a", "b", "@@ -1 +1 @@", "-x", "+y", " z", "\\ No newline at end of file", ""])).map(
@@ -83,3 +84,20 @@ def test_names_of_servers_are_made_to_fit() -> None:
     names = ["my server", "my server", "ümlaut/…", "x" * 50, ""]
     found = servers_of([McpServerStdio(name=name, command="run", args=[], env=[]) for name in names])
     assert [one.name for one in found] == ["my-server", "my-server-2", "mlaut", "x" * 32, "server"]
+
+
+def test_updates_wait_in_their_order_and_have_the_protocol_s_names_and_nothing_that_is_empty() -> None:
+    sent: list[dict[str, Any]] = []
+    outlet = Outlet(sent.append)
+    first, second, third = (
+        ToolCallProgress(session_update="tool_call_update", tool_call_id=id, status="completed") for id in "123"
+    )
+    outlet.send(first)
+    outlet.send(second)
+    assert sent == []
+    outlet.session_id = "s"
+    outlet.open()
+    outlet.send(third)
+    shown = [{"sessionUpdate": "tool_call_update", "toolCallId": id, "status": "completed"} for id in "123"]
+    assert [one.pop("params") for one in sent] == [{"sessionId": "s", "update": update} for update in shown]
+    assert sent == [{"jsonrpc": "2.0", "method": "session/update"}] * 3

@@ -97,6 +97,21 @@ async def test_only_the_answer_comes_back(room: Rooms) -> None:
     assert [info.id for info in room.store.list()] == [conversation.session.info.id]
 
 
+async def test_a_long_output_is_kept_beside_those_of_the_conversation_and_can_be_read(room: Rooms) -> None:
+    lines = "".join(f"Stone {number} has no flag.\n" for number in range(40_000))
+    (room.path / "long.txt").write_text(lines)
+    conversation = room.start(
+        [call("task", TASK), "Nowhere."], [call("shell", '{"command": "cat long.txt"}'), "Under none of them."]
+    )
+    await conversation.send("Find the flag.")
+    _, second = room.requests(inner=True)
+    outputs = room.store.outputs_folder(conversation.session.info.id)
+    assert outputs is not None
+    (kept,) = [path for path in outputs.glob("task-*/*") if path.is_file()]
+    assert kept.read_text() == lines
+    assert str(kept) in str(second.messages[-1]["content"])
+
+
 async def test_what_it_wishes_of_its_context_is_no_wish_of_the_conversation(room: Rooms) -> None:
     long = "The flag may be anywhere, and nobody knows where. " * 200
     wish = call("compact", '{"reason": "the step is done"}')
