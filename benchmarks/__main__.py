@@ -42,8 +42,7 @@ from benchmarks.policy import simulated
 from benchmarks.public import BOTH, RECALL, conversations_in
 from benchmarks.public import measured as measured_public
 from benchmarks.publish import publish, saved
-from benchmarks.recall import recall
-from benchmarks.recalled import recalled
+from benchmarks.recall import recall, recalled
 from benchmarks.recorded import lines as recorded
 from benchmarks.replay import estimates, facts_at_compactions, prefix_cost, saved_without_a_model
 from benchmarks.stated import OWN, Recorded, first_contact, marked_in, sessions_in

@@ -17,12 +17,16 @@ from pathlib import Path
 
 import apsw
 
+import nca
+from benchmarks.extractors import facts
+from benchmarks.peers.side import Row, plain_row, text_of
 from benchmarks.questions import Question, questions_of, sessions_in
 from benchmarks.talks import talks, talks_in_languages
 from nca.messages import Message
 from nca.sessions import Store
 from nca.sessions.passages import plain_text
 from nca.tools.recall import MAX_ANSWER_TOKENS, answer, token_bound
+from nca.wire import message_from_dict
 
 Place = tuple[int, int]
 Found = Callable[[Question], tuple[list[Place], list[int]]]
@@ -31,6 +35,7 @@ Found = Callable[[Question], tuple[list[Place], list[int]]]
 MESSAGES = 200_000
 TIMED = 300
 FUZZED = 10_000
+SHOWN = 10
 
 
 def recall(folder: Path) -> Iterator[str]:
@@ -54,6 +59,18 @@ def recall(folder: Path) -> Iterator[str]:
                     yield f"  all, {kind}: " + line_of(of_kind, sessions, searched(store, ids, "all"))
     yield from _languages()
     yield from _times(transcripts)
+
+
+def recalled(rows: Sequence[Row], window_tokens: int) -> Row:
+    """Facts in view, and with search: a fact is found where one of the first ten hits holds it."""
+    wanted = [fact for kind, found in facts(rows).items() if kind != "user turns" for fact in found]
+    view = nca.compact(list(rows), context_window=window_tokens).messages
+    text = "\n".join(text_of(row) for row in view)
+    lost = [fact for fact in wanted if fact not in text]
+    with Store.open(None) as store, store.create(directory="/", model="m") as session:
+        session.log.append([message_from_dict(plain_row(row)) for row in rows])
+        found = sum(any(fact in text_of(rows[hit.seq - 1]) for hit in session.search(fact)[:SHOWN]) for fact in lost)
+    return {"facts": len(wanted), "in_view": len(wanted) - len(lost), "with_search": len(wanted) - len(lost) + found}
 
 
 def _languages() -> Iterator[str]:
