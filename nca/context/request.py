@@ -8,15 +8,13 @@ from typing import Any
 import msgspec
 
 from nca.context.history import History
-from nca.context.rules import REPAIRS, WHOLE_REPAIRS
-from nca.context.rules.calls import with_unique_ids
+from nca.context.rules import PROVIDER_REPAIRS, REPAIRS, WHOLE_REPAIRS
 from nca.context.rules.cut_points import regular_spans
-from nca.context.rules.messages import with_assistant_after_tool, without_media
+from nca.context.rules.messages import without_media
 from nca.context.view import Verbatim, View
 from nca.messages import Message
 from nca.wire import message_to_dict
 
-PROVIDERS_WITHOUT_USER_AFTER_TOOL = ("mistral", "codestral")
 SIGNED_THOUGHTS = "thinking_blocks"
 BLOCKS = "provider_specific_fields"
 """Where litellm has a message's signed thoughts, and looks for a provider's blocks of compaction."""
@@ -40,12 +38,9 @@ def resolve(history: History, view: View | None = None) -> list[Message]:
 def repair(messages: Sequence[Message], provider: str = "") -> list[Message]:
     """The conversation so that the provider takes it; with no provider named, so that every one does."""
     repaired = list(messages)
-    for rule in REPAIRS if regular_spans(repaired) is None else WHOLE_REPAIRS:
+    rules = REPAIRS if regular_spans(repaired) is None else WHOLE_REPAIRS
+    for rule in (*rules, *PROVIDER_REPAIRS.get(provider, ())):
         repaired = rule(repaired)
-    if not provider or provider in PROVIDERS_WITHOUT_USER_AFTER_TOOL:
-        repaired = with_assistant_after_tool(repaired)
-    if provider in PROVIDERS_WITHOUT_USER_AFTER_TOOL:
-        repaired = with_unique_ids(repaired, exactly_nine=True)
     return repaired
 
 

@@ -1,8 +1,12 @@
 """The rules that providers have for a request.
 
 A rule answers two questions: where may a view not be cut, and what to do with a log that arrives broken.
-`cut_points` combines the first answers, `nca.context.request` applies the second in the order of REPAIRS.
+`cut_points` combines the first answers, `nca.context.request` applies the second in the order of REPAIRS, then of
+PROVIDER_REPAIRS.
 """
+
+from collections.abc import Mapping
+from functools import partial
 
 from nca.context.rules.calls import (
     pair_spans,
@@ -12,6 +16,7 @@ from nca.context.rules.calls import (
     with_whole_pairs,
 )
 from nca.context.rules.messages import (
+    with_assistant_after_tool,
     with_media_beside_results,
     with_one_assistant,
     with_system_first,
@@ -37,3 +42,10 @@ WHOLE_REPAIRS: tuple[Repair, ...] = (with_system_first, with_user_first, with_on
 """The repairs that look beyond a block: even regular messages (see `regular_spans`) may need them."""
 BLOCK_REPAIRS: tuple[Repair, ...] = (with_results_in_order, with_whole_pairs, without_empty, with_valid_arguments)
 """The repairs that look at nothing outside a block."""
+_MISTRAL: tuple[Repair, ...] = (with_assistant_after_tool, partial(with_unique_ids, exactly_nine=True))
+PROVIDER_REPAIRS: Mapping[str, tuple[Repair, ...]] = {
+    "": (with_assistant_after_tool,),
+    "mistral": _MISTRAL,
+    "codestral": _MISTRAL,
+}
+"""What single providers need besides. Under "": what of it every provider takes, while the provider is unknown."""
