@@ -11,7 +11,7 @@ DEFAULT_WINDOW_TOKENS = 128_000
 """Assumed for an unknown model; the user is told."""
 
 # Source: NeuroLink's context window registry (`MODEL_CONTEXT_WINDOWS`). The price map is asked first, so models that it
-# has are not repeated here.
+# has are not repeated here. Windows that others know are rows of newer_models.json.
 MODEL_WINDOWS: dict[str, int] = {
     "gemini-2.0-flash": 1_048_576,
     "gemini-1.5-pro": 2_097_152,
