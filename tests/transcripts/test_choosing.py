@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -12,14 +12,14 @@ from nca.messages import Entry, Message
 from nca.sessions.transfer import new_copy
 from nca.transcripts.conversation_file import chosen_session, notes_of
 from nca.transcripts.formats.assemble import Assembled
-from nca.transcripts.formats.records import About, Record, StoredSession, Unreadable
+from nca.transcripts.formats.records import About, Format, Record, StoredSession, Unreadable
 from nca.transcripts.formats.source import Source
 
 FILE = Path("talks")
 MISSING = "encrypted or missing. The messages that it replaced are all here."
 
 
-class Talks:
+class Talks(Format):
     """A format whose files hold the sessions of these keys."""
 
     name = title = "talks"
@@ -35,9 +35,6 @@ class Talks:
 
     def read(self, source: Source, key: str = "") -> Iterator[Record]:
         return iter(())
-
-    def files(self, env: Mapping[str, str], home: Path) -> Iterable[Path]:
-        return ()
 
 
 @pytest.mark.parametrize(
