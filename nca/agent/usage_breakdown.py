@@ -1,6 +1,6 @@
 """Break usage down by item, tool and file, and find files that were read more than once.
 
-Only shown messages count, however long the log is. Counts are in tokens, scaled as the meter scales them.
+Only shown messages count, however long the log is. Counts are in tokens: items add up to the measured request.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from nca.agent.window import Window
 from nca.context.draft import Draft
 from nca.context.file_reads import file_use, file_uses
 from nca.context.importance import importances
-from nca.context.parts import message_parts
+from nca.context.parts import message_parts, split
 from nca.context.stages.deduplicate import superseded
 from nca.context.tokens import call_tokens, part_tokens
 from nca.context.view import Marker, Stub, Summary, Verbatim
@@ -127,11 +127,21 @@ class _Weighing:
         self.by_file: Counter[str] = Counter()
         for item in _shown(window):
             self._take(item)
+        self._tokens = self._shares()
+
+    def _shares(self) -> list[int]:
+        """Of each item: what it takes of the measured request, so that all add up to what `/context` shows."""
+        measured = self._window.measure()
+        fixed = measured.breakdown["system_prompt"] + measured.breakdown["tool_definitions"]
+        weights = {str(place): shown.raw for place, shown in enumerate(self.shown)}
+        return (
+            list(split(measured.used_tokens - fixed, weights).values()) if any(weights.values()) else [0] * len(weights)
+        )
 
     def items(self, collapsible: Mapping[int, int]) -> Iterator[ContextItem]:
         scores = importances(self._history.visible(), self._history.pins)
-        for shown in self.shown:
-            tokens, item, message = self._window.meter.scaled(shown.raw), shown.item, shown.message
+        for shown, tokens in zip(self.shown, self._tokens, strict=True):
+            item, message = shown.item, shown.message
             calls = " ".join(f"→ {call.name} {call.arguments[:EXCERPT_CHARS]}" for call in message.tool_calls)
             excerpt = (message.text or calls)[:EXCERPT_CHARS]
             if isinstance(item, Summary | Marker):
@@ -148,14 +158,15 @@ class _Weighing:
 
     def by_role(self) -> Iterator[RoleShare]:
         roles: dict[str, list[_Shown]] = {}
-        for shown in self.shown:
+        tokens: Counter[str] = Counter()
+        for shown, share in zip(self.shown, self._tokens, strict=True):
             role: str = "summary" if isinstance(shown.item, Summary | Marker) else shown.message.role
             roles.setdefault(role, []).append(shown)
+            tokens[role] += share
         for name, group in roles.items():
-            tokens = self._window.meter.scaled(sum(shown.raw for shown in group))
             chars = sum(len(content_text(shown.message.content)) for shown in group)
             chars += sum(len(call.arguments) for shown in group for call in shown.message.tool_calls)
-            yield RoleShare(name, len(group), tokens, chars)
+            yield RoleShare(name, len(group), tokens[name], chars)
 
     def _take(self, item: _Shown) -> None:
         self.shown.append(item)

@@ -152,7 +152,8 @@ async def _opened(
         is_first = not store.list(limit=1)
         try:
             # What it asks is answered in a terminal as it was found.
-            with first.prompt.lent_terminal() if first and not wanted.is_new else nullcontext():
+            lent = first.prompt.lent_terminal(is_typed_kept=True) if first and not wanted.is_new else nullcontext()
+            with lent:
                 earlier = await wanted.find(store, output)
         except Leave as leave:
             return leave.exit_code

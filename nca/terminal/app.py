@@ -219,7 +219,9 @@ class ChatApp:
         line = asked_by or line_of(said)
         try:
             sending = self.conversation.send(said, attachments=attachments, beside=beside)
-            finished = await self._working("Thinking", sending)
+            awaited = ", ".join(self.conversation.servers.awaited)
+            label = f"Waiting for the MCP server {awaited}" if awaited else "Thinking"
+            finished = await self._working(label, sending)
         except Stopped:
             # Nothing was sent.
             self._give_back(line)
@@ -257,7 +259,9 @@ class ChatApp:
         if is_given:
             self.put_in_prompt(line)
         if held > (0 if is_given or self.reader.is_typing else 1):
-            self.output.notice("What you queued was not sent; the next prompts bring it back, one after the other.")
+            self.output.notice(
+                "What you queued was not sent; the next prompts bring it back: messages as one, each command by itself."
+            )
         return is_given
 
     def _leave_with(self, exit_code: int) -> None:

@@ -38,6 +38,10 @@ def remember(conversation: Conversation, typed: str) -> str:
     except OSError as error:
         return f"Only this session remembers it: {error.strerror}."
     configured = conversation.loaded.base["model.name"]
+    if configured.layer == Layer.FLAG:
+        return (
+            "Later chats here begin with it, unless a flag or a settings file names a model; /model default goes back."
+        )
     if configured.layer > Layer.CHOSEN:
         return f"This session remembers it; new ones begin with {configured.value} ({configured.origin})."
     return "Later chats in this directory begin with it; /model default goes back."

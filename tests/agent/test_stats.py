@@ -62,6 +62,8 @@ async def test_the_parts_sum_to_used_and_tell_whose_words_the_prompt_is(tmp_path
     assert stats.parts["instructions"] > 200
     assert stats.parts["tool_results"] > stats.parts["tool_calls"] > 0
     assert stats.parts["attachments"] > 500
+    of_messages = stats.used_tokens - stats.breakdown["system_prompt"] - stats.breakdown["tool_definitions"]
+    assert sum(item.tokens for item in stats.heaviest) == of_messages == sum(role.tokens for role in stats.by_role)
     assert stats.by_tool[0][0] == "read_file"
     assert stats.by_file[0][0] == "long.txt"
     assert stats.by_file[0][1] > stats.by_tool[0][1]

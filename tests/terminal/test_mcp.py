@@ -102,6 +102,17 @@ def test_a_prompt_of_a_server_is_sent_and_its_noise_stays_off_the_screen(tmp_pat
         assert "noise" not in tty.text()
 
 
+def test_who_waits_for_a_server_reads_for_which(tmp_path: Path) -> None:
+    server = a_server(how="silent")
+    table = {"command": server.command, "args": server.args, "env": dict(server.env)}
+    settings = {"mcp.servers": {"slow": table}, "mcp.wait_seconds": 2}
+    with chat("Hello.", settings=settings, directory=str(tmp_path)) as tty:
+        tty.sees("›")
+        tty.line("Hi.")
+        tty.sees("Waiting for the MCP server slow")
+        tty.sees("Hello.")
+
+
 def test_a_server_asks_the_person_in_the_terminal(tmp_path: Path) -> None:
     server = a_server()
     table = {"command": server.command, "args": server.args, "env": dict(server.env)}

@@ -319,7 +319,9 @@ async def test_a_message_waits_for_servers_once_and_hears_of_those_that_fail() -
     try:
         servers.begin()
         await servers.find("none").settled()
+        assert servers.awaited == ["late"]
         assert await servers.join() is None
+        assert servers.awaited == []
         told = [event.message for event in events if isinstance(event, Notice)]
         assert [one.split(":")[0] for one in told] == [
             "The MCP server late is still starting; its tools come with a later message.",

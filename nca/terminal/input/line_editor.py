@@ -7,7 +7,7 @@ they were typed.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from prompt_toolkit.key_binding import KeyPress
@@ -19,6 +19,8 @@ from nca.words import Source, Span, Words, replaced, text_of
 
 _WORD_BEFORE = re.compile(r"\S*\s*\Z")
 _NEWLINE = re.compile(r"\r\n?")
+_DELETIONS = (Keys.ControlH, Keys.ControlU, Keys.ControlW)
+"""Keys that delete what stands before the cursor."""
 
 
 class _Line:
@@ -167,13 +169,23 @@ def separated(keys: Sequence[KeyPress]) -> list[list[KeyPress]]:
         part = list(keys[start : end - 1] if line else keys[start:])
         is_message = line_kind(said) == "message"
         if part and is_open and is_message:
-            parts[-1] += [KeyPress(Keys.ControlJ, "\n"), *part]
+            parts[-1] += [KeyPress(Keys.ControlJ, "\n"), *_deleting_something(part)]
         elif part:
             parts.append(part)
         is_open = (is_open or bool(part)) and is_message
         if line is None:
             return parts if part else [*parts, []]
         start = end
+
+
+def _deleting_something(keys: Sequence[KeyPress]) -> Iterator[KeyPress]:
+    """Without deletions that delete nothing: behind another line they would delete its line break."""
+    line = _Line(is_shown=False)
+    for key in keys:
+        before = line.said
+        line.press(key)
+        if key.key not in _DELETIONS or line.said != before:
+            yield key
 
 
 def _line_from(keys: Sequence[KeyPress], start: int, *, is_shown: bool) -> tuple[SentLine | None, OpenLine]:

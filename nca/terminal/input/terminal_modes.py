@@ -29,9 +29,7 @@ class TerminalModes:
         """
         try:
             found = termios.tcgetattr(self._descriptor)
-            self.be_quiet(waits=False)
-            early = os.read(self._descriptor, _READ_BYTES)
-            self.be_quiet()
+            early = self.read_typed()
         except (OSError, termios.error):
             return None
         self._found = found
@@ -39,6 +37,13 @@ class TerminalModes:
             typed = early.decode("utf-8", "replace")
             _erase(typed if is_alone else typed.rpartition("\n")[2])
         return early
+
+    def read_typed(self) -> bytes:
+        """Be quiet, and return what was typed until now. Raises OSError."""
+        self.be_quiet(waits=False)
+        typed = os.read(self._descriptor, _READ_BYTES)
+        self.be_quiet()
+        return typed
 
     def give_back(self) -> None:
         """Restore the modes of before `take`, for good."""

@@ -102,8 +102,7 @@ class TypeAhead:
         if early is None:
             yield
             return
-        self._parser.feed(early.decode("utf-8", "replace").translate(_FROM_LINE_MODE))
-        self._hand_over()
+        self._take_typed(early)
         try:
             with _stop_signal_handled(suspend):
                 yield
@@ -133,11 +132,12 @@ class TypeAhead:
             self._hand_over()
 
     @contextmanager
-    def lent(self, *, is_quiet: bool) -> Iterator[None]:
+    def lent(self, *, is_quiet: bool, is_typed_kept: bool = False) -> Iterator[None]:
         """While something else reads the terminal, read nothing.
 
         Another program gets the modes that nca found. A list of nca's own (`is_quiet`) sets its modes itself; what is
-        typed until then is not echoed.
+        typed until then is not echoed. `is_typed_kept`: nothing else may have read, so what was typed is for nca, and
+        Enter sends it.
         """
         loop, descriptor = asyncio.get_running_loop(), self._keyboard.fileno()
         if self._is_collecting:
@@ -150,6 +150,9 @@ class TypeAhead:
             yield
         finally:
             self.is_lent = False
+            if is_typed_kept:
+                with contextlib.suppress(OSError):
+                    self._take_typed(self._modes.read_typed())
             self._modes.be_quiet()
             if self._is_collecting:
                 loop.add_reader(descriptor, self._read, descriptor)
@@ -351,6 +354,11 @@ class TypeAhead:
         self._parser.feed(self._keyboard.parser.take_open_paste())
         self._parser.await_rest()
         return has_interrupt
+
+    def _take_typed(self, typed: bytes) -> None:
+        """Pass on what was typed in line mode."""
+        self._parser.feed(typed.decode("utf-8", "replace").translate(_FROM_LINE_MODE))
+        self._hand_over()
 
     def _hand_over(self) -> None:
         if self._parser.is_pasting:

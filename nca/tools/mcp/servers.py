@@ -69,12 +69,8 @@ class Servers:
                 await one.stop()
                 self._notified.discard(one.server.name)
         self.begin()
-        starting = [
-            one for one in self.connections if one.state == "starting" and one.server.name not in self._notified
-        ]
-        await self._wait(
-            *(one.settled() for one in starting), *(one.renew() for one in self.connections if one.state == "ready")
-        )
+        renewed = (one.renew() for one in self.connections if one.state == "ready")
+        await self._wait(*(self.find(name).settled() for name in self.awaited), *renewed)
         self._notify_states()
         tools = self.tools()
         listed = {tool.name: (tool.server_name, tool.digest) for tool in tools}
@@ -84,6 +80,12 @@ class Servers:
         self._notify_changes(listed)
         self._known = listed
         return tools
+
+    @property
+    def awaited(self) -> list[str]:
+        """The servers for which the next message waits: they are starting, and nobody has waited for them yet."""
+        starting = (one.server.name for one in self.connections if one.state == "starting")
+        return [name for name in starting if name not in self._notified]
 
     def tools(self) -> list[McpTool]:
         """The tools of all servers that were ready. If one has failed since, a call says why."""
@@ -196,6 +198,6 @@ class Servers:
                 failed = f"failed: {one.reason}. /mcp shows more."
                 said = f"needs a login: /mcp login {name}" if one.needs_login else failed
                 self._emit(Notice(f"The MCP server {name} {said}"))
-            elif one.state == "starting" and name not in self._notified:
+            elif name in self.awaited:
                 self._notified.add(name)
                 self._emit(Notice(f"The MCP server {name} is still starting; its tools come with a later message."))

@@ -124,3 +124,15 @@ def test_the_cursor_stands_where_the_next_letter_goes(
     if open_line:
         sent, cell = typed_ahead(["first"], open_line, place, 80)
         assert (sent.startswith("first ⏎ "), cell) == (True, 8 + typed_ahead([], open_line, place, 80)[1])
+
+
+@pytest.mark.parametrize(
+    ("pressed", "joined"),
+    [
+        ("one\r\x15two", "one\ntwo"),
+        ("one\r\x7f\x17two\x17\x15three", "one\ntwo\x17three"),
+        ("one\x15\x15two\rthree\x15\x15four", "one\x15\x15two\nthree\x15four"),
+    ],
+)
+def test_no_key_of_a_line_deletes_the_break_before_it(pressed: str, joined: str) -> None:
+    assert ["".join(key.data for key in part) for part in separated(keys(pressed))] == [joined]

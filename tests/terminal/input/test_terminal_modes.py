@@ -42,3 +42,31 @@ def test_what_the_prompt_will_show_is_erased(case: str, typed: str, left: str) -
         tty.until(lambda: any(line.endswith(typed[-1]) for line in tty.shown()))
         tty.process.kill(signal.SIGUSR1)
         assert tty.sees("| b'").startswith(left)
+
+
+LENT = """
+import asyncio, signal, sys
+from prompt_toolkit.input.typeahead import get_typeahead
+from nca.terminal.input.keyboard import Keyboard
+from nca.terminal.input.type_ahead import TypeAhead
+from nca.terminal.interrupts import Interrupts
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+async def main():
+    keyboard = Keyboard()
+    ahead = TypeAhead(keyboard, Interrupts(), lambda: False)
+    with ahead.quiet(lambda: None, is_alone=True):
+        with ahead.lent(is_quiet=False, is_typed_kept=True):
+            print("ready", flush=True)
+            signal.sigwait([signal.SIGUSR1])
+        print("| " + repr("".join(key.data for key in get_typeahead(keyboard))), flush=True)
+asyncio.run(main())
+"""
+
+
+def test_enter_typed_while_the_terminal_is_lent_sends_the_line() -> None:
+    with Tty([sys.executable, "-c", LENT], columns=80) as tty:
+        tty.sees("ready")
+        tty.send("hello\rwor")
+        tty.until(lambda: any(line.endswith("wor") for line in tty.shown()))
+        tty.process.kill(signal.SIGUSR1)
+        tty.sees("| 'hello\\rwor'")
