@@ -225,6 +225,10 @@ def _in_english(said: str, command: str, kind: str) -> str:
         said = f"{command} takes no {words.partition(' (')[2][:-1]!r}."
     elif said[-1:] not in ".?!":
         said += "."
+    unknown = said.partition("No such command '")[2].rpartition("'")[0]
+    # What people type who ask other agents a question in the shell.
+    if " " in unknown or said.startswith(("No such option: -p.", "No such option: --print ")):
+        return f"{said} One answer without a chat: nca run TEXT."
     if command != "nca run":
         return said
     if is_extra:

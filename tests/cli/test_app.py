@@ -83,6 +83,11 @@ def test_an_option_without_its_value_leads_to_the_help_of_its_command(words: str
     assert done.stderr.endswith(f" requires an argument. Try '{command} --help'.\n")
 
 
+@pytest.mark.parametrize("words", [["what is 2+2"], ["-p", "what is 2+2"], ["--print", "hi"]])
+def test_a_question_in_the_shell_leads_to_run(words: list[str], tmp_path: Path) -> None:
+    assert "One answer without a chat: nca run TEXT." in forked(*words, home=tmp_path).stderr
+
+
 def test_a_group_without_a_command_prints_its_help_and_nothing_else(tmp_path: Path) -> None:
     done = forked("config", home=tmp_path)
     assert (done.returncode, done.stderr) == (2, "")
