@@ -47,9 +47,9 @@ class Room:
         person: Person | None = None,
         values: Mapping[str, object] | None = None,
     ) -> Conversation:
-        settings: LoadedSettings = defaults().with_values(
-            {"agent.permission": permission, **(values or {})}, "the test"
-        )
+        # A server of a test is Python, which on a busy machine needs longer to start than a person would wait.
+        given = {"agent.permission": permission, "mcp.wait_seconds": 100, **(values or {})}
+        settings: LoadedSettings = defaults().with_values(given, "the test")
         loaded = settings.with_value("mcp.servers", servers or (a_server(),), "the test")
         self.model = ScriptedModel(replies, facts=facts)
         return Conversation.open(
