@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 _BAR_CELLS = 30
 _MEGABYTE = 1_000_000
+_ERASE_REST = "\x1b[K"
 _STAGES = {"waiting": "waiting for another nca to download it", "checking": "verifying"}
 
 
@@ -34,19 +36,22 @@ class DownloadProgress:
     def __call__(self, progress: Progress) -> None:
         share = progress.done_bytes / progress.total_bytes if progress.total_bytes else 0.0
         line = f"{self._title}: {_STAGES.get(progress.stage, 'downloading')}"
-        if self._is_terminal:
-            filled = round(share * _BAR_CELLS)
-            size = f"{progress.done_bytes / _MEGABYTE:,.0f} / {progress.total_bytes / _MEGABYTE:,.0f} MB"
-            line += f" {'█' * filled}{'░' * (_BAR_CELLS - filled)} {size}"
-        else:
-            line += f" {int(share * 10) * 10}%"
+        line = self._with_bar(line, share, progress) if self._is_terminal else f"{line} {int(share * 10) * 10}%"
         if line == self._last:
             return
         self._last = line
         self._has_bar = self._is_terminal
-        # On a terminal the line overwrites the previous one. The padding covers a longer one.
-        text = f"\r{line:<78}" if self._is_terminal else f"{line}\n"
+        # On a terminal the line takes the place of the one before, which may have been longer.
+        text = f"\r{line}{_ERASE_REST}" if self._is_terminal else f"{line}\n"
         print(text, end="", file=sys.stderr, flush=True)
+
+    def _with_bar(self, line: str, share: float, progress: Progress) -> str:
+        """A line that no terminal breaks in two: a bar as long as there is room, and the size."""
+        size = f"{progress.done_bytes / _MEGABYTE:,.0f} / {progress.total_bytes / _MEGABYTE:,.0f} MB"
+        columns = shutil.get_terminal_size().columns - 1
+        cells = max(0, min(_BAR_CELLS, columns - len(line) - len(size) - 2))
+        filled = round(share * cells)
+        return f"{line} {'█' * filled}{'░' * (cells - filled)} {size}"[:columns]
 
     def finish(self) -> None:
         """End the bar's line."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from nca.models.embedded.known import QWEN, SMOLLM
 from nca.models.providers import PROVIDERS
 from nca.sessions import Store
 from nca.testing.provider import Provider
+from tests.terminal.tty import Tty
 
 REPOSITORY = Path(__file__).parents[2]
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
@@ -209,3 +211,23 @@ def test_the_tested_range_is_the_projects() -> None:
     wanted = f"litellm>={doctor._dotted(doctor.LITELLM_FROM)},<{doctor._dotted(doctor.LITELLM_BELOW)}"
     assert wanted in project["dependencies"]
     assert f"apsw>={doctor._dotted(doctor.OLDEST_SQLITE)},<4" in project["dependencies"]
+
+
+DOWNLOAD = """
+from nca.cli.models import DownloadProgress
+from nca.models.embedded.download import Progress
+progress = DownloadProgress("qwen")
+for stage, done in (("waiting", 300_000_000), ("downloading", 600_000_000), ("checking", 1_117_000_000)):
+    progress(Progress(stage, done, 1_117_000_000))
+progress.finish()
+print("done")
+"""
+
+
+@pytest.mark.parametrize("columns", [40, 60, 100])
+def test_the_line_of_a_download_is_one_row_and_leaves_nothing_of_the_one_before(columns: int) -> None:
+    with Tty([sys.executable, "-c", DOWNLOAD], columns=columns) as tty:
+        tty.sees("done")
+        row, *rest = [line.rstrip() for line in tty.shown() if line.strip()]
+    assert re.fullmatch(r"qwen: verifying █* 1,117 / 1,117 MB", row)
+    assert rest == ["done"]
