@@ -96,13 +96,12 @@ def run(arguments: list[str]) -> int:
 def _run_and_report(arguments: list[str]) -> int:
     """Run the command and return its exit code; print an error as one line."""
     from nca.errors import NcaError
-    from nca.terminal.render.sanitize import one_line
 
     output = sys.stdout
     try:
         return _dispatch(arguments)
     except NcaError as error:
-        print(f"nca: {one_line(str(error))}", file=sys.stderr)
+        _complain(str(error))
         return error.exit_code
     except KeyboardInterrupt:
         print("nca: interrupted.", file=sys.stderr)
@@ -113,6 +112,14 @@ def _run_and_report(arguments: list[str]) -> int:
         return ending.code if isinstance(ending.code, int) else EXIT_FAILED
     except OSError as error:
         return _write_failed(error)
+
+
+def _complain(text: str) -> None:
+    """Report an error as one line."""
+    from nca.terminal.render.layout import say
+    from nca.terminal.render.sanitize import one_line
+
+    say(f"nca: {one_line(text)}", sys.stderr)
 
 
 def _fill_streams() -> None:
@@ -186,7 +193,7 @@ def _with_typer(arguments: list[str]) -> int:
         place = getattr(error, "ctx", None)
         command = place.command_path if place else _command_path(app, arguments)
         said = _in_english(one_line(error.format_message()), command, type(error).__name__)
-        print(f"nca: {said} Try '{command} --help'.", file=sys.stderr)
+        _complain(f"{said} Try '{command} --help'.")
         return EXIT_USAGE
     except typer.Abort:
         print("nca: interrupted.", file=sys.stderr)

@@ -241,13 +241,14 @@ def ensure_weights(choice: Choice) -> Choice | None:
 
     from nca.cli.models import download_weights
     from nca.models.embedded import weights
+    from nca.terminal.render.layout import say
 
     if weights.path_of(choice.model) is not None:
         return choice
     _require_runtime()
     name = _wanted(choice)
     if name is None:
-        print(_KEY_HELP)
+        say(_KEY_HELP, sys.stdout)
         return None
     print(f"Downloading {weights.known(name).title} to {weights.models_dir()}.", file=sys.stderr)
     download_weights(name)
@@ -298,6 +299,7 @@ def _wanted(choice: Choice) -> str | None:
     from nca.cli.early_questions import can_ask
     from nca.humanize import byte_size
     from nca.models.embedded import weights
+    from nca.terminal.render.layout import say
 
     if os.environ.get(weights.VARIABLE) or choice.is_named:
         return choice.model.removeprefix("embedded/")
@@ -305,7 +307,7 @@ def _wanted(choice: Choice) -> str | None:
     if not can_ask():
         return small
     titles = [f"{one.title}, {byte_size(one.size_bytes)}" for one in map(weights.known, (recommended, small))]
-    print(_QUESTION.format(recommended=titles[0], small=titles[1]))
+    say(_QUESTION.format(recommended=titles[0], small=titles[1]), sys.stdout)
     while True:
         try:
             answer = input("1, 2 or 3 [1]: ").strip()

@@ -16,7 +16,7 @@ from nca.cli.commands import build
 from nca.messages import Message
 from nca.sessions import Store
 from tests.cli.command import nca
-from tests.terminal.tty import ROOT
+from tests.terminal.tty import ROOT, Tty
 from tests.testing.forks import forked
 
 
@@ -230,3 +230,13 @@ def test_a_call_builds_its_own_command_and_describes_the_others() -> None:
         assert other.get_short_help_str(200) == command.get_short_help_str(200)
         assert (len(other.params) > 1) == (name == "run")
     assert not getattr(called.commands["sessions"], "commands", None)
+
+
+def test_on_a_narrow_terminal_an_error_is_broken_between_words() -> None:
+    with Tty([sys.executable, "-m", "nca", "--modle"], columns=40) as tty:
+        assert tty.ends() == 2
+        assert [line.rstrip() for line in tty.shown() if line.strip()] == [
+            "nca: No such option: --modle (Possible",
+            "options: --model, --profile). Try 'nca",
+            "loop --help'.",
+        ]
