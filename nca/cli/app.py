@@ -115,11 +115,12 @@ def _run_and_report(arguments: list[str]) -> int:
 
 
 def _complain(text: str) -> None:
-    """Report an error as one line."""
-    from nca.terminal.render.layout import say
+    """Report an error as one line, which a terminal shows broken between words."""
+    from nca.cli.early_questions import wrapped
     from nca.terminal.render.sanitize import one_line
 
-    say(f"nca: {one_line(text)}", sys.stderr)
+    line = f"nca: {one_line(text)}"
+    print(wrapped(line) if sys.stderr.isatty() else line, file=sys.stderr)
 
 
 def _fill_streams() -> None:

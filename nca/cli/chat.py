@@ -135,7 +135,7 @@ def _load() -> None:
 async def _opened(
     loaded: LoadedSettings, choice: Choice, wanted: WantedSession, first: FirstPrompt | None, interrupts: Interrupts
 ) -> int:
-    from contextlib import closing, nullcontext
+    from contextlib import ExitStack, nullcontext
 
     from nca.agent.rewinding import FINISHING
     from nca.cli.startup import open_chat_conversation, open_store
@@ -144,11 +144,13 @@ async def _opened(
     from nca.terminal.open_terminal import open_terminal
 
     output, reader = open_terminal(loaded.settings.terminal, first, interrupts)
-    gate = _Gate(output.on_event)
+    events = _HeldEvents(output.on_event)
     if _is_cut_off(loaded):
-        gate.close()  # how far it is must be seen at once, banner or not
+        events.release()  # how far it is must be seen at once, banner or not
         output.notice(FINISHING)
-    with closing(gate), open_store(loaded, gate) as store:
+    with ExitStack() as ends:
+        ends.callback(events.release)
+        store = ends.enter_context(open_store(loaded, events))
         is_first = not store.list(limit=1)
         try:
             # What it asks is answered in a terminal as it was found.
@@ -157,7 +159,7 @@ async def _opened(
                 earlier = await wanted.find(store, output)
         except Leave as leave:
             return leave.exit_code
-        conversation, choice = await open_chat_conversation(loaded, choice, store, gate, earlier, reader)
+        conversation, choice = await open_chat_conversation(loaded, choice, store, events, earlier, reader)
         first_line, *lines = _first_lines(
             conversation, choice, is_first=is_first, is_earlier=earlier.session is not None
         )
@@ -166,7 +168,7 @@ async def _opened(
             output.notice(line)
         if earlier.session is not None:
             output.card(conversation.context.where_we_were())
-        gate.close()
+        events.release()
         models = (choice.model, *choice.alternatives)
         return await ChatApp(conversation, output, reader, interrupts, models=models).run()
 
@@ -196,23 +198,23 @@ def _first_lines(conversation: Conversation, choice: Choice, *, is_first: bool, 
     return [*lines, *(resumed_lines(conversation) if is_earlier else ())]
 
 
-class _Gate:
-    """Holds events back until the banner is on the screen, or there will be none."""
+class _HeldEvents:
+    """Events that wait until the banner is on the screen, or there will be none."""
 
     def __init__(self, listener: Listener) -> None:
         self._listener = listener
-        self._held: list[Event] | None = []
+        self._waiting: list[Event] | None = []
 
     def __call__(self, event: Event) -> None:
-        if self._held is not None:
-            self._held.append(event)
+        if self._waiting is not None:
+            self._waiting.append(event)
         else:
             self._listener(event)
 
-    def close(self) -> None:
-        """Let events through from now on, first those that were held."""
-        held, self._held = self._held or [], None
-        for event in held:
+    def release(self) -> None:
+        """Pass events on from now on, first those that waited."""
+        waiting, self._waiting = self._waiting or [], None
+        for event in waiting:
             self._listener(event)
 
 
@@ -239,16 +241,16 @@ def ensure_weights(choice: Choice) -> Choice | None:
         return choice
     from dataclasses import replace
 
+    from nca.cli.early_questions import wrapped
     from nca.cli.models import download_weights
     from nca.models.embedded import weights
-    from nca.terminal.render.layout import say
 
     if weights.path_of(choice.model) is not None:
         return choice
     _require_runtime()
     name = _wanted(choice)
     if name is None:
-        say(_KEY_HELP, sys.stdout)
+        print(wrapped(_KEY_HELP))
         return None
     print(f"Downloading {weights.known(name).title} to {weights.models_dir()}.", file=sys.stderr)
     download_weights(name)
@@ -296,10 +298,9 @@ def _require_runtime() -> None:
 
 def _wanted(choice: Choice) -> str | None:
     """The name of the model to download; None if the person has a key."""
-    from nca.cli.early_questions import can_ask
+    from nca.cli.early_questions import can_ask, wrapped
     from nca.humanize import byte_size
     from nca.models.embedded import weights
-    from nca.terminal.render.layout import say
 
     if os.environ.get(weights.VARIABLE) or choice.is_named:
         return choice.model.removeprefix("embedded/")
@@ -307,7 +308,7 @@ def _wanted(choice: Choice) -> str | None:
     if not can_ask():
         return small
     titles = [f"{one.title}, {byte_size(one.size_bytes)}" for one in map(weights.known, (recommended, small))]
-    say(_QUESTION.format(recommended=titles[0], small=titles[1]), sys.stdout)
+    print(wrapped(_QUESTION.format(recommended=titles[0], small=titles[1])))
     while True:
         try:
             answer = input("1, 2 or 3 [1]: ").strip()

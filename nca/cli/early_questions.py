@@ -43,9 +43,9 @@ def typed_answer(question: str, valid: Collection[str]) -> str:
 
 
 def wrapped(text: str) -> str:
-    """The text in rows of the terminal's width, broken between words."""
-    columns = shutil.get_terminal_size().columns
-    return textwrap.fill(text, columns, break_long_words=False, break_on_hyphens=False)
+    """The text in rows of the terminal's width, its lines broken between words. It needs no more than Python has."""
+    fill = textwrap.TextWrapper(shutil.get_terminal_size().columns, break_long_words=False, break_on_hyphens=False).fill
+    return "\n".join(map(fill, text.split("\n")))
 
 
 def can_ask() -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderResult
@@ -134,11 +134,6 @@ def wrapped(text: str, columns: int) -> str:
     """A whole text, broken between words."""
     wrap = WordWrap(columns)
     return wrap.feed(text) + wrap.finish()
-
-
-def say(text: str, stream: TextIO) -> None:
-    """Print text, on a terminal broken between words."""
-    print(wrapped(text, shutil.get_terminal_size().columns) if stream.isatty() else text, file=stream)
 
 
 LEAST_CELLS = 12
