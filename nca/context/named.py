@@ -35,7 +35,7 @@ def _said(call: ToolCall) -> str:
 
 
 class Named:
-    """By the identity of a message, which is known with its names, so that no other can take that identity."""
+    """By the identity of a message, which is kept with its names, so that no other can take that identity."""
 
     def __init__(self) -> None:
         self._names: dict[int, tuple[Message, frozenset[str]]] = {}

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from nca.context.history import History
 from nca.context.record.past import Past, changes_file
-from nca.context.record.said import said_in
 from nca.context.request import resolve
 from nca.context.view import View
 
@@ -69,10 +68,11 @@ def _texts(history: History, view: View) -> Iterator[str]:
 
 
 def _words(history: History) -> Iterator[str]:
-    for place, entry in enumerate(Past.of(history).backwards()):
+    past = Past.of(history)
+    for place, entry in enumerate(past.backwards()):
         if place >= MOST_COUNTED:
             return
-        said = said_in(entry.message)
+        said = past.said(entry.message)
         if said is not None and said.typed.strip():
             yield _squeezed(said.typed)
 

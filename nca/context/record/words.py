@@ -17,21 +17,26 @@ LEVELS = (1_600,)
 
 def short(past: Past) -> Iterator[Piece]:
     """Each typed message in its short form: what a model named first, then the newest and the oldest in turn."""
-    return (subject.piece(SHORT_TOKENS) for subject in _in_order(past) if subject.key[0] != BESIDE)
+    return (subject.piece(SHORT_TOKENS) for subject in _typed(past))
 
 
 def medium(past: Past) -> Iterator[Piece]:
-    typed = (subject for subject in _in_order(past) if subject.key[0] != BESIDE)
-    return (subject.piece(MEDIUM_TOKENS) for subject in typed if subject.size > SHORT_TOKENS)
+    return (subject.piece(MEDIUM_TOKENS) for subject in _typed(past) if subject.size > SHORT_TOKENS)
 
 
 def longer(past: Past) -> Iterator[Piece]:
-    return by_age((one for one in _in_order(past) if one.key[0] != BESIDE), LEVELS, above=MEDIUM_TOKENS)
+    return by_age(_typed(past), LEVELS, above=MEDIUM_TOKENS)
 
 
 def beside(past: Past) -> Iterator[Piece]:
     """Messages of which nothing was typed."""
-    return by_age((one for one in _in_order(past) if one.key[0] == BESIDE), (SHORT_TOKENS,), is_each=True)
+    alone = (subject for subject in _in_order(past) if subject.key[0] == BESIDE)
+    return by_age(alone, (SHORT_TOKENS,), is_each=True)
+
+
+def _typed(past: Past) -> Iterator[Subject]:
+    """Messages of which the person typed something."""
+    return (subject for subject in _in_order(past) if subject.key[0] != BESIDE)
 
 
 def _in_order(past: Past) -> Iterator[Subject]:
