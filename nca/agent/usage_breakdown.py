@@ -116,27 +116,26 @@ class _Shown:
 
 
 class _Weighing:
-    """Collects the breakdown in one pass."""
+    """Collects the breakdown in one pass. All that it counts has one scale: that of the measured request."""
 
     def __init__(self, window: Window) -> None:
         self._window = window
         self._history = window.history
         self._calls: dict[str, ToolCall] = {}
-        self.shown: list[_Shown] = []
+        self.shown = list(_shown(window))
+        measured = window.measure()
+        self._talk = measured.used_tokens - measured.breakdown["system_prompt"] - measured.breakdown["tool_definitions"]
+        self._raw = sum(shown.raw for shown in self.shown)
+        weights = {str(place): shown.raw for place, shown in enumerate(self.shown)}
+        self._tokens = list(split(self._talk if self._raw else 0, weights).values())
+        """Of each item, so that they add up to what `/context` shows."""
         self.by_tool: Counter[str] = Counter()
         self.by_file: Counter[str] = Counter()
-        for item in _shown(window):
+        for item in self.shown:
             self._take(item)
-        self._tokens = self._shares()
 
-    def _shares(self) -> list[int]:
-        """Of each item: what it takes of the measured request, so that all add up to what `/context` shows."""
-        measured = self._window.measure()
-        fixed = measured.breakdown["system_prompt"] + measured.breakdown["tool_definitions"]
-        weights = {str(place): shown.raw for place, shown in enumerate(self.shown)}
-        return (
-            list(split(measured.used_tokens - fixed, weights).values()) if any(weights.values()) else [0] * len(weights)
-        )
+    def _scaled(self, raw: int) -> int:
+        return round(raw * self._talk / self._raw) if self._raw else 0
 
     def items(self, collapsible: Mapping[int, int]) -> Iterator[ContextItem]:
         scores = importances(self._history.visible(), self._history.pins)
@@ -169,8 +168,7 @@ class _Weighing:
             yield RoleShare(name, len(group), tokens[name], chars)
 
     def _take(self, item: _Shown) -> None:
-        self.shown.append(item)
-        scaled, message = self._window.meter.scaled, item.message
+        scaled, message = self._scaled, item.message
         for call in message.tool_calls:
             self._calls[call.id] = call
             tokens = scaled(call_tokens(call) + self._history.call_raw)
