@@ -7,6 +7,7 @@ another shape.
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -40,7 +41,7 @@ class Written(NamedTuple):
     places: list[int]
 
 
-class ShapedMessages:
+class ShapedMessages(ABC):
     """A conversation that was read from one shape and can be written back in it: a list, or an object that holds one.
 
     shape      openai, anthropic or responses
@@ -61,13 +62,13 @@ class ShapedMessages:
         tools = self._given.get("tools")
         self.tools: list[Any] = tools if isinstance(tools, list) else []
 
+    @abstractmethod
     def repair(self, messages: Sequence[Message], provider: str) -> list[Message]:
         """The messages so that the shape's provider takes them; where it has none, the one of this name."""
-        raise NotImplementedError
 
+    @abstractmethod
     def write(self, messages: Sequence[Message], known: Sequence[Message]) -> Written:
         """The rows of these messages. One of `known` (the same object) comes back as it was handed in."""
-        raise NotImplementedError
 
     def request(self, rows: Rows) -> dict[str, Any] | None:
         """The object that was handed in with these rows instead of its own; None where a list was handed in."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -134,7 +135,7 @@ class Tables:
         return next(self.rows(table, **where), Row())
 
 
-class Format:
+class Format(ABC):
     """A format of other agents' sessions. `name` is a word for the command line, `title` the agent's name.
 
     variables      environment variables that name the agent's folder; the first that is set counts
@@ -151,9 +152,9 @@ class Format:
     pattern = ""
     hands_out_all = False
 
+    @abstractmethod
     def knows(self, source: Source) -> bool:
         """Whether the content is of this format, by its beginning (`Source.head`); it never raises."""
-        raise NotImplementedError
 
     def about(self, source: Source) -> About:
         """What is known of a file's session without reading it whole."""
@@ -186,8 +187,8 @@ class Format:
         )
 
     def records(self, source: Source, key: str) -> Iterable[Record]:
-        """What `read` yields, besides `about`."""
-        raise NotImplementedError
+        """What `read` yields, besides `about`; nothing for a format that has a `read` of its own."""
+        return ()
 
     def read(self, source: Source, key: str = "") -> Iterator[Record]:
         """The records of one session, streaming. What cannot be read becomes Unreadable; fields that this reader does
@@ -256,12 +257,13 @@ class DatabaseFormat(Format):
         """Whether a row is a session of the person's: a subagent's belongs to another session."""
         return not row.text(self.parent)
 
+    @abstractmethod
     def about_row(self, row: Row, source: Source) -> About:
-        raise NotImplementedError
+        """What is known of the session of a row."""
 
+    @abstractmethod
     def messages(self, tables: Tables, row: Row) -> Iterable[Record]:
         """The records of the session of a row."""
-        raise NotImplementedError
 
     def sessions(self, source: Source) -> Iterable[StoredSession]:
         if source.path is None:
