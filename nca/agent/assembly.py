@@ -65,16 +65,12 @@ def assemble(
     state = SessionState(store, session, loaded, model.facts)
     memory = Memory(state, directory)
     archive = Archive(state, memory)
-    # Of the keys in the environment, and in the variables that commands get.
-    variables = dict(one.split("=", 1) for one in state.settings.tools.variables)
-    redactor = Redactor(known_secrets({**os.environ, **variables}))
+    redactor = _redactor(state)
     prompts = ProjectPrompts(directory, redactor, tools=toolbox.names if toolbox else None)
     outputs, files_read = store.outputs_folder(session.info.id), FilesRead()
     prompt = prompts.of(state.settings, state.facts)
     subtasks = Subtasks(prompt.agents)
-    files = FileHistory(
-        store, session.info.id, directory, head=lambda: state.history.head, limits=lambda: state.settings.rewind
-    )
+    files = _file_history(state, directory)
     jobs = Jobs(lambda job: emit(Notice(f"Job {job.number} has ended ({job.state}): {job.name}")))
     wish = CompactionWish()
     given = ToolContext(
@@ -120,3 +116,16 @@ def assemble(
     )
     subtasks.serve(parts)
     return parts
+
+
+def _redactor(state: SessionState) -> Redactor:
+    """Of the keys in the environment, and in the variables that commands get."""
+    variables = dict(one.split("=", 1) for one in state.settings.tools.variables)
+    return Redactor(known_secrets({**os.environ, **variables}))
+
+
+def _file_history(state: SessionState, directory: Path) -> FileHistory:
+    session_id = state.session.info.id
+    return FileHistory(
+        state.store, session_id, directory, head=lambda: state.history.head, limits=lambda: state.settings.rewind
+    )

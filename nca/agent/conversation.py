@@ -109,8 +109,8 @@ class Conversation:
         try:
             if kind == "chat":
                 opened.become_chat()
-            told = telemetry(os.environ, opened.info.id)
-            listeners = Listeners(*(one for one in (listener, told.hear) if one is not None))
+            receiver = telemetry(os.environ, opened.info.id)
+            listeners = Listeners(*(one for one in (listener, receiver.hear) if one is not None))
             parts = assemble(
                 loaded,
                 store,
@@ -128,17 +128,21 @@ class Conversation:
         except BaseException:
             opened.close()
             raise
-        conversation._notify(told.problems)
-        if opened.recovered:
-            conversation._emit(Notice(reply_checks.CUT_OFF))
-        if not read_only:
-            conversation._finish_interrupted()
-        if opened.views.is_damaged:
-            conversation._emit(Notice(reply_checks.VIEW_DAMAGED))
-        restores = session and not read_only and conversation.loaded.settings.session.restore == "text"
-        if restores and conversation.context.restore_text() is not None:
-            conversation._emit(Notice("Restored as text (session.restore); /context undo shows the steps again."))
+        conversation._notify(receiver.problems)
+        conversation._begin(read_only=read_only, is_resumed=bool(session))
         return conversation
+
+    def _begin(self, *, read_only: bool, is_resumed: bool) -> None:
+        """Finish what was cut off, and say what was recovered or restored."""
+        if self.session.recovered:
+            self._emit(Notice(reply_checks.CUT_OFF))
+        if not read_only:
+            self._finish_interrupted()
+        if self.session.views.is_damaged:
+            self._emit(Notice(reply_checks.VIEW_DAMAGED))
+        restores = is_resumed and not read_only and self.loaded.settings.session.restore == "text"
+        if restores and self.context.restore_text() is not None:
+            self._emit(Notice("Restored as text (session.restore); /context undo shows the steps again."))
 
     def _finish_interrupted(self) -> None:
         """Finish a rewind that a crash cut off, files and chat, before anybody acts in the folder."""
