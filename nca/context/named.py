@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 from nca.context.file_reads import arguments_of
 from nca.messages import Message, ToolCall
@@ -11,6 +12,7 @@ from nca.messages import Message, ToolCall
 TEXT_CHARS, ARGUMENT_CHARS = 20_000, 4_000
 """So much of a message's text, and of the arguments of each of its calls, is looked at."""
 SHORTEST, LONGEST = 5, 100
+LINES_REMEMBERED = 4_096
 _LETTERS = r"A-Za-z0-9_\u00c0-\u024f$-"
 _NAME = re.compile(rf"(?![$-])[{_LETTERS}]+(?:[./:@#-]+[{_LETTERS}]+)*%?")
 _SHAPE = re.compile(r"(?=.*[A-Za-z])(?:.*[/_.\d]|.*[a-z][A-Z])")
@@ -20,12 +22,17 @@ _SHAPE = re.compile(r"(?=.*[A-Za-z])(?:.*[/_.\d]|.*[a-z][A-Z])")
 def names_in(message: Message) -> frozenset[str]:
     """The names in a message's text and in the arguments of its calls."""
     text = " ".join((message.text[:TEXT_CHARS], *(_said(call) for call in message.tool_calls)))
-    return names_of(text)
+    return _names_of(text)
 
 
-def names_of(text: str) -> frozenset[str]:
-    found = (name.strip("./:@#-") for name in set(_NAME.findall(text)))
+def _names_of(text: str) -> frozenset[str]:
+    # Most words are plain: one method call tells them from names.
+    found = (name.strip("./:@#-") for name in set(_NAME.findall(text)) if not (name.isalpha() and name[1:].islower()))
     return frozenset(name for name in found if SHORTEST <= len(name) <= LONGEST and _SHAPE.match(name))
+
+
+names_of = lru_cache(maxsize=LINES_REMEMBERED)(_names_of)
+"""The names in a line of a record, which the next compaction mostly writes again."""
 
 
 def _said(call: ToolCall) -> str:

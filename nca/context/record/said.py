@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable
+from itertools import islice
 from typing import NamedTuple
 
 from nca.context.record.excerpt import PASTE, WORDS, excerpt, words_in
@@ -115,4 +116,4 @@ def typed_and_pasted(text: str, prompts: Collection[str] = ()) -> tuple[str, str
 
 def _is_sentence(line: str, words: int = SENTENCE_WORDS) -> bool:
     line = line.strip()
-    return sum(1 for _ in words_in(line)) >= words and _SENTENCE.match(line) is not None
+    return _SENTENCE.match(line) is not None and sum(1 for _ in islice(words_in(line), words)) >= words

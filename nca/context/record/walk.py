@@ -58,20 +58,23 @@ class Lane:
     price: int = 0
     """What its next piece takes."""
     spent: float = 0.0
+    due: float = 0.0
+    """What it will have had for its weight once its next piece is taken: the least is next."""
+    _weight: float = 0.0
     _is_open: bool = False
 
-    def begin(self, taken: Taken) -> None:
+    def begin(self, number: int, taken: Taken) -> None:
         """Take part in a round."""
-        self.spent = 0.0
+        self.spent, self._weight = 0.0, self.weights[number]
         if self._is_open:
             self._look(taken)
         else:
             self._is_open = True
-            self.move_on(0, 1, taken)
+            self.move_on(0, taken)
 
-    def move_on(self, tokens: int, weight: float, taken: Taken) -> None:
+    def move_on(self, tokens: int, taken: Taken) -> None:
         """To the next piece, now that one has taken so many tokens."""
-        self.spent += tokens / weight
+        self.spent += tokens / self._weight
         if self.limit is not None:
             self.limit.left -= tokens
         self.head = next(self.pieces, None)
@@ -82,12 +85,17 @@ class Lane:
             self.head = None
         if self.head is not None:
             self.price = max(0, taken.cost(self.section, self.head))
+            self.due = self.spent + self.price / self._weight
 
-    def due(self, weight: float, taken: Taken) -> tuple[bool, float]:
-        """What it will have had for its weight once its next piece is taken: the least is next, unless it waits."""
-        shows = self.head.subject.shows if self.head is not None and self.waits else range(0)
-        is_new = any(seq not in taken.levels for seq in shows)
-        return is_new and self.price > LARGEST_STEP_RATIO * taken.used, self.spent + self.price / weight
+    @property
+    def is_exhausted(self) -> bool:
+        return self.head is None
+
+    def is_waiting(self, taken: Taken) -> bool:
+        """Whether its next piece waits until it is small beside what is there."""
+        if not self.waits or self.head is None or self.price <= LARGEST_STEP_RATIO * taken.used:
+            return False
+        return any(seq not in taken.levels for seq in self.head.subject.shows)
 
 
 class _Change(NamedTuple):
@@ -213,19 +221,20 @@ def walk(taken: Taken, lanes: Sequence[Lane]) -> Taken:
     A round ends with the lanes that lead it, whatever is left in others; one that nobody leads, with all.
     """
     for number in range(len(lanes[0].weights)):
-        weighed = [(lane, lane.weights[number]) for lane in lanes if lane.weights[number]]
-        for lane, _ in weighed:
-            lane.begin(taken)
-        leading = [lane for lane, _ in weighed if lane.leads == number]
-        while coming := [one for one in weighed if one[0].head is not None]:
-            if leading and all(lane.head is None for lane in leading):
-                break
-            lane, weight = min(coming, key=lambda one: one[0].due(one[1], taken))
+        coming = [lane for lane in lanes if lane.weights[number]]
+        leading = [lane for lane in coming if lane.leads == number]
+        for lane in coming:
+            lane.begin(number, taken)
+        coming = [lane for lane in coming if not lane.is_exhausted]
+        while coming and not (leading and all(lane.is_exhausted for lane in leading)):
+            lane = min(coming, key=lambda one: (one.is_waiting(taken), one.due))
             assert lane.head is not None
             tokens = taken.take(lane.section, lane.head)
             if tokens is None:
                 taken.has_left_out = True
                 taken.take_part(lane.section, lane.head)
                 return taken
-            lane.move_on(tokens, weight, taken)
+            lane.move_on(tokens, taken)
+            if lane.is_exhausted:
+                coming.remove(lane)
     return taken
