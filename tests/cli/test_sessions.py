@@ -52,6 +52,20 @@ def test_on_a_terminal_the_list_fits_the_window(tmp_path: Path) -> None:
         assert lines[1].endswith("…")
 
 
+@pytest.mark.parametrize(("columns", "shown"), [(100, True), (60, False), (12, False)])
+def test_on_a_terminal_the_list_names_directories_where_there_are_several(
+    tmp_path: Path, columns: int, shown: bool
+) -> None:
+    with store_in(tmp_path / "nca") as store:
+        for directory in (f"{tmp_path}/one", "/a/place/with/a/name/that/is/long/two"):
+            with store.create(directory=directory, model="m") as session:
+                session.log.append(said("fix the bug in parse.py"))
+    with ForkedTty(["nca", "sessions", "list"], columns=columns, environment=environment(tmp_path)) as tty:
+        assert tty.ends() == 0
+        assert ("~/one" in tty.text()) is shown
+        assert ("/name/that/is/long/two" in tty.text()) is shown
+
+
 def test_list_shows_the_last_used_first(home: Path) -> None:
     with store_in(home) as store:
         ids = []

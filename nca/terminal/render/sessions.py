@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 TITLE_CHARS = 200
 _ID_CHARS = 12
+_PLACE_CHARS = 30
+"""Of a directory in a table; its end says most."""
 
 
 def short_id(session_id: str) -> str:
@@ -54,14 +56,21 @@ def session_table(infos: Iterable[SessionInfo], current: str = "", whose: Mappin
     from nca.terminal.render.layout import fitting_table
 
     listed = list(infos)
+    places = [place(info.directory) for info in listed]
     columns = {
         "id": [Text(short_id(info.id) + (" *" if info.is_pinned else ""), style="accent") for info in listed],
         "last used": [Text(local_time(info.updated_at)) for info in listed],
         "messages": [Text(f"{info.messages:,}") for info in listed],
         **({"begun by": [Text(begun_by(whose.get(info.id))) for info in listed]} if whose else {}),
+        **({"directory": [Text(_end_of(one)) for one in places]} if len(set(places)) > 1 else {}),
         "title": [Text(("(this) " if info.id == current else "") + title(info)) for info in listed],
     }
-    return fitting_table(columns, numbers=("messages",), gives_way="title", drops=("messages", "last used", "begun by"))
+    drops = [head for head in ("messages", "directory", "last used", "begun by") if head in columns]
+    return fitting_table(columns, numbers=("messages",), gives_way="title", drops=drops)
+
+
+def _end_of(directory: str) -> str:
+    return directory if len(directory) <= _PLACE_CHARS else f"…{directory[1 - _PLACE_CHARS :]}"
 
 
 def resumed_lines(conversation: Conversation) -> list[str]:
