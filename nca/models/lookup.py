@@ -36,7 +36,7 @@ def look_up(model: str, api_base: str, api_key: str) -> str:
     """A caution where nobody knows the model, with the nearest that is known; "" where it is known.
 
     Asks a server of the person's own what it has; one that does not answer or lists nothing may have any model.
-    Raises ModelNotFound where the server lists others only, or where nobody could serve the model.
+    Raises ModelNotFound where the server lists only others, or where nobody could serve the model.
     """
     if model.startswith(EMBEDDED):
         return ""
@@ -45,7 +45,9 @@ def look_up(model: str, api_base: str, api_key: str) -> str:
         bare = model.partition("/")[2]
         if not any(_is(name, bare) for name in listed):
             near = _nearest(bare, listed) or f"It lists {', '.join(listed[:_NEAR])}{' …' * (len(listed) > _NEAR)}."
-            raise ModelNotFound(f"{where} has no model {bare}.", advice=near)
+            # Some gateways serve models that they do not list.
+            anyway = f"To use it anyway: nca loop --continue -m {model}"
+            raise ModelNotFound(f"{where} lists no model {bare}.", advice=f"{near} {anyway}")
         return ""
     require_provider(model, api_base)
     match = price_map.find(model)

@@ -175,7 +175,7 @@ def test_another_model_from_the_chat_and_a_saved_setting(provider: Provider, sta
     provider.models = ("test-model", "other-model")
     tty = start()
     tty.line("/model openai/othr-model")
-    tty.sees("has no model othr-model.\nDid you mean other-model")
+    tty.sees("lists no model othr-model.\nDid you mean other-model")
     tty.line("/model openai/other-model")
     tty.sees("openai/other-model answers from now on.")
     tty.line("hello")

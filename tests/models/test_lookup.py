@@ -20,12 +20,13 @@ def test_an_endpoint_of_one_s_own_says_what_it_has() -> None:
     with Provider(lambda request: "", models=("qwen3:latest", "org/model-7b", "proxied/*")) as endpoint:
         for known in ("qwen3", "qwen3:latest", "openai/org/model-7b", "org/model-7b", "proxied/any"):
             assert caution(known, endpoint.url) == ""
-        with pytest.raises(ModelNotFound, match="has no model org/model-8b") as near:
+        with pytest.raises(ModelNotFound, match="lists no model org/model-8b") as near:
             caution("org/model-8b", endpoint.url)
-        assert near.value.advice == "Did you mean org/model-7b?"
+        anyway = "To use it anyway: nca loop --continue -m openai/"
+        assert near.value.advice == f"Did you mean org/model-7b? {anyway}org/model-8b"
         with pytest.raises(ModelNotFound) as far:
             caution("zzz", endpoint.url)
-        assert far.value.advice == "It lists qwen3:latest, org/model-7b, proxied/*."
+        assert far.value.advice == f"It lists qwen3:latest, org/model-7b, proxied/*. {anyway}zzz"
         endpoint.models = ()
         assert caution("zzz", endpoint.url) == ""
     assert caution("zzz", endpoint.url) == "", "it may answer later"
