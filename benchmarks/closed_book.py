@@ -1,6 +1,7 @@
 """Closed book: questions drawn by code from what each has said, answered by the embedded model.
 
     python -m benchmarks.closed_book [--draws 5] [--session NAME …] [--whole-log NAME …] [--save]
+    python -m benchmarks.closed_book --by-hand FOLDER --reader NAME [--save]
 
 A line of the session loses one value: a name with a mark that plain words have not, or a number of three digits, that
 two messages say. Asked is which of four stood there; the others are of the same kind, and of the same session. A draw
@@ -11,6 +12,9 @@ view            behind what nca sends with the person's last words in a window o
 with a recall   the same; where the view does not have the line, an answer of nca's recall to its words stands before
                 the question
 whole log       behind all messages, of sessions that fit the model's window
+
+By hand: the folder gets a file for each way and session, for any reader who sees nothing else. Once `answers.json` is
+there (a question's key: the value), the same command counts them.
 """
 
 from __future__ import annotations
@@ -24,6 +28,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
+from hashlib import blake2b
+from pathlib import Path
 from typing import Any
 
 from benchmarks.comparison import VARIANTS
@@ -36,12 +42,14 @@ from benchmarks.publish import saved
 from benchmarks.recall import filled
 from benchmarks.small_model import (
     LEGIBLE,
+    LEGIBLE_WINDOWS,
     LOG_TOKENS,
     MODEL,
     OF_EACH,
     OPTIONS,
     STUDENT,
     WAYS,
+    WINDOW_TOKENS,
     closed_book,
 )
 from benchmarks.stated import OWN, SPEAKERS, Recorded, sessions_in, shown, text_of
@@ -54,6 +62,7 @@ Row = dict[str, Any]
 Chooser = Callable[[list[Row], Sequence[str]], str]
 """A model: which of these values it answers to these messages."""
 BLANK = "____"
+QUESTION = f"What stood before in place of {BLANK}?"
 SHORTEST_LINE, LONGEST_LINE = 30, 200
 MENTIONS = 2
 """Messages that say a value."""
@@ -84,10 +93,7 @@ class Asked:
     @property
     def text(self) -> str:
         options = "\n".join(f"- {value}" for value in self.options)
-        return (
-            f"What stood before in place of {BLANK}?\n\n{self.cloze.line}\n\nOne of these:\n\n{options}\n\n"
-            "Answer with it alone."
-        )
+        return f"{QUESTION}\n\n{self.cloze.line}\n\nOne of these:\n\n{options}\n\nAnswer with it alone."
 
 
 def clozes(rows: Sequence[Row]) -> list[Cloze]:
@@ -146,12 +152,14 @@ def _asked(cloze: Cloze, values: Sequence[str], chance: random.Random) -> Asked 
     return Asked(cloze, options)
 
 
-def examined(session: Recorded, chosen: Chooser, draws: int, *, has_whole_log: bool) -> dict[str, Row]:
+def examined(
+    session: Recorded, chosen: Chooser, draws: int, *, has_whole_log: bool, window_tokens: int = WINDOW_TOKENS
+) -> dict[str, Row]:
     """By way and speaker, for each draw: right answers, questions, and how many had their line before the model."""
     rows = mended(session.rows)
     log = [row for row in rows[: last_words(rows)] if row["role"] != "system"]
     own = next(one for one in VARIANTS if (one.peer, one.name) == ("nca", "extract"))
-    view = request_of(Environment(NCA), own, rows)
+    view = request_of(Environment(NCA), own, rows, window_tokens)
     questions = [(draw, one) for draw in range(draws) for one in drawn(log, f"{session.name} {draw}")]
     with Store.open(None) as store:
         (id,) = filled(store, [[message_from_dict(row) for row in log]])
@@ -179,14 +187,57 @@ def examined(session: Recorded, chosen: Chooser, draws: int, *, has_whole_log: b
     return found
 
 
-def legible(sessions: Sequence[Recorded], draws: int) -> dict[str, Sequence[int]]:
-    """By way, of how many questions of all sessions the line is before the model, of how many; no model is asked."""
-    found: dict[str, Sequence[int]] = {}
-    of_all = [examined(session, lambda _, options: options[0], draws, has_whole_log=False) for session in sessions]
-    for way in LEGIBLE:
-        counts = [count for ways in of_all for of_speaker in ways[way].values() for count in of_speaker]
-        found[way] = [sum(count[2] for count in counts), sum(count[1] for count in counts)]
-    return {**found, "sessions": [len(sessions)]}
+def legible(sessions: Sequence[Recorded], draws: int) -> Row:
+    """By window and way, of how many questions the line is before the model; no model is asked."""
+    found: Row = {"sessions": len(sessions), "asked": 0, "windows": {}}
+    for window in LEGIBLE_WINDOWS:
+        of_all = [
+            examined(session, lambda _, options: options[0], draws, has_whole_log=False, window_tokens=window)
+            for session in sessions
+        ]
+        of_way = {
+            way: [count for ways in of_all for of_speaker in ways[way].values() for count in of_speaker]
+            for way in LEGIBLE
+        }
+        found["windows"][str(window)] = {way: sum(count[2] for count in counts) for way, counts in of_way.items()}
+        found["asked"] = sum(count[1] for count in of_way[LEGIBLE[0]])
+    return found
+
+
+class ByHand:
+    """A reader who is given files: writes what is asked, and answers what was answered before."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        answers = folder / "answers.json"
+        self.answers: dict[str, str] | None = json.loads(answers.read_text()) if answers.exists() else None
+        self.asked: dict[tuple[str, bool], dict[str, str]] = {}
+
+    def __call__(self, messages: list[Row], options: Sequence[str]) -> str:
+        *behind, question = messages
+        key = blake2b(shown(messages).encode(), digest_size=6).hexdigest()
+        # What a recall has brought for a question must not be seen by who answers it from the view.
+        is_helped = not question["content"].startswith(QUESTION)
+        self.asked.setdefault((shown(behind), is_helped), {})[key] = question["content"]
+        return (self.answers or {}).get(key, "")
+
+    def write(self, name: str) -> None:
+        """What was asked about a session so far, a file for each text that stands before the questions."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for number, ((behind, _), questions) in enumerate(self.asked.items()):
+            asked = "\n\n".join(f"### {key}\n\n{text}" for key, text in questions.items())
+            (self.folder / f"{name}-{number}.md").write_text(f"{behind}\n\n# Questions\n\n{asked}\n")
+        self.asked.clear()
+
+
+def read_by_hand(sessions: Sequence[Recorded], draws: int, folder: Path, reader: str) -> Row | None:
+    """The counts of the answers in a folder; None where it was only now given its questions."""
+    by_hand = ByHand(folder)
+    counts = {}
+    for session in sessions:
+        counts[session.name] = examined(session, by_hand, draws, has_whole_log=False)
+        by_hand.write(session.name)
+    return None if by_hand.answers is None else {"reader": reader, "date": date.today().isoformat(), "sessions": counts}
 
 
 def _is_in(cloze: Cloze, pressed: str) -> bool:
@@ -242,9 +293,17 @@ def main() -> None:
     parser.add_argument("--draws", type=int, choices=sorted(STUDENT), default=5)
     parser.add_argument("--session", action="append", choices=played, help="only this one; the others' answers stay")
     parser.add_argument("--whole-log", action="append", default=[], choices=played, help="behind all messages too")
+    parser.add_argument("--by-hand", type=Path, metavar="FOLDER", help="write the questions there, or count answers")
+    parser.add_argument("--reader", default="", help="who answered them")
     parser.add_argument("--save", action="store_true", help="put the result into docs/benchmarks.json and on the page")
     options = parser.parse_args()
+    if options.by_hand:
+        by_hand = read_by_hand(list(played.values()), options.draws, options.by_hand, options.reader)
+        if options.save and by_hand is not None:
+            saved({"closed_book": {**on_page()["closed_book"], "by_hand": by_hand}})
+        return
     found: Row = {"model": MODEL, "date": date.today().isoformat(), "draws": options.draws, "sessions": {}}
+    found |= {key: one for key, one in on_page().get("closed_book", {}).items() if key == "by_hand"}
     found["legible"] = legible(list(played.values()), options.draws)
     # After each session: what was measured is on the page when a later one takes too long.
     for name, counts in measured(

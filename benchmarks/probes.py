@@ -97,13 +97,15 @@ def asked(
     return found
 
 
-def request_of(environment: Environment, variant: Variant, rows: Sequence[Row]) -> list[Row]:
+def request_of(
+    environment: Environment, variant: Variant, rows: Sequence[Row], window_tokens: int = WINDOW_TOKENS
+) -> list[Row]:
     """The program's request when the person's last words have come, without these words: some ask for the facts.
 
     Empty where the program failed, or its request does not fit into the window: then no answer is right.
     """
     with tempfile.TemporaryDirectory() as folder:
-        case = {"file": str(packed(rows, Path(folder) / "session.json")), "summary": SUMMARY, **limits(WINDOW_TOKENS)}
+        case = {"file": str(packed(rows, Path(folder) / "session.json")), "summary": SUMMARY, **limits(window_tokens)}
         task = {"op": "replay", "variant": variant.name}
         answer = ask(environment, task, [case], most_seconds=MOST_SECONDS)[0]
     if "error" in answer:
@@ -111,7 +113,7 @@ def request_of(environment: Environment, variant: Variant, rows: Sequence[Row]) 
     last = last_words(rows)
     number = sum(head <= last for head in heads(rows))
     request = [row for row in requests_of(answer)[number] if row.get("content") != rows[last]["content"]]
-    return request if tokens(request) <= WINDOW_TOKENS else []
+    return request if tokens(request) <= window_tokens else []
 
 
 def last_words(rows: Sequence[Row]) -> int:

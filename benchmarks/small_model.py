@@ -20,6 +20,8 @@ OPTIONS, OF_EACH = 4, 1
 """Values to choose from, and lines of each speaker in one draw."""
 WAYS = ("blind", "view", "with a recall", "whole log")
 LEGIBLE = WAYS[1:3]
+LEGIBLE_WINDOWS = (8_000, 16_000, 32_000)
+"""Windows in which it is counted what can be read."""
 STUDENT = {2: 12.71, 3: 4.30, 4: 3.18, 5: 2.78, 6: 2.57, 8: 2.36, 10: 2.26}
 """For an interval of 95% about the mean of so many draws."""
 
@@ -132,14 +134,24 @@ def closed_book_in_short(figures: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _legible(found: Row) -> str:
-    """What could be answered by who reads without a fault, in all sessions."""
-    held = found.get("legible")
-    if not held:
-        return ""
-    shares = (f"{way} {percent(held[way][0] / held[way][1])}" for way in LEGIBLE)
-    (sessions,), asked = held["sessions"], held[LEGIBLE[0]][1]
-    asked_of = f"of {asked} questions of {sessions} sessions the line can be read"
-    return f" Whatever a model makes of it, {asked_of}: {', '.join(shares)}."
+    """What could be answered by who reads without a fault, in all sessions, and what a strong model answered."""
+    text = ""
+    if held := found.get("legible"):
+        asked = held["asked"]
+        shares = [
+            f"in {int(window):,} tokens " + ", ".join(f"{way} {percent(ways[way] / asked)}" for way in LEGIBLE)
+            for window, ways in held["windows"].items()
+        ]
+        asked_of = f"of {asked} questions of {held['sessions']} sessions the line can be read"
+        text += f" Whatever a model makes of it, {asked_of}: {'; '.join(shares)}."
+    if strong := found.get("by_hand"):
+        ways = {way: {name: one[way] for name, one in strong["sessions"].items()} for way in WAYS[:-1]}
+        shares = [f"{way} {_right(of_way, list(SPEAKERS.values()))[0]}" for way, of_way in ways.items()]
+        text += (
+            f" A strong model ({strong['reader']}) that was given these texts alone, {strong['date']}, in"
+            f" {len(strong['sessions'])} sessions: {', '.join(shares)}."
+        )
+    return text
 
 
 def _whole(sessions: Mapping[str, Row]) -> list[str]:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from benchmarks.closed_book import BLANK, clozes, drawn, examined, legible
+from benchmarks.closed_book import BLANK, clozes, drawn, examined, legible, read_by_hand
 from benchmarks.small_model import OF_EACH, OPTIONS, closed_book, closed_book_in_short
 from benchmarks.stated import OWN, sessions_in, shown
 from benchmarks.summed import percent
 
 Row = dict[str, Any]
 SESSIONS = sessions_in(OWN)
+KEY = re.compile(r"### ([0-9a-f]{12})\n(.*?)(?=\n### |\Z)", re.DOTALL)
 
 
 def test_a_line_loses_a_value_that_two_messages_say() -> None:
@@ -72,11 +76,30 @@ def test_a_model_that_reads_finds_more_in_the_whole_log_than_from_the_question()
 
 def test_what_can_be_read_is_counted_over_all_sessions_without_a_model() -> None:
     found = legible([one for one in SESSIONS if one.name in ("berths", "betrieb")], 2)  # betrieb ends with a question
-    view, recalled = found["view"], found["with a recall"]
-    assert view[1] == recalled[1] == 2 * 2 * 3 * OF_EACH
-    assert view[0] < recalled[0] <= recalled[1]
+    assert (found["sessions"], found["asked"]) == (2, 2 * 2 * 3 * OF_EACH)
+    small, *_, large = found["windows"].values()
+    assert small["view"] < small["with a recall"] <= found["asked"]
+    assert small["view"] < large["view"]
     shown = "\n".join(closed_book_in_short({"closed_book": {"model": "m", "sessions": {}, "legible": found}}))
-    assert f"of {view[1]} questions of 2 sessions the line can be read: view {percent(view[0] / view[1])}" in shown
+    share = percent(small["view"] / found["asked"])
+    assert f"of 12 questions of 2 sessions the line can be read: in 8,000 tokens view {share}, with" in shown
+
+
+def test_a_reader_answers_from_files(tmp_path: Path) -> None:
+    sessions = [one for one in SESSIONS if one.name == "berths"]
+    assert read_by_hand(sessions, 2, tmp_path, "somebody") is None
+    blind, view, helped = ((tmp_path / f"berths-{number}.md").read_text() for number in range(3))
+    assert len(blind) < len(view)
+    assert len(KEY.findall(helped)) < len(KEY.findall(view)) == len(KEY.findall(blind)) == 2 * 3 * OF_EACH
+    first = {key: text.partition("One of these:\n\n- ")[2].partition("\n")[0] for key, text in KEY.findall(view)}
+    (tmp_path / "answers.json").write_text(json.dumps(first))
+    found = read_by_hand(sessions, 2, tmp_path, "somebody")
+    assert found is not None
+    ways = found["sessions"]["berths"]
+    assert sum(count[0] for draws in ways["blind"].values() for count in draws) == 0, "these were not answered"
+    assert 0 < sum(count[0] for draws in ways["view"].values() for count in draws) < 2 * 3 * OF_EACH
+    page = {"model": "m", "sessions": {}, "by_hand": found}
+    assert "A strong model (somebody)" in "\n".join(closed_book_in_short({"closed_book": page}))
 
 
 def test_the_section_gives_the_mean_of_the_draws_with_its_interval() -> None:
