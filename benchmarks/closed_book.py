@@ -13,8 +13,9 @@ with a recall   the same; where the view does not have the line, an answer of nc
                 the question
 whole log       behind all messages, of sessions that fit the model's window
 
-By hand: the folder gets a file for each way and session, for any reader who sees nothing else. Once `answers.json` is
-there (a question's key: the value), the same command counts them.
+By hand: the folder gets a file for each way and session, for any reader who sees nothing else. The four values are not
+named: a strong model guesses nine of ten from their looks. Once `answers.json` is there (a question's key: the value),
+the same command counts them.
 """
 
 from __future__ import annotations
@@ -63,6 +64,7 @@ Chooser = Callable[[list[Row], Sequence[str]], str]
 """A model: which of these values it answers to these messages."""
 BLANK = "____"
 QUESTION = f"What stood before in place of {BLANK}?"
+CHOICE = "\n\nOne of these:\n\n"
 SHORTEST_LINE, LONGEST_LINE = 30, 200
 MENTIONS = 2
 """Messages that say a value."""
@@ -205,7 +207,7 @@ def legible(sessions: Sequence[Recorded], draws: int) -> Row:
 
 
 class ByHand:
-    """A reader who is given files: writes what is asked, and answers what was answered before."""
+    """A reader who is given files: what is asked is written there, and answered with what stands there."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -215,11 +217,13 @@ class ByHand:
 
     def __call__(self, messages: list[Row], options: Sequence[str]) -> str:
         *behind, question = messages
-        key = blake2b(shown(messages).encode(), digest_size=6).hexdigest()
-        # What a recall has brought for a question must not be seen by who answers it from the view.
-        is_helped = not question["content"].startswith(QUESTION)
-        self.asked.setdefault((shown(behind), is_helped), {})[key] = question["content"]
-        return (self.answers or {}).get(key, "")
+        helped, _, asked = question["content"].partition(QUESTION)
+        asked = f"{QUESTION}{asked.partition(CHOICE)[0]}"
+        # The id of the stored session, which a recall names, is another in each run.
+        key = blake2b(f"{shown(behind)}{asked}{bool(helped)}".encode(), digest_size=6).hexdigest()
+        self.asked.setdefault((shown(behind), bool(helped)), {})[key] = f"{helped}{asked}"
+        said = (self.answers or {}).get(key, "").strip().casefold()
+        return next((one for one in options if one.casefold() == said), "")
 
     def write(self, name: str) -> None:
         """What was asked about a session so far, a file for each text that stands before the questions."""

@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks.closed_book import BLANK, clozes, drawn, examined, legible, read_by_hand
 from benchmarks.small_model import OF_EACH, OPTIONS, closed_book, closed_book_in_short
-from benchmarks.stated import OWN, sessions_in, shown
+from benchmarks.stated import OWN, sessions_in, shown, text_of
 from benchmarks.summed import percent
 
 Row = dict[str, Any]
@@ -91,13 +91,19 @@ def test_a_reader_answers_from_files(tmp_path: Path) -> None:
     blind, view, helped = ((tmp_path / f"berths-{number}.md").read_text() for number in range(3))
     assert len(blind) < len(view)
     assert len(KEY.findall(helped)) < len(KEY.findall(view)) == len(KEY.findall(blind)) == 2 * 3 * OF_EACH
-    first = {key: text.partition("One of these:\n\n- ")[2].partition("\n")[0] for key, text in KEY.findall(view)}
-    (tmp_path / "answers.json").write_text(json.dumps(first))
+    assert "One of these" not in view
+    log = {line.strip() for row in sessions[0].rows for line in text_of(row).splitlines()}
+    answers = {}
+    for key, text in KEY.findall(view):
+        before, _, behind = text.strip().splitlines()[-1].partition(BLANK)
+        line = next(one for one in log if one.startswith(before) and one.endswith(behind))
+        answers[key] = line.removeprefix(before).removesuffix(behind)
+    (tmp_path / "answers.json").write_text(json.dumps(answers))
     found = read_by_hand(sessions, 2, tmp_path, "somebody")
     assert found is not None
     ways = found["sessions"]["berths"]
     assert sum(count[0] for draws in ways["blind"].values() for count in draws) == 0, "these were not answered"
-    assert 0 < sum(count[0] for draws in ways["view"].values() for count in draws) < 2 * 3 * OF_EACH
+    assert sum(count[0] for draws in ways["view"].values() for count in draws) == 2 * 3 * OF_EACH
     page = {"model": "m", "sessions": {}, "by_hand": found}
     assert "A strong model (somebody)" in "\n".join(closed_book_in_short({"closed_book": page}))
 
