@@ -60,19 +60,26 @@ def shown(past: Past, seqs: range) -> Subject:
     return Subject(("step", seqs[0]), seqs[-1], str, max(1, size - SEAM_TOKENS), shows=seqs)
 
 
-def cut_itself(past: Past, seq: int, level: int) -> Stub | None:
+def cut_itself(past: Past, seq: int, level: int, *, is_last: bool = False) -> Stub | None:
     """A message of which about `level` tokens of its content are shown; None where all of it is.
 
     It has all that a line of the record has in so many tokens. A text that a newer version stands for is only named
     while there is anything else to show.
+
+    is_last  nothing has room behind it: it may be short, whoever said it
     """
     message, newer = past.history.message(seq), past.newer(seq)
     if newer and level <= LAST:
         return Stub(seq, f"[… replaced by ({newer}) …]" if past.numbered else "[… replaced later …]", CUT)
     form, size = _form(past, message)
-    may_be_short = message.role == "tool" or seq == past.history.head
+    may_be_short = is_last or message.role == "tool" or seq == past.history.head
     level = max(level - LAST * bool(newer), LEAST_RESULT_TOKENS if may_be_short else LEAST_WORDS_TOKENS)
     return _cut(message, seq, form(level), numbered=past.numbered) if size > level + SEAM_TOKENS else None
+
+
+def has_text(past: Past, seq: int, level: int | None) -> bool:
+    """Whether anything of a message's text is shown at a level; None: it is not shown."""
+    return level is not None and (level > LAST or not past.newer(seq))
 
 
 def cut_content(message: Message, seq: int, level: int) -> Stub | None:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from nca.context.named import names_of
 from nca.context.record.past import Past
 from nca.context.record.piece import Key, Piece, Section
-from nca.context.record.steps import cut_itself
+from nca.context.record.steps import LEAST_WORDS_TOKENS, cut_itself, has_text
 from nca.context.tokens import content_tokens, text_tokens
 from nca.context.view import Stub
 
@@ -124,6 +124,8 @@ class Taken:
     """The lines that come from a message, or tell its text."""
     _headed: set[Section] = field(default_factory=set)
     _stubs: dict[tuple[int, int], Stub | None] = field(default_factory=dict)
+    _last: frozenset[int] = frozenset()
+    """Messages that nothing has room behind."""
 
     def cost(self, section: Section | None, piece: Piece) -> int:
         return self._change(section, piece).tokens
@@ -145,8 +147,9 @@ class Taken:
         return change.tokens
 
     def take_part(self, section: Section | None, piece: Piece) -> None:
-        """As much of a piece as there is room for."""
-        low, high = 0, piece.level
+        """As much of a piece as there is room for. Nothing comes behind it, so it may be short."""
+        self._last = frozenset(seq for seq in piece.subject.shows if not has_text(self.past, seq, self.levels.get(seq)))
+        low, high = 0, max(piece.level, LEAST_WORDS_TOKENS if self._last else 0)
         while high - low > PART_TOKENS:
             middle = (low + high) // 2
             fits = self.cost(section, piece.subject.piece(middle)) <= self.left
@@ -158,6 +161,8 @@ class Taken:
         """What is shown of a message at a level; None: all of it."""
         if level >= WHOLE:
             return None
+        if seq in self._last:
+            return cut_itself(self.past, seq, level, is_last=True)
         if (seq, level) not in self._stubs:
             self._stubs[seq, level] = cut_itself(self.past, seq, level)
         return self._stubs[seq, level]
