@@ -235,13 +235,18 @@ class ByHand:
 
 
 def read_by_hand(sessions: Sequence[Recorded], draws: int, folder: Path, reader: str) -> Row | None:
-    """The counts of the answers in a folder; None where it was only now given its questions."""
+    """The counts of the answers in a folder, of all sessions; None where it was only now given its questions."""
     by_hand = ByHand(folder)
-    counts = {}
+    ways: dict[str, Row] = {way: defaultdict(lambda: [[0, 0, 0] for _ in range(draws)]) for way in WAYS[:-1]}
     for session in sessions:
-        counts[session.name] = examined(session, by_hand, draws, has_whole_log=False)
+        for way, of_speaker in examined(session, by_hand, draws, has_whole_log=False).items():
+            for speaker, counts in of_speaker.items():
+                added = zip(ways[way][speaker], counts, strict=True)
+                ways[way][speaker] = [list(map(sum, zip(*pair, strict=True))) for pair in added]
         by_hand.write(session.name)
-    return None if by_hand.answers is None else {"reader": reader, "date": date.today().isoformat(), "sessions": counts}
+    if by_hand.answers is None:
+        return None
+    return {"reader": reader, "date": date.today().isoformat(), "sessions": len(sessions), "ways": ways}
 
 
 def _is_in(cloze: Cloze, pressed: str) -> bool:

@@ -144,12 +144,14 @@ def _legible(found: Row) -> str:
         ]
         asked_of = f"of {asked} questions of {held['sessions']} sessions the line can be read"
         text += f" Whatever a model makes of it, {asked_of}: {'; '.join(shares)}."
-    if strong := found.get("by_hand"):
-        ways = {way: {name: one[way] for name, one in strong["sessions"].items()} for way in WAYS[:-1]}
-        shares = [f"{way} {_right(of_way, list(SPEAKERS.values()))[0]}" for way, of_way in ways.items()]
+    if by_hand := found.get("by_hand"):
+        shares = [
+            f"{way} {_right({'all': of_way}, list(SPEAKERS.values()))[0]}" for way, of_way in by_hand["ways"].items()
+        ]
         text += (
-            f" A strong model ({strong['reader']}) that was given these texts alone, {strong['date']}, in"
-            f" {len(strong['sessions'])} sessions: {', '.join(shares)}."
+            f" {by_hand['reader']}, given these texts and questions alone, without values to choose from, in"
+            f" {by_hand['sessions']} sessions and {WINDOW_TOKENS:,} tokens: {', '.join(shares)}; without any text a"
+            " line can often be completed from others that are asked about, or by arithmetic."
         )
     return text
 

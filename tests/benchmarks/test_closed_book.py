@@ -101,11 +101,11 @@ def test_a_reader_answers_from_files(tmp_path: Path) -> None:
     (tmp_path / "answers.json").write_text(json.dumps(answers))
     found = read_by_hand(sessions, 2, tmp_path, "somebody")
     assert found is not None
-    ways = found["sessions"]["berths"]
+    ways = found["ways"]
     assert sum(count[0] for draws in ways["blind"].values() for count in draws) == 0, "these were not answered"
     assert sum(count[0] for draws in ways["view"].values() for count in draws) == 2 * 3 * OF_EACH
     page = {"model": "m", "sessions": {}, "by_hand": found}
-    assert "A strong model (somebody)" in "\n".join(closed_book_in_short({"closed_book": page}))
+    assert "somebody, given these texts" in "\n".join(closed_book_in_short({"closed_book": page}))
 
 
 def test_the_section_gives_the_mean_of_the_draws_with_its_interval() -> None:
