@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nca.safe_files import open_ordinary
+from nca.safe_files import open_folder, open_ordinary
 
 
 def test_a_pipe_and_a_folder_are_refused_at_once(tmp_path: Path) -> None:
@@ -35,3 +35,11 @@ def test_what_is_appended_to_a_new_file_is_for_its_owner_only(tmp_path: Path) ->
             file.write(part)
     assert path.read_bytes() == b"one two"
     assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_folders_are_made_only_where_that_is_asked_for(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError), open_folder(str(tmp_path), ("a", "b")):
+        pass
+    assert not (tmp_path / "a").exists()
+    with open_folder(str(tmp_path), ("a", "b"), create=True):
+        assert (tmp_path / "a" / "b").is_dir()

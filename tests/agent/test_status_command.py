@@ -103,5 +103,6 @@ async def test_what_still_runs_is_ended_with_the_chat(tmp_path: Path) -> None:
         status.close()
         assert status._running is not None
         await asyncio.gather(status._running, return_exceptions=True)
+        assert status._running.cancelled(), "it did not wait for the command"
         with pytest.raises(ProcessLookupError):
             os.kill(int(pid.read_text()), 0)

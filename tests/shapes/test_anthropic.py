@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import nca
 from nca.messages import Message
-from nca.shapes.anthropic import new_blocks
+from nca.shapes.anthropic import ON_THE_SERVER, answer, new_blocks
 from tests.context.promises import too_large
 from tests.context.samples import some
 from tests.shapes.conversions import Rows, conversations, to_anthropic
@@ -223,3 +223,10 @@ def test_lone_surrogates_are_replaced() -> None:
 def test_a_result_says_that_it_failed_only_if_it_did(fails: bool) -> None:
     [block] = new_blocks(Message("tool", "found", tool_call_id="c1", is_error=fails))
     assert block == RESULT | ({"is_error": True} if fails else {})
+
+
+@pytest.mark.parametrize("kind", ON_THE_SERVER)
+def test_what_the_provider_answered_itself_is_a_part_of_the_message(kind: str) -> None:
+    block = {"type": kind, "id": "s1", "name": "web_search", "input": {"query": "walrus"}}
+    message = answer([{"type": "text", "text": "I look."}, block], "message 1", {})
+    assert len(message.content or ()) == 2

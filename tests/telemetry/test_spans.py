@@ -30,7 +30,7 @@ from nca.events import (
 )
 from nca.messages import ResponseFacts, Server, Usage
 from nca.redact import Redactor
-from nca.telemetry.spans import Spans
+from nca.telemetry.spans import NAME, Spans, _resource
 from nca.testing.http_exchange import Exchange
 from nca.testing.provider import Provider
 from tests.cli.command import keys, nca
@@ -254,3 +254,21 @@ def test_a_receiver_that_is_gone_is_no_words_on_the_terminal(tmp_path: Path) -> 
         extra: dict[str, Any] = {**keys(provider), "OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9"}
         done = nca("run", "Hi.", home=tmp_path, **extra)
     assert (done.returncode, done.stdout, done.stderr) == (0, "Hello there.\n", "")
+
+
+@pytest.mark.parametrize(
+    ("env", "name"),
+    [
+        ({}, NAME),
+        ({"OTEL_SERVICE_NAME": "ours"}, "ours"),
+        ({"OTEL_RESOURCE_ATTRIBUTES": "service.name=theirs"}, "theirs"),
+    ],
+)
+def test_the_service_is_nca_unless_the_environment_names_it(
+    monkeypatch: pytest.MonkeyPatch, env: dict[str, str], name: str
+) -> None:
+    for variable in ("OTEL_SERVICE_NAME", "OTEL_RESOURCE_ATTRIBUTES"):
+        monkeypatch.delenv(variable, raising=False)
+    for variable, value in env.items():
+        monkeypatch.setenv(variable, value)
+    assert _resource(env).attributes["service.name"] == name

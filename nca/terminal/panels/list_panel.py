@@ -14,6 +14,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from prompt_toolkit.application import Application
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.input.typeahead import get_typeahead, store_typeahead
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.layout import BufferControl, Dimension, FormattedTextControl, HSplit, Layout, Window
@@ -109,8 +110,12 @@ class ListPanel(ABC, Generic[T]):
     async def run(self) -> T | None:
         """Show the list until it ends. None if the person leaves."""
         self._app.ttimeoutlen = ESCAPE_SECONDS
-        # The chat handles SIGINT itself.
-        return await self._app.run_async(pre_run=self.begin, handle_sigint=False)
+        try:
+            # The chat handles SIGINT itself.
+            return await self._app.run_async(pre_run=self.begin, handle_sigint=False)
+        finally:
+            # Keys that came in one piece with the one that ended the list were typed for the prompt.
+            store_typeahead(Keyboard(), get_typeahead(self._app.input))
 
     def above(self, write: Callable[[], None]) -> None:
         """Run a write so that it appears above the list."""

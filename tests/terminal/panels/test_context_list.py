@@ -174,6 +174,17 @@ def test_the_list_is_walked_and_only_what_is_confirmed_happens(start: Callable[.
         assert len(session.views.pins()) == 1
 
 
+def test_keys_in_one_piece_with_the_one_that_ends_the_list_are_for_the_prompt(start: Callable[..., Tty]) -> None:
+    tty = start("One.", "Two.")
+    tty.line("hello")
+    tty.sees("One.")
+    tty.settle()
+    tty.line("/context")
+    tty.sees("Esc leaves")
+    tty.send("\x07and then\r")
+    tty.sees("Two.")
+
+
 def test_lines_that_were_typed_ahead_keep_the_list_closed(start: Callable[..., Tty]) -> None:
     tty = start("One.", "Two.")
     tty.send("hello\r/context\rnext\r")
