@@ -185,6 +185,26 @@ def test_an_attachment_that_alone_is_too_large_is_cut_visibly() -> None:
     assert "data line\n</file>" in newest
 
 
+FILE = "".join(f"def part_{number}(order):\n    return order.{number}\n" for number in range(40))
+
+
+@pytest.mark.parametrize("window", [2_500, 3_000])
+def test_of_a_file_that_was_attached_again_and_again_one_is_enough(window: int) -> None:
+    """Every question stays, and only the newest copy of the file may take room."""
+    asked = [f"What about part {number} of it, and its limit?" for number in range(14)]
+    messages = []
+    for text in asked:
+        messages += [
+            Message("user", (TextPart(text), AttachmentPart("cart.py", FILE, len(FILE)))),
+            assistant("That is how it is done here. " * 12),
+        ]
+    history = history_of([*messages, user("And now?")])
+    assert compacted(history, window).compacted
+    request = "\n".join(str(row["content"]) for row in sent(history))
+    assert all(text in request for text in asked)
+    assert request.count("def part_0(order)") <= 1
+
+
 @given(
     st.lists(st.sampled_from(["word " * 60, "日本語" * 60, "short"]), min_size=1, max_size=30),
     st.sampled_from([STAGES, *ALONE]),

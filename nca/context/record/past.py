@@ -126,8 +126,29 @@ class Past:
         return islice(self.backwards(), FAR)
 
     def said(self, message: Message) -> Said | None:
-        """What a message says in the person's name; None for one that is not theirs."""
-        return said_in(message, self.prompts)
+        """What a message says in the person's name; None for one that is not theirs.
+
+        A file that a later message has attached too is only named.
+        """
+        said = said_in(message, self.prompts)
+        if said is None or not said.files:
+            return said
+        known = ((file, self.attached.get(file.path, message)) for file in said.files)
+        return said._replace(files=tuple(file._replace(newer=newest is not message) for file, newest in known))
+
+    def repeats_file(self, message: Message) -> bool:
+        """Whether a later message has attached a file of this one."""
+        return any(self.attached.get(part.path, message) is not message for part in message.attachments)
+
+    @cached_property
+    def attached(self) -> dict[str, Message]:
+        """The newest message that has attached a file, by its path."""
+        found: dict[str, Message] = {}
+        for entry in self.near():
+            for part in entry.message.attachments:
+                if part.source == "attached":
+                    found.setdefault(part.path, entry.message)
+        return found
 
     @cached_property
     def prompts(self) -> frozenset[str]:

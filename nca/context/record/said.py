@@ -11,6 +11,7 @@ from typing import NamedTuple
 from nca.context.record.excerpt import PASTE, WORDS, excerpt, words_in
 from nca.context.record.piece import Subject
 from nca.context.tokens import text_tokens
+from nca.humanize import counted
 from nca.messages import Message
 
 SHORT_TOKENS, MEDIUM_TOKENS = 80, 1_280
@@ -33,23 +34,39 @@ TYPED, BESIDE = "typed", "beside"
 """What the line of a message is called: whether the person typed any of it."""
 
 
+class AttachedFile(NamedTuple):
+    """`newer`  a later message has the file too, and says what is in it."""
+
+    path: str
+    text: str
+    newer: bool = False
+
+    def form(self, tokens: int) -> str:
+        """Its name alone where it has no room: it is on the disk, and can be read again."""
+        if self.newer:
+            return f"[attached: {self.path}, again in a later message]"
+        return _beside(f"attached: {self.path}", self.text, tokens)
+
+
 class Said(NamedTuple):
     """A message of the person's: what they typed, and what came with it, named by its source."""
 
     typed: str
     beside: tuple[tuple[str, str], ...] = ()
+    files: tuple[AttachedFile, ...] = ()
 
     def form(self, tokens: int) -> str:
         parts = [excerpt(self.typed.strip(), tokens, WORDS)]
         room = int(BESIDE_SHARE * (min(tokens, BESIDE_TOKENS) + max(0, tokens - MEDIUM_TOKENS)))
-        for source, text in self.beside:
-            parts.append(f"[{source}, {text.count(chr(10)) + 1:,} lines] {excerpt(text.strip(), room, PASTE)}")
+        parts += [_beside(source, text, room) for source, text in self.beside]
+        parts += [file.form(room if tokens > SHORT_TOKENS else 0) for file in self.files]
         return "\n".join(part for part in parts if part)
 
     @property
     def size(self) -> int:
         """Tokens of its longest form."""
-        beside = (int(text_tokens(text) / BESIDE_SHARE) + 1 for _, text in self.beside)
+        texts = [*(text for _, text in self.beside), *(file.text for file in self.files if not file.newer)]
+        beside = (int(text_tokens(text) / BESIDE_SHARE) + 1 for text in texts)
         longer = (one if one <= BESIDE_TOKENS else MEDIUM_TOKENS + one - BESIDE_TOKENS for one in beside)
         return max(text_tokens(self.typed), *longer, 1)
 
@@ -79,8 +96,15 @@ def said_in(message: Message, prompts: Collection[str] = ()) -> Said | None:
             typed.append(span.text)
         elif span.text.strip():
             beside.append((span.source, span.text))
-    beside += [(f"{part.source}: {part.path}", part.text) for part in message.attachments]
-    return Said("".join(typed), tuple(beside)) if beside or "".join(typed).strip() else None
+    attached = [part for part in message.attachments if part.source == "attached"]
+    beside += [(f"{part.source}: {part.path}", part.text) for part in message.attachments if part not in attached]
+    files = tuple(AttachedFile(part.path, part.text) for part in attached)
+    return Said("".join(typed), tuple(beside), files) if beside or files or "".join(typed).strip() else None
+
+
+def _beside(source: str, text: str, tokens: int) -> str:
+    head = f"[{source}, {counted(len(text.splitlines()), 'line')}]"
+    return f"{head} {excerpt(text.strip(), tokens, PASTE)}" if tokens else head
 
 
 def prompts_in(messages: Iterable[Message]) -> frozenset[str]:

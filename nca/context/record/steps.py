@@ -56,25 +56,31 @@ def older(past: Past, steps: Iterator[range]) -> Iterator[Piece]:
 
 def shown(past: Past, seqs: range) -> Subject:
     """These messages themselves."""
-    size = max(2 * LAST if past.newer(seq) else _form(past, past.history.message(seq))[1] for seq in seqs)
+    message = past.history.message
+    waits = (past.newer(seq) or past.repeats_file(message(seq)) for seq in seqs)
+    size = 2 * LAST if any(waits) else max(_form(past, message(seq))[1] for seq in seqs)
     return Subject(("step", seqs[0]), seqs[-1], str, max(1, size - SEAM_TOKENS), shows=seqs)
 
 
 def cut_itself(past: Past, seq: int, level: int, *, is_last: bool = False) -> Stub | None:
     """A message of which about `level` tokens of its content are shown; None where all of it is.
 
-    It has all that a line of the record has in so many tokens. A text that a newer version stands for is only named
-    while there is anything else to show.
+    It has all that a line of the record has in so many tokens. A text that a newer version stands for, and a file that
+    a later message has too, are only named while there is anything else to show.
 
     is_last  nothing has room behind it: it may be short, whoever said it
     """
     message, newer = past.history.message(seq), past.newer(seq)
     if newer and level <= LAST:
         return Stub(seq, f"[… replaced by ({newer}) …]" if past.numbered else "[… replaced later …]", CUT)
+    if level > LAST and past.repeats_file(message):
+        return None
     form, size = _form(past, message)
     may_be_short = is_last or message.role == "tool" or seq == past.history.head
     level = max(level - LAST * bool(newer), LEAST_RESULT_TOKENS if may_be_short else LEAST_WORDS_TOKENS)
-    return _cut(message, seq, form(level), numbered=past.numbered) if size > level + SEAM_TOKENS else None
+    if size <= level + SEAM_TOKENS and not past.repeats_file(message):
+        return None
+    return _cut(message, seq, form(level), numbered=past.numbered)
 
 
 def has_text(past: Past, seq: int, level: int | None) -> bool:

@@ -9,7 +9,7 @@ from nca.context.record.past import Past
 from nca.context.record.said import MEDIUM_TOKENS, SHORT_TOKENS, prompts_in, said_in, typed_and_pasted
 from nca.context.record.words import beside, longer, medium, short
 from nca.context.tokens import text_tokens
-from nca.messages import Entry, Message, user_message
+from nca.messages import AttachmentPart, Entry, Message, TextPart, user_message
 from nca.words import Span
 
 LOG = "\n".join(f"10:{n:02} INFO part {n} done in {n} ms" for n in range(60))
@@ -26,6 +26,17 @@ def test_only_what_was_typed_is_the_persons_words() -> None:
     assert said.typed == "Look at this:\n"
     assert said.beside == (("pasted", LOG),)
     assert said.form(50).startswith("Look at this:\n[pasted, 60 lines] 10:00 INFO")
+
+
+def test_an_attached_file_is_named_in_the_short_form_and_where_a_later_message_has_it_too() -> None:
+    file = AttachmentPart("log.txt", LOG + "\n", 1_000)
+    past = _past(*(Message("user", (TextPart(text), file)) for text in ("First.", "Second.")))
+    first, second = (past.said(past.history.message(seq)) for seq in (1, 2))
+    assert first is not None
+    assert second is not None
+    assert first.form(SHORT_TOKENS) == first.form(5_000) == "First.\n[attached: log.txt, again in a later message]"
+    assert second.form(SHORT_TOKENS) == "Second.\n[attached: log.txt, 60 lines]"
+    assert second.form(second.size) == f"Second.\n[attached: log.txt, 60 lines] {LOG}"
 
 
 def test_a_foreign_text_is_told_apart_by_its_lines() -> None:
