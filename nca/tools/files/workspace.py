@@ -12,12 +12,13 @@ only a change of that is asked about, and of a file that cannot be read.
 
 from __future__ import annotations
 
+import difflib
 import json
 import os
 import stat
 import unicodedata
 from collections.abc import Container, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -26,6 +27,9 @@ from nca.safe_files import READ_FLAGS, Folder, open_folder
 from nca.tools.files.reading_rules import ANY_READING, Reading
 from nca.tools.files.text_file import as_in_editor
 from nca.tools.tool import EditorFiles, ToolError
+
+NEAR_RATIO = 0.85
+"""How alike two names are of which one may be meant for the other, by difflib's ratio."""
 
 
 class Workspace:
@@ -128,8 +132,17 @@ class Workspace:
             with open_folder(str(base), path.parent.relative_to(base).parts) as folder:
                 handle = folder.open(path.name)
         except OSError as error:
-            raise _refusal(name, error) from error
+            raise _refusal(name, error, self._nearest(path)) from error
         return _as_file(handle, name)
+
+    def _nearest(self, path: Path) -> str:
+        """The name beside a missing file that may be meant: small models write Cart.py for cart.py; "" for none."""
+        with suppress(OSError):
+            names = {one.name.casefold(): one.name for one in sorted(path.parent.iterdir())}
+            for near in difflib.get_close_matches(path.name.casefold(), names, n=1, cutoff=NEAR_RATIO):
+                if not self.reading.denial(path.with_name(names[near])):
+                    return names[near]
+        return ""
 
 
 def open_own(path: Path, name: str) -> BinaryIO:
@@ -165,9 +178,9 @@ def _as_file(handle: int, name: str) -> BinaryIO:
     raise ToolError(f"{shown(name)} is not an ordinary file")
 
 
-def _refusal(name: str, error: OSError) -> ToolError:
+def _refusal(name: str, error: OSError, near: str = "") -> ToolError:
     if isinstance(error, FileNotFoundError | NotADirectoryError):
-        return NoSuchFile(f"there is no file {shown(name)}")
+        return NoSuchFile(f"there is no file {shown(name)}" + (f" (there is {shown(near)})" if near else ""))
     if isinstance(error, PermissionError):
         return ToolError(f"{shown(name)} may not be read (permission denied)")
     return ToolError(f"{shown(name)} cannot be read ({error.strerror})")

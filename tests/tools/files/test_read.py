@@ -118,6 +118,7 @@ async def test_what_is_no_text_file(root: Path) -> None:
     (root / "binary").write_bytes(b"\x7fELF\0\0")
     assert await refused(root, "binary") == "binary is a binary file (6 bytes)"
     assert await refused(root, "missing") == "there is no file missing"
+    assert await refused(root, "Binary") == "there is no file Binary (there is binary)"
     assert await refused(root, "binary/x") == "there is no file binary/x"
     assert await refused(root, "") == "'' is not a path"
     assert await refused(root, "a\0b") == "'a\\x00b' is not a path"
