@@ -202,7 +202,10 @@ def _answer(name: str, page: _Page, *, asked_last: int) -> ToolOutcome:
         text += "" if text.endswith("\n") else "\n"
         why = "no more fit; " if page.last < asked_last else ""
         text += f"[{why}continue with offset={page.last + 1}]"
-    return ToolOutcome(header + text, summary=counted(lines, "line"))
+    is_part = page.total is not None and lines < page.total
+    return ToolOutcome(
+        header + text, summary=f"{lines:,} of {page.total:,} lines" if is_part else counted(lines, "line")
+    )
 
 
 class ListDirectory(TypedTool):
