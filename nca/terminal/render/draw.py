@@ -364,7 +364,9 @@ class Draw:
         mark = _SPINNER[int(now / FRAME_SECONDS) % len(_SPINNER)]
         key = "Ctrl-C" if self._typed_ahead is None else "Esc"
         waited = f" {elapsed:.0f} s · {key} stops" if elapsed >= 2 else ""
-        return Text(f"{mark} {self._status}…{waited}", style="quiet", no_wrap=True, overflow="ellipsis")
+        line = Text(f"{mark} {self._status}…", style="quiet", no_wrap=True, overflow="ellipsis")
+        line.truncate(max(2, self.screen.console.width - cell_len(waited)), overflow="ellipsis")
+        return line.append(waited)
 
 
 def _last_lines(printed: str) -> Iterator[Text]:

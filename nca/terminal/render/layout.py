@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderResult
+from rich.containers import Lines
 from rich.measure import Measurement
 from rich.text import Text
 
@@ -22,6 +23,9 @@ _GAP = "  "
 _DOT = " ·"
 _PIECES = re.compile(r"\n|[^\S\n]+|\S+")
 _CODE_INDENT = 4
+_UNIT = re.compile(r"(?<![^\s(])(\d[\d.,/]*) (?=[A-Za-z])")
+_JOINT = "\ue000"
+"""Stands between a number and its unit while a line is broken: Rich breaks at a no-break space too."""
 
 
 class Parted:
@@ -31,7 +35,7 @@ class Parted:
         self._line = Text(line, style) if isinstance(line, str) else line
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        rows = self._line.wrap(console, options.max_width)
+        rows = _rows(self._line, console, options.max_width)
         for row in rows[:-1]:
             row.rstrip()
             if row.plain.endswith(_DOT):
@@ -41,6 +45,16 @@ class Parted:
 
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
         return Measurement.get(console, options, self._line)
+
+
+def _rows(line: Text, console: Console, columns: int) -> Lines:
+    """The rows of a line that is broken between words, but not between a number and its unit."""
+    joined = line.copy()
+    joined.plain = _UNIT.sub(rf"\1{_JOINT}", line.plain)
+    rows = joined.wrap(console, columns, overflow="fold")
+    for row in rows:
+        row.plain = row.plain.replace(_JOINT, " ")
+    return rows
 
 
 def without_dots(text: str) -> str:
@@ -73,7 +87,7 @@ def hung(line: Text, console: Console, columns: int, *, before: int = 0, further
         indent = before
     first, rest = line.divide([indent])
     room = max(1, columns - indent - further)
-    for number, row in enumerate(rest.wrap(console, room, overflow="fold")):
+    for number, row in enumerate(_rows(rest, console, room)):
         # Rich cuts a long word with the blank behind it, which may so come to stand in front of the next word.
         blanks = len(row) - len(row.plain.lstrip(" ")) if number else 0
         if blanks < len(row) or not number:

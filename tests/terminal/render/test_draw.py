@@ -130,6 +130,28 @@ def test_between_two_parts_of_an_answer_the_wait_is_shown() -> None:
     assert re.search(r"It is cert\n.*Thinking…", asyncio.run(screen()))
 
 
+def test_the_time_of_a_long_command_stays_in_sight() -> None:
+    async def screen() -> str:
+        seen = Seen(columns=40)
+        async with seen.draw.at_work("Thinking"):
+            seen.lines(ToolStarted("1", "shell", "{}", f"$ {'word ' * 20}"))
+            seen.seconds += 12
+            return "\n".join(seen.lines(ToolProgress("1", "")))
+
+    assert re.search(r"\$ word word .*… 12 s · Esc stops", asyncio.run(screen()))
+
+
+@pytest.mark.parametrize("columns", range(20, 60))
+def test_a_number_and_its_unit_are_not_parted(columns: int) -> None:
+    lines = Seen(columns=columns).lines(
+        ToolStarted("1", "shell", "{}", "$ make"),
+        ToolFinished("1", "shell", is_error=False, summary="done · 20 lines", seconds=20.0),
+        Notice("The work took 20 s, files 1/1, 0.2 s for 20 lines"),
+    )
+    assert not any(re.search(r"\d$", line.strip()) for line in lines)
+    assert " ".join("\n".join(lines).split()).count("20 lines") == 2
+
+
 def test_the_line_of_a_call_goes_on_behind_its_mark() -> None:
     words = " ".join(f"word{number}" for number in range(12))
     lines = Seen(columns=40).lines(
