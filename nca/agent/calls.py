@@ -22,7 +22,7 @@ from nca.context.repeats import NOT_RUN, Repeats
 from nca.events import Notice, ToolFinished, ToolProgress, ToolStarted
 from nca.messages import Message, TextPart, ToolCall, clean_text
 from nca.sessions.passages import RECALL
-from nca.tools.tool import ToolOutcome, current_call, progress_listener
+from nca.tools.tool import ToolOutcome, current_call, interrupt_listener, progress_listener
 
 MOST_AT_ONCE = 4
 """Reading calls that run at the same time: enough to hide waiting, few enough for a small machine."""
@@ -40,26 +40,36 @@ class Calls:
         self._redactor, self._nested, self.hooks = parts.redactor, parts.nested, parts.hooks
         self._places = asyncio.Semaphore(MOST_AT_ONCE)
         self._begun: set[str] = set()
+        self._so_far: dict[str, tuple[ToolOutcome, float]] = {}
+        """What interrupted calls had until then."""
         self.repeats = Repeats(self._only_reads)
         self._read_to = 0
 
     async def run(self, calls: Sequence[ToolCall]) -> None:
         """Run all calls of one answer. On return every result is in the log, in the order of the calls."""
         self._begun.clear()
+        self._so_far.clear()
         self._read_on()
         failed_change = ""
         for group in self._groups(calls):
             tasks = [asyncio.create_task(self._outcome(call, failed_change)) for call in group]
             try:
-                for call, task in zip(group, tasks, strict=True):
-                    outcome, seconds = await task
-                    await self._enter(call, outcome, seconds)
-                    if outcome.is_error and self._toolbox.needs(call) == "write":
-                        failed_change = call.name
-            finally:
-                for task in tasks:
-                    task.cancel()
-                await asyncio.gather(*tasks, return_exceptions=True)
+                try:
+                    for call, task in zip(group, tasks, strict=True):
+                        outcome, seconds = await task
+                        await self._enter(call, outcome, seconds)
+                        if outcome.is_error and self._toolbox.needs(call) == "write":
+                            failed_change = call.name
+                finally:
+                    for task in tasks:
+                        task.cancel()
+                    await asyncio.gather(*tasks, return_exceptions=True)
+            except asyncio.CancelledError:
+                for call in group:
+                    if call.id in self._so_far:
+                        outcome, seconds = self._so_far.pop(call.id)
+                        await self._enter(call, await asyncio.to_thread(self._cleaned, outcome), seconds)
+                raise
 
     def not_begun(self, call: ToolCall) -> str:
         """The result of a call that an interrupt kept from running; "" if it ran."""
@@ -105,6 +115,9 @@ class Calls:
             # Each call is a task of its own, and so has a context of its own.
             progress_listener.set(lambda text: self._emit(ToolProgress(shown.id, self._redactor.text(text))))
             current_call.set(shown.id)
+            interrupt_listener.set(
+                lambda outcome: self._so_far.update({call.id: (outcome, time.monotonic() - started)})
+            )
             outcome = await asyncio.to_thread(self._cleaned, await self._toolbox.run(call))
             seconds = time.monotonic() - started
             said = await self.hooks.after_tool(call, self._toolbox, outcome, seconds)

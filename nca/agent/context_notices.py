@@ -15,6 +15,7 @@ from nca.context.file_reads import arguments_of
 from nca.context.policy import NoticeLevel
 from nca.context.record.calls import call_text
 from nca.context.record.past import Called, Past, asked, changes_file
+from nca.context.repeats import NOT_RUN
 from nca.context.view import Stub, without_ranges
 from nca.errors import ContextDoesNotFit, StoreError
 from nca.events import ContextWarning
@@ -82,6 +83,8 @@ _NAMED = 4
 _NEAR_CALLS = 60
 """A command that failed longer ago says little of how things are now."""
 _COMMAND = ("command", "cmd", "script")
+_NOT_ENDED = (NOT_RUN, "[interrupted")
+"""How the result of a call begins that was not run, or not to its end (also nca.sessions.log)."""
 
 
 def where_we_were(window: Window, files: FileHistory | None) -> tuple[str, ...]:
@@ -127,10 +130,11 @@ def _plan(window: Window) -> str:
 
 
 def _failing(past: Past) -> str:
-    """The newest command that failed and has not worked since."""
+    """The newest command that failed and has not worked since. One that was interrupted or never run has not failed."""
     latest: dict[str, Called] = {}
     for called in islice(past.calls, _NEAR_CALLS):
-        if called.result is not None and any(arguments_of(called.call).get(name) for name in _COMMAND):
+        has_ended = called.result is not None and not called.result.text.startswith(_NOT_ENDED)
+        if has_ended and any(arguments_of(called.call).get(name) for name in _COMMAND):
             latest.setdefault(asked(called.call), called)
     failed = next((one for one in latest.values() if one.has_failed), None)
     return f"Fails: {_told(failed)}" if failed is not None else ""

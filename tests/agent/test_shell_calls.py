@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 from nca.agent.conversation import Conversation
 from nca.config.layers import defaults
+from nca.context.validate import validate_request
 from nca.events import Event, ToolFinished
 from nca.messages import Message, ToolCall
 from nca.models.catalog import ModelFacts
@@ -97,3 +99,32 @@ async def test_keys_of_a_command_do_not_get_in(tmp_path: Path) -> None:
         conversation, text = await result_of(tmp_path, store, f"echo {KEY[:20]}''{KEY[20:]}", window_tokens=20_000)
         assert text == "[redacted]"
         await conversation.close()
+
+
+@pytest.mark.parametrize("more", ["", "yes & "])
+async def test_an_interrupted_command_keeps_what_it_printed(tmp_path: Path, more: str) -> None:
+    events: list[Event] = []
+    with Store.open(None) as store:
+        conversation = Conversation.open(
+            defaults().with_value("agent.permission", "auto", "the test"),
+            store=store,
+            model=ScriptedModel([calling(f"echo one; echo {KEY}; touch begun; {more}sleep 987655")]),
+            directory=tmp_path,
+            listener=events.append,
+        )
+        turn = asyncio.ensure_future(conversation.send("go"))
+        while not (tmp_path / "begun").exists():
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.1)
+        turn.cancel()
+        assert (await turn).reason == "interrupted"
+        result = conversation.context.entries[-1].message
+        assert validate_request(conversation.context.effective_history(), "openai") == []
+        assert not any(line.startswith("Fails") for line in conversation.context.where_we_were())
+        await conversation.close()
+    assert (result.role, result.is_error) == ("tool", False)
+    assert result.text.startswith("one\n[redacted]\n")
+    assert result.text.endswith("[interrupted by the user: outcome unknown]")
+    (finished,) = [event for event in events if isinstance(event, ToolFinished)]
+    assert finished.printed.startswith("one\n[redacted]\n")
+    assert finished.summary.startswith("interrupted · ")

@@ -64,6 +64,13 @@ async def test_what_has_worked_since_does_not_fail(room: Room) -> None:
     assert not any(line.startswith("Fails") for line in conversation.context.where_we_were())
 
 
+async def test_a_command_that_nobody_approved_has_not_failed(room: Room) -> None:
+    replies: list[ScriptedReply] = [calling("shell", command="touch done.txt"), answer("It was not run.")]
+    conversation = room.open(replies, settings={"agent.permission": "ask"})
+    await conversation.send("Make the file that we need")
+    assert not any(line.startswith("Fails") for line in conversation.context.where_we_were())
+
+
 async def test_changed_files_are_those_of_commands_too_and_deleted_ones(room: Room) -> None:
     room.path /= "work"  # what commands change is recorded in a folder that does not hold the store
     room.path.mkdir()

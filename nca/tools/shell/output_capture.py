@@ -57,7 +57,7 @@ class Output:
 
 
 class OutputCapture:
-    """Call `feed` with each piece of output, then `finish` or `drop` once."""
+    """Call `feed` with each piece of output, then `finish` or `drop` once; `drop` before `finish` saves time."""
 
     def __init__(self, limits: Limits, folder: Path | None) -> None:
         """folder: where the whole output is saved if it is cut; created when needed."""
@@ -115,7 +115,7 @@ class OutputCapture:
         return Output(admitted.text, self._total, self._path, self._written, admitted.left_out)
 
     def drop(self) -> None:
-        """Discard the output and its file."""
+        """Discard the file of the output."""
         self._end_file()
         self._delete_file()
 
@@ -155,6 +155,7 @@ class OutputCapture:
         """Delete the file: after an error, such as a full disk, it is not whole."""
         self._end_file()
         path, self._path = self._path, None
+        self._written = 0
         if path is not None:
             path.unlink(missing_ok=True)
 

@@ -26,6 +26,7 @@ from nca.tools.tool import EditorTerminal, ToolError
 
 _SCRIPT = "trap 'command pwd -P >/dev/fd/{note}' EXIT; eval \"$1\""
 """Reports the final directory on a separate descriptor, so no output can imitate it. Works in POSIX sh."""
+INTERRUPTED = "[interrupted by the user: outcome unknown]"
 MOST_COMMAND_BYTES = 100_000
 """Linux accepts 131,072 bytes in one argument (MAX_ARG_STRLEN)."""
 
@@ -34,23 +35,26 @@ MOST_COMMAND_BYTES = 100_000
 class CommandResult:
     """The result of a command. `directory_note` says where the next one runs, if that has changed.
 
-    `timeout_seconds` is 0 for a command in the background, which has no limit.
+    `timeout_seconds` is 0 for a command in the background, which has no limit. `ended` is None if it was interrupted.
     """
 
     output: Output
-    ended: Ended
+    ended: Ended | None
     timeout_seconds: float
     directory_note: str = ""
 
     @property
     def is_error(self) -> bool:
-        return self.ended.is_timeout or self.ended.exit_code != 0
+        """An interrupted command has not failed: nobody knows what would have come of it."""
+        return self.ended is not None and (self.ended.is_timeout or self.ended.exit_code != 0)
 
     def summary(self) -> str:
         """In a few words how it ended, and how much it printed."""
         lines = self.output.text.count("\n") + bool(self.output.text and not self.output.text.endswith("\n"))
         printed = counted(lines, "line") if lines else "no output"
         size = f"{self.output.total_bytes:,} bytes" if self.output.saved else printed
+        if self.ended is None:
+            return f"interrupted · {size}"
         return f"{ending(self.ended, self.timeout_seconds)[1:-1] or 'done'} · {size}"
 
     @property
@@ -64,10 +68,10 @@ class CommandResult:
 
     def notes(self) -> list[str]:
         """Notes about the command, one line each."""
-        notes = [ending(self.ended, self.timeout_seconds)]
-        if self.ended.left_running:
+        notes = [ending(self.ended, self.timeout_seconds) if self.ended is not None else INTERRUPTED]
+        if self.ended is not None and self.ended.left_running:
             notes.append("[background processes were stopped]")
-        if self.ended.is_detached:
+        if self.ended is not None and self.ended.is_detached:
             notes.append("[a process that it started runs on in another session]")
         notes += [self.directory_note, self._saved()]
         return [note for note in notes if note]
@@ -146,6 +150,7 @@ class CommandRunner:
         argv: tuple[str, ...] | None = None,
         timeout_seconds: float = 0,
         on_output: OnOutput | None = None,
+        on_interrupt: Callable[[CommandResult], None] | None = None,
     ) -> CommandResult:
         """Run a command to its end. Raises ToolError. If cancelled, stops the command.
 
@@ -153,28 +158,42 @@ class CommandRunner:
                          exactly these words
         timeout_seconds  0: use the setting
         on_output        called with each piece of output, unsanitized
+        on_interrupt     called with the output so far if it is cancelled; not for an editor's terminal, which keeps it
         """
         await asyncio.to_thread(self.check, command)
         settings = self._settings()
         limit = min(timeout_seconds or settings.timeout_seconds, settings.max_timeout_seconds)
         directory, captured = self.current_directory(), self.capture()
         start = self.starting(command, directory, argv)
+        terminal = self._terminal if argv is None and settings.sandbox == "off" else None
+        ended, stopped = None, None
         try:
-            if self._terminal is not None and argv is None and settings.sandbox == "off":
-                ended = await run_in_terminal(
-                    self._terminal, command, start(0), root=self.root, seconds=limit, captured=captured
-                )
-            else:
-                ended = await run_process(
-                    start, time_limit=asyncio.timeout(limit), captured=captured, on_output=on_output
-                )
+            try:
+                if terminal is not None:
+                    ended = await run_in_terminal(
+                        terminal, command, start(0), root=self.root, seconds=limit, captured=captured
+                    )
+                else:
+                    ended = await run_process(
+                        start, time_limit=asyncio.timeout(limit), captured=captured, on_output=on_output
+                    )
+            except asyncio.CancelledError as error:
+                if terminal is not None or on_interrupt is None:
+                    raise
+                # The person waits for the prompt, and to redact a large file takes long.
+                captured.drop()
+                stopped = error
             output = await self.finished(captured)
         except BaseException as error:
             captured.drop()
             if isinstance(error, OSError):
                 raise ToolError(f"the command cannot be started: {error.strerror}") from error
             raise
-        return CommandResult(output, ended, limit, self._go_to(directory, ended.note) if argv is None else "")
+        if stopped is not None and on_interrupt is not None:
+            on_interrupt(CommandResult(output, None, limit))
+            raise stopped
+        note = self._go_to(directory, ended.note) if ended is not None and argv is None else ""
+        return CommandResult(output, ended, limit, note)
 
     def current_directory(self) -> Path:
         """Where the next command runs: the project's directory, if the last one's has been removed."""

@@ -16,8 +16,8 @@ from nca.tools.shell.command_words import command_list, mentioned_commands, ment
 from nca.tools.shell.jobs import Jobs
 from nca.tools.shell.output_capture import readable
 from nca.tools.shell.read_only_commands import read_only_argv
-from nca.tools.shell.runner import CommandRunner
-from nca.tools.tool import Approval, Permission, ToolError, ToolOutcome, TypedTool
+from nca.tools.shell.runner import CommandResult, CommandRunner
+from nca.tools.tool import Approval, Permission, ToolError, ToolOutcome, TypedTool, interrupt_listener
 
 _SHOWING = frozenset({"cat", "head", "sed", "tail"})
 MOST_WAIT_SECONDS = 600
@@ -60,14 +60,17 @@ class Shell(TypedTool):
             job = await self._jobs.start(self._runner, command, argv=argv, recorder=recorder)
             return await job.report()
         async with recorder.command(self.name) as recorded:
-            result = await self._runner.run(command, argv=argv, timeout_seconds=max(0, timeout_seconds))
+            result = await self._runner.run(
+                command,
+                argv=argv,
+                timeout_seconds=max(0, timeout_seconds),
+                on_interrupt=lambda so_far: interrupt_listener.get()(_outcome(so_far)),
+            )
             recorded.said = f"{command}\n{result.output.text}"
-            recorded.runs_on = result.ended.is_detached
+            recorded.runs_on = result.ended is not None and result.ended.is_detached
         if argv is not None:
             await asyncio.to_thread(self._note_shown, command, result.output.text)
-        text, printed = result.report(), result.output.text
-        summary = result.summary()
-        return ToolOutcome(text, result.is_error, summary, printed=printed, left_out=result.left_out)
+        return _outcome(result)
 
     def summarize(self, arguments: dict[str, Any]) -> str:
         shown = f"$ {unambiguous(str(arguments.get('command', '')))}"
@@ -119,6 +122,11 @@ class Shell(TypedTool):
         return read_only_argv(
             command, workspace=self._workspace, directory=runner.directory, environment=runner.environment()
         )
+
+
+def _outcome(result: CommandResult) -> ToolOutcome:
+    text, printed = result.report(), result.output.text
+    return ToolOutcome(text, result.is_error, result.summary(), printed=printed, left_out=result.left_out)
 
 
 class JobTool(TypedTool):
