@@ -27,6 +27,7 @@ from nca.context.fit import (
 )
 from nca.context.history import History
 from nca.context.meter import Meter
+from nca.context.parts import split
 from nca.context.restore import as_never_compacted, never_compacted, with_pins
 from nca.context.retention import KeptFacts
 from nca.context.settled_prefix import recent_raw
@@ -73,6 +74,7 @@ class Proposal:
     budget_tokens: int
     target_tokens: int
     saved_by_stage: dict[str, int] = field(default_factory=dict)
+    """`tokens_saved`, shared out as the stages made the draft smaller: it may begin with more than the view shows."""
     facts: KeptFacts | None = field(default=None, compare=False, repr=False)
     made_by: str = ""
     """Who wrote the summary: a model's name, "extract" for code, both if code finished it, or "" for none."""
@@ -280,7 +282,7 @@ class Planning:
             after,
             budget,
             self.target,
-            saved_by_stage=self.saved,
+            saved_by_stage=split(self.before - after, self.saved) if self.saved else {},
             facts=KeptFacts(history, view, self.job.changed_files),
             made_by=self.written.made_by if self.written else "",
             failures=tuple(self.failures),

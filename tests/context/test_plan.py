@@ -80,6 +80,7 @@ def test_the_numbers_of_a_compaction() -> None:
     assert proposal.tokens_saved == before - proposal.tokens_after
     assert set(proposal.stages_used) == set(proposal.saved_by_stage)
     assert all(saved > 0 for saved in proposal.saved_by_stage.values())
+    assert sum(proposal.saved_by_stage.values()) == proposal.tokens_saved
     assert proposal.made_by == "tester"
     assert 0 < proposal.kept_facts <= proposal.total_facts
 
@@ -239,6 +240,7 @@ def test_under_an_anchor_too_it_comes_out_smaller_or_changes_nothing(learned: fl
         proposal = compacted(history, 20_000, target_tokens=before * share // 100, meter=meter)
         assert proposal.tokens_before == before
         assert proposal.compacted == (proposal.tokens_after < before)
+        assert sum(proposal.saved_by_stage.values()) == proposal.tokens_saved
         assert proposal.compacted or proposal.view == View()
 
 

@@ -84,7 +84,8 @@ def _show(app: App, made: Preview) -> None:
     if proposal.facts and (kinds := proposal.facts.by_kind()):
         app.output.show(f"  keeps {kept_in_words(kinds)}")
     if made.summary is not None and made.summary.prose:
-        app.output.show(Text(to_terminal(made.summary.text)))
+        app.output.show(Text("\nThe summary:\n", style="bold"))
+        app.output.show(Text(to_terminal(f"{made.summary.text}\n")))
     app.output.show(Parted(CHOICE))
 
 
