@@ -72,14 +72,23 @@ class Context:
         return self._window.due()
 
     def items(self) -> list[ContextItem]:
-        """All that the model is shown of the log, in its order, and what collapsing each would free."""
+        """All that the model is shown of the log, in its order, and what of it can be collapsed."""
         return items_of(self._window, manual_edits.collapsible(self._window))
 
     def expansion_tokens(self, wanted: str) -> int:
         """How many tokens more the next request would have after `expand`. Raises UsageError as that does."""
-        history, meter = self._window.history, self._window.meter
-        view = restored(history, manual_edits.named_ranges(self._window, wanted))
-        return meter.used_with(history, view) - meter.used_with(history, history.view)
+        return self._growth(restored(self._window.history, manual_edits.named_ranges(self._window, wanted)))
+
+    def collapse_tokens(self, seqs: Sequence[int]) -> int:
+        """How many tokens fewer the next request would have after `collapse`. Raises UsageError as that does.
+
+        Below 0 where a count that the model reported gives way to a higher estimate.
+        """
+        return -self._growth(manual_edits.collapsed(self._window, seqs))
+
+    def pin_tokens(self, seq: int) -> int:
+        """What the message takes of the pins' budget."""
+        return self._window.meter.scaled(self._window.history.run_tokens(seq, seq))
 
     # Compaction
 
@@ -164,7 +173,7 @@ class Context:
     def pins(self) -> list[Pin]:
         """What is pinned, oldest first."""
         history = self._window.history
-        return [Pin(seq, history.message(seq), self._tokens(seq)) for seq in sorted(history.pins)]
+        return [Pin(seq, history.message(seq), self.pin_tokens(seq)) for seq in sorted(history.pins)]
 
     @property
     def pins_budget_tokens(self) -> int:
@@ -179,7 +188,7 @@ class Context:
         manual_edits.check_exists(self._window.history, seq)
         if seq in self._window.history.pins:
             return False
-        needed = self._tokens(seq) + sum(pin.tokens for pin in self.pins())
+        needed = self.pin_tokens(seq) + sum(pin.tokens for pin in self.pins())
         if needed > self.pins_budget_tokens:
             raise UsageError(
                 f"There is no room for message {seq} among the pins: together they would be {needed:,} tokens,"
@@ -257,5 +266,7 @@ class Context:
                 raise
         return record
 
-    def _tokens(self, seq: int) -> int:
-        return self._window.meter.scaled(self._window.history.run_tokens(seq, seq))
+    def _growth(self, view: View) -> int:
+        """How many tokens more the next request would have with this view, as the record of the change says it."""
+        history = self._window.history
+        return self._window.meter.used_again(history, view) - self._window.measure().used_tokens

@@ -56,11 +56,11 @@ def collapsed(window: Window, seqs: Sequence[int]) -> View:
     return draft.view()
 
 
-def collapsible(window: Window) -> dict[int, int]:
-    """The messages that `collapsed` would shorten, and how many tokens each frees by itself."""
+def collapsible(window: Window) -> set[int]:
+    """The messages that `collapsed` would shorten."""
     draft, kept = Draft(window.history, window.meter), _kept(window.history) | window.history.pins
     seqs = [seq for block in draft.blocks() for seq in block.seqs if seq not in kept]
-    return {seq: window.meter.scaled(saved) for seq, saved in _collapse(window, draft, seqs).items() if saved > 0}
+    return {seq for seq, saved in _collapse(window, draft, seqs).items() if saved > 0}
 
 
 def _collapse(window: Window, draft: Draft, seqs: Sequence[int]) -> dict[int, int]:

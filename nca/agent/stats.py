@@ -5,16 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 
 from nca.agent.background import Background
-from nca.agent.usage_breakdown import UsageBreakdown, usage_breakdown_of
+from nca.agent.usage_breakdown import UsageBreakdown, usage_breakdown_of, window_parts
 from nca.agent.window import Window
-from nca.context.budget import Measurement
-from nca.context.parts import parts_of, view_parts
 from nca.context.policy import Rung, aim_ratio, is_due, target_tokens, thresholds
-from nca.context.tokenizers import tools_text, tools_tokens
-from nca.context.tokens import text_tokens
 from nca.context.view import Marker, Stub, Summary
 from nca.models.catalog import request_cost, saved_cost
-from nca.tools.mcp.tool import PREFIX
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +82,7 @@ def stats_of(window: Window, background: Background, *, with_details: bool = Tru
         target_tokens=target_tokens(budget, fixed, aim_ratio(budget, window.context)),
         usage_ratio=measured.usage_ratio,
         breakdown=measured.breakdown,
-        parts=_parts(window, measured) if with_details else {},
+        parts=window_parts(window) if with_details else {},
         messages=history.head - sum(last - first + 1 for first, last in history.view.aside),
         turns=history.turns,
         hidden_messages=sum(
@@ -117,22 +112,6 @@ def _prices(window: Window, used_tokens: int) -> Prices:
         saves=saved_cost(facts, whole, used_tokens) if is_shorter else None,
         saves_cached=saved_cost(facts, whole, used_tokens, is_cached=True) if is_shorter else None,
     )
-
-
-def _parts(window: Window, measured: Measurement) -> dict[str, int]:
-    meter = window.meter
-    of_project = min(meter.system_raw, text_tokens(window.prompt.project))
-    own = [tool for tool in window.tools if not tool["function"]["name"].startswith(PREFIX)]
-    own_raw, tokenizer = meter.tools_raw, meter.calibration.tokenizer
-    if len(own) < len(window.tools):
-        own_raw = tools_tokens(tools_text(own, tokenizer), tokenizer)
-    fixed = {
-        "system_prompt": meter.system_raw - of_project,
-        "instructions": of_project,
-        "tool_definitions": min(own_raw, meter.tools_raw),
-        "mcp_tools": max(0, meter.tools_raw - own_raw),
-    }
-    return parts_of(measured.breakdown, fixed, view_parts(window.history))
 
 
 def _next_rung(window: Window, background: Background) -> str:

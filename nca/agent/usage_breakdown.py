@@ -1,23 +1,26 @@
 """Break usage down by item, tool and file, and find files that were read more than once.
 
-Only shown messages count, however long the log is. Counts are in tokens: items add up to the measured request.
+Only shown messages count, however long the log is. Counts are in tokens: items add up to the measured request, and so
+do kinds.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 
 from nca.agent.window import Window
 from nca.context.draft import Draft
 from nca.context.file_reads import file_use, file_uses
 from nca.context.importance import importances
-from nca.context.parts import message_parts, split
+from nca.context.parts import TALK, item_parts, parts_of, run_parts, split, view_parts
 from nca.context.stages.deduplicate import superseded
-from nca.context.tokens import call_tokens, part_tokens
+from nca.context.tokenizers import tools_text, tools_tokens
+from nca.context.tokens import call_tokens, part_tokens, text_tokens
 from nca.context.view import Marker, Stub, Summary, Verbatim
 from nca.messages import Message, ToolCall
+from nca.tools.mcp.tool import PREFIX
 from nca.wire import content_text
 
 HEAVIEST = 20
@@ -45,16 +48,16 @@ class HeavyItem:
 class ContextItem(HeavyItem):
     """The same with what a list of all needs.
 
-    kind      what most of its tokens are (`nca.context.parts.KINDS`)
-    excerpt   how its text begins
-    is_whole  it is a message as it was written; False for a summary, a marker and a message that was shortened
-    frees     tokens that collapsing it would free; 0 if it cannot be collapsed, or is as short already
+    kind            what most of its tokens are (`nca.context.parts.KINDS`)
+    excerpt         how its text begins
+    is_whole        it is a message as it was written; False for a summary, a marker and a message that was shortened
+    is_collapsible  False if it may not be collapsed, or is as short already
     """
 
     kind: str = "conversation"
     excerpt: str = ""
     is_whole: bool = True
-    frees: int = 0
+    is_collapsible: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +93,7 @@ class UsageBreakdown:
 def usage_breakdown_of(window: Window) -> UsageBreakdown:
     """The breakdown of `window`. It looks at every shown message."""
     found = _Weighing(window)
-    items = sorted(found.items({}), key=lambda item: -item.tokens)
+    items = sorted(found.items(()), key=lambda item: -item.tokens)
     return UsageBreakdown(
         tuple(HeavyItem(one.label, one.tokens, one.id, one.score, one.reasons) for one in items[:HEAVIEST]),
         tuple(sorted(found.by_role(), key=lambda share: -share.tokens)),
@@ -100,35 +103,60 @@ def usage_breakdown_of(window: Window) -> UsageBreakdown:
     )
 
 
-def items_of(window: Window, collapsible: Mapping[int, int]) -> list[ContextItem]:
-    """All that the model is shown of the log, in its order. `collapsible`: what each message frees, by its number."""
+def window_parts(window: Window) -> dict[str, int]:
+    """The measured tokens by kind (`nca.context.parts.KINDS`)."""
+    meter = window.meter
+    of_project = min(meter.system_raw, text_tokens(window.prompt.project))
+    own = [tool for tool in window.tools if not tool["function"]["name"].startswith(PREFIX)]
+    own_raw, tokenizer = meter.tools_raw, meter.calibration.tokenizer
+    if len(own) < len(window.tools):
+        own_raw = tools_tokens(tools_text(own, tokenizer), tokenizer)
+    fixed = {
+        "system_prompt": meter.system_raw - of_project,
+        "instructions": of_project,
+        "tool_definitions": min(own_raw, meter.tools_raw),
+        "mcp_tools": max(0, meter.tools_raw - own_raw),
+    }
+    return parts_of(window.measure().breakdown, fixed, view_parts(window.history))
+
+
+def items_of(window: Window, collapsible: Container[int]) -> list[ContextItem]:
+    """All that the model is shown of the log, in its order. `collapsible`: the numbers of messages that may become
+    shorter."""
     return list(_Weighing(window).items(collapsible))
 
 
 @dataclass(slots=True)
 class _Shown:
-    """A message as it is shown. `seq`: its number; `item`: what stands for it, unless it is shown as it is."""
+    """A message as it is shown. `seq`: its number; `item`: what stands for it, unless it is shown as it is.
+
+    raw  raw tokens by kind
+    """
 
     message: Message
-    raw: int
+    raw: Counter[str]
     seq: int = 0
     item: Stub | Summary | Marker | None = None
 
 
 class _Weighing:
-    """Collects the breakdown in one pass. All that it counts has one scale: that of the measured request."""
+    """Collects the breakdown in one pass. All that it counts has one scale: each kind adds up to its part."""
 
     def __init__(self, window: Window) -> None:
         self._window = window
         self._history = window.history
         self._calls: dict[str, ToolCall] = {}
         self.shown = list(_shown(window))
-        measured = window.measure()
-        self._talk = measured.used_tokens - measured.breakdown["system_prompt"] - measured.breakdown["tool_definitions"]
-        self._raw = sum(shown.raw for shown in self.shown)
-        weights = {str(place): shown.raw for place, shown in enumerate(self.shown)}
-        self._tokens = list(split(self._talk if self._raw else 0, weights).values())
+        parts = window_parts(window)
+        self._tokens = [0] * len(self.shown)
         """Of each item, so that they add up to what `/context` shows."""
+        self._talk, self._raw = 0, 0
+        for kind in TALK:
+            weights = {str(place): shown.raw[kind] for place, shown in enumerate(self.shown) if shown.raw[kind]}
+            for place, tokens in split(parts[kind], weights).items():
+                self._tokens[int(place)] += tokens
+            if weights:
+                self._talk, self._raw = self._talk + parts[kind], self._raw + sum(weights.values())
         self.by_tool: Counter[str] = Counter()
         self.by_file: Counter[str] = Counter()
         for item in self.shown:
@@ -137,7 +165,7 @@ class _Weighing:
     def _scaled(self, raw: int) -> int:
         return round(raw * self._talk / self._raw) if self._raw else 0
 
-    def items(self, collapsible: Mapping[int, int]) -> Iterator[ContextItem]:
+    def items(self, collapsible: Container[int]) -> Iterator[ContextItem]:
         scores = importances(self._history.visible(), self._history.pins)
         for shown, tokens in zip(self.shown, self._tokens, strict=True):
             item, message = shown.item, shown.message
@@ -145,15 +173,16 @@ class _Weighing:
             excerpt = (message.text or calls)[:EXCERPT_CHARS]
             if isinstance(item, Summary | Marker):
                 hidden = sum(last - first + 1 for first, last in item.ranges)
-                label = "summary" if isinstance(item, Summary) else f"{hidden:,} messages left out"
+                summary = "summary and record" if shown.raw["record"] else "summary"
+                label = summary if isinstance(item, Summary) else f"{hidden:,} messages left out"
                 yield ContextItem(label, tokens, item.id, kind="summaries", excerpt=excerpt, is_whole=False)
                 continue
             label = _label(shown, self._calls.get(message.tool_call_id))
             known = scores.get(shown.seq)
             score, reasons = (known.score, known.reasons) if known is not None else (None, ())
-            kind = next((kind for kind, _ in message_parts(message).most_common(1)), "conversation")
-            frees = collapsible.get(shown.seq, 0)
-            yield ContextItem(label, tokens, str(shown.seq), score, reasons, kind, excerpt, item is None, frees)
+            kind = next((kind for kind, _ in shown.raw.most_common(1)), "conversation")
+            can = shown.seq in collapsible
+            yield ContextItem(label, tokens, str(shown.seq), score, reasons, kind, excerpt, item is None, can)
 
     def by_role(self) -> Iterator[RoleShare]:
         roles: dict[str, list[_Shown]] = {}
@@ -176,10 +205,11 @@ class _Weighing:
             if path := _path(call):
                 self.by_file[path] += tokens
         if message.role == "tool":
+            raw = item.raw.total()
             call_made = self._calls.get(message.tool_call_id)
-            self.by_tool[message.name or (call_made.name if call_made else "tool")] += scaled(item.raw)
+            self.by_tool[message.name or (call_made.name if call_made else "tool")] += scaled(raw)
             if call_made is not None and (path := _path(call_made)):
-                self.by_file[path] += scaled(item.raw)
+                self.by_file[path] += scaled(raw)
         for part in message.attachments:
             self.by_file[part.path] += scaled(part_tokens(part))
 
@@ -189,10 +219,10 @@ def _shown(window: Window) -> Iterator[_Shown]:
     for item in (*history.view.items, Verbatim(history.view.tail, history.head)):
         if isinstance(item, Verbatim):
             for entry in history.entries[item.first - 1 : item.last]:
-                yield _Shown(entry.message, history.message_tokens(entry.message), entry.seq)
+                yield _Shown(entry.message, run_parts(history, entry.seq, entry.seq), entry.seq)
         else:
             message = history.shown(item) or Message("user", "", source="nca")
-            yield _Shown(message, history.item_tokens(item), item.seq if isinstance(item, Stub) else 0, item)
+            yield _Shown(message, item_parts(history, item), item.seq if isinstance(item, Stub) else 0, item)
 
 
 def _repeated(window: Window) -> tuple[RepeatedReads, ...]:

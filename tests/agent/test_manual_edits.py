@@ -215,7 +215,7 @@ async def test_of_a_record_that_came_with_the_messages_nothing_is_lost(read_twic
         directory=read_twice.directory,
         session=session.info.id,
     )
-    assert [bool(item.frees) for item in reopened.context.items()] == [True, False, True]
+    assert [item.is_collapsible for item in reopened.context.items()] == [True, False, True]
     assert reopened.context.collapse([1]) is not None
     assert "box 19" not in str(shown(reopened))
     await reopened.context.compact()

@@ -41,7 +41,7 @@ TWO_COLUMNS_FROM = 120
 _BETWEEN_COLUMNS = 3
 _REASONS_FROM_WIDTH = 80
 _CHARACTERS_FROM_WIDTH = 52
-_ROLES = {"user": "you", "assistant": "the model", "tool": "tool results", "summary": "summaries"}
+_ROLES = {"user": "you", "assistant": "the model", "tool": "tool results", "summary": "summaries, records"}
 
 
 def context_panel(
@@ -190,7 +190,7 @@ def _savings(stats: ContextStats, done: Sequence[CompactionRecord]) -> str:
     newest = next((one for one in reversed(done) if one.total_facts), None)
     facts = f" and kept {_kept(newest)}" if newest else ""
     saved = sum(one.tokens_before - one.tokens_after for one in done)
-    summary = next((item.id for item in stats.heaviest if item.label == "summary"), "")
+    summary = next((item.id for item in stats.heaviest if item.label.startswith("summary")), "")
     reads = f" Read the summary: /context show {one_line(summary, 20)}" if summary else ""
     made = sum(one.tokens_after < one.tokens_before for one in done)
     return f"{counted(made, 'compaction')} saved {max(0, saved):,} tokens{facts}.{reads}"

@@ -7,6 +7,7 @@ Across, a row of the picture says what the part is; down, the bars add up to the
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from rich.cells import cell_len
@@ -40,33 +41,43 @@ class ContextList(ListPanel[Mapping[str, Change]]):
         self.most_lines = most_lines
         self._context = context
         self._see = see
+        # Nothing changes while the list stands.
+        self._frees = cache(lambda *seqs: context.collapse_tokens(seqs))
         self._in_order = context.items()
-        self._items = sorted(self._in_order, key=lambda item: -item.tokens)
+        self._is_by_size = True
+        self._items = self._arranged()
         self._pinned = {str(pin.seq): pin.tokens for pin in context.pins()}
         self._largest = max((item.tokens for item in self._items), default=1) or 1
         self._selected = 0
         self._said = ""
+        self._search = ""
+        self._is_searching = False
         self.marks: dict[str, Change] = {}
 
     def listing(self, columns: int) -> Listing:
-        is_by_size = self._items is not self._in_order
-        order, other = ("largest first", "in order") if is_by_size else ("in order", "largest first")
+        order, other = ("largest first", "in order") if self._is_by_size else ("in order", "largest first")
         count = len(self.marks)
         applies = f"a applies {counted(count, 'change')}{self._freed()} · " if count else ""
-        leave = "Esc drops them" if count else "Esc leaves"
-        keys = (
-            f"↑↓ · Enter shows it whole · Tab {other} · {applies}Esc leaves all as it was",
+        leave = "Esc shows all" if self._search else "Esc drops them" if count else "Esc leaves"
+        whole = "Esc shows all" if self._search else "Esc leaves all as it was"
+        keys: Sequence[str] = (
+            f"↑↓ · Enter shows it whole · Tab {other} · / searches · {applies}{whole}",
+            f"↑↓ · Enter shows it whole · Tab {other} · {applies}{whole}",
             f"↑↓ · Enter shows · Tab order · {applies}{leave}",
             f"{applies}{leave}" if count else "↑↓ · Enter · Tab · Esc",
             f"a applies {count} · Esc" if count else "Esc leaves",
         )
-        head = f"  {'message':>9} {'tokens':>9}  {self._selected + 1:,} of {len(self._items):,}"
+        if self._is_searching:
+            keys = (f"Search: {self._search}▏ · ↑↓ · Enter takes what is found · Esc ends the search",)
+        place = self._selected + 1 if self._items else 0
+        head = f"  {'message':>9} {'tokens':>9}  {place:,} of {len(self._items):,}"
+        head += f" with “{one_line(self._search, 20)}”" if self._search else ""
         head += next((f", {one}" for one in (order, order.split()[0]) if len(head) + len(one) + 2 <= columns), "")
         return Listing(
             len(self._items),
             lambda number: self._row(self._items[number], columns),
             self._selected,
-            self._about(self._chosen, columns),
+            self._about(self._chosen, columns) if self._items else (),
             keys,
             [("class:quiet", head)],
         )
@@ -76,17 +87,41 @@ class ContextList(ListPanel[Mapping[str, Change]]):
         self._selected = max(0, min(len(self._items) - 1, self._selected + by))
 
     def enter(self) -> None:
-        self.background(self._show(self._items[self._selected].id))
+        if not self._is_searching:
+            self.background(self._show(self._chosen.id))
+        elif self._items:
+            self._is_searching = False
+        else:
+            self.leave()
+
+    def leave(self) -> None:
+        if not self._is_searching and not self._search:
+            self.end(None)
+            return
+        self._is_searching = False
+        self._look_for("")
 
     def keys(self) -> Mapping[str, Callable[[], None]]:
-        return {
+        return {"tab": self._turn, "backspace": lambda: self._look_for(self._search[:-1])}
+
+    def press(self, key: str) -> None:
+        """A letter changes the chosen item, or belongs to what is searched for."""
+        actions: Mapping[str, Callable[[], None]] = {
             "c": lambda: self._mark("collapse"),
             "e": lambda: self._mark("expand"),
             "p": lambda: self._mark("unpin" if self._chosen.id in self._pinned else "pin"),
             "f": lambda: self._mark("compact"),
             "a": lambda: self.end(self.marks),
-            "tab": self._turn,
         }
+        if self._is_searching:
+            self._look_for(self._search + key)
+        elif key == "/":
+            self._is_searching = True
+            self._look_for("")
+        elif key in actions:
+            actions[key]()
+        else:
+            self._said = f"{one_line(key, 1)} does nothing here; keys: {', '.join(actions)}, / to search."
 
     @property
     def _chosen(self) -> ContextItem:
@@ -101,10 +136,21 @@ class ContextList(ListPanel[Mapping[str, Change]]):
 
     def _turn(self) -> None:
         """The other order; the chosen item stays chosen."""
-        chosen = self._chosen
-        by_size = sorted(self._in_order, key=lambda item: -item.tokens)
-        self._items = self._in_order if self._items is not self._in_order else by_size
-        self._selected = self._items.index(chosen)
+        self._is_by_size = not self._is_by_size
+        self._look_for(self._search)
+
+    def _look_for(self, text: str) -> None:
+        """Only the items with this text in their number, label or beginning; the chosen one stays, if it has it."""
+        chosen = self._chosen if self._items else None
+        self._search, self._said = text, ""
+        wanted = text.casefold()
+        self._items = [
+            item for item in self._arranged() if wanted in f"{item.id} {item.label} {item.excerpt}".casefold()
+        ]
+        self._selected = self._items.index(chosen) if chosen in self._items else 0
+
+    def _arranged(self) -> list[ContextItem]:
+        return sorted(self._in_order, key=lambda item: -item.tokens) if self._is_by_size else self._in_order
 
     def _mark(self, change: Change) -> None:
         """Mark the chosen item, or take back the mark that it has already."""
@@ -120,20 +166,23 @@ class ContextList(ListPanel[Mapping[str, Change]]):
     def _refusal(self, change: Change) -> str:
         """Why the chosen item cannot be changed so; "" if it can."""
         item = self._chosen
-        if change == "collapse" and not item.frees:
+        if change == "collapse" and not item.is_collapsible:
             return "It cannot be collapsed: it is short, pinned, or still needed as it is."
         if change == "expand" and item.is_whole:
             return "It is whole already."
         if change in ("pin", "compact") and not item.id.isdecimal():
             return "Only messages can be pinned, or compacted from."
-        if change == "pin" and self._pin_tokens + item.tokens > self._context.pins_budget_tokens:
+        if (
+            change == "pin"
+            and self._pin_tokens + self._context.pin_tokens(int(item.id)) > self._context.pins_budget_tokens
+        ):
             return f"Pins have room for {self._context.pins_budget_tokens:,} tokens; {self._pin_tokens:,} are taken."
         return ""
 
     @property
     def _pin_tokens(self) -> int:
         """What all pins take, with those that are marked."""
-        marked = (item.tokens for item in self._items if self.marks.get(item.id) == "pin")
+        marked = (self._context.pin_tokens(int(wanted)) for wanted, change in self.marks.items() if change == "pin")
         freed = (tokens for wanted, tokens in self._pinned.items() if self.marks.get(wanted) == "unpin")
         return sum(self._pinned.values()) + sum(marked) - sum(freed)
 
@@ -154,7 +203,7 @@ class ContextList(ListPanel[Mapping[str, Change]]):
     def _state(self, item: ContextItem) -> str:
         change = self.marks.get(item.id)
         if change == "collapse":
-            return f"collapse −{item.frees:,}"
+            return f"collapse {_signed(-self._frees(int(item.id)))}"
         return "compact from here" if change == "compact" else change or ("pinned" if item.id in self._pinned else "")
 
     def _about(self, item: ContextItem, columns: int) -> Sequence[Line]:
@@ -171,16 +220,16 @@ class ContextList(ListPanel[Mapping[str, Change]]):
 
     def _choices(self, item: ContextItem) -> str:
         """The keys for this item, with the tokens that each frees or takes."""
-        choices = [f"c collapse −{item.frees:,}"] if item.frees else []
+        choices = [f"c collapse {_signed(-self._frees(int(item.id)))}"] if item.is_collapsible else []
         if not item.is_whole:
             try:
-                choices.append(f"e expand +{self._context.expansion_tokens(item.id):,}")
+                choices.append(f"e expand {_signed(self._context.expansion_tokens(item.id))}")
             except NcaError as error:
                 choices.append(str(error))
         if item.id in self._pinned:
             choices.append("p unpin")
         elif item.id.isdecimal():
-            choices.append(f"p pin {item.tokens:,}")
+            choices.append(f"p pin {self._context.pin_tokens(int(item.id)):,}")
         if item.id.isdecimal():
             choices.append(f"f compact from here −{self._from_here(item):,} at most")
         return " · ".join(choices)
@@ -190,8 +239,12 @@ class ContextList(ListPanel[Mapping[str, Change]]):
 
     def _freed(self) -> str:
         """What the marks free, as far as it is known before."""
-        freed = sum(item.frees for item in self._items if self.marks.get(item.id) == "collapse")
-        return f", about −{freed:,} tokens" if freed else ""
+        seqs = sorted(int(wanted) for wanted, change in self.marks.items() if change == "collapse")
+        return f", about {_signed(-self._frees(*seqs))} tokens" if seqs else ""
+
+
+def _signed(tokens: int) -> str:
+    return f"{tokens:+,}".replace("-", "−")
 
 
 BLOCK, FREE, RESERVE = "█", "░", "·"

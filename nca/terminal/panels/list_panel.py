@@ -99,6 +99,9 @@ class ListPanel(ABC, Generic[T]):
         """Other keys by their names, and what each does."""
         return {}
 
+    def press(self, key: str) -> None:
+        """Any other key that is a character was pressed, in a list without a line to type into."""
+
     def leave(self) -> None:
         """Escape or Ctrl-C was pressed."""
         self.end(None)
@@ -171,6 +174,13 @@ class ListPanel(ABC, Generic[T]):
             @bindings.add(key, eager=key in ("enter", "escape", "c-c", "c-g", "c-s"))
             def act(event: KeyPressEvent, action: Callable[[], None] = action) -> None:
                 action()
+
+        if not self._is_typed:
+
+            @bindings.add(Keys.Any)
+            def press(event: KeyPressEvent) -> None:
+                if event.data.isprintable():
+                    self.press(event.data)
 
         @bindings.add(Keys.BracketedPaste)
         def paste(event: KeyPressEvent) -> None:
