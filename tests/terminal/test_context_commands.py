@@ -43,7 +43,7 @@ async def test_expand_puts_the_originals_of_a_summary_back_and_undo_hides_them(t
         assert stage.conversation.context.effective_history()[shown] == before[shown]
         assert "already" in await stage.command("/context expand 1")
         assert "no longer in the context" in await stage.command(f"/context show {summary.id}")
-        assert "1 compaction." in await stage.command("/context history")
+        assert "1 compaction, 1 change by hand." in await stage.command("/context history")
         await stage.command("/context undo")
         assert stage.conversation.context.effective_history() == hidden
 
@@ -77,6 +77,10 @@ async def test_what_cannot_be_shown_says_why(tmp_path: Path) -> None:
             ("/context pin 99", "1 to 12"),
             ("/context pin the rule", "is not a message number"),
             ("/context accept", "There is no preview"),
+            ("/context clear now", "takes no now"),
+            ("/context history 3", "takes no 3"),
+            ("/compact 200%", "is not a focus in words"),
+            ("/context compact from", "needs a message's number"),
         ):
             with pytest.raises(UsageError, match=words):
                 await stage.command(line)

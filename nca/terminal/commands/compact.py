@@ -161,6 +161,10 @@ def chosen(app: App, argument: str) -> tuple[str, Range | None]:
     """
     word, _, rest = argument.partition(" ")
     number, _, focus = rest.strip().partition(" ")
+    if argument.lower() in _PLACES:
+        raise UsageError(f"{word} needs a message's number.", advice=f"/compact {word.lower()} NUMBER [FOCUS].")
+    if argument and not any(map(str.isalpha, argument)):
+        raise UsageError(f"{one_line(argument, 40)} is not a focus in words.", advice=f"Valid: {PREVIEW}, or a focus.")
     if word.lower() not in _PLACES or not number.isdecimal():
         return argument, None
     return focus.strip(), app.conversation.context.part(int(number), is_later=_PLACES[word.lower()])

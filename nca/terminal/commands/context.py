@@ -132,6 +132,8 @@ SUBCOMMANDS = {
     "redo": Subcommand("take the undo back", _redo),
     "clear": Subcommand("empty the context; undo brings it back", _clear),
 }
+_ALONE = {"all", "diff", "history", "accept", "edit", "drop", "undo", "redo", "clear"}
+"""Take nothing behind them."""
 _WORDS = {word: one.about for word, one in SUBCOMMANDS.items()} | _COMPACT_PARTS
 
 
@@ -148,6 +150,8 @@ class ContextCommand(Command):
         if not word:
             await _show(app, "")
         elif (found := SUBCOMMANDS.get(word.lower())) is not None:
+            if word.lower() in _ALONE and rest.strip():
+                raise UsageError(f"/context {word.lower()} takes no {one_line(rest.strip(), 40)}.")
             await found.run(app, rest.strip())
         else:
             near = nearest(word, SUBCOMMANDS)

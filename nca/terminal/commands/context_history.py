@@ -44,9 +44,12 @@ async def show_history(app: App, argument: str) -> None:
     else:
         app.output.show(_table(records))
     done = [record for record in records if not record.is_by_hand]
+    undone, by_hand = sum(record.undone for record in records), len(records) - len(done)
+    also = f", {counted(by_hand, 'change')} by hand" if by_hand else ""
+    also += f", {undone:,} undone" if undone else ""
     if done:
         every = f"one every {turns / len(done):.0f} turns" if turns >= len(done) else f"{len(done)} in {turns} turns"
-        app.output.show(f"{len(done)} compactions: {every}." if len(done) > 1 else "1 compaction.")
+        app.output.show(f"{counted(len(done), 'compaction')}{also}{f': {every}' if len(done) > 1 else ''}.")
 
 
 def _table(records: Sequence[CompactionRecord]) -> Table:
@@ -67,9 +70,8 @@ def _stacked(record: CompactionRecord) -> Iterator[RenderableType]:
 
 def _row(record: CompactionRecord) -> list[Text]:
     # A line each: a kind and its count must not be parted where the column is narrow.
-    kinds = [f"{one_line(kind)} {left}/{stated}" for kind, (left, stated) in record.kept.items()]
-    facts = [f"{record.kept_facts} of {record.total_facts} facts"] if record.total_facts else []
-    kept = "\n".join([*facts, *kinds])
+    facts = kept_in_words(record.kept, record.kept_facts, record.total_facts) if record.total_facts else ""
+    kept = "\n".join(map(one_line, facts.split(", ")))
     took = duration(record.seconds) + (f", {money(record.cost)}" if record.cost else "")
     cause = one_line(record.trigger) + (" (undone)" if record.undone else "")
     change = f"{record.tokens_before:,} → {record.tokens_after:,}"

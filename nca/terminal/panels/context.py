@@ -177,7 +177,7 @@ def _repeated(stats: ContextStats, most: int) -> Iterator[Text]:
     for one in stats.repeated[:most]:
         ids = " ".join(str(seq) for seq in one.seqs[:8])
         text = Text(f"{one_line(one.path, 60)} was read {len(one.seqs) + 1} times ({one.tokens:,} tokens of copies): ")
-        yield text.append(f"/context collapse {ids}", style="accent")
+        yield text.append(f"/context collapse {ids}", style="accent").append(".")
     if len(stats.repeated) > most:
         more = sum(one.tokens for one in stats.repeated[most:])
         files = counted(len(stats.repeated) - most, "more file")

@@ -202,7 +202,7 @@ def test_a_wider_window_never_shows_less_of_what_an_item_is(width: int) -> None:
 
 def test_repeated_reads_tell_their_waste_and_the_command_that_ends_it() -> None:
     text = " ".join(drawn(STATS, 100))
-    assert "src/parse.py was read 3 times (3,017 tokens of copies): /context collapse 17 23" in text
+    assert "src/parse.py was read 3 times (3,017 tokens of copies): /context collapse 17 23." in text
 
 
 def test_all_has_tools_files_roles_each_compaction_and_where_every_command_is() -> None:
