@@ -20,7 +20,7 @@ from acp import RequestError
 from acp.meta import AGENT_METHODS
 
 from nca.errors import NcaError, SessionNotFound, UsageError
-from nca.terminal.render.event_lines import ERROR_CHARS
+from nca.terminal.render.event_lines import ERROR_CHARS, error_line
 from nca.terminal.render.sanitize import one_line
 
 PARSE_ERROR, INVALID_REQUEST, INVALID_PARAMS, INTERNAL_ERROR = -32700, -32600, -32602, -32603
@@ -43,7 +43,7 @@ def request_error(error: NcaError) -> RequestError:
         code = RESOURCE_NOT_FOUND
     elif isinstance(error, UsageError):
         code = INVALID_PARAMS
-    line = one_line(str(error), ERROR_CHARS)
+    line = one_line(" ".join(filter(None, error_line(error))), ERROR_CHARS)
     return RequestError(code, line[:1].upper() + line[1:])
 
 

@@ -104,7 +104,8 @@ class _TurnPrinter:
         self._asked: ApprovalAsked | None = None
         self._unanswered: list[ApprovalAsked] = []
         self._failure: Exception | None = None
-        self._draw = PlainDraw(io.StringIO() if as_json else sys.stdout, sys.stderr, os.environ)
+        answers = io.StringIO() if as_json else sys.stdout
+        self._draw = PlainDraw(answers, sys.stderr, os.environ, is_chat=False)
 
     def on_event(self, event: Event) -> None:
         from nca.events import ApprovalAsked, ApprovalGiven

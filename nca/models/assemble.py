@@ -156,10 +156,13 @@ class Assembler:
         match self.finish_reason:
             case "length":
                 said = "The output limit was reached before any text."
-                advice = "Raise model.max_output_tokens with /config, or let the model reason less (/effort low)."
+                advice = "Raise model.max_output_tokens, or let the model reason less (model.reasoning low)."
                 raise OnlyReasoned(said, advice=advice, failure=ProviderFailure("fail", False, message=said))
             case "content_filter" | "refusal":
-                raise _failed("The provider's content filter stopped the answer.", "Rephrase it, or use /model.")
+                raise _failed(
+                    "The provider's content filter stopped the answer.",
+                    "Rephrase it, or choose another model with --model.",
+                )
             case _:
                 raise EmptyAnswer
 

@@ -149,7 +149,7 @@ def _require_key(choice: Choice) -> None:
         return
     raise ModelUnavailable(
         f"No API key for {choice.model}: {facts.key_variables[0]} is not set.",
-        advice=f"Set it (export {facts.key_variables[0]}=…), or choose another model with --model or /model.",
+        advice=f"Set it (export {facts.key_variables[0]}=…), or choose another model with --model.",
     )
 
 

@@ -23,16 +23,16 @@ _UNREACHABLE = frozenset({"ConnectError", "ConnectTimeout", "ConnectionRefusedEr
 """No connection was made. litellm's APIConnectionError is not listed: litellm uses it for every unknown error."""
 _RATE_WORDS = re.compile(r"\brate\b|per[ -]minute|throttl|too many", re.IGNORECASE)
 _BY_ACTION = {
-    "compact": ("The context does not fit {model}", "Run /compact and try again."),
-    "lower_max_tokens_then_compact": ("The context does not fit {model}", "Run /compact and try again."),
+    "compact": ("The context does not fit {model}", "Run /compact in the chat and try again."),
+    "lower_max_tokens_then_compact": ("The context does not fit {model}", "Run /compact in the chat and try again."),
     "lower_max_tokens": (
         "{model} does not allow that many output tokens",
         "Lower model.max_output_tokens.",
     ),
-    "repair_history": ("{model} rejected the structure of the conversation", "Run /compact and try again."),
+    "repair_history": ("{model} rejected the structure of the conversation", "Run /compact in the chat and try again."),
     "shrink_payload": (
         "The request is too large in bytes for {model}",
-        "Leave out attachments, or run /compact and try again.",
+        "Leave out attachments, or run /compact in the chat and try again.",
     ),
 }
 """What to say and to advise, if the failure's action could not be carried out."""
@@ -61,7 +61,7 @@ def explain(error: BaseException, *, model: str = "", api_base: str = "") -> Pro
     if isinstance(error, BrokenStream):
         return _passing(shorten(str(error)))
     if isinstance(error, TimeoutError) and str(error):
-        advice = "Try again, raise the setting with /config, or switch models with /model."
+        advice = "Try again, raise the setting (`nca config set`), or choose another model with --model."
         return _passing(str(error), advice, most_retries=LATE_TRIES)
     for cause in causes(error):
         if isinstance(cause, RedirectRefused):
@@ -75,7 +75,7 @@ def explain(error: BaseException, *, model: str = "", api_base: str = "") -> Pro
     if "TooManyRedirects" in details.classes:
         return ProviderError(f"The server{at} redirects in a loop.", advice="Check model.api_base.", failure=failure)
     if details.classes & _UNREACHABLE and not [code for code in details.statuses if code != 500]:
-        advice = "Check the address (model.api_base) and the network, or choose another model with /model or --model."
+        advice = "Check the address (model.api_base) and the network, or choose another model with --model."
         where = api_base or f"the provider of {model}"
         return _passing(f"Cannot connect to {where}.", advice, failure, most_retries=UNREACHABLE_TRIES)
     if failure.action == "fail" and (refusal := _refusal(details, failure, model, at)):
@@ -89,21 +89,21 @@ def _refusal(details: ErrorDetails, failure: ProviderFailure, model: str, at: st
     said = f" ({failure.message.removesuffix('.')})" if failure.message else ""
     if _is_quota(details) or 402 in statuses:
         message = f"The account for {model} has no credit left{said}."
-        advice = "Check the provider's billing page, or switch models with /model."
+        advice = "Check the provider's billing page, or choose another model with --model."
     elif 401 in statuses or details.codes & (AUTH_CODES - {"permission_error", "permission_denied"}):
         provider = provider_of(model) or (model.split("/", 1)[0] if "/" in model else "")
         variable = key_of(provider, {})[0] or "the provider's API key variable"
-        advice = f"Check {variable}, or choose another model with /model or --model."
+        advice = f"Check {variable}, or choose another model with --model."
         return ModelUnavailable(f"The API key for {model} was rejected{at}{said}.", advice=advice, failure=failure)
     elif 403 in statuses:
         message = f"The API key has no access to {model}{said}."
-        advice = "Check the account's permissions, or switch models with /model."
+        advice = "Check the account's permissions, or choose another model with --model."
     elif 404 in statuses or details.codes & MODEL_CODES:
-        advice = "Check the name (nca models lists what was found), or set another one with --model or /model."
+        advice = "Check the name (nca models lists what was found), or choose another model with --model."
         return ModelNotFound(f"The model {model} was not found{at}{said}.", advice=advice, failure=failure)
     elif details.codes & FILTER_CODES:
         message = f"The provider's content filter blocked the request{said}."
-        advice = "Rephrase it, or switch models with /model."
+        advice = "Rephrase it, or choose another model with --model."
     else:
         return None
     return ProviderError(message, advice=advice, failure=failure)
@@ -118,11 +118,11 @@ def _by_action(failure: ProviderFailure, details: ErrorDetails, model: str) -> P
     if failure.action == "backoff":
         return _busy(failure, details, model, said)
     status = f" (status {details.statuses[0]})" if details.statuses else ""
-    usual = ("{model} rejected the request{status}", "Try again, or switch models with /model.")
+    usual = ("{model} rejected the request{status}", "Try again, or choose another model with --model.")
     what, advice = _BY_ACTION.get(failure.action, usual)
     if failure.action == "compact" and not failure.is_overflow:
         what = "This request alone exceeds the rate limit of {model}"
-        advice = "Waiting does not help. Run /compact to make it smaller."
+        advice = "Waiting does not help. Run /compact in the chat to make it smaller."
     return ProviderError(f"{what.format(model=model, status=status)}{said}", advice=advice, failure=failure)
 
 
@@ -135,9 +135,9 @@ def _busy(failure: ProviderFailure, details: ErrorDetails, model: str, said: str
         what = f"The rate limit of {model} is reached"
     else:
         what = f"{model} is temporarily unavailable" if has_status else f"The connection to {model} was lost"
-    advice = "Try again later, or switch models with /model."
+    advice = "Try again later, or choose another model with --model."
     if asked is not None and asked > LONGEST_ASKED_SECONDS:
-        advice = f"The provider asks to wait {_duration(asked)}. Try again then, or switch models with /model."
+        advice = f"The provider asks to wait {_duration(asked)}. Try again then, or choose another model with --model."
     return _passing(f"{what}{status}{said}", advice, failure)
 
 
@@ -149,7 +149,7 @@ def _duration(seconds: float) -> str:
 
 def _passing(
     message: str,
-    advice: str = "Try again, or switch models with /model.",
+    advice: str = "Try again, or choose another model with --model.",
     failure: ProviderFailure | None = None,
     *,
     most_retries: int | None = None,

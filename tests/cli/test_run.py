@@ -149,6 +149,7 @@ def test_failures_are_one_line_with_what_to_do_and_exit_3(
     assert done.returncode == 3
     assert done.stdout == ""
     assert says in done.stderr
+    assert "choose another model with --model" in done.stderr  # a shell has no /model
 
 
 def test_an_unreachable_endpoint_is_named(tmp_path: Path) -> None:

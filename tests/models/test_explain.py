@@ -18,7 +18,7 @@ class Refused(Exception):
     [
         (Refused(401, "bad key"), "The API key for mistral/m was rejected at http://there/v1", "MISTRAL_API_KEY"),
         (Refused(401, "No such key."), "rejected at http://there/v1 (No such key).", "MISTRAL_API_KEY"),
-        (Refused(403, "not for you"), "The API key has no access to mistral/m", "/model"),
+        (Refused(403, "not for you"), "The API key has no access to mistral/m", "--model"),
         (Refused(404, "model 'm' not found"), "The model mistral/m was not found", "--model"),
         (Refused(402, "pay"), "no credit", "billing"),
         (Refused(400, "The prompt is too long: 9 tokens > 8 maximum"), "does not fit", "/compact"),
@@ -29,16 +29,16 @@ class Refused(Exception):
         ),
         (Refused(400, "roles must alternate"), "rejected the structure of the conversation", "/compact"),
         (Refused(413, "Request Entity Too Large"), "too large in bytes", "attachments"),
-        (Refused(400, "temperature is odd"), "mistral/m rejected the request (status 400)", "/model"),
+        (Refused(400, "temperature is odd"), "mistral/m rejected the request (status 400)", "--model"),
         (Refused(429, "slow down"), "The rate limit of mistral/m is reached (status 429)", "later"),
         (Refused(503, "try again in 2 hours"), "mistral/m is temporarily unavailable (status 503)", "2 hours"),
-        (EmptyAnswer(), "sent an empty answer", "/model"),
+        (EmptyAnswer(), "sent an empty answer", "--model"),
         (EmptyAnswer("<html>Sign in</html>"), "does not speak the chat protocol", "model.api_base"),
         (ConnectionResetError(), "The connection to mistral/m was lost", "later"),
         (Refused(429, "Request too large on tokens per min (TPM): Limit 3, Requested 9"), "alone exceeds", "/compact"),
-        (Refused(400, "content_filter"), "rejected the request", "/model"),
+        (Refused(400, "content_filter"), "rejected the request", "--model"),
         (BrokenStream("The answer ended early."), "ended early", "Try again"),
-        (TimeoutError("It sent nothing (model.idle_seconds)."), "model.idle_seconds", "/config"),
+        (TimeoutError("It sent nothing (model.idle_seconds)."), "model.idle_seconds", "nca config set"),
         (ConnectionRefusedError("[Errno 111]"), "Cannot connect to http://there/v1", "model.api_base"),
     ],
 )
@@ -47,6 +47,7 @@ def test_every_failure_is_one_line_with_advice(error: Exception, said: str, advi
     assert said in explained.message
     assert advice in explained.advice
     assert "\n" not in str(explained)
+    assert "/model" not in explained.advice  # the chat has it, and puts it in place of --model
     assert isinstance(explained, PassingFailure) == (explained.failure.action == "backoff")
 
 

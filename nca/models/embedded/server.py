@@ -204,7 +204,9 @@ async def open_embedded(
     path = weights.path_of(model.name, env)
     if path is None:
         raise ModelUnavailable(
-            f"The weights of {model.name} are not installed.", advice=f"Download them: nca models get {model.name}"
+            f"The weights of {model.name} are not installed.",
+            advice=f"Download them (nca models get {model.name}), or choose another model with --model: a provider's,"
+            " with its API key in the environment (as OPENAI_API_KEY), or one of a local server.",
         )
     if importlib.util.find_spec("xllamacpp") is None:
         raise ModelUnavailable(

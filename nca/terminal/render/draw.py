@@ -145,7 +145,7 @@ class Draw:
             case MessageTaken():
                 self._line(f"› {event.text}", "none")
             case ErrorRaised():
-                self.error(event.message, event.advice)
+                self.error(*event_lines.error_line(event))
             case TurnFinished():
                 self._end_stream()
                 self._status = ""

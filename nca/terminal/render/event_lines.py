@@ -6,6 +6,7 @@ from nca.errors import NcaError, sentence
 from nca.events import (
     ContextCompaction,
     ContextWarning,
+    ErrorRaised,
     Event,
     Notice,
     RequestRead,
@@ -26,8 +27,11 @@ IN_CHAT = {
     "`nca sessions list`": "/sessions",
     "`nca config show`": "/config all",
     "nca models lists": "/model NAME suggests",
+    "`nca config set`": "/config",
+    "with --model": "with /model",
+    "/compact in the chat": "/compact",
 }
-"""What the chat has in place of a shell command that an error advises."""
+"""What the chat says in place of the shell's words that an error advises: advice is written for the shell."""
 
 
 class Notices:
@@ -153,7 +157,7 @@ def retry_line(event: RetryScheduled, *, is_known: bool = False) -> str:
     return f"{sentence(one_line(event.reason, ERROR_CHARS))} R{again}".lstrip()
 
 
-def error_line(error: NcaError) -> tuple[str, str]:
+def error_line(error: NcaError | ErrorRaised) -> tuple[str, str]:
     """An error's message and advice, each on one line: whole sentences, and the chat's own commands."""
     message, advice = error.message, error.advice
     message = sentence(message)

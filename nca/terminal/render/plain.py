@@ -45,9 +45,15 @@ SIGN_OF_LIFE_SECONDS = 15.0
 
 
 class PlainDraw:
-    """Writes a conversation's events as lines. Never raises; after a failed write it is silent."""
+    """Writes a conversation's events as lines. Never raises; after a failed write it is silent.
 
-    def __init__(self, answers: TextIO, asides: TextIO, environment: Mapping[str, str]) -> None:
+    is_chat  advice names commands of the chat, else those of the shell
+    """
+
+    def __init__(
+        self, answers: TextIO, asides: TextIO, environment: Mapping[str, str], *, is_chat: bool = True
+    ) -> None:
+        self._is_chat = is_chat
         self.recent = RecentCalls()
         self._show_reasoning = False
         self._label = ""
@@ -117,7 +123,7 @@ class PlainDraw:
                 self._aside(event_lines.compaction_line(event))
                 self.card(event.card if self._is_terminal else ())
             case ErrorRaised():
-                self.error(event.message, event.advice)
+                self.error(*(event_lines.error_line(event) if self._is_chat else (event.message, event.advice)))
             case TurnFinished():
                 self._end_answer()
         if line := self._notices.line(event):

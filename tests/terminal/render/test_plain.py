@@ -47,6 +47,11 @@ def test_a_failed_turn_makes_the_exit_code() -> None:
     assert "The key was refused.\nCheck it.\n" in done.stderr
 
 
+def test_advice_names_what_the_chat_has() -> None:
+    done = run("one\n", {"error": "It is down.", "advice": "Try again, or choose another model with --model."})
+    assert "It is down.\nTry again, or choose another model with /model.\n" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("lines", "replies", "code"),
     [
