@@ -65,6 +65,10 @@ class Memory:
         """Add a note and keep the newest `memory.max_notes`. Returns what is kept. Raises ConfigError."""
         return add_note(self.file, text, at=time.time(), max_notes=self._state.settings.memory.max_notes)
 
+    def forget(self, note: Note) -> None:
+        """Remove a note. Raises ConfigError."""
+        _write(self.file, [one for one in self.notes() if one != note])
+
     def note_session(self) -> None:
         """Add what holds at the end of this session as a note. Raises ConfigError."""
         history = self._state.history
@@ -125,13 +129,17 @@ def add_note(notes: Path, text: str, *, at: float, max_notes: int) -> list[Note]
     if not note.text:
         return before
     kept = [*(one for one in before if one.text != note.text), note][-max_notes:]
+    _write(notes, kept)
+    return kept
+
+
+def _write(notes: Path, kept: list[Note]) -> None:
     content = msgspec.json.format(msgspec.json.encode(_Notes(kept)), indent=1) + b"\n"
     try:
         _private_folder(notes.parent)
         write_atomically(notes, content)
     except OSError as error:
         raise _left(notes, f"cannot be written ({error.strerror})") from error
-    return kept
 
 
 def append_day(notes: Path, summary: str, day: date, *, heading: str = "") -> Path | None:

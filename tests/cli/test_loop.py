@@ -233,7 +233,7 @@ def test_lines_through_a_pipe(provider: Provider, tmp_path: Path) -> None:
         ("/export ~/x.html --force", "writes a file outside of the project"),
         ("/mcp restart any", "starts a server"),
         ("/tools on shell", "gives the model a tool"),
-        ("/memory always run it", "adds a note that later sessions follow"),
+        ("/memory always run it", "changes the notes that later sessions follow"),
         ("/model openai/other", "chooses who sees the conversation"),
         ("/copy", "starts a program"),
         ("/editor", "starts a program"),

@@ -130,7 +130,7 @@ async def test_clear_is_undoable_and_said_when_there_is_nothing(tmp_path: Path) 
         assert stage.conversation.context.effective_history() != before
         await stage.command("/context undo")
         assert stage.conversation.context.effective_history() == before
-        with pytest.raises(UsageError, match="is not known") as raised:
+        with pytest.raises(UsageError, match="/context takes no") as raised:
             await stage.command("/context claer")
         assert raised.value.advice == "Did you mean /context clear?"
 
@@ -281,6 +281,23 @@ async def test_a_note_of_a_clock_that_was_far_off_is_shown(tmp_path: Path) -> No
     file.write_text('{"notes": [{"text": "written by hand", "at": 1e300}]}')
     with a_stage(tmp_path) as stage:
         assert "unknown time  written by hand" in await stage.command("/memory")
+
+
+async def test_a_note_is_removed_by_its_number(tmp_path: Path) -> None:
+    with a_stage(tmp_path) as stage:
+        for text in ("the tests run with make", "remove the old parser", "tabs"):
+            await stage.command(f"/memory {text}")
+        shown = " ".join((await stage.command("/memory")).split())
+        assert ".nca/memory.json; /memory remove N removes one." in shown
+        memory = find_command("memory")
+        assert memory is not None
+        assert [one.text for one in memory.complete(stage.app, "remove ")] == ["1", "2", "3"]
+        assert "memory.json: the tests run with make" in " ".join((await stage.command("/memory remove 1")).split())
+        assert [note.text for note in stage.conversation.memory.notes()] == ["remove the old parser", "tabs"]
+        for wrong, about in {"3": "takes no 3", "9" * 5_000: "takes no 999", "": "needs a number"}.items():
+            with pytest.raises(UsageError, match=about) as refused:
+                await stage.command(f"/memory remove {wrong}")
+            assert "Valid: 1 to 2" in refused.value.advice
 
 
 async def test_a_command_without_an_argument_refuses_one(tmp_path: Path) -> None:

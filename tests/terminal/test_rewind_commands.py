@@ -57,7 +57,7 @@ async def test_turns_are_taken_back_and_forth_with_their_files(stage: Stage, tmp
     assert files(tmp_path) == {}
     with pytest.raises(UsageError, match="nothing to take back"):
         await stage.command("/undo")
-    assert "Brings back a.txt, b.txt.\nWent forward again. Files: 2 restored" in await stage.command("/redo")
+    assert "Will restore a.txt, b.txt.\nWent forward again. Files: 2 restored" in await stage.command("/redo")
     assert "Went forward again. Files: 1 restored" in await stage.command("/redo")
     assert files(tmp_path) == whole
     with pytest.raises(UsageError, match="nothing to go forward to"):
@@ -77,7 +77,7 @@ async def test_what_got_no_answer_is_a_turn_and_all_that_goes_is_named(tmp_path:
         assert "Took back “Third” (no answer). /redo" in await stage.command("/undo")
         assert files(tmp_path) == {"a": "one\n"}
         said = await stage.command("/undo")
-        assert "Deletes a.txt.\n" in said
+        assert "Will delete a.txt.\n" in said
         assert "Took back “Second” and its answer, 1 compaction since. Files: 1 deleted. /redo" in said
         assert (files(tmp_path), text_of(stage.app._next_words)) == ({}, "Second")
         await stage.command("/redo")
@@ -303,7 +303,9 @@ async def test_a_file_that_no_command_mentions_is_deleted_only_where_the_person_
         assert len(files(work)) == 4
         person = ScriptedReader(answers)
         said = await stage.with_reader(person).command("/undo")
-        assert "Reverts e.txt.\nDeletes made.txt.\nDeletes what no command mentions, so that it may" in said
+        assert (
+            "Will restore e.txt.\nWill delete made.txt.\nWill delete what no command mentions, so that it may" in said
+        )
         assert "own1.txt, own2.txt." in said
         assert files(work).keys() == {"e", *left}
         assert files(work)["e"] == "old"

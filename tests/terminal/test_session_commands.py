@@ -45,6 +45,8 @@ async def test_export_writes_what_is_asked_for_without_keys_and_replaces_nothing
         assert "(html)" in await stage.command("/export HTML")
         assert not (tmp_path / "HTML").exists()
         assert json.loads((tmp_path / f"nca-{name}.json").read_text())["session"]["kind"] == "chat"
+        assert "(jsonl)" in await stage.command("/export jsonl my talk")
+        assert (tmp_path / "my talk").read_text().startswith("{")
         await stage.command("/export a talk.html")
         assert (tmp_path / "a talk.html").read_text().lower().startswith("<!doctype html>")
         said = await stage.command("/export --as pi for pi.jsonl")
@@ -59,6 +61,7 @@ async def test_export_writes_what_is_asked_for_without_keys_and_replaces_nothing
         assert [export.needs_person(stage.app, one) for one in given] == ["", "", "", outside, outside]
         wrongs = {
             "--pdf": "has no flag --pdf",
+            "foo": "The name foo does not say the format",
             "x --html --json": "exclude each other",
             "--as": "--as: '' is not valid; valid: claude, codex",
             "--as pi --json": "--as excludes --html",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from rich.text import Text
@@ -9,7 +10,7 @@ from rich.text import Text
 from nca.errors import UsageError
 from nca.humanize import local_time, percent
 from nca.models.catalog import money
-from nca.terminal.commands.command import App, Command
+from nca.terminal.commands.command import App, Command, Suggestion, beginning_with, number_to_remove
 from nca.terminal.input.editor import edited_words
 from nca.terminal.interrupts import Leave
 from nca.terminal.render.layout import Parted, fitting_table
@@ -57,23 +58,41 @@ MAX_SHOWN_CHARS = 300
 class MemoryCommand(Command):
     name = "memory"
     aliases = ("notes",)
-    usage = "/memory\n/memory TEXT"
-    about = "Notes for later sessions; /memory TEXT adds one"
+    usage = "/memory\n/memory TEXT\n/memory remove N"
+    about = "Notes for later sessions, in .nca/memory.json (memory.file_path); TEXT adds one, remove N removes one"
 
     def needs_person(self, app: App, argument: str) -> str:
-        return "adds a note that later sessions follow" if argument else ""
+        return "changes the notes that later sessions follow" if argument else ""
 
     async def run(self, app: App, argument: str) -> None:
-        if argument.strip():
-            kept = app.conversation.memory.note(argument)
-            app.output.show(f"Noted in {place(str(app.conversation.memory.file))} ({len(kept)} in all).")
-            return
-        notes = app.conversation.memory.notes()
-        if not notes:
+        memory = app.conversation.memory
+        notes, file = memory.notes(), place(str(memory.file))
+        word, _, rest = argument.partition(" ")
+        # Of several words, "remove" may begin a note.
+        if word.lower() == "remove" and len(rest.split()) < 2:
+            gone = notes[number_to_remove(self.name, rest.strip(), len(notes)) - 1]
+            memory.forget(gone)
+            app.output.show(f"Removed from {file}: {one_line(gone.text, MAX_SHOWN_CHARS)}")
+        elif argument:
+            app.output.show(f"Noted in {file} ({len(memory.note(argument))} in all).")
+        elif not notes:
             app.output.show("No notes yet; /memory TEXT adds one.")
-            return
-        lines = (f"{local_time(note.at)}  {one_line(note.text, MAX_SHOWN_CHARS)}" for note in notes)
-        app.output.show(Text("\n".join(lines)))
+        else:
+            lines = (
+                f"{number}  {local_time(note.at)}  {one_line(note.text, MAX_SHOWN_CHARS)}"
+                for number, note in enumerate(notes, 1)
+            )
+            app.output.show(Text("\n".join(lines)))
+            app.output.show(Text(f"In {file}; /memory remove N removes one.", "quiet"))
+
+    def complete(self, app: App, argument: str) -> Iterable[Suggestion]:
+        word, blank, rest = argument.partition(" ")
+        if not blank:
+            return beginning_with(word, [("remove", "remove a note, by its number")]) if word else ()
+        if word.lower() != "remove":
+            return ()
+        notes = enumerate(app.conversation.memory.notes(), 1)
+        return beginning_with(rest, ((str(number), one_line(note.text, 60)) for number, note in notes))
 
 
 class ClearCommand(Command):

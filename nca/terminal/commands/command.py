@@ -82,6 +82,21 @@ def nearest(typed: str, known: Iterable[str]) -> str:
     return next(iter(difflib.get_close_matches(typed.lower(), list(known), n=1, cutoff=NEAR_RATIO)), "")
 
 
+def takes_no(command: str, written: str, advice: str) -> UsageError:
+    """The error for an argument that a command does not have; `advice` says what is valid."""
+    return UsageError(f"/{command} takes no {one_line(written, 40)}.", advice=advice)
+
+
+def number_to_remove(command: str, written: str, most: int) -> int:
+    """The number of one of what the command lists, which are `most`. Raises UsageError."""
+    if written.isdecimal() and len(written) < 10 and 1 <= int(written) <= most:
+        return int(written)
+    valid = f"Valid: 1 to {most}; /{command} shows them." if most else "There is none."
+    if written:
+        raise takes_no(f"{command} remove", written, valid)
+    raise UsageError(f"/{command} remove needs a number.", advice=valid)
+
+
 class Command(ABC):
     """One slash command. `usage` shows how it is written, `about` is one line of help.
 
@@ -97,7 +112,7 @@ class Command(ABC):
     async def call(self, app: App, argument: str) -> None:
         """Run it, unless it takes no argument and got one."""
         if argument and self.usage == f"/{self.name}":
-            raise UsageError(f"/{self.name} takes no {one_line(argument, 40)}.", advice=self.further)
+            raise takes_no(self.name, argument, self.further)
         await self.run(app, argument)
 
     @abstractmethod

@@ -17,7 +17,7 @@ from nca.errors import UsageError
 from nca.humanize import counted, percent
 from nca.messages import Message
 from nca.models.catalog import money
-from nca.terminal.commands.command import App, Command, Suggestion, beginning_with
+from nca.terminal.commands.command import App, Command, Suggestion, beginning_with, takes_no
 from nca.terminal.commands.context_history import as_text
 from nca.terminal.input.editor import edited
 from nca.terminal.interrupts import IS_SAID
@@ -135,9 +135,7 @@ async def compact_or_preview(app: App, argument: str) -> None:
     words = argument.split()
     # Behind its first word, a focus may name an option of some other program.
     if words and words[0].startswith("--") and words[0] != PREVIEW:
-        raise UsageError(
-            f"/compact takes no {one_line(words[0], 40)}.", advice=f"Valid: {PREVIEW}, or a focus in words."
-        )
+        raise takes_no("compact", words[0], f"Valid: {PREVIEW}, or a focus in words.")
     if PREVIEW not in words:
         await compact(app, argument)
     else:

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from nca.errors import UsageError
-from nca.terminal.commands.command import App, Command, Suggestion, beginning_with, nearest
+from nca.terminal.commands.command import App, Command, Suggestion, beginning_with, nearest, takes_no
 from nca.terminal.commands.compact import (
     accept,
     collapse,
@@ -22,7 +22,6 @@ from nca.terminal.commands.compact import (
 )
 from nca.terminal.commands.context_history import search, show_diff, show_history, show_item
 from nca.terminal.panels.context import context_head, context_panel, height, list_rows
-from nca.terminal.render.sanitize import one_line
 
 if TYPE_CHECKING:
     from nca.sessions.views import CompactionRecord
@@ -156,7 +155,7 @@ class ContextCommand(Command):
         else:
             near = nearest(word, SUBCOMMANDS)
             valid = f"Did you mean /context {near}?" if near else f"Valid: {', '.join(_WORDS)}, or nothing."
-            raise UsageError(f"/context {one_line(word, 40)} is not known.", advice=valid)
+            raise takes_no(self.name, word, valid)
 
     def complete(self, app: App, argument: str) -> Iterable[Suggestion]:
         word, blank, rest = argument.partition(" ")

@@ -17,7 +17,7 @@ from nca.agent.turn import GOES_ON
 from nca.errors import UsageError
 from nca.humanize import counted
 from nca.messages import Entry
-from nca.terminal.commands.command import App, Command, Suggestion, beginning_with
+from nca.terminal.commands.command import App, Command, Suggestion, beginning_with, takes_no
 from nca.terminal.input.pastes import installed, run_program
 from nca.terminal.render.markdown_blocks import BlockSplitter
 from nca.terminal.render.sanitize import one_line, to_terminal
@@ -34,7 +34,7 @@ _FLAGS = {
     "--jsonl": ("jsonl", "the messages, one a line, for other programs"),
 }
 _WORDS = {flag.removeprefix("--"): flag for flag in _FLAGS} | {"markdown": "--md"}
-"""`/export html` means the format; a file of that name is `./html`."""
+"""`/export html` and `/export html FILE` mean the format; a file of that name is `./html`."""
 _FORCE = "--force"
 _AS = "--as"
 
@@ -49,7 +49,7 @@ class _Asked(NamedTuple):
 
 class ExportCommand(Command):
     name = "export"
-    usage = "/export [FILE] [--html|--md|--json|--jsonl] [--force] [--as AGENT]"
+    usage = "/export [FILE] [--html|--md|--json|--jsonl] [--force] [--as AGENT]\n/export FORMAT FILE"
     about = "Write this session to a file or for another agent, with keys removed"
 
     def needs_person(self, app: App, argument: str) -> str:
@@ -95,7 +95,14 @@ def _exported(conversation: Conversation, asked: _Asked) -> list[str]:
         agent = agent_named(asked.agent)
         written = write_for(agent, copy, os.environ, Path.home(), str(path) if asked.name else "")
         return [*written_lines(written), f"Resume it with: {written.command}"]
-    chosen = format_of([_FLAGS[flag][0] for flag in asked.flags if flag != _FORCE], asked.name)
+    formats = [_FLAGS[flag][0] for flag in asked.flags if flag != _FORCE]
+    if asked.name and not formats and not Path(asked.name).suffix:
+        name = one_line(asked.name, 40)
+        raise UsageError(
+            f"The name {name} does not say the format.",
+            advice=f"Valid: /export FORMAT {name}, with html, md, json or jsonl; or an ending, as in {name}.md.",
+        )
+    chosen = format_of(formats, asked.name)
     path = path if asked.name else path / f"nca-{short_id(session)}{FORMATS[chosen][0]}"
     write_private(path, rendered(copy, chosen), overwrites=_FORCE in asked.flags)
     return [f"Wrote {counted(len(copy.entries), 'message')} to {place(str(path))} ({chosen})."]
@@ -118,8 +125,9 @@ def _parsed(argument: str) -> _Asked:
     name = " ".join(word for word in words if not word.startswith("--")).strip()
     if agent is not None and flags:
         raise UsageError(f"{_AS} excludes {', '.join(_FLAGS)} and {_FORCE}.")
-    if agent is None and (chosen := _WORDS.get(name.lower())) is not None:
-        return _Asked([*flags, chosen], "")
+    first, _, rest = name.partition(" ")
+    if agent is None and (chosen := _WORDS.get(first.lower())) is not None:
+        return _Asked([*flags, chosen], rest.strip())
     return _Asked(flags, name, agent)
 
 
@@ -237,9 +245,7 @@ def _number(words: Sequence[str], argument: str) -> int:
         return 1
     if len(words) == 1 and words[0].isdecimal() and 0 < len(words[0]) < 9 and int(words[0]) > 0:
         return int(words[0])
-    raise UsageError(
-        f"/copy {one_line(argument, 40)} is not known.", advice="Valid: code, or a number (1 is the last)."
-    )
+    raise takes_no("copy", argument, "Valid: code, or a number (1 is the last).")
 
 
 def _pick(texts: Sequence[str], number: int, what: str) -> tuple[str, str]:

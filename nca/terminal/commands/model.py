@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 from rich.text import Text
 
-from nca.errors import UsageError
 from nca.models.choose import named, open_model
 from nca.models.lookup import look_up
 from nca.models.reasoning import AUTO, LEVELS, OFF, split_level
-from nca.terminal.commands.command import App, Command, Suggestion, beginning_with
+from nca.terminal.commands.command import App, Command, Suggestion, beginning_with, takes_no
 from nca.terminal.render.event_lines import reserve_line
 from nca.terminal.render.layout import Parted
 from nca.terminal.render.sanitize import one_line
@@ -122,7 +121,7 @@ class EffortCommand(Command):
         level, conversation = argument.lower(), app.conversation
         facts = conversation.model.facts
         if level and level not in LEVELS:
-            raise UsageError(f"/effort takes no {one_line(argument, 40)}.", advice=f"Valid: {', '.join(LEVELS)}.")
+            raise takes_no(self.name, argument, f"Valid: {', '.join(LEVELS)}.")
         if level:
             conversation.set("model.reasoning", level)
         now = conversation.loaded.settings.model.reasoning

@@ -15,7 +15,7 @@ from nca.config.saving import ALLOW, ASK, DENY, RuleList
 from nca.config.schema import KEYS
 from nca.config.tables import PermissionRule
 from nca.errors import UsageError
-from nca.terminal.commands.command import App, Command, Suggestion, beginning_with
+from nca.terminal.commands.command import App, Command, Suggestion, beginning_with, number_to_remove, takes_no
 from nca.terminal.render.layout import new_table
 from nca.terminal.render.sanitize import one_line
 from nca.tools.mcp.tool import rule_in_words
@@ -73,10 +73,7 @@ class PermissionsCommand(Command):
             case "remove":
                 _remove(app, rest.strip())
             case _:
-                raise UsageError(
-                    f"/permissions {one_line(argument, 40)} is not known.",
-                    advice=f"Valid: {', '.join(MODES)}, remove NUMBER, or nothing.",
-                )
+                raise takes_no(self.name, argument, f"Valid: {', '.join(MODES)}, remove NUMBER, or nothing.")
 
     def complete(self, app: App, argument: str) -> Iterable[Suggestion]:
         word, blank, rest = argument.partition(" ")
@@ -127,12 +124,10 @@ def _show(app: App) -> None:
 
 def _remove(app: App, wanted: str) -> None:
     rules = _listed(app)
-    if not wanted.isdecimal() or not 1 <= int(wanted) <= len(rules):
-        valid = f"1 to {len(rules)}; /permissions shows them" if rules else "there is none"
-        raise UsageError(f"{one_line(wanted, 40) or 'Nothing'} is not a rule number.", advice=f"Valid: {valid}.")
-    gone = rules[int(wanted) - 1]
+    number = number_to_remove("permissions", wanted, len(rules))
+    gone = rules[number - 1]
     if gone.written:
-        raise UsageError(f"Rule {wanted} is in {one_line(gone.origin)}.", advice="Remove it there and start nca again.")
+        raise UsageError(f"Rule {number} is in {one_line(gone.origin)}.", advice="Remove it there and start nca again.")
     app.conversation.approvals.saved_rules.remove(gone.name, gone.rule)
     if gone.name == ALLOW:
         session = app.conversation.approvals.session_rules

@@ -15,7 +15,7 @@ from nca.errors import UsageError
 from nca.file_history.plan import EVERYTHING_CERTAIN, Choice
 from nca.file_history.restore import Watch
 from nca.humanize import counted, local_time
-from nca.terminal.commands.command import App, Command, Suggestion, beginning_with
+from nca.terminal.commands.command import App, Command, Suggestion, beginning_with, takes_no
 from nca.terminal.input.line_kind import line_of
 from nca.terminal.panels.context import in_effect
 from nca.terminal.render.file_changes import (
@@ -55,7 +55,7 @@ class RewindCommand(Command):
         number, _, rest = argument.partition(" ")
         what = rest.strip().lower()
         if what not in ("", *get_args(What)):
-            raise UsageError(f"/rewind knows no {one_line(what, 40)!r}.", advice="Valid: both, chat, files.")
+            raise takes_no(self.name, what, "Valid: both, chat, files.")
         if not argument:
             point = await _chosen(app)
         elif number.isdecimal() and len(number) < 10:
@@ -205,7 +205,7 @@ class RedoCommand(Command):
                 "There is nothing to go forward to.",
                 advice="After a new message, /rewind has the other branch; /context redo is for compactions.",
             )
-        choice = await agreed(app, plan, restores="Brings back")
+        choice = await agreed(app, plan)
         if choice is None:
             return
         outcome = await restoring(app, lambda watch: rewinds.go_forward(plan, choice, watch))
@@ -247,13 +247,12 @@ _MERGE_LINES = 200
 T = TypeVar("T")
 
 
-async def agreed(app: App, plan: RewindPlan, *, is_shown: bool = False, restores: str = "Reverts") -> Choice | None:
+async def agreed(app: App, plan: RewindPlan, *, is_shown: bool = False) -> Choice | None:
     """Name the files that go back, and ask about what nca cannot know. None if the person does not go back.
 
     is_shown  the person has seen the files
-    restores  what happens to a file that gets other content
     """
-    for line in () if is_shown else going_lines(plan, restores):
+    for line in () if is_shown else going_lines(plan):
         app.output.notice(line)
     choice = await _asked(app, plan)
     if choice is None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from nca.errors import UsageError
 from nca.humanize import counted, local_time
-from nca.terminal.commands.command import App, Command, Suggestion, beginning_with
+from nca.terminal.commands.command import App, Command, Suggestion, beginning_with, takes_no
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.sessions import session_table, short_id, title
 
@@ -46,10 +46,8 @@ class SessionsCommand(Command):
             case "delete":
                 await _delete(app, rest.strip())
             case _:
-                raise UsageError(
-                    f"/sessions knows no {one_line(word, 40)!r}.",
-                    advice=f"/resume {one_line(word, 40)} opens one; /sessions list, search TEXT, delete ID.",
-                )
+                valid = f"/resume {one_line(word, 40)} opens one; /sessions list, search TEXT, delete ID."
+                raise takes_no(self.name, word, valid)
 
     def complete(self, app: App, argument: str) -> Iterable[Suggestion]:
         word, blank, rest = argument.partition(" ")

@@ -15,7 +15,7 @@ from rich.text import Text
 from nca.errors import UsageError
 from nca.humanize import counted, duration
 from nca.messages import Entry, Message, ToolCall
-from nca.terminal.commands.command import App, Command, Suggestion
+from nca.terminal.commands.command import App, Command, Suggestion, takes_no
 from nca.terminal.render.file_changes import diff_lines, left_out
 from nca.terminal.render.sanitize import one_line, to_terminal
 
@@ -51,10 +51,7 @@ class ShowCommand(Command):
             return
         number = int(word) if word.isdecimal() and len(word) < 9 else 0
         if word and number < 1:
-            raise UsageError(
-                f"/show {one_line(argument, 40)} is not known.",
-                advice="Valid: thoughts, or a number (1 is the last call).",
-            )
+            raise takes_no(self.name, argument, "Valid: thoughts, or a number (1 is the last call).")
         found = next(islice(calls_backwards(backwards()), max(number, 1) - 1, None), None)
         if found is None and not word and _thoughts(backwards()):
             _show_thoughts(app, backwards())

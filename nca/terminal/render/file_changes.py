@@ -148,9 +148,9 @@ def left_lines(done: RewindPlan | RewindOutcome) -> Iterator[str]:
         yield f"{path(one)} stays as it is: {one_line(one.reason)}."
 
 
-def going_lines(plan: RewindPlan, restores: str = "Reverts") -> Iterator[str]:
-    """Before it happens: the files that change, by name. `restores` is the word for those that get other content."""
-    for word, files in ((restores, plan.restored), ("Deletes", plan.deleted)):
+def going_lines(plan: RewindPlan) -> Iterator[str]:
+    """Before it happens: the files that change, by name, in the words in which `summary` counts them afterwards."""
+    for word, files in (("Will restore", plan.restored), ("Will delete", plan.deleted)):
         known, unknown = [one for one in files if not one.is_unnamed], [one for one in files if one.is_unnamed]
         if known:
             yield f"{word} {paths(known, _TOLD)}."
