@@ -117,27 +117,15 @@ def _write_page(file: Path, agent: str, copy: SessionCopy, lost: list[Compaction
 
 def _read(file: str) -> tuple[str, SessionCopy, list[Any], str]:
     """The conversation with its name, tools and agent. Raises UsageError, InvalidMessages, StoreError."""
-    from nca.cli.flags import open_source, print_notes
-    from nca.cli.startup import open_session_store
-    from nca.errors import SessionNotFound, UsageError
+    from nca.cli.flags import open_source, print_notes, stored_session
     from nca.transcripts.conversation_file import read_conversation
 
-    if file == "-" or Path(file).exists() or Path(file.rpartition("#")[0]).is_file():
-        source, key = open_source(file)
-        found = read_conversation(source, key=key)
-        print_notes(found.notes)
-        return source.place, found.copy, found.tools, found.agent or "nca"
-    try:
-        with open_session_store(read_only=True) as store:
-            copy = store.copy_of(file)
-            return copy.info.id, copy, [], copy.info.origin.agent if copy.info.origin else "nca"
-    except SessionNotFound as error:
-        if "could be any" in error.message:
-            raise
-        raise UsageError(
-            f"{file}: there is no such file, and no session with that id or name.",
-            advice="`nca sessions list` lists sessions.",
-        ) from error
+    if (copy := stored_session(file)) is not None:
+        return copy.info.id, copy, [], copy.info.origin.agent if copy.info.origin else "nca"
+    source, key = open_source(file)
+    found = read_conversation(source, key=key)
+    print_notes(found.notes)
+    return source.place, found.copy, found.tools, found.agent or "nca"
 
 
 def _lines(name: str, report: Replay, *, has_summarizer: bool) -> Iterator[str]:

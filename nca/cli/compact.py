@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 def compact(
     file: Annotated[
-        str, typer.Argument(help="A transcript in JSON, or another agent's session; - is standard input.")
+        str,
+        typer.Argument(
+            metavar="FILE|ID|-", help="A transcript or another agent's session, an id or name, or standard input."
+        ),
     ] = "-",
     model: Annotated[str, typer.Option("--model", "-m", help="The model whose window sets the budget.")] = "",
     context_window: flags.ContextWindow = None,
@@ -41,11 +44,11 @@ def compact(
     Messages of OpenAI's and Anthropic's shape and Responses items come back in their own shape; with a system prompt
     beside them they come back as one JSON object.
     """
-    from nca.cli.flags import open_source, print_notes
+    from nca.cli.flags import open_source, print_notes, stored_session
     from nca.cli.startup import settings_of
     from nca.config.layers import load
     from nca.library.compaction import compact_loaded
-    from nca.transcripts.conversation_file import read_plain
+    from nca.transcripts.conversation_file import read_plain, transcript_of
 
     given = settings_of(
         context_window=context_window,
@@ -56,9 +59,12 @@ def compact(
         fit=fit,
     )
     loaded = load(project=Path.cwd(), env=os.environ, flags=given).with_default("context.fit", "refuse")
-    source, key = open_source(file)
-    transcript, notes = read_plain(source, key=key)
-    print_notes(notes)
+    if (copy := stored_session(file)) is not None:
+        transcript, model = transcript_of(copy), model or copy.info.model
+    else:
+        source, key = open_source(file)
+        transcript, notes = read_plain(source, key=key)
+        print_notes(notes)
     result = compact_loaded(
         transcript.whole or transcript.messages,
         loaded,

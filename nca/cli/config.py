@@ -22,22 +22,25 @@ app = typer.Typer(name="config", help="Show and change settings.", no_args_is_he
 
 @app.command()
 def show(
+    name: Annotated[
+        str,
+        typer.Argument(help="A setting, or a group such as context. Default: all.", autocompletion=flags.settings),
+    ] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object: value and origin by key.")] = False,
 ) -> None:
-    """Show every setting with its value and where it was set."""
-    from nca.config.schema import KEYS
-
+    """Show settings with their values and where each was set."""
     loaded = _load()
+    keys = _named(loaded, name)
     for note in loaded.notes:
         typer.echo(note, err=True)
     if as_json:
-        facts = {key: {"value": loaded.value(key), "origin": one_line(loaded.origin(key))} for key in KEYS}
+        facts = {key: {"value": loaded.value(key), "origin": one_line(loaded.origin(key))} for key in keys}
         typer.echo(json.dumps(facts, indent=2, default=lambda row: row.plain()))
     elif sys.stdout.isatty():
-        _show_table(loaded)
+        _show_table(loaded, keys)
     else:
-        width = max(len(key) for key in KEYS)
-        for key in KEYS:
+        width = max(len(key) for key in keys)
+        for key in keys:
             typer.echo(f"{key:<{width}} = {_text(loaded, key)}  ({one_line(loaded.origin(key))})")
 
 
@@ -100,7 +103,7 @@ def path() -> None:
     from nca.config.paths import project_config_file, user_config_file
 
     for owner, file in (("user", user_config_file(os.environ)), ("project", project_config_file(Path.cwd()))):
-        typer.echo(f"{owner:<7}  {one_line(str(file))}  ({'exists' if file.exists() else 'does not exist'})")
+        flags.say(f"{owner:<7}  {one_line(str(file))}  ({'exists' if file.exists() else 'does not exist'})", hang=9)
 
 
 @app.command()
@@ -137,6 +140,20 @@ def _load() -> LoadedSettings:
     return load(project=Path.cwd(), env=os.environ, trusts=trust_and_say)
 
 
+def _named(loaded: LoadedSettings, name: str) -> list[str]:
+    """All settings, those of a group, or one. Raises ConfigError where there is none of these."""
+    from nca.config.overrides import canonical, whole_name
+    from nca.config.schema import KEYS
+
+    if found := [key for key in KEYS if not name or key.startswith(f"{name.lower()}.")]:
+        return found
+    written = whole_name(name)
+    loaded.value(written)
+    _say_canonical(written)
+    one = canonical(written)
+    return [one.key if one is not None else written]
+
+
 def _text(loaded: LoadedSettings, key: str) -> str:
     from nca.config.example import toml_value
 
@@ -165,17 +182,16 @@ def _say_canonical(written: str) -> None:
         typer.echo(f"{written} is {found.key} in nca.", err=True)
 
 
-def _show_table(loaded: LoadedSettings) -> None:
+def _show_table(loaded: LoadedSettings, keys: list[str]) -> None:
     from rich.console import Console
     from rich.text import Text
 
-    from nca.config.schema import KEYS
     from nca.terminal.render.layout import new_table
 
     table = new_table(has_header=True)
     for title in ("setting", "value", "from"):
         table.add_column(title, overflow="fold")
-    for key in KEYS:
+    for key in keys:
         origin = one_line(loaded.origin(key))
         table.add_row(*(Text(cell, "dim" if origin == "default" else "") for cell in (key, _text(loaded, key), origin)))
     Console().print(table)

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from nca.cli import flags
+
 if TYPE_CHECKING:
     from nca.sessions.sizes import StoreSizes
 
@@ -31,8 +33,6 @@ OLDEST_SQLITE = (3, 51, 3)
 """Earlier versions can lose data when a write-ahead log is reset."""
 LARGE_STORE_BYTES = 2_000_000_000
 """Some 20,000 sessions of 40 messages. A store of this size works, but its backups take room and time."""
-MUCH_UNUSED_BYTES = 200_000_000
-"""Free room in the databases that is worth a `nca sessions vacuum`."""
 _ENDPOINT_SECONDS = 2.0
 """Longer than for local ports, because the endpoint may be remote."""
 _STYLES = {"ok": "added", "warn": "notice", "fail": "failure"}
@@ -69,8 +69,9 @@ def _show(finding: Finding) -> None:
     from nca.terminal.render.sanitize import one_line
     from nca.terminal.render.theme import styled
 
-    mark = styled(f"{finding.status:<4}", _STYLES[finding.status])
-    typer.echo(f"{mark}  {finding.name:<12} {one_line(f'{finding.detail} {finding.advice}')}")
+    head = f"{finding.status:<4}  {finding.name:<12} "
+    line = f"{head}{one_line(f'{finding.detail} {finding.advice}')}"
+    flags.say(line, hang=len(head), mark=styled(finding.status, _STYLES[finding.status]))
 
 
 def _findings(*, probe: bool) -> Iterator[Finding]:
@@ -237,7 +238,7 @@ def _spools() -> Iterator[Finding]:
 
 def _disk(sizes: StoreSizes) -> Finding:
     """What takes how much, largest first."""
-    from nca.cli.store import VACUUM, disk_parts
+    from nca.cli.store import MUCH_UNUSED_BYTES, VACUUM, disk_parts
     from nca.humanize import byte_size
 
     parts = disk_parts(sizes)
@@ -245,7 +246,7 @@ def _disk(sizes: StoreSizes) -> Finding:
     detail = f"{total}: {', '.join(f'{part.name} {byte_size(part.size_bytes)}' for part in parts)}."
     if sizes.unused < MUCH_UNUSED_BYTES:
         return Finding("disk", "ok", detail, "`nca sessions usage` shows more.")
-    return Finding("disk", "warn", detail, f"`{VACUUM}` gives back what is unused.")
+    return Finding("disk", "warn", detail, f"`{VACUUM}` gives back what is unused, while no other nca runs.")
 
 
 def _keys() -> Iterator[Finding]:

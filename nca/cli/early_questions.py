@@ -42,9 +42,14 @@ def typed_answer(question: str, valid: Collection[str]) -> str:
             return word
 
 
-def wrapped(text: str) -> str:
-    """The text in rows of the terminal's width, its lines broken between words. It needs no more than Python has."""
-    fill = textwrap.TextWrapper(shutil.get_terminal_size().columns, break_long_words=False, break_on_hyphens=False).fill
+def wrapped(text: str, hang: int = 0) -> str:
+    """The text in rows of the terminal's width, its lines broken between words. It needs no more than Python has.
+
+    hang  cells by which further rows of a line begin to the right, where half of the width is left for them
+    """
+    columns = shutil.get_terminal_size().columns
+    indent = " " * hang if hang <= columns // 2 else ""
+    fill = textwrap.TextWrapper(columns, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False).fill
     return "\n".join(map(fill, text.split("\n")))
 
 

@@ -16,6 +16,7 @@ import typer
 from nca.errors import UsageError
 
 if TYPE_CHECKING:
+    from nca.sessions.transfer import SessionCopy
     from nca.transcripts.formats.source import Source
 
 _MOST_SESSIONS = 50
@@ -123,6 +124,37 @@ SessionId = Annotated[
         autocompletion=sessions,
     ),
 ]
+
+
+def say(line: str, hang: int = 0, mark: str = "") -> None:
+    """Print a line: whole in a pipe; on a terminal in rows broken between words.
+
+    hang  cells by which the further rows are indented
+    mark  the line's first word in colours, which take no room
+    """
+    from nca.cli.early_questions import wrapped
+
+    shown = wrapped(line, hang) if sys.stdout.isatty() else line
+    typer.echo(f"{mark}{shown[len(line.split(' ', 1)[0]) :]}" if mark else shown)
+
+
+def stored_session(file: str) -> SessionCopy | None:
+    """The session with this id or name; None for standard input and for a file. Raises UsageError, StoreError."""
+    from nca.cli.startup import open_session_store
+    from nca.errors import SessionNotFound
+
+    if file == "-" or Path(file).exists() or Path(file.rpartition("#")[0]).is_file():
+        return None
+    try:
+        with open_session_store(read_only=True) as store:
+            return store.copy_of(file)
+    except SessionNotFound as error:
+        if "could be any" in error.message:
+            raise
+        raise UsageError(
+            f"{file}: there is no such file, and no session with that id or name.",
+            advice="`nca sessions list` lists sessions.",
+        ) from error
 
 
 def read_input(file: str) -> tuple[bytes, str]:

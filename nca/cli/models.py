@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from nca.cli import flags
 from nca.humanize import byte_size
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.signals import INTERRUPTED_EXIT_CODE
@@ -111,7 +112,7 @@ def list_(
         typer.echo(json.dumps({"chosen": chosen, "prices": in_use(os.environ), "embedded": rows}, indent=2))
         return
     _show_choice(choice)
-    typer.echo(f"Prices and windows: {one_line(in_use(os.environ))}")
+    flags.say(f"Prices and windows: {one_line(in_use(os.environ))}", hang=2)
     _show_rows(rows)
 
 
@@ -160,21 +161,22 @@ def get(
 
 
 def _show_choice(choice: Choice) -> None:
-    typer.echo(f"nca would use {one_line(choice.model)}")
-    typer.echo(f"  why: {one_line(choice.why)}")
+    flags.say(f"nca would use {one_line(choice.model)}", hang=2)
+    flags.say(f"  why: {one_line(choice.why)}", hang=4)
     if choice.alternatives:
-        typer.echo(f"  also available: {one_line(', '.join(choice.alternatives))}")
+        flags.say(f"  also available: {one_line(', '.join(choice.alternatives))}", hang=4)
     variable = choice.api_key_variable
     if variable and os.environ.get(variable):
         typer.echo(f"  key: {variable}")
-    typer.echo("  to use another: --model NAME, /model NAME, or nca config set model.name NAME")
+    flags.say("  to use another: --model NAME, /model NAME, or nca config set model.name NAME", hang=4)
 
 
 def _show_rows(rows: list[dict[str, Any]]) -> None:
-    typer.echo("Embedded models (to download one: nca models get NAME)")
+    flags.say("Embedded models (to download one: nca models get NAME)")
     width = max(len(row["name"]) for row in rows)
     for row in rows:
-        state = "installed" if row["installed"] else "recommended" if row["recommended"] else "not installed"
+        state = "installed" if row["installed"] else "not installed"
         can = "chat, tools, summaries" if row["can_use_tools"] else "chat only"
         sizes = f"{byte_size(row['size_bytes']):>8}, {byte_size(row['ram_bytes'])} of memory"
-        typer.echo(f"  {row['name']:<{width}}  {state:<13}  {sizes}  {can}  {row['licence']}")
+        best = "  recommended here" if row["recommended"] else ""
+        flags.say(f"  {row['name']:<{width}}  {state:<13}  {sizes}  {can}  {row['licence']}{best}", hang=4)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nca.cli.early_questions import agrees, can_ask
-from nca.cli.flags import AsJson, SessionId, open_source, print_notes
+from nca.cli.flags import AsJson, SessionId, open_source, print_notes, say
 from nca.cli.startup import named_place, open_session_store, store_place
 from nca.cli.store import disk_parts
 from nca.humanize import byte_size, counted
@@ -141,7 +141,7 @@ def show_usage(as_json: AsJson = False) -> None:
         return
     typer.echo(f"{byte_size(total)} in all, in {one_line(str(store_place().path.parent))}")
     for part in parts:
-        typer.echo(f"  {part.name:<13} {byte_size(part.size_bytes):>10}  {one_line(part.detail)}")
+        say(f"  {part.name:<13} {byte_size(part.size_bytes):>10}  {one_line(part.detail)}", hang=28)
     if largest:
         typer.echo("The largest sessions, without what the index takes for them:")
     for info, size_bytes in largest:

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 _LISTED = 50
 _TITLE_CHARS = 60
-_ARGUMENTS_CHARS = 200
+_ARGUMENTS_CHARS = 2_000
+"""Shown of a call; --json has all."""
 
 
 def list_sessions(
@@ -105,7 +106,7 @@ def search_sessions(
             _print_json([_hit_dict(hit, store) for hit in hits])
             return
         for line in [line for hit in hits for line in _hit_lines(hit, store)] or ["Nothing found."]:
-            typer.echo(line)
+            flags.say(line, hang=6)
 
 
 def _print_table(infos: list[SessionInfo], whose: Mapping[str, Whose]) -> None:
@@ -184,7 +185,8 @@ def _print_entry(entry: Entry, notes: list[str]) -> None:
     for part in message.attachments:
         typer.echo(f"[attached {one_line(part.path)}, {part.original_bytes:,} bytes]")
     for call in message.tool_calls:
-        typer.echo(f"→ {one_line(call.name)} {one_line(call.arguments, _ARGUMENTS_CHARS)}")
+        more = "…" if len(call.arguments) > _ARGUMENTS_CHARS else ""
+        typer.echo(f"→ {one_line(call.name)} {to_terminal(call.arguments[:_ARGUMENTS_CHARS])}{more}")
 
 
 def _hit_dict(hit: Hit | SessionHit, store: Store) -> dict[str, Any]:

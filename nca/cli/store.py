@@ -45,6 +45,8 @@ def init(
 
 
 VACUUM = "nca sessions vacuum"
+MUCH_UNUSED_BYTES = 200_000_000
+"""Free room in the databases that is worth it. Less is soon used again."""
 
 
 class DiskPart(NamedTuple):
@@ -62,11 +64,14 @@ def disk_parts(store: StoreSizes) -> list[DiskPart]:
 
     aside = ", ".join(path.name for path in store.aside)
     folder = weights.models_dir()
+    unused = "freed in the databases, which use it again"
+    if store.unused >= MUCH_UNUSED_BYTES:
+        unused += f"; {VACUUM} gives it back, while no other nca runs"
     parts = [
         DiskPart("messages", store.messages, "what was said, and what tools showed"),
         DiskPart("summaries", store.summaries, "summaries, views and the history of compactions"),
         DiskPart("search index", store.search_index, "what recall and search look up"),
-        DiskPart("unused", store.unused, f"freed in the databases; {VACUUM} gives it back"),
+        DiskPart("unused", store.unused, unused),
         DiskPart("file history", store.file_history, "what /undo needs"),
         DiskPart("outputs", store.outputs, "tool outputs that were too large for the context"),
         DiskPart("archives", store.archives, "archived sessions"),

@@ -77,9 +77,14 @@ def read_plain(source: Source, *, key: str = "") -> tuple[Transcript, tuple[str,
         if transcript.whole.get("format") != FORMAT:
             return transcript, ()
     found = read_conversation(source, key=key)
-    aside = found.copy.view(found.copy.head_view).aside
-    messages = [entry.message for entry in found.copy.entries if not is_in(entry.seq, aside)]
-    return Transcript([message_to_dict(message, annotate=True) for message in messages], found.tools), found.notes
+    return transcript_of(found.copy, found.tools), found.notes
+
+
+def transcript_of(copy: SessionCopy, tools: Sequence[Any] = ()) -> Transcript:
+    """The whole conversation as chat messages, without what is aside."""
+    aside = copy.view(copy.head_view).aside
+    messages = [entry.message for entry in copy.entries if not is_in(entry.seq, aside)]
+    return Transcript([message_to_dict(message, annotate=True) for message in messages], list(tools))
 
 
 def _plain_transcript(source: Source) -> Transcript:

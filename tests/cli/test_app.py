@@ -44,7 +44,7 @@ def test_help_names_every_command(tmp_path: Path) -> None:
             ("run", "two", "words", "more"),
             "nca: nca run takes no 'words more'. A message of several words stands in quotes.",
         ),
-        (("config", "show", "model"), "nca: nca config show takes no 'model'. Try"),
+        (("config", "path", "model"), "nca: nca config path takes no 'model'. Try"),
         (
             ("run", "--modle", "x"),
             "nca: No such option: --modle (Possible options: --model, --profile). A text",

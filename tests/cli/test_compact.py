@@ -11,7 +11,9 @@ import pytest
 
 from nca import validate_request as validate_request_of_any_shape
 from nca.context.validate import CHECKS, validate_request
+from nca.sessions import Store
 from tests.context.promises import too_large
+from tests.sessions.samples import said
 from tests.shapes.conversions import conversations, to_anthropic, to_responses
 from tests.testing.forks import forked as nca
 
@@ -135,7 +137,17 @@ def test_bad_input_is_one_clear_line_and_exit_code_2(
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     done = nca("compact", "nowhere.json", home=tmp_path)
     assert done.returncode == 2
-    assert "nowhere.json: cannot be read" in done.stderr
+    assert "nowhere.json: there is no such file, and no session with that id or name." in done.stderr
+
+
+def test_a_session_is_compacted_by_its_id(tmp_path: Path) -> None:
+    path = tmp_path / "nca" / "data" / "sessions.db"
+    with Store.open(path) as store, store.create(directory="/w", model="m") as session:
+        session.log.append(said("What is it?", "Forty-two."))
+        name = session.info.id
+    done = nca("compact", name, home=tmp_path)
+    assert [json.loads(line)["content"] for line in done.stdout.splitlines()] == ["What is it?", "Forty-two."]
+    assert "Nothing to compact" in done.stderr
 
 
 def test_what_cannot_fit_exits_with_4(tmp_path: Path) -> None:

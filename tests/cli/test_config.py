@@ -130,6 +130,15 @@ def test_a_broken_file_is_one_error_and_can_be_mended(shell: Shell) -> None:
         shell("get", "agent.maxsteps")
 
 
+def test_show_takes_a_setting_or_a_group(shell: Shell) -> None:
+    assert shell("show", "theme") == 'terminal.theme = "auto"  (default)\n'
+    group = [line.split()[0] for line in shell("show", "context.prune").splitlines()]
+    assert group == [key for key in KEYS if key.startswith("context.prune.")]
+    assert list(json.loads(shell("show", "memory", "--json"))) == [key for key in KEYS if key.startswith("memory.")]
+    with pytest.raises(ConfigError, match="thme"):
+        shell("show", "thme")
+
+
 def test_on_a_terminal_there_is_a_table(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).resolve().parents[2]))
     child = pexpect.spawn(sys.executable, ["-c", "from nca.cli.config import app; app(['show'])"], dimensions=(60, 100))

@@ -70,7 +70,8 @@ def test_models_says_what_would_answer_and_what_is_here(home: Path) -> None:
     assert text == run_models("list").output
     assert text.startswith("nca would use embedded/smollm2-135m\n  why: set by environment NCA_MODEL__NAME\n")
     assert re.search(r"smollm2-135m +installed +98 MB, 370 MB of memory  chat only  Apache-2\.0", text)
-    assert re.search(r"qwen2\.5-coder-1\.5b +(recommended|not installed) +1\.1 GB", text)
+    assert re.search(r"qwen2\.5-coder-1\.5b +not installed +1\.1 GB", text)
+    assert text.count("recommended here") == 1
 
 
 def test_models_list_json(home: Path) -> None:

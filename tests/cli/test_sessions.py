@@ -10,11 +10,12 @@ from typer.testing import CliRunner, Result
 
 from nca.cli.sessions import app
 from nca.errors import SessionNotFound, StoreDamaged, StoreError
-from nca.messages import AttachmentPart, Message, TextPart, Usage
+from nca.messages import AttachmentPart, Message, TextPart, ToolCall, Usage
 from nca.sessions import Store
 from tests.cli.command import environment
 from tests.sessions.samples import MANUAL, calling, hiding, result, said
 from tests.testing.forked_tty import ForkedTty
+from tests.testing.forks import forked
 
 NASTY = "title \x1b]0;owned\x07 \x9b2J \u202e end"
 
@@ -50,6 +51,34 @@ def test_on_a_terminal_the_list_fits_the_window(tmp_path: Path) -> None:
         assert len(lines) == 2
         assert lines[1].startswith(session.info.id)
         assert lines[1].endswith("…")
+
+
+@pytest.mark.parametrize(
+    "words", [["sessions", "search", "parse.py"], ["doctor"], ["models", "list"], ["config", "path"]], ids=" ".join
+)
+def test_on_a_terminal_no_line_is_broken_within_a_word(tmp_path: Path, words: list[str]) -> None:
+    with store_in(tmp_path / "nca") as store, store.create(directory="/work", model="m") as session:
+        session.log.append(said("fix the bug in parse.py and all of its tests, before anything else is done here"))
+    env = environment(tmp_path, NCA_MODEL__NAME="embedded/smollm2-135m")
+    whole = forked(*words, home=tmp_path, NCA_MODEL__NAME="embedded/smollm2-135m").stdout.split()
+    with ForkedTty(["nca", *words], columns=60, rows=200, environment=env, cwd=tmp_path) as tty:
+        tty.ends()
+        shown = set(" ".join(tty.shown()).split())
+    assert whole
+    assert [word for word in whole if len(word) < 40 and word not in shown] == []
+
+
+def test_the_arguments_of_a_call_are_shown_as_they_are_and_bounded(home: Path) -> None:
+    written = '{"text": "def f():\\n    return  1"}'
+    with store_in(home) as store, store.create(directory="/work", model="m") as session:
+        calls = (ToolCall("1", "write_file", written), ToolCall("2", "write_file", "x" * 9_000))
+        session.log.append([Message("assistant", tool_calls=calls)])
+        name = session.info.id
+    shown = run(home, "show", name).output
+    assert f"→ write_file {written}\n" in shown
+    assert f"→ write_file {'x' * 2_000}…\n" in shown
+    told = json.loads(run(home, "show", name, "--json").output)["log"][0]["message"]["tool_calls"]
+    assert [call["function"]["arguments"] for call in told] == [written, "x" * 9_000]
 
 
 @pytest.mark.parametrize(("columns", "shown"), [(100, True), (60, False), (12, False)])
@@ -221,7 +250,7 @@ def test_usage_says_what_takes_how_much_and_vacuum_gives_room_back(home: Path) -
                 session.log.append(said(*(f"{place} " + "word " * 400 for place in range(200))))
         store.delete("gone")
     shown = run(home, "usage").output
-    assert "nca sessions vacuum gives it back" in shown
+    assert "which use it again\n" in shown  # so little is not worth a vacuum
     assert "  kept\n" in shown
     found = json.loads(run(home, "usage", "--json").output)
     assert found["total_bytes"] == sum(part["size_bytes"] for part in found["parts"])
