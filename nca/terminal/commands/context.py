@@ -150,7 +150,7 @@ class ContextCommand(Command):
             await _show(app, "")
         elif (found := SUBCOMMANDS.get(word.lower())) is not None:
             if word.lower() in _ALONE and rest.strip():
-                raise UsageError(f"/context {word.lower()} takes no {one_line(rest.strip(), 40)}.")
+                raise takes_no(f"{self.name} {word.lower()}", rest.strip(), "It takes nothing.")
             await found.run(app, rest.strip())
         else:
             near = nearest(word, SUBCOMMANDS)

@@ -77,6 +77,7 @@ async def test_output_of_both_kinds_and_the_exit_code(runner: CommandRunner) -> 
 async def test_whatever_bash_makes_of_it(runner: CommandRunner, command: str) -> None:
     result = await runner.run(command)
     plain = subprocess.run(["bash", "-c", command], capture_output=True, cwd=runner.root)
+    assert result.ended is not None
     assert result.ended.exit_code == plain.returncode or result.is_error == bool(plain.returncode)
     assert result.output.text.count("hi\n") == plain.stdout.count(b"hi\n")
 
@@ -135,6 +136,7 @@ async def test_out_of_time(tmp_path: Path) -> None:
     assert result.report() == "before\n[stopped: it ran longer than 1 seconds]"
     assert result.is_error
     result = await within(30, lambda: runner.run("trap '' TERM INT HUP; sleep 987651; sleep 987651"))
+    assert result.ended is not None
     assert result.ended.is_timeout
     assert not running("987651")
 
@@ -323,4 +325,6 @@ def test_limits_are_asked_anew(tmp_path: Path) -> None:
     settings = [PATIENT]
     runner = CommandRunner(tmp_path, settings=lambda: settings[0], limits=Limits)
     settings[0] = replace(PATIENT, timeout_seconds=1)
-    assert asyncio.run(runner.run("sleep 30")).ended.is_timeout
+    ended = asyncio.run(runner.run("sleep 30")).ended
+    assert ended is not None
+    assert ended.is_timeout

@@ -88,7 +88,9 @@ async def test_what_reads_runs_inside_too(place: Callable[[str | None], tuple[Co
 
 async def test_an_interrupt_reaches_inside(place: Callable[[str | None], tuple[CommandRunner, Path]]) -> None:
     runner, _ = place(STAND_IN)
-    assert (await runner.run("sleep 30", timeout_seconds=1)).ended.is_timeout
+    ended = (await runner.run("sleep 30", timeout_seconds=1)).ended
+    assert ended is not None
+    assert ended.is_timeout
 
 
 @pytest.mark.parametrize(
