@@ -218,7 +218,6 @@ class _HeldEvents:
             self._listener(event)
 
 
-_RUNTIME = "xllamacpp"
 _QUESTION = """\
 nca found no API key, no local server and no downloaded model. Which model should it use?
   1  {recommended} (recommended)
@@ -288,11 +287,12 @@ def _require_runtime() -> None:
     from importlib import util
 
     from nca.errors import ModelUnavailable
+    from nca.models.embedded.known import RUNTIME, runtime_command
 
-    if util.find_spec(_RUNTIME) is None:
+    if util.find_spec(RUNTIME) is None:
         raise ModelUnavailable(
             "No API key and no local server was found, and the embedded model's runtime is not installed.",
-            advice="Set a key (OPENAI_API_KEY, ANTHROPIC_API_KEY, …), or run: pip install 'nca[local]'",
+            advice=f"Set a key (OPENAI_API_KEY, ANTHROPIC_API_KEY, …), or run: {runtime_command()}",
         )
 
 

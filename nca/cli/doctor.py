@@ -276,8 +276,10 @@ def _runtime() -> Iterator[Finding]:
     """The embedded model's runtime."""
     import ctypes
 
-    if util.find_spec("xllamacpp") is None:
-        yield Finding("embedded", "warn", "The runtime is not installed.", "To install it: pip install 'nca[local]'")
+    from nca.models.embedded.known import RUNTIME, runtime_command
+
+    if util.find_spec(RUNTIME) is None:
+        yield Finding("embedded", "warn", "The runtime is not installed.", f"To install it: {runtime_command()}")
         return
     if sys.platform == "linux":
         try:
@@ -286,7 +288,7 @@ def _runtime() -> Iterator[Finding]:
             advice = "On Debian and Ubuntu: apt install libgomp1"
             yield Finding("embedded", "warn", "libgomp.so.1 is missing.", advice)
             return
-    yield Finding("embedded", "ok", f"xllamacpp {_version('xllamacpp')}")
+    yield Finding("embedded", "ok", f"{RUNTIME} {_version(RUNTIME)}")
 
 
 def _weights() -> Iterator[Finding]:

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import sys
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -137,6 +138,7 @@ def get(
     from nca.errors import UsageError
     from nca.models.embedded import weights
     from nca.models.embedded.download import SOURCES
+    from nca.models.embedded.known import RUNTIME, runtime_command
 
     valid = next((one for one in SOURCES if one == source), None)
     if valid is None:
@@ -148,6 +150,8 @@ def get(
     if not name:
         typer.echo(f"{model.name} is recommended here. To choose another: nca models get NAME, or {weights.VARIABLE}.")
     typer.echo(f"{model.title}, {byte_size(model.size_bytes)}, {model.licence}. {model.ability}")
+    if find_spec(RUNTIME) is None:
+        typer.echo(f"Its runtime is not installed. To install it: {runtime_command()}")
     progress = DownloadProgress(model.name)
     try:
         path = weights.get(model.name, source=valid, progress=progress)

@@ -9,12 +9,25 @@ from __future__ import annotations
 
 import difflib
 import os
+import shlex
 import shutil
+import sys
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 from nca.errors import UsageError
 from nca.models.providers import EMBEDDED
+
+RUNTIME = "xllamacpp"
+"""The package that runs the embedded models."""
+
+
+def runtime_command() -> str:
+    """The command that installs the runtime beside this nca, however nca was installed."""
+    python = shlex.quote(sys.executable)
+    pip = f"{python} -m pip install" if find_spec("pip") is not None else f"uv pip install --python {python}"
+    return f"{pip} {RUNTIME}"
 
 
 @dataclass(frozen=True, slots=True)

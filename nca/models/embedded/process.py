@@ -16,7 +16,7 @@ from pathlib import Path
 
 from nca import process_groups
 from nca.errors import ModelUnavailable
-from nca.models.embedded.known import KnownModel
+from nca.models.embedded.known import KnownModel, runtime_command
 
 CHILD = Path(__file__).with_name("child.py")
 _STOP_SECONDS = 3.0
@@ -25,7 +25,7 @@ _LOG_CHARS = 200
 _ADVICE = {
     "libgomp": "Install the system's libgomp (Debian and Ubuntu: apt install libgomp1; "
     "Fedora: dnf install libgomp), then try again.",
-    "runtime": "Install it: pip install 'nca[local]'",
+    "runtime": f"Install it: {runtime_command()}",
     "load": "Download the weights again (nca models get), or lower model.context_window.",
 }
 _WHAT = {

@@ -15,7 +15,7 @@ from nca.events import RetryScheduled
 from nca.models.catalog import ModelFacts
 from nca.models.client import ProviderModel
 from nca.models.embedded import weights
-from nca.models.embedded.known import SMOLLM, KnownModel, available_ram_bytes
+from nca.models.embedded.known import RUNTIME, SMOLLM, KnownModel, available_ram_bytes, runtime_command
 from nca.models.embedded.process import Address, EmbeddedServer
 from nca.models.failures import OnRetry
 from nca.models.model import Delta, Model, ModelRequest, OnDelta, Reply
@@ -208,9 +208,9 @@ async def open_embedded(
             advice=f"Download them (nca models get {model.name}), or choose another model with --model: a provider's,"
             " with its API key in the environment (as OPENAI_API_KEY), or one of a local server.",
         )
-    if importlib.util.find_spec("xllamacpp") is None:
+    if importlib.util.find_spec(RUNTIME) is None:
         raise ModelUnavailable(
-            "The embedded model's runtime is not installed.", advice="Install it: pip install 'nca[local]'"
+            "The embedded model's runtime is not installed.", advice=f"Install it: {runtime_command()}"
         )
     settings = settings or ModelSettings()
     settings = replace(settings, context_window=context_window or settings.context_window)

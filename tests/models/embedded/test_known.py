@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import re
+import shlex
+import subprocess
 
 import pytest
 
 from nca.errors import UsageError
-from nca.models.embedded.known import KNOWN, QWEN, SMOLLM, KnownModel, named
+from nca.models.embedded.known import KNOWN, QWEN, RUNTIME, SMOLLM, KnownModel, named, runtime_command
 from nca.models.embedded.process import CHILD
 
 HASH = re.compile(r"[0-9a-f]{64}")
@@ -39,3 +41,10 @@ def test_an_unknown_name_says_what_there_is_and_the_nearest() -> None:
         named("SmolLM2")
     with pytest.raises(UsageError, match=r"^There is no embedded model 'x'\. Valid:"):
         named("x")
+
+
+def test_the_command_for_the_runtime_installs_into_this_environment() -> None:
+    *command, package = shlex.split(runtime_command())
+    assert package == RUNTIME
+    shown = subprocess.run([*command, "--help"], capture_output=True, text=True, check=True).stdout
+    assert "install" in shown
