@@ -314,9 +314,9 @@ class Compactor:
         )
         return CompactionOutcome(is_real, stages_used=proposal.stages_used, message=message, **_numbers(proposal))
 
-    def where_we_were(self) -> tuple[str, ...]:
+    def where_we_were(self, *, is_answer_shown: bool = False) -> tuple[str, ...]:
         """For a person who comes back: at most six lines on the task, the last step, the plan, what fails, the cost."""
-        return where_we_were(self.window, self._files)
+        return where_we_were(self.window, self._files, is_answer_shown=is_answer_shown)
 
     def _verdict(self, proposal: Proposal, trigger: Trigger, mode: str) -> tuple[str, str]:
         numbers = f"{proposal.tokens_before:,} → {proposal.tokens_after:,} tokens"

@@ -11,6 +11,7 @@ from nca.agent.archive import Archive, Scope
 from nca.agent.background import Background
 from nca.agent.compaction_diff import CompactionDiff, Preview, compaction_diff
 from nca.agent.compactor import CompactionOutcome
+from nca.agent.context_notices import Exchange, last_exchange
 from nca.agent.stats import ContextStats, stats_of
 from nca.agent.usage_breakdown import ContextItem, items_of
 from nca.agent.window import Window
@@ -63,9 +64,13 @@ class Context:
         """The part of the window that is kept free for the answer."""
         return self._window.budget.reserve_tokens
 
-    def where_we_were(self) -> tuple[str, ...]:
+    def where_we_were(self, *, is_answer_shown: bool = False) -> tuple[str, ...]:
         """See `Compactor.where_we_were`."""
-        return self._compactor.where_we_were()
+        return self._compactor.where_we_were(is_answer_shown=is_answer_shown)
+
+    def last_exchange(self) -> Exchange:
+        """What was said last, for a person who comes back."""
+        return last_exchange(self._window)
 
     def due(self) -> Action:
         """What happens before the next request, if nothing is added to it: nothing, notice, compact or refuse."""

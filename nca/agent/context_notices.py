@@ -5,16 +5,19 @@ The model has the last in its view: the task, the plan, what fails and which fil
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from nca.agent.window import Window
 from nca.context.budget import Measurement
 from nca.context.file_reads import arguments_of
+from nca.context.named import names_of
 from nca.context.policy import NoticeLevel
 from nca.context.record.calls import call_text
 from nca.context.record.past import Called, Past, asked, changes_file
+from nca.context.record.said import Said
 from nca.context.repeats import NOT_RUN
 from nca.context.view import Stub, without_ranges
 from nca.errors import ContextDoesNotFit, StoreError
@@ -73,8 +76,8 @@ def does_not_fit(measured: Measurement, auto: str) -> ContextDoesNotFit:
     )
 
 
-_FEWEST_WORDS = 4
-"""A shorter message ("go on") is no task, unless there is no other."""
+_FEWEST_WORDS = 3
+"""A shorter message ("go on") is no task unless it names something; one that answers a question needs a word more."""
 _LOOKED_AT = 1_000
 """Only so many of the newest messages are read, so a long session takes no longer than a short one."""
 _CHARS = 160
@@ -87,35 +90,83 @@ _NOT_ENDED = (NOT_RUN, "[interrupted")
 """How the result of a call begins that was not run, or not to its end (also nca.sessions.log)."""
 
 
-def where_we_were(window: Window, files: FileHistory | None) -> tuple[str, ...]:
-    """One line each, as far as there is something: task, last step, plan, what fails, files changed, cost."""
-    history = window.history
-    near = [(max(1, history.head - _LOOKED_AT + 1), history.head)]
-    past = Past(history, without_ranges(near, history.view.aside))
+class Exchange(NamedTuple):
+    """What was said last: the person's message, and the answer to it, which is message `seq`; "" if there is none."""
+
+    asked: str
+    answer: str
+    seq: int
+
+
+def last_exchange(window: Window) -> Exchange:
+    """An answer of which a part came counts, and so does what the model said between its calls."""
+    answer, seq = "", 0
+    past = _near(window)
+    for entry in past.near():
+        message = entry.message
+        if message.role == "assistant" and not answer and message.text.strip():
+            answer, seq = message.text, entry.seq
+        elif message.role == "user" and (said := past.said(message)) is not None:
+            return Exchange(_as_asked(said), answer, seq)
+    return Exchange("", answer, seq)
+
+
+def where_we_were(window: Window, files: FileHistory | None, *, is_answer_shown: bool = False) -> tuple[str, ...]:
+    """One line each, as far as there is something: task, last step, plan, what fails, files changed, cost.
+
+    is_answer_shown  the last answer stands above already
+    """
+    past = _near(window)
     changed = _changed(past, window.session.info.directory, files)
-    lines = (_task(past), _last_step(past), _plan(window), _failing(past), changed, _spent(window))
+    last = _last_step(past, is_answer_shown=is_answer_shown)
+    lines = (_task(past), last, _plan(window), _failing(past), changed, _spent(window))
     return tuple(line for line in lines if line)
 
 
+def _near(window: Window) -> Past:
+    history = window.history
+    near = [(max(1, history.head - _LOOKED_AT + 1), history.head)]
+    return Past(history, without_ranges(near, history.view.aside))
+
+
+def _as_asked(said: Said) -> str:
+    """What was typed; where nothing was, what was piped in."""
+    return said.typed.strip() or " ".join(text for _, text in said.beside)
+
+
 def _task(past: Past) -> str:
-    """The newest message of the person that is more than a word or two; where nothing was typed, what was piped in."""
-    first = ""
-    for entry in past.near():
-        said = past.said(entry.message)
-        text = said.typed.strip() or " ".join(text for _, text in said.beside) if said is not None else ""
-        first = first or text
-        if len(text.split()) >= _FEWEST_WORDS:
+    """The newest message of the person that says by itself what to do; where none does, the newest."""
+    newest = ""
+    for text, answer in _messages(past):
+        newest = newest or text
+        if len(text.split()) >= _FEWEST_WORDS + answer.endswith("?") or names_of(_short(text)):
             return f"Task: {_short(text)}"
-    return f"Task: {_short(first)}" if first else ""
+    return f"Task: {_short(newest)}" if newest else ""
 
 
-def _last_step(past: Past) -> str:
+def _messages(past: Past) -> Iterator[tuple[str, str]]:
+    """The person's messages, newest first, each with the answer before it."""
+    text = ""
+    for entry in past.near():
+        message = entry.message
+        if message.role == "assistant" and text and (answer := message.text.strip()):
+            yield text, answer
+            text = ""
+        elif message.role == "user" and (said := past.said(message)) is not None:
+            if text:
+                yield text, ""
+            text = _as_asked(said)
+    if text:
+        yield text, ""
+
+
+def _last_step(past: Past, *, is_answer_shown: bool) -> str:
     """The newest call that has ended, or the answer where that is newer. The wish for a compaction is no step."""
     answers = (one for one in past.near() if one.message.role == "assistant" and one.message.text.strip())
     answer = next(answers, None)
     call = next((one for one in past.calls if one.result is not None and one.call.name != Compact.name), None)
     if answer is not None and (call is None or answer.seq > call.seq):
-        return f"Last answer: {_short(answer.message.text)}"
+        return "" if is_answer_shown else f"Last answer: {_short(answer.message.text)}"
     return f"Last step: {_told(call)}" if call is not None else ""
 
 

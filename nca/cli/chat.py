@@ -142,6 +142,7 @@ async def _opened(
     from nca.terminal.app import ChatApp
     from nca.terminal.interrupts import Leave
     from nca.terminal.open_terminal import open_terminal
+    from nca.terminal.render.sessions import show_resumed
 
     output, reader = open_terminal(loaded.settings.terminal, first, interrupts)
     events = _HeldEvents(output.on_event)
@@ -160,24 +161,20 @@ async def _opened(
         except Leave as leave:
             return leave.exit_code
         conversation, choice = await open_chat_conversation(loaded, choice, store, events, earlier, reader)
-        first_line, *lines = _first_lines(
-            conversation, choice, is_first=is_first, is_earlier=earlier.session is not None
-        )
+        first_line, *lines = _first_lines(conversation, choice, is_first=is_first)
         output.title(first_line)
         for line in lines:
             output.notice(line)
         if earlier.session is not None:
-            output.card(conversation.context.where_we_were())
+            show_resumed(conversation, output)
         events.release()
         models = (choice.model, *choice.alternatives)
         return await ChatApp(conversation, output, reader, interrupts, models=models).run()
 
 
-def _first_lines(conversation: Conversation, choice: Choice, *, is_first: bool, is_earlier: bool) -> list[str]:
+def _first_lines(conversation: Conversation, choice: Choice, *, is_first: bool) -> list[str]:
     """What stands above the first prompt."""
     from msgspec.structs import replace
-
-    from nca.terminal.render.sessions import resumed_lines
 
     facts = replace(conversation.model.facts, window_tokens=conversation.context.window_tokens)
     loaded = conversation.loaded
@@ -187,7 +184,7 @@ def _first_lines(conversation: Conversation, choice: Choice, *, is_first: bool, 
         not_kept = (
             "it cannot be stored" if is_wanted else f"session.persist is off ({loaded.origin('session.persist')})"
         )
-    lines = banner(
+    return banner(
         choice,
         facts,
         is_first=is_first,
@@ -195,7 +192,6 @@ def _first_lines(conversation: Conversation, choice: Choice, *, is_first: bool, 
         auto=auto,
         not_kept=not_kept,
     )
-    return [*lines, *(resumed_lines(conversation) if is_earlier else ())]
 
 
 class _HeldEvents:

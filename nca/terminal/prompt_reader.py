@@ -166,10 +166,9 @@ def status_of(conversation: Conversation) -> ToolbarStatus:
         usage_ratio=stats.usage_ratio if stats else 0.0,
         used_tokens=stats.used_tokens if stats else 0,
         budget_tokens=stats.budget_tokens if stats else 0,
-        session=(conversation.session.info.name or conversation.session.info.id[:8])
-        + (" (read-only)" if conversation.session.is_read_only else ""),
+        session=conversation.session.info.name or conversation.session.info.id[:8],
         cost=conversation.session.usage.totals().cost,
-        permission=conversation.approvals.mode,
+        permission="read-only" if conversation.session.is_read_only else conversation.approvals.mode,
         auto=conversation.loaded.settings.context.auto,
         activity=activity_of(conversation),
         is_high=stats is not None and stats.is_high,

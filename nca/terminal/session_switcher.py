@@ -18,7 +18,7 @@ from nca.errors import ModelUnavailable
 from nca.models.choose import Choice, choice_of_session, choose, open_model
 from nca.models.reasoning import split_level
 from nca.terminal.panels.session_loader import resolve_lock
-from nca.terminal.render.sessions import resumed_lines, short_id
+from nca.terminal.render.sessions import short_id, show_resumed
 
 if TYPE_CHECKING:
     from nca.terminal.reader import Reader
@@ -125,9 +125,7 @@ class SessionSwitcher:
             return
         await self._switch(found.session.id, read_only=found.read_only)
         await go_on(self.conversation, self._output)
-        for line in resumed_lines(self.conversation):
-            self._output.notice(line)
-        self._output.card(self.conversation.context.where_we_were())
+        show_resumed(self.conversation, self._output)
 
     async def _switch(self, session: str | None, *, read_only: bool = False, name: str = "") -> None:
         before = self.conversation

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from nca.events import ContextCompaction
+from nca.agent.approvals import Answer, Person
+from nca.errors import ProviderError
+from nca.events import ApprovalAsked, ContextCompaction
 from nca.messages import Message, ToolCall, Usage
 from nca.models.model import Reply
 from nca.testing.scripted import ScriptedReply
@@ -54,6 +56,46 @@ async def test_it_has_task_step_plan_failure_files_and_cost(room: Room) -> None:
     assert fails.startswith("Fails: shell false → failed")
     assert changed == "Changed: lexer.py, parser.py"
     assert cost == "So far: $0.0600, 6,000 tokens read, 300 written"
+
+
+@pytest.mark.parametrize(
+    ("said", "task"),
+    [
+        (["tell me about the history of the shop", "now fix calc.py"], "now fix calc.py"),
+        (["tell me about the history of the shop", "fix calc.py", "go on", "ok"], "fix calc.py"),
+        (["tell me about the history of the shop", "run the tests"], "run the tests"),
+        (["mend the parser of the shop?", "yes, do it"], "mend the parser of the shop?"),
+        (["yes", "ok"], "ok"),
+    ],
+)
+async def test_the_task_is_the_newest_message_that_says_what_to_do(room: Room, said: list[str], task: str) -> None:
+    conversation = room.open([answer(f"You said: {text}") for text in said])
+    for text in said:
+        await conversation.send(text)
+    assert conversation.context.where_we_were()[0] == f"Task: {task}"
+
+
+async def test_the_reason_of_a_refusal_is_no_task(room: Room) -> None:
+    class Refuses(Person):
+        async def ask(self, asked: ApprovalAsked) -> Answer:
+            return Answer("deny", "write it into the other file, please")
+
+    replies: list[ScriptedReply] = [calling("write_file", path="a.py", content="x"), answer("I did not.")]
+    conversation = room.open(replies, person=Refuses())
+    await conversation.send("write the first file of the shop")
+    assert conversation.context.where_we_were()[0] == "Task: write the first file of the shop"
+    assert conversation.context.last_exchange() == ("write the first file of the shop", "I did not.", 4)
+
+
+async def test_the_last_exchange_is_the_newest_message_and_what_answers_it(room: Room) -> None:
+    conversation = room.open([answer("One."), answer("Two.\n\n- a list"), ProviderError("Down.")])
+    assert conversation.context.last_exchange() == ("", "", 0)
+    await conversation.send("first")
+    await conversation.send("second")
+    assert conversation.context.last_exchange() == ("second", "Two.\n\n- a list", 4)
+    assert "Last answer" not in " ".join(conversation.context.where_we_were(is_answer_shown=True))
+    await conversation.send("third")
+    assert conversation.context.last_exchange() == ("third", "", 0)
 
 
 async def test_what_has_worked_since_does_not_fail(room: Room) -> None:

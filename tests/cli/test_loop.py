@@ -110,7 +110,7 @@ def test_continue_and_resume_find_the_session(start: Callable[..., Tty]) -> None
     tty = start("loop", "--continue")
     assert "Resuming “the first question” (2 messages)." in tty.text()
     tty.line("/sessions list")
-    session_id = tty.sees("(this)").partition("(this)")[0].split()[-4]
+    session_id = tty.sees("(this)").partition("(this)")[0].split()[-1]
     assert leave(tty) == 0
     tty = start("loop", "--resume", session_id)
     assert "2 messages" in tty.text()

@@ -211,8 +211,8 @@ async def test_sessions_cost_clear_and_exit(tmp_path: Path) -> None:
     with a_stage(tmp_path, ["Hello."]) as stage:
         await stage.conversation.send("What is \x1b[2J this?")
         listed = await stage.command("/sessions")
-        assert "(this) What is this?" in listed
-        assert stage.conversation.session.info.id[:8] in listed
+        assert f"{stage.conversation.session.info.id} (this)  " in listed
+        assert "What is this?" in listed
         used = stage.conversation.session.usage.totals()
         assert f"{used.prompt_tokens:,} tokens in" in await stage.command("/cost")
         assert await stage.command("/clear") == ""

@@ -81,7 +81,7 @@ async def test_sessions_are_listed_searched_and_suggested(tmp_path: Path) -> Non
         listed = await stage.command("/sessions list")
         assert "The name" in listed
         assert "the parser" in listed
-        assert "(this) (empty)" in listed
+        assert f"{stage.conversation.session.info.id} (this)  " in listed
         found = await stage.command("/sessions search walrus")
         assert first in found
         assert second not in found

@@ -28,7 +28,7 @@ USUAL_AUTO = "on"
 class ToolbarStatus(NamedTuple):
     """What the toolbar shows.
 
-    permission  the mode, as `agent.permission` names it
+    permission  the mode, as `agent.permission` names it; "read-only" where nothing can be sent
     auto        whether it compacts by itself, as `context.auto` names it
     activity    what is happening in the background
     is_high     the usage is at the compaction threshold, which the gauge's colour shows

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from rich.cells import cell_len
 from rich.console import Group, RenderableType
+from rich.segment import SegmentLines
 from rich.text import Text
 
 from nca.events import (
@@ -34,12 +35,13 @@ from nca.terminal.render import event_lines
 from nca.terminal.render.calls import ReasoningCounter, ReasoningLines, RunningCalls, is_nested
 from nca.terminal.render.file_changes import diff_lines
 from nca.terminal.render.layout import Parted, broken_at_gaps, hung
-from nca.terminal.render.output import Notifier, RecentCalls, codes
+from nca.terminal.render.output import ANSWER_LINES, Notifier, RecentCalls, codes, lines_above
 from nca.terminal.render.sanitize import one_line, to_terminal
 from nca.terminal.render.screen import Screen
 from nca.terminal.render.theme import theme_for
 
 if TYPE_CHECKING:
+    from nca.agent.context_notices import Exchange
     from nca.config.schema import TerminalSettings
     from nca.terminal.render.markdown import MarkdownStream
 
@@ -178,6 +180,18 @@ class Draw:
             shown = Text(f"  {one_line(line, event_lines.ERROR_CHARS)}", style="quiet")
             shown.truncate(self.screen.console.width, overflow="ellipsis")
             self.screen.print(shown)
+
+    def exchange(self, said: Exchange) -> None:
+        if said.asked:
+            self._line(f"{_TYPED}{said.asked}", "none", section="asked")
+        if not said.answer.strip():
+            return
+        self._begin("answer")
+        stream, console = self._new_answer(), self.screen.console
+        lines = console.render_lines(Group(*stream.feed(said.answer), *stream.finish()), pad=False)
+        if (above := len(lines) - ANSWER_LINES) > 0:
+            self.screen.print(Text(lines_above(above, said), style="quiet"))
+        self.screen.print(SegmentLines(lines[-ANSWER_LINES:], new_lines=True))
 
     def error(self, message: str, advice: str = "") -> None:
         self._line(message, "failure")

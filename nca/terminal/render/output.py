@@ -17,16 +17,27 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 
 from nca.events import ApprovalAsked, ApprovalGiven, Event, ToolFinished, TurnFinished, TurnStarted
+from nca.humanize import counted
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from nca.agent.context_notices import Exchange
     from nca.config.schema import TerminalSettings
 
 
 MOST_CALLS = 200
 MOST_CHARS = 4_000_000
 """The most text of all diffs together; the oldest are dropped first."""
+
+
+ANSWER_LINES = 30
+"""Lines shown of the last answer of a session that is resumed: its last ones."""
+
+
+def lines_above(count: int, said: Exchange) -> str:
+    """What is said of the lines of an answer that are not shown."""
+    return f"… {counted(count, 'line')} above (/context show {said.seq} has all of it)"
 
 
 class RecentCalls:
@@ -85,6 +96,9 @@ class Output(Protocol):
 
     def card(self, lines: Sequence[str]) -> None:
         """Show a few short lines that belong to what was shown last, in grey, each on one row."""
+
+    def exchange(self, said: Exchange) -> None:
+        """Show what was said last in a session that is resumed: the end of an answer that is long."""
 
     def error(self, message: str, advice: str = "") -> None:
         """Show an error in red, and what to do about it."""

@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, TextIO
 
+from nca.errors import sentence
 from nca.events import (
     ApprovalAsked,
     ApprovalGiven,
@@ -31,13 +32,14 @@ from nca.humanize import duration
 from nca.terminal.render import event_lines
 from nca.terminal.render.calls import RunningCalls, is_nested
 from nca.terminal.render.layout import WordWrap, without_dots, wrapped
-from nca.terminal.render.output import BELL, Notifier, RecentCalls
+from nca.terminal.render.output import ANSWER_LINES, BELL, Notifier, RecentCalls, lines_above
 from nca.terminal.render.sanitize import StreamSanitizer, one_line, to_terminal
 from nca.terminal.render.stream_writer import StreamWriter, is_broken_pipe, write_error_line
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from nca.agent.context_notices import Exchange
     from nca.config.schema import TerminalSettings
 
 SIGN_OF_LIFE_SECONDS = 15.0
@@ -123,7 +125,9 @@ class PlainDraw:
                 self._aside(event_lines.compaction_line(event))
                 self.card(event.card if self._is_terminal else ())
             case ErrorRaised():
-                self.error(*(event_lines.error_line(event) if self._is_chat else (event.message, event.advice)))
+                self.error(
+                    *(event_lines.error_line(event) if self._is_chat else (sentence(event.message), event.advice))
+                )
             case TurnFinished():
                 self._end_answer()
         if line := self._notices.line(event):
@@ -152,6 +156,19 @@ class PlainDraw:
     def card(self, lines: Sequence[str]) -> None:
         for line in lines:
             self._aside(line)
+
+    def exchange(self, said: Exchange) -> None:
+        if not self._is_terminal:
+            # Whoever reads a pipe waits for the answers to what they send.
+            return
+        if said.asked:
+            self._aside(f"You: {said.asked}")
+        if not said.answer.strip():
+            return
+        lines = said.answer.strip().split("\n")
+        if (above := len(lines) - ANSWER_LINES) > 0:
+            self._aside(lines_above(above, said))
+        self.show("\n".join(lines[-ANSWER_LINES:]))
 
     def error(self, message: str, advice: str = "") -> None:
         self._aside(message)

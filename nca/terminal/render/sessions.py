@@ -1,4 +1,4 @@
-"""Stored sessions as text: short ids, titles, a table, and the lines shown when one is resumed.
+"""Stored sessions as text: short ids, titles, a table, and what is shown when one is resumed.
 
 Titles and names are untrusted text and are made safe here.
 """
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from nca.agent.conversation import Conversation
     from nca.sessions.session import SessionInfo
     from nca.sessions.sql import Whose
+    from nca.terminal.render.output import Output
     from nca.transcripts.outgoing.conversation import Written
 
 TITLE_CHARS = 200
@@ -49,8 +50,8 @@ def begun_by(whose: Whose | None) -> str:
 
 
 def session_table(infos: Iterable[SessionInfo], current: str = "", whose: Mapping[str, Whose] | None = None) -> Table:
-    """Sessions as a table, for output where nobody can pick one with the keys. `current` is marked "(this)", and what
-    is never archived by itself "*"."""
+    """Sessions as a table, for output where nobody can pick one with the keys. Behind the id stands "(this)" for
+    `current`, and "*" for what is never archived by itself."""
     from rich.text import Text
 
     from nca.terminal.render.layout import fitting_table
@@ -58,29 +59,36 @@ def session_table(infos: Iterable[SessionInfo], current: str = "", whose: Mappin
     listed = list(infos)
     places = [place(info.directory) for info in listed]
     columns = {
-        "id": [Text(short_id(info.id) + (" *" if info.is_pinned else ""), style="accent") for info in listed],
+        "id": [Text(f"{short_id(info.id)}{_marks(info, current)}", style="accent") for info in listed],
         "last used": [Text(local_time(info.updated_at)) for info in listed],
         "messages": [Text(f"{info.messages:,}") for info in listed],
         **({"begun by": [Text(begun_by(whose.get(info.id))) for info in listed]} if whose else {}),
         **({"directory": [Text(_end_of(one)) for one in places]} if len(set(places)) > 1 else {}),
-        "title": [Text(("(this) " if info.id == current else "") + title(info)) for info in listed],
+        "title": [Text(title(info)) for info in listed],
     }
     drops = [head for head in ("messages", "directory", "last used", "begun by") if head in columns]
     return fitting_table(columns, numbers=("messages",), gives_way="title", drops=drops)
+
+
+def _marks(info: SessionInfo, current: str) -> str:
+    return (" *" if info.is_pinned else "") + (" (this)" if info.id == current else "")
 
 
 def _end_of(directory: str) -> str:
     return directory if len(directory) <= _PLACE_CHARS else f"…{directory[1 - _PLACE_CHARS :]}"
 
 
-def resumed_lines(conversation: Conversation) -> list[str]:
-    """What to show when a session is resumed, above the card: its title, and where tools work."""
+def show_resumed(conversation: Conversation, output: Output) -> None:
+    """What to show when a session is resumed: what was said last, its title, where tools work, and the card."""
     info = conversation.session.info
+    output.exchange(conversation.context.last_exchange())
     doing = "Reading" if conversation.session.is_read_only else "Resuming"
-    lines = [f"{doing} “{title(info)}” ({counted(info.messages, 'message')})."]
+    output.notice(f"{doing} “{title(info)}” ({counted(info.messages, 'message')}).")
+    if conversation.session.is_read_only:
+        output.notice("It is read-only, because another nca has it open: nothing can be sent.")
     if info.directory != str(conversation.directory):
-        lines.append(f"It began in {place(info.directory)}. Tools work in {place(str(conversation.directory))}.")
-    return lines
+        output.notice(f"It began in {place(info.directory)}. Tools work in {place(str(conversation.directory))}.")
+    output.card(conversation.context.where_we_were(is_answer_shown=True))
 
 
 def written_lines(written: Written) -> list[str]:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from nca.agent.context_notices import Exchange
 from nca.config.schema import TerminalSettings
 from nca.events import (
     ApprovalAsked,
@@ -28,6 +29,7 @@ from nca.events import (
     TurnFinished,
 )
 from nca.terminal.render.draw import DIFF_LINES, FRAME_SECONDS, Draw
+from nca.terminal.render.output import ANSWER_LINES
 from nca.terminal.render.screen import Screen
 from tests.terminal.render.test_screen import Glass
 from tests.terminal.stage import Typed
@@ -268,6 +270,27 @@ def test_reasoning_is_shown_only_when_asked_for() -> None:
     assert first.startswith("• Thought for ")
     assert second.startswith("  ")
     assert not second.startswith("   ")
+
+
+def test_what_was_said_last_is_shown_as_it_was() -> None:
+    seen = Seen()
+    seen.draw.title("nca")
+    seen.draw.exchange(Exchange("what\nis it?", "It is **bold**.\n\n- one\n- two", 4))
+    seen.draw.notice("Resuming it.")
+    shown = ["nca", "", "› what is it?", "", "It is bold.", "", " • one", " • two", "", "Resuming it."]
+    assert seen.lines() == shown
+
+
+def test_of_a_long_answer_the_end_is_shown_and_how_much_stands_above() -> None:
+    seen = Seen()
+    answer = "```python\n" + "".join(f"x = {number}\n" for number in range(50)) + "```\n"
+    seen.draw.exchange(Exchange("", answer, 7))
+    above, *lines = seen.lines()
+    assert above == "… 20 lines above (/context show 7 has all of it)"
+    assert (len(lines), lines[0].strip(), lines[-1].strip()) == (ANSWER_LINES, "x = 20", "x = 49")
+    seen = Seen()
+    seen.draw.exchange(Exchange("", "", 0))
+    assert seen.lines() == []
 
 
 def test_a_card_takes_a_row_for_each_line() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -11,6 +12,9 @@ from typing import Any
 
 import pytest
 
+from nca.agent.context_notices import Exchange
+from nca.terminal.render.output import ANSWER_LINES
+from nca.terminal.render.plain import PlainDraw
 from tests.terminal.tty import ROOT, Tty, chat
 from tests.testing.forks import shared
 
@@ -136,3 +140,20 @@ def test_ctrl_c_in_a_pipe_ends_it() -> None:
         tty.sees("The first piece.")
         tty.send("\x03")
         tty.sees("left with 130")
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_what_was_said_last_is_read_out_at_a_terminal_and_not_in_a_pipe() -> None:
+    said = Exchange("what\nis it?", "".join(f"line {number}\n" for number in range(ANSWER_LINES + 2)), 4)
+    shown, piped = Terminal(), io.StringIO()
+    for file in (shown, piped):
+        draw = PlainDraw(file, file, {})
+        draw.exchange(said)
+        draw.exchange(Exchange("", "", 0))
+    lines = shown.getvalue().splitlines()
+    assert lines[:3] == ["You: what is it?", "… 2 lines above (/context show 4 has all of it)", "line 2"]
+    assert (lines[-1], len(lines), piped.getvalue()) == (f"line {ANSWER_LINES + 1}", ANSWER_LINES + 2, "")
