@@ -166,7 +166,7 @@ async def _opened(
         for line in lines:
             output.notice(line)
         if earlier.session is not None:
-            show_resumed(conversation, output)
+            show_resumed(conversation, output, earlier.forked_from)
         events.release()
         models = (choice.model, *choice.alternatives)
         return await ChatApp(conversation, output, reader, interrupts, models=models).run()
@@ -174,9 +174,7 @@ async def _opened(
 
 def _first_lines(conversation: Conversation, choice: Choice, *, is_first: bool) -> list[str]:
     """What stands above the first prompt."""
-    from msgspec.structs import replace
-
-    facts = replace(conversation.model.facts, window_tokens=conversation.context.window_tokens)
+    facts = conversation.model.facts.with_window(conversation.context.window_tokens)
     loaded = conversation.loaded
     auto, not_kept = loaded.settings.context.auto, ""
     if conversation.store.path is None:
@@ -261,9 +259,8 @@ def banner(
     auto            context.auto
     not_kept        why the session is not kept on disk; "": it is
     """
-    is_assumed = facts.window_is_assumed or (bool(choice.api_base) and facts.is_window_usual)
-    window = f"{facts.window_tokens:,} tokens" + (" (assumed)" if is_assumed else "")
-    window += f", {reserve_tokens:,} for the answer (model.max_output_tokens)"
+    window = f"{facts.window_tokens:,} tokens" + (" (assumed)" if facts.is_window_guess else "")
+    window += f", {reserve_tokens:,} for the answer (model.max_output_tokens changes it)"
     first = f"nca · {choice.model} · window {window}" + ("" if auto == "on" else f" · auto-compaction {auto}")
     if not is_first:
         origin = f"Why this model: {choice.why}. /model default goes back to the configured one."

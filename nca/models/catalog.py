@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from nca.messages import Usage
 from nca.models import price_map
 from nca.models.fetched_prices import KINDS
@@ -80,9 +82,15 @@ class ModelFacts(Prices, frozen=True):
     note: str = ""
 
     @property
-    def is_window_usual(self) -> bool:
-        """The window is only the provider's default, which says little about a model at the user's own endpoint."""
-        return self.window_source.startswith(_USUAL)
+    def is_window_guess(self) -> bool:
+        """Nothing is known of this model's window: it is the provider's default, or nca's."""
+        return self.window_is_assumed or self.window_source.startswith(_USUAL)
+
+    def with_window(self, tokens: int) -> ModelFacts:
+        """The same with the window in force: a provider or a person may have told another one than what is known."""
+        if tokens == self.window_tokens:
+            return self
+        return replace(self, window_tokens=tokens, window_is_assumed=False, window_source="")
 
 
 def describe(name: str, *, context_window: int = 0) -> ModelFacts:

@@ -19,6 +19,10 @@ MAX_CHARS = 2_000
 """The whole list: it is part of every request until it is done."""
 
 
+MOST_LINES = 5
+"""Of the list, for a person: as many as the screen shows of what a command prints."""
+
+
 class Todo(TypedTool):
     name: ClassVar[str] = NAME
     permission: ClassVar[Permission] = "read"
@@ -41,7 +45,11 @@ class Todo(TypedTool):
         if sum(map(len, (current, *waiting, *finished))) > MAX_CHARS:
             raise ToolError(f"the list has more than {MAX_CHARS:,} characters; use fewer words, drop what is done")
         now = f"; now: {current}" if current else ""
-        return ToolOutcome(f"[{len(finished)} of {total} done{now}]", summary=f"{len(finished)} of {total} done")
+        return ToolOutcome(
+            f"[{len(finished)} of {total} done{now}]",
+            summary=f"{len(finished)} of {total} done",
+            printed="\n".join(_for_person(current, waiting, finished)),
+        )
 
     def summarize(self, arguments: dict[str, Any]) -> str:
         return f"todo {arguments.get('doing') or ''}".strip()
@@ -52,6 +60,18 @@ class Todo(TypedTool):
         lines += [f"- [>] {arguments['doing']}"] if arguments.get("doing") else []
         lines += [f"- [ ] {step}" for step in _steps(arguments.get("open"))]
         return ToolOutcome("\n".join(lines) or "[the list is empty]", summary=f"{len(lines)} steps")
+
+
+def _for_person(current: str, waiting: list[str], finished: list[str]) -> list[str]:
+    """The list in few lines: where they do not hold all steps, those that are done and the last ones are counted."""
+    left = [*([f"› {current}"] if current else []), *(f"· {step}" for step in waiting)]
+    done = [f"✓ {step}" for step in finished]
+    if len(done) + len(left) > MOST_LINES and len(done) > 1:
+        done = [f"✓ {len(done)} done"]
+    if len(done) + len(left) > MOST_LINES:
+        kept = MOST_LINES - len(done) - 1
+        left = [*left[:kept], f"· {len(left) - kept} more"]
+    return [" ".join(line.split()) for line in (*done, *left)]
 
 
 def _steps(texts: Sequence[str] | None) -> list[str]:

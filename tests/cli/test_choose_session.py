@@ -100,7 +100,7 @@ def test_a_copy_goes_on(start: Callable[..., Tty], tmp_path: Path) -> None:
         tty = start("--resume", "the talk")
         tty.sees("f to continue in a copy")
         tty.line("f")
-        tty.sees("Resuming “the talk (fork)” (2 messages).")
+        tty.sees(f"Resuming “the talk (fork)” (2 messages).\nForked {name}: this copy is ")
         tty.settle()
         tty.line("and now?")
         tty.sees("You said: and now?")

@@ -113,6 +113,6 @@ def test_whether_a_model_takes_images_is_looked_up() -> None:
 
 
 def test_a_provider_s_usual_window_is_told_from_a_known_one() -> None:
-    assert describe("openai/of-my-own").is_window_usual
-    assert not describe("openai/of-my-own", context_window=9_000).is_window_usual
-    assert not describe("openai/gpt-4o").is_window_usual
+    assert describe("openai/of-my-own").is_window_guess
+    assert not describe("openai/of-my-own", context_window=9_000).is_window_guess
+    assert not describe("openai/gpt-4o").is_window_guess

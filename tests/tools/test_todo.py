@@ -19,12 +19,18 @@ async def test_a_list_is_confirmed_in_a_line_and_shown_when_asked_for() -> None:
     arguments = {"doing": "write it", "open": ["test it", " "], "done": ["read it"]}
     outcome = await Todo().run(arguments)
     assert (outcome.text, outcome.summary) == ("[1 of 3 done; now: write it]", "1 of 3 done")
+    assert outcome.printed == "✓ read it\n› write it\n· test it"
     outcome = await Todo(lambda: arguments).run({})
     assert outcome.text == "- [x] read it\n- [>] write it\n- [ ] test it"
     assert (await Todo().run({})).text == "[the list is empty]"
     assert (await Todo().run({"done": ["a"]})).text == "[1 of 1 done]"
     assert Todo().summarize(arguments) == "todo write it"
     assert Todo().permission == "read"
+
+
+async def test_a_person_sees_a_long_list_around_the_step_that_is_worked_on() -> None:
+    outcome = await Todo().run({"doing": "c", "open": list("defgh"), "done": ["a", "b"]})
+    assert outcome.printed.split("\n") == ["✓ 2 done", "› c", "· d", "· e", "· 3 more"]
 
 
 async def test_a_list_is_small() -> None:

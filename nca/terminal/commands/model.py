@@ -7,7 +7,6 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from msgspec.structs import replace
 from rich.text import Text
 
 from nca.models.choose import named, open_model
@@ -86,11 +85,8 @@ class ModelCommand(Command):
     def _show(self, app: App) -> ModelFacts:
         """Returns what is known of the model, with the window in force."""
         conversation = app.conversation
-        facts = conversation.model.facts
-        # The window in force: a provider or a person may have told another one than what is known of the model.
-        tokens = conversation.context.window_tokens
-        is_assumed = facts.window_is_assumed and tokens == facts.window_tokens
-        window = f"{tokens:,} tokens" + (" (assumed)" if is_assumed else "")
+        facts = conversation.model.facts.with_window(conversation.context.window_tokens)
+        window = f"{facts.window_tokens:,} tokens" + (" (assumed)" if facts.is_window_guess else "")
         text = Text()
         text.append(one_line(facts.name), style="accent")
         text.append(f" · window {window}")
@@ -99,7 +95,7 @@ class ModelCommand(Command):
         how = "/model NAME switches, as in /model openai/gpt-4.1; /model default goes back to the configured one."
         text.append(f"\n{how}", "quiet")
         app.output.show(Parted(text))
-        return replace(facts, window_tokens=tokens, window_is_assumed=is_assumed)
+        return facts
 
 
 MEANINGS = {

@@ -83,13 +83,13 @@ class ModelPicker(ListPanel[str]):
         if columns < _NARROW:
             return [("", name)]
         facts = self._describe(offer.name)
-        window = "" if facts.window_is_assumed else short_tokens(facts.window_tokens)
+        window = "" if facts.is_window_guess else short_tokens(facts.window_tokens)
         cells = min(_NAME_CELLS, max(len(one.name) for one in self._matching[:_MEASURED]))
         return [("", f"{name:<{cells}}"), ("class:quiet", f"{window:>7}  {_prices(facts):<20}  {offer.why}")]
 
     def _about(self, offer: Offer) -> str:
         facts = self._describe(offer.name)
-        window = "window not known" if facts.window_is_assumed else f"window {facts.window_tokens:,} tokens"
+        window = f"window {facts.window_tokens:,} tokens" + (" (assumed)" if facts.is_window_guess else "")
         takes = [word for word, can in (("tools", facts.can_use_tools), ("images", facts.can_see)) if can]
         parts = (
             offer.why,

@@ -81,10 +81,15 @@ _TAKE_OVER: KeyChoice = ("t", "take it over, so that it can only be read there")
 
 
 class SessionToOpen(NamedTuple):
-    """The session to open, or None for a new one. `read_only` if another process has it open."""
+    """The session to open, or None for a new one.
+
+    read_only    another process has it open
+    forked_from  the id of the session that it was copied from just now, or ""
+    """
 
     session: SessionInfo | None
     read_only: bool = False
+    forked_from: str = ""
 
 
 def choices_line(keys: Sequence[KeyChoice]) -> str:
@@ -107,7 +112,7 @@ async def resolve_lock(store: Store, info: SessionInfo, ask: Ask | None) -> Sess
             case "r":
                 return SessionToOpen(info, read_only=True)
             case "f":
-                return SessionToOpen(store.fork(info.id))
+                return SessionToOpen(store.fork(info.id), forked_from=info.id)
             case "t":
                 store.take_over(info.id)
                 return SessionToOpen(info)

@@ -55,7 +55,8 @@ class PickerRows:
     def __init__(
         self, infos: Sequence[SessionInfo], directory: str, current: str = "", whose: Mapping[str, Whose] | None = None
     ) -> None:
-        """whose: who began each session, if the store is shared."""
+        """whose: who began each session, if the store is shared. Those of `nca run` stand behind the chats."""
+        infos = sorted(infos, key=lambda info: info.kind == "run")
         self._whose = whose or {}
         self._known = [
             _Known(info, to_terminal(f"{info.name} {info.title} {info.model}").lower(), info.directory.lower())

@@ -78,12 +78,17 @@ def _end_of(directory: str) -> str:
     return directory if len(directory) <= _PLACE_CHARS else f"…{directory[1 - _PLACE_CHARS :]}"
 
 
-def show_resumed(conversation: Conversation, output: Output) -> None:
-    """What to show when a session is resumed: what was said last, its title, where tools work, and the card."""
+def show_resumed(conversation: Conversation, output: Output, forked_from: str = "") -> None:
+    """What to show when a session is resumed: what was said last, its title, where tools work, and the card.
+
+    forked_from  the id of the session that it was copied from just now
+    """
     info = conversation.session.info
     output.exchange(conversation.context.last_exchange())
     doing = "Reading" if conversation.session.is_read_only else "Resuming"
     output.notice(f"{doing} “{title(info)}” ({counted(info.messages, 'message')}).")
+    if forked_from:
+        output.notice(f"Forked {short_id(forked_from)}: this copy is {short_id(info.id)}.")
     if conversation.session.is_read_only:
         output.notice("It is read-only, because another nca has it open: nothing can be sent.")
     if info.directory != str(conversation.directory):

@@ -61,6 +61,17 @@ def test_the_model_in_use_is_shown_with_the_window_in_force() -> None:
     assert any("window 9,000 tokens" in line for line in shown)
 
 
+def test_a_window_that_is_a_guess_is_said_to_be_one() -> None:
+    facts = describe("openai/of-my-own")
+    for in_use, shown in (
+        (facts, "window 128,000 tokens (assumed)"),
+        (facts.with_window(9_000), "window 9,000 tokens"),
+    ):
+        drawn = lines(ModelPicker([Offer(facts.name, "used before")], list, in_use=in_use))
+        assert ("128k" in drawn[0], "9.0k" in drawn[0]) == (False, in_use is not facts)
+        assert any(f"used before · {shown} ·" in line for line in drawn)
+
+
 def test_in_a_terminal_the_chosen_model_answers() -> None:
     with chats() as begin:
         tty = begin("Fine.", env={"OPENAI_API_KEY": "sk-none"})
