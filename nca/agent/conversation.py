@@ -231,7 +231,7 @@ class Conversation:
             is_unanswered=is_unanswered,
             files_changed=self.rewinds.files_changed_since(asked),
         )
-        if self.model.facts.is_small and finished.reason == "answered":
+        if self.model.facts.is_small and finished.reason == "answered" and not self._is_refused(asked):
             if not finished.files_changed and reply_checks.wants_change(text):
                 self._emit(Notice(reply_checks.NOT_CHANGED))
             elif reply_checks.orders_run(text) and not reply_checks.has_run(self._since(asked)):
@@ -239,13 +239,15 @@ class Conversation:
         self._emit(finished)
         return finished
 
+    def _is_refused(self, asked: int) -> bool:
+        """Whether a person or a rule has refused a call since `asked`: then the model has done what it could."""
+        return any(message.role == "tool" and message.text.startswith(NOT_RUN) for message in self._since(asked))
+
     def _missing(self, text: str, asked: int) -> str:
         """What a small model is told if it was to change a file, or to run something, and has not since `asked`."""
         facts, since = self.model.facts, self._since(asked)
-        # Where a person or a rule refused a call, the model has done what it could.
-        is_refused = any(message.role == "tool" and message.text.startswith(NOT_RUN) for message in since)
         is_meant = facts.is_small and facts.can_use_tools and len(text) <= reply_checks.MOST_REPEATED_CHARS
-        if not is_meant or is_refused or self.approvals.mode == "plan":
+        if not is_meant or self._is_refused(asked) or self.approvals.mode == "plan":
             return ""
         if reply_checks.orders_change(text) and not self.rewinds.files_changed_since(asked):
             return reply_checks.CHANGE_NOW.format(asked=clean_text(text))

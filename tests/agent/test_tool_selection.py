@@ -241,6 +241,14 @@ async def test_a_small_model_that_changed_no_file_is_told_once_and_does_not_pass
     await conversation.close()
 
 
+async def test_a_change_that_was_refused_is_no_fault_of_the_model(room: Room) -> None:
+    conversation, _ = room.open([EDIT, "It was refused."], SMALL)
+    conversation.set("agent.permission", "ask")
+    await conversation.send("Fix b.py.")
+    assert not {Notice(ASKED_AGAIN), Notice(NOT_CHANGED)} & set(room.events)
+    await conversation.close()
+
+
 RUN = call("shell", command="echo 3 passed")
 SHOWN = "```sh\npytest\n```"
 

@@ -84,6 +84,8 @@ class EmbeddedModel:
         self._client: ProviderModel | None = None
         self._starting = asyncio.Lock()
         self._address: Address | None = None
+        self._waiting: OnDelta = _drop
+        """Who waits for what is read beforehand: the first question stands behind the prefix."""
 
     @property
     def address(self) -> Address | None:
@@ -101,9 +103,14 @@ class EmbeddedModel:
         `prefix`: the beginning of that request (system prompt, tools). It is evaluated now, which takes seconds, and
         then found in the server's cache.
         """
+
+        def show_reading(delta: Delta) -> None:
+            if delta.of_tokens:
+                self._waiting(delta)
+
         client = await self._running()
         if prefix is not None:
-            await client.ask(replace(self._bounded(prefix), max_output_tokens=1), _drop)
+            await client.ask(replace(self._bounded(prefix), max_output_tokens=1), show_reading)
 
     async def ask(self, request: ModelRequest, on_delta: OnDelta) -> Reply:
         """One answer. If the child process ends before any text, it is restarted once. See Model.ask."""
@@ -111,11 +118,12 @@ class EmbeddedModel:
 
         def hand_on(delta: Delta) -> None:
             nonlocal handed_on
-            handed_on = True
+            handed_on, self._waiting = True, _drop
             on_delta(delta)
 
         bounded = self._bounded(request)
         client = await self._running()
+        self._waiting = on_delta
         try:
             return await client.ask(bounded, hand_on)
         except ProviderError as error:
@@ -124,6 +132,8 @@ class EmbeddedModel:
                 raise
             if handed_on:
                 raise self._crashed(reason) from error
+        finally:
+            self._waiting = _drop
         said = f"The embedded model is restarted: {reason}"
         self._on_retry(RetryScheduled(attempt=1, wait_seconds=0.0, reason=said, retries=1))
         client = await self._running()

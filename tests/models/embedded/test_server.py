@@ -136,6 +136,25 @@ async def test_an_unchanged_prefix_is_not_read_again(model: EmbeddedModel) -> No
 
 
 @pytest.mark.embedded
+async def test_who_waits_for_the_prefix_sees_how_far_it_is_read(smollm_home: Path) -> None:
+    model = await open_embedded(SMOLLM.name, 2_048)
+    prefix = {"role": "system", "content": "\n".join(f"Line {number} says {number * 7}." for number in range(110))}
+    deltas: list[Delta] = []
+    try:
+        await model.warm()
+        warming = asyncio.create_task(model.warm(ModelRequest(messages=[prefix])))
+        await asyncio.sleep(0.02)
+        question = {"role": "user", "content": "Say hello."}
+        await model.ask(ModelRequest(messages=[prefix, question], max_output_tokens=4), deltas.append)
+        await warming
+    finally:
+        await model.close()
+    steps = [(delta.read_tokens, delta.of_tokens) for delta in deltas if delta.of_tokens]
+    assert steps[0][0] < steps[0][1] // 2, "the prefix alone"
+    assert steps[-1][0] == steps[-1][1]
+
+
+@pytest.mark.embedded
 async def test_what_does_not_fit_is_an_overflow_with_its_numbers(model: EmbeddedModel) -> None:
     with pytest.raises(ProviderError) as caught:
         await model.ask(asking("word " * 2 * WINDOW), ignore)
