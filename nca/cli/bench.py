@@ -76,7 +76,8 @@ def bench(
     if as_json:
         _print_json(report, lost)
     else:
-        lines = _lines(name, report, has_summarizer=summarizer not in (None, "", "none"))
+        has_tools = bool(tools) or not any(message.tool_calls for message in messages)
+        lines = _lines(name, report, has_tools=has_tools, has_summarizer=summarizer not in (None, "", "none"))
         typer.echo("\n".join([*lines, *_loss_lines(agent, lost)]))
     return 0
 
@@ -128,7 +129,7 @@ def _read(file: str) -> tuple[str, SessionCopy, list[Any], str]:
     return source.place, found.copy, found.tools, found.agent or "nca"
 
 
-def _lines(name: str, report: Replay, *, has_summarizer: bool) -> Iterator[str]:
+def _lines(name: str, report: Replay, *, has_tools: bool, has_summarizer: bool) -> Iterator[str]:
     """Figures only: the text of the conversation is not shown."""
     from nca.humanize import counted
     from nca.terminal.render.sanitize import one_line
@@ -139,6 +140,8 @@ def _lines(name: str, report: Replay, *, has_summarizer: bool) -> Iterator[str]:
         f"{one_line(name)}: {counted(report.messages, 'message')}, {counted(report.turns, 'turn')},"
         f" {counted(report.requests, 'request')}; {one_line(window)}{assumed}, budget {report.budget_tokens:,}"
     )
+    if not has_tools:
+        yield "The definitions of the tools are not stored: requests are counted without them."
     yield ""
     yield from _comparison(report)
     yield ""

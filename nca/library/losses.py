@@ -119,7 +119,7 @@ def nca_size(one: CompactionLoss) -> str:
         return f"nca cannot compact into the same room of {one.room_tokens:,} tokens."
     if one.nca_tokens > one.room_tokens:
         return f"nca needs more room, so compare with care: {one.nca_tokens:,} tokens, not {one.room_tokens:,}."
-    return f"nca used {one.nca_tokens:,} of the same {one.room_tokens:,} tokens, both by its own count."
+    return f"In the same room: this compaction left {one.room_tokens:,} tokens, and nca's takes {one.nca_tokens:,}."
 
 
 def column_of(agent: str) -> str:

@@ -154,7 +154,7 @@ def test_nca_s_own_session_has_its_compactions_and_no_changes_by_hand(tmp_path: 
         session_id = session.info.id
     shown = nca("bench", session_id, home=tmp_path).stdout
     assert f"nca compacted this session {rounds} times." in shown
-    assert shown.count("of the same ") + shown.count("needs more room") == 12
+    assert shown.count("In the same room") + shown.count("needs more room") == 12
     assert "… and 3 more (--json and --html have all)" in shown
     assert "would stay if nca compacted anew" in shown
     assert "nca would have kept" not in shown
