@@ -125,10 +125,11 @@ def _next_rung(window: Window, background: Background) -> str:
         return "a compaction is ready and is put in force before the next request"
     if background.is_running:
         return "a compaction is being prepared and is put in force before the first request after that"
-    return ", ".join(_in_words(rung, context.auto) for rung in window.rungs_ahead(prepares=background.is_on))
+    rungs = window.rungs_ahead(prepares=background.is_on)
+    return ", ".join(_in_words(rung, context.auto, budget.budget_tokens) for rung in rungs)
 
 
-def _in_words(rung: Rung, auto: str) -> str:
+def _in_words(rung: Rung, auto: str, budget_tokens: int) -> str:
     match rung.action:
         case "notice":
             return f"a notice above {rung.tokens:,} tokens"
@@ -136,5 +137,7 @@ def _in_words(rung: Rung, auto: str) -> str:
             return f"compaction is prepared {'after a turn' if rung.is_reached else f'from {rung.tokens:,} on'}"
         case "compact":
             report = "a report of what compaction would do (context.auto = preview)"
-            when = "before the next request" if rung.is_reached else f"at {rung.tokens:,} tokens"
+            exceeds = f"when a request exceeds the budget of {budget_tokens:,} tokens"
+            at = exceeds if rung.tokens > budget_tokens else f"at {rung.tokens:,} tokens"
+            when = "before the next request" if rung.is_reached else at
             return f"{'compaction' if auto == 'on' else report} {when}"

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import msgspec
 
+from nca.agent.stats import _in_words
+from nca.context.policy import Rung
 from nca.messages import Message, ToolCall
 from nca.models.catalog import ModelFacts
 from nca.testing.scripted import ScriptedReply
@@ -81,3 +83,10 @@ async def test_a_summary_has_a_weight_and_no_score(tmp_path: Path) -> None:
     assert {item.id for item in summaries} <= {one.id for one in conversation.context.summaries()}
     assert summaries
     assert all(item.score is None for item in summaries)
+
+
+def test_a_threshold_above_the_budget_is_said_as_such() -> None:
+    """After an undo nca waits for a request that does not fit."""
+    rung = Rung("compact", 3_901, is_reached=False)
+    assert _in_words(rung, "on", 3_900) == "compaction when a request exceeds the budget of 3,900 tokens"
+    assert _in_words(rung, "on", 4_000) == "compaction at 3,901 tokens"

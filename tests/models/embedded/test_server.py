@@ -140,6 +140,7 @@ async def test_who_waits_for_the_prefix_sees_how_far_it_is_read(smollm_home: Pat
     model = await open_embedded(SMOLLM.name, 2_048)
     prefix = {"role": "system", "content": "\n".join(f"Line {number} says {number * 7}." for number in range(110))}
     deltas: list[Delta] = []
+    assert isinstance(model, EmbeddedModel)
     try:
         await model.warm()
         warming = asyncio.create_task(model.warm(ModelRequest(messages=[prefix])))
