@@ -77,6 +77,8 @@ class ToolFinished(_Event, frozen=True):
     """Unified diff of the changed file; "" if nothing changed."""
     printed: str = ""
     """What a command printed, within the limits of tool output."""
+    is_interrupted: bool = False
+    """The person stopped it: it has neither failed nor come to its end."""
 
 
 class ApprovalAsked(_Event, frozen=True):

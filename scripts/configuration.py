@@ -32,8 +32,9 @@ Later sources win:
 7. flags, such as `--compact-threshold 0.7`
 8. `/config KEY VALUE` in the chat, for this session
 
-`nca config show` lists every value and its origin, `nca config get KEY` prints one value, `nca config path` prints the
-paths of both files. `nca config set KEY VALUE` writes to the project's file, or to yours with `--user`.
+`nca config show` lists every value and its origin (`nca config show context` those of a group), `nca config get KEY`
+prints one value, `nca config path` prints the paths of both files. `nca config set KEY VALUE` writes to the project's
+file, or to yours with `--user`.
 `nca config init` writes the commented example.
 Saving keeps everything else in the file, comments too; a file that would lose a comment is first copied to
 `config.toml.bak`.

@@ -158,7 +158,7 @@ class Updates:
             helpers.update_tool_call(
                 self.ids.of(event.call_id),
                 title=event_lines.tool_finished_line(event_lines.tool_started_line(begun), event),
-                status="failed" if event.is_error else "completed",
+                status="failed" if event.is_error or event.is_interrupted else "completed",
                 content=None if is_shown else content or None,
             )
         )

@@ -68,7 +68,8 @@ class Calls:
                 for call in group:
                     if call.id in self._so_far:
                         outcome, seconds = self._so_far.pop(call.id)
-                        await self._enter(call, await asyncio.to_thread(self._cleaned, outcome), seconds)
+                        cleaned = await asyncio.to_thread(self._cleaned, outcome)
+                        await self._enter(call, cleaned, seconds, is_interrupted=True)
                 raise
 
     def not_begun(self, call: ToolCall) -> str:
@@ -134,7 +135,9 @@ class Calls:
             printed=self._redactor.clean(outcome.printed),
         )
 
-    async def _enter(self, call: ToolCall, outcome: ToolOutcome, seconds: float) -> None:
+    async def _enter(
+        self, call: ToolCall, outcome: ToolOutcome, seconds: float, *, is_interrupted: bool = False
+    ) -> None:
         text = await asyncio.to_thread(self._admit, outcome)
         view_id = self._window.session.views.current_id
         if outcome.is_error:
@@ -154,7 +157,9 @@ class Calls:
         parts = (TextPart(text), *said, *self._repeated(call, result, outcome.text, view_id), *outcome.media)
         self._window.append(msgspec.structs.replace(result, content=parts) if len(parts) > 1 else result)
         shown_id, diff, printed = self._within + call.id, outcome.diff, outcome.printed
-        self._emit(ToolFinished(shown_id, call.name, outcome.is_error, outcome.summary, seconds, diff, printed))
+        self._emit(
+            ToolFinished(shown_id, call.name, outcome.is_error, outcome.summary, seconds, diff, printed, is_interrupted)
+        )
         for line in nested.notices:
             self._emit(Notice(line))
 

@@ -51,7 +51,7 @@ def leave(tty: Tty) -> int:
 def test_the_first_start_explains_itself_and_later_ones_are_short(start: Callable[..., Tty], tmp_path: Path) -> None:
     tty = start("loop", "--model", "openai/test-model")
     lines = tty.text().splitlines()
-    banner = "nca · openai/test-model · window 4,600 tokens, 1,610 for the answer (model.max_output_tokens changes it)"
+    banner = "nca · openai/test-model · window 4,600 tokens, 1,610 for the answer (see model.max_output_tokens)"
     assert lines[0] == banner
     assert lines[1] == "Why this model: set by flag --model."
     assert "/model NAME" in lines[2]

@@ -95,7 +95,7 @@ async def test_compact_undo_redo_and_history_agree(tmp_path: Path) -> None:
         history = " ".join((await stage.command("/context history")).split())
         assert numbers in history
         assert sum(kept for kind, (kept, _) in record.kept.items() if kind != WHOLE) == record.kept_facts > 0
-        assert "of your messages" in history
+        assert " of your " in history
         assert "facts" not in history
         after = stage.conversation.context.effective_history()
         text = await stage.command("/context undo")
