@@ -138,7 +138,8 @@ class Past:
 
     def repeats_file(self, message: Message) -> bool:
         """Whether a later message has attached a file of this one."""
-        return any(self.attached.get(part.path, message) is not message for part in message.attachments)
+        files = (part.path for part in message.attachments if part.source == "attached")
+        return any(self.attached.get(path, message) is not message for path in files)
 
     @cached_property
     def attached(self) -> dict[str, Message]:

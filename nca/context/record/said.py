@@ -64,11 +64,12 @@ class Said(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Tokens of its longest form."""
+        """Tokens of its longest form. The short one has no text of a file, however little that is."""
+        least = SHORT_TOKENS + 1 if any(file.text and not file.newer for file in self.files) else 1
         texts = [*(text for _, text in self.beside), *(file.text for file in self.files if not file.newer)]
         beside = (int(text_tokens(text) / BESIDE_SHARE) + 1 for text in texts)
         longer = (one if one <= BESIDE_TOKENS else MEDIUM_TOKENS + one - BESIDE_TOKENS for one in beside)
-        return max(text_tokens(self.typed), *longer, 1)
+        return max(text_tokens(self.typed), *longer, least)
 
     def subject(self, seq: int) -> Subject:
         return Subject((TYPED if self.typed.strip() else BESIDE, seq), seq, self.form, self.size, own=(seq,))

@@ -39,6 +39,12 @@ def test_an_attached_file_is_named_in_the_short_form_and_where_a_later_message_h
     assert second.form(second.size) == f"Second.\n[attached: log.txt, 60 lines] {LOG}"
 
 
+def test_the_text_of_a_tiny_file_has_a_form_too() -> None:
+    past = _past(Message("user", (TextPart("See."), AttachmentPart("a.txt", "port = 8117", 11))))
+    assert "8117" not in next(short(past)).text
+    assert "8117" in next(medium(past)).text
+
+
 def test_a_foreign_text_is_told_apart_by_its_lines() -> None:
     text = f"Please look at what the server printed last night.\n{LOG}\nWhich of these lines shows the cause of it?"
     typed, pasted = typed_and_pasted(text)
