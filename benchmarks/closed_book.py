@@ -95,7 +95,7 @@ class Asked:
     @property
     def text(self) -> str:
         options = "\n".join(f"- {value}" for value in self.options)
-        return f"{QUESTION}\n\n{self.cloze.line}\n\nOne of these:\n\n{options}\n\nAnswer with it alone."
+        return f"{QUESTION}\n\n{self.cloze.line}{CHOICE}{options}\n\nAnswer with it alone."
 
 
 def clozes(rows: Sequence[Row]) -> list[Cloze]:

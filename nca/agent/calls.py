@@ -54,23 +54,25 @@ class Calls:
         for group in self._groups(calls):
             tasks = [asyncio.create_task(self._outcome(call, failed_change)) for call in group]
             try:
-                try:
-                    for call, task in zip(group, tasks, strict=True):
-                        outcome, seconds = await task
-                        await self._enter(call, outcome, seconds)
-                        if outcome.is_error and self._toolbox.needs(call) == "write":
-                            failed_change = call.name
-                finally:
-                    for task in tasks:
-                        task.cancel()
-                    await asyncio.gather(*tasks, return_exceptions=True)
+                for call, task in zip(group, tasks, strict=True):
+                    outcome, seconds = await task
+                    await self._enter(call, outcome, seconds)
+                    if outcome.is_error and self._toolbox.needs(call) == "write":
+                        failed_change = call.name
             except asyncio.CancelledError:
-                for call in group:
-                    if call.id in self._so_far:
-                        outcome, seconds = self._so_far.pop(call.id)
-                        cleaned = await asyncio.to_thread(self._cleaned, outcome)
-                        await self._enter(call, cleaned, seconds, is_interrupted=True)
+                await _end(tasks)
+                await self._enter_so_far(group)
                 raise
+            finally:
+                await _end(tasks)
+
+    async def _enter_so_far(self, calls: Sequence[ToolCall]) -> None:
+        """The results of interrupted calls that had something."""
+        for call in calls:
+            if call.id in self._so_far:
+                outcome, seconds = self._so_far.pop(call.id)
+                cleaned = await asyncio.to_thread(self._cleaned, outcome)
+                await self._enter(call, cleaned, seconds, is_interrupted=True)
 
     def not_begun(self, call: ToolCall) -> str:
         """The result of a call that an interrupt kept from running; "" if it ran."""
@@ -194,3 +196,9 @@ class Calls:
         if left_out is None or self._within or RECALL not in self._toolbox.names:
             return text
         return text.replace(left_out.seam(), left_out.seam(self._window.history.head + 1), 1)
+
+
+async def _end(tasks: Sequence[asyncio.Task[tuple[ToolOutcome, float]]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

@@ -19,6 +19,7 @@ from nca.messages import Message, Usage, clean_text
 from nca.models.client import Delta, Model, ModelRequest, Reply
 from nca.models.failures import PassingFailure
 from nca.models.model import server_of
+from nca.tools.tool import INTERRUPTED
 
 RECOVERY_SHARES = (0.7, 0.5)
 """After an overflow, compact to 0.7 of the true limit; after a second one, to 0.5; then give up."""
@@ -43,7 +44,6 @@ GOES_ON = frozenset({LENGTHEN, GO_ON})
 NOTHING_HELPS = (
     "Compacting did not help. Unpin messages, shorten the input, or use a model with a larger window (/model)."
 )
-STOPPED = "[interrupted by the user: outcome unknown]"
 EXIT_CODES = {"answered": 0, "max_steps": 1, "stuck": 1, "length": 1, "interrupted": 130}
 """What a program exits with after such a turn."""
 
@@ -125,7 +125,7 @@ class Turn:
         if partial.strip():
             self.text, reasoning = clean_text(partial), clean_text(self._reasoning)
             self.window.append(Message("assistant", self.text, reasoning=reasoning, is_interrupted=True))
-        self._close_calls(STOPPED)
+        self._close_calls(INTERRUPTED)
 
     @property
     def model(self) -> Model:
@@ -323,7 +323,7 @@ class Turn:
         results = [
             Message(
                 "tool",
-                (text is STOPPED and self.calls.not_begun(call)) or text,
+                (text is INTERRUPTED and self.calls.not_begun(call)) or text,
                 tool_call_id=call.id,
                 name=call.name,
                 is_error=True,

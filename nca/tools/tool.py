@@ -53,6 +53,9 @@ progress_listener: ContextVar[Callable[[str], None]] = ContextVar("progress_list
 current_call: ContextVar[str] = ContextVar("current_call", default="")
 """The id of the running call in events; set like `progress_listener`."""
 
+INTERRUPTED = "[interrupted by the user: outcome unknown]"
+"""What the model is told of a call that the person stopped, behind what it had so far."""
+
 interrupt_listener: ContextVar[Callable[[ToolOutcome], None]] = ContextVar("interrupt_listener", default=lambda _: None)
 """Called by a tool that is cancelled, with what it has so far, before the cancellation goes on; set like the others."""
 

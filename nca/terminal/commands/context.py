@@ -107,16 +107,20 @@ def _kind(record: CompactionRecord) -> str:
 
 
 class Subcommand(NamedTuple):
-    """What stands behind `/context`: one line of help, and what it does with the text after it."""
+    """What stands behind `/context`: one line of help, and what it does with the text after it.
+
+    is_alone  it takes no such text
+    """
 
     about: str
     run: Callable[[App, str], Awaitable[None]]
+    is_alone: bool = False
 
 
 SUBCOMMANDS = {
-    "all": Subcommand("show everything: more items, by tool, by file, each compaction", _show_all),
-    "diff": Subcommand("what the last compaction took and kept, by kind", show_diff),
-    "history": Subcommand("list the compactions so far", show_history),
+    "all": Subcommand("show everything: more items, by tool, by file, each compaction", _show_all, is_alone=True),
+    "diff": Subcommand("what the last compaction took and kept, by kind", show_diff, is_alone=True),
+    "history": Subcommand("list the compactions so far", show_history, is_alone=True),
     "show": Subcommand("print the newest summary, or the summary, marker or message with this ID or number", show_item),
     "search": Subcommand("find what was said and done, compacted or not; --all searches every session", search),
     "collapse": Subcommand("shorten messages, by their numbers", collapse),
@@ -124,15 +128,13 @@ SUBCOMMANDS = {
     "pin": Subcommand("protect a message by its number; last: the last you sent; alone: list the pins", pin),
     "unpin": Subcommand("unpin a message", unpin),
     "compact": Subcommand("make room now; a FOCUS may follow; --preview shows first what would go", compact_or_preview),
-    "accept": Subcommand("apply what /context compact --preview showed", accept),
-    "edit": Subcommand("open the preview's summary in your editor", edit),
-    "drop": Subcommand("discard the preview", drop),
-    "undo": Subcommand("go back to before the last compaction", _undo),
-    "redo": Subcommand("take the undo back", _redo),
-    "clear": Subcommand("empty the context; undo brings it back", _clear),
+    "accept": Subcommand("apply what /context compact --preview showed", accept, is_alone=True),
+    "edit": Subcommand("open the preview's summary in your editor", edit, is_alone=True),
+    "drop": Subcommand("discard the preview", drop, is_alone=True),
+    "undo": Subcommand("go back to before the last compaction", _undo, is_alone=True),
+    "redo": Subcommand("take the undo back", _redo, is_alone=True),
+    "clear": Subcommand("empty the context; undo brings it back", _clear, is_alone=True),
 }
-_ALONE = {"all", "diff", "history", "accept", "edit", "drop", "undo", "redo", "clear"}
-"""Take nothing behind them."""
 _WORDS = {word: one.about for word, one in SUBCOMMANDS.items()} | _COMPACT_PARTS
 
 
@@ -149,7 +151,7 @@ class ContextCommand(Command):
         if not word:
             await _show(app, "")
         elif (found := SUBCOMMANDS.get(word.lower())) is not None:
-            if word.lower() in _ALONE and rest.strip():
+            if found.is_alone and rest.strip():
                 raise takes_no(f"{self.name} {word.lower()}", rest.strip(), "It takes nothing.")
             await found.run(app, rest.strip())
         else:

@@ -22,11 +22,10 @@ from nca.tools.programs import find_program, find_shell, path_outside
 from nca.tools.shell.environment import command_environment, sandboxed
 from nca.tools.shell.output_capture import Output, OutputCapture
 from nca.tools.shell.process import Ended, OnOutput, Start, run_process
-from nca.tools.tool import EditorTerminal, ToolError
+from nca.tools.tool import INTERRUPTED, EditorTerminal, ToolError
 
 _SCRIPT = "trap 'command pwd -P >/dev/fd/{note}' EXIT; eval \"$1\""
 """Reports the final directory on a separate descriptor, so no output can imitate it. Works in POSIX sh."""
-INTERRUPTED = "[interrupted by the user: outcome unknown]"
 MOST_COMMAND_BYTES = 100_000
 """Linux accepts 131,072 bytes in one argument (MAX_ARG_STRLEN)."""
 
