@@ -142,7 +142,8 @@ def of_the_person(session: Recorded, found: Readable) -> float:
 @pytest.mark.parametrize("has_tools", [False, True])
 def test_the_recorded_sessions_stay_readable(session: Recorded, has_tools: bool) -> None:
     worst, shares = LEAST[session.name]
-    for window_tokens, share in zip(WINDOWS, shares, strict=True):
+    # Two windows with the chat's tools, the other two without: what a change of the engine costs shows in both.
+    for window_tokens, share in list(zip(WINDOWS, shares, strict=True))[not has_tools :: 2]:
         found = readable(session, window_tokens, has_tools=has_tools)
         assert found.share >= share, (window_tokens, found.worst)
         if session.name in OF_THE_PERSON:

@@ -20,6 +20,7 @@ import pytest
 import nca
 from tests.library.test_context_view import WINDOW, talk
 from tests.postgres import Cluster
+from tests.testing.forks import forked
 
 TOKENS = {"ada": "a-token-of-ada-0123", "bob": "a-token-of-bob-0123"}
 
@@ -358,8 +359,7 @@ def test_it_answers_what_it_has_begun_before_it_ends() -> None:
 )
 def test_what_cannot_be_served_is_refused(arguments: list[str], said: str, tmp_path: Path) -> None:
     (tmp_path / "short").write_text("ada secret\n")
-    command = [sys.executable, "-m", "nca", "serve", *arguments]
-    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    ran = forked("serve", *arguments, home=tmp_path)
     assert ran.returncode == 2
     assert said in ran.stderr
     assert "secret" not in ran.stderr

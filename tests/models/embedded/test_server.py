@@ -93,14 +93,14 @@ async def test_it_says_how_much_of_a_long_request_it_has_read(smollm_home: Path)
     model = await open_embedded(SMOLLM.name, 2_048)
     deltas: list[Delta] = []
     try:
-        lines = [f"Line {number} of the list says {number * 7}." for number in range(110)]
+        lines = [f"Line {number} of the list says {number * 7}." for number in range(70)]
         await model.ask(asking("\n".join([*lines, "Say hello."])), deltas.append)
     finally:
         await model.close()
     steps = [(delta.read_tokens, delta.of_tokens) for delta in deltas if delta.of_tokens]
     assert len(steps) > 2
     assert steps == sorted(steps)
-    assert steps[-1][0] == steps[-1][1] > 1_200
+    assert steps[-1][0] == steps[-1][1] > 800
 
 
 async def test_it_answers_streams_and_counts(model: EmbeddedModel) -> None:
@@ -138,7 +138,7 @@ async def test_an_unchanged_prefix_is_not_read_again(model: EmbeddedModel) -> No
 @pytest.mark.embedded
 async def test_who_waits_for_the_prefix_sees_how_far_it_is_read(smollm_home: Path) -> None:
     model = await open_embedded(SMOLLM.name, 2_048)
-    prefix = {"role": "system", "content": "\n".join(f"Line {number} says {number * 7}." for number in range(110))}
+    prefix = {"role": "system", "content": "\n".join(f"Line {number} says {number * 7}." for number in range(80))}
     deltas: list[Delta] = []
     assert isinstance(model, EmbeddedModel)
     try:
