@@ -34,7 +34,7 @@ from nca.context.settled_prefix import recent_raw
 from nca.context.stages.custom import StageRequest, act
 from nca.context.stages.deduplicate import deduplicate, fix_pointers
 from nca.context.stages.prune import fill, prune
-from nca.context.stages.summarize import Aims, summarize, summarize_range
+from nca.context.stages.summarize import summarize, summarize_range
 from nca.context.stages.trim import trim
 from nca.context.summary import SummaryFailure, SummaryJob, SummaryRequest, Written
 from nca.context.summary_writer import BY_CODE, NO_SUMMARIZER
@@ -310,7 +310,7 @@ class Planning:
                 summarized = [
                     span for item in self.history.view.items if isinstance(item, Summary) for span in item.ranges
                 ]
-                view, written = yield from summarize(draft, self.job, Aims(self.target, self.limit), summarized)
+                view, written = yield from summarize(draft, self.job, self.target, summarized)
                 self._take(written)
                 self.draft = Draft(self.history.seen_as(view), draft.meter, has_recall=draft.has_recall)
             case "truncate":

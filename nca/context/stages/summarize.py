@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 import msgspec
 
@@ -46,37 +45,25 @@ _KEEP = re.compile(r"(?im)^\W*keep\W+((?:\W*\d+)+)\W*$")
 Asking = Generator[SummaryRequest, "SummaryReply | SummaryFailure", Written]
 
 
-@dataclass(frozen=True, slots=True)
-class Aims:
-    """Tokens: what a compaction comes down to, and what it may not pass."""
-
-    target: int
-    limit: int
-
-
 def summarize(
-    draft: Draft, job: SummaryJob, aims: Aims, summarized: Sequence[Range] = ()
+    draft: Draft, job: SummaryJob, target: int, summarized: Sequence[Range] = ()
 ) -> Generator[SummaryRequest, SummaryReply | SummaryFailure, tuple[View, Written]]:
     """The view of the whole log within the target.
 
     summarized  messages that an earlier record stands for: no model is asked about them again
     """
-    composer = _composer(draft, job, _preserved(draft, job, aims.target))
+    composer = _composer(draft, job, _preserved(draft, job, target))
     earlier = _earlier(draft.parts)
-    room = _room(draft, composer, aims.target)
+    room = _room(draft, composer, target)
     prior = _earlier_prose(earlier, int(PROSE_SHARE * room))
     most = _most_prose(job, room, prior)
     reserved = Prose(" a" * most) if most else prior
-    view = _fitted(draft, composer, aims, reserved)
-    written = Written(prior.text, prior.made_by, () if job.has_summarizer else (NO_SUMMARIZER,))
+    view = _fitted(draft, composer, target, reserved)
     gone, left_out = _hidden(view, draft, summarized, MAX_CHUNKS * job.input_tokens)
-    if most and sum(message_tokens(entry.message) for entry in gone) >= WORTH_A_CALL * most:
-        existing = [*_records(gone), *(one.text for one in earlier)]
-        written = yield from _asked(draft, job, gone, view, existing, max_tokens=most, left_out=left_out)
-        written = written if written.prose or not prior.text else Written(prior.text, prior.made_by, written.failures)
+    size = sum(message_tokens(entry.message) for entry in gone) if most else 0
+    written = yield from _asked(draft, job, gone, view, earlier, prior, size=size, most=most, left_out=left_out)
     if reserved is not prior or written.prose != prior.text:
-        text, important = written.prose, _named(written.prose, draft.history.head)
-        view = _fitted(draft, composer, aims, Prose(text, written.made_by, important, is_merged=bool(text)))
+        view = _fitted(draft, composer, target, _as_prose(written, draft.history.head, is_merged=bool(written.prose)))
     return view, written
 
 
@@ -98,14 +85,9 @@ def summarize_range(
     earlier = _earlier(absorbed)
     prior = _earlier_prose(earlier, room // 2)
     most = _most_prose(job, min(room, gone_raw), prior)
-    written = Written(prior.text, prior.made_by, () if job.has_summarizer else (NO_SUMMARIZER,))
-    if most and gone_raw >= WORTH_A_CALL * most:
-        gone = [draft.history.entries[seq - 1] for block in older for seq in block.seqs]
-        existing = [*_records(gone), *(one.text for one in earlier)]
-        written = yield from _asked(draft, job, gone, None, existing, max_tokens=most)
-        written = written if written.prose or not prior.text else Written(prior.text, prior.made_by, written.failures)
-    text, important = written.prose, _named(written.prose, draft.history.head)
-    prose = Prose(text, written.made_by, important, is_merged=bool(text) and text != prior.text)
+    gone = [draft.history.entries[seq - 1] for block in older for seq in block.seqs]
+    written = yield from _asked(draft, job, gone, draft.view(), earlier, prior, size=gone_raw, most=most)
+    prose = _as_prose(written, draft.history.head, is_merged=bool(written.prose) and written.prose != prior.text)
     leaving = [*before, *older]
     ranges = covered(leaving)
     composer = _composer(draft, job)
@@ -185,27 +167,27 @@ def _room(draft: Draft, composer: Composer, target: int) -> int:
     return max(0, meter.raw_for(target) - fixed)
 
 
-def _fitted(draft: Draft, composer: Composer, aims: Aims, prose: Prose) -> View:
+def _fitted(draft: Draft, composer: Composer, target: int, prose: Prose) -> View:
     """The view that fills the target, by exact counts: what is joined counts a little more or less than its parts."""
     meter = draft.meter
-    room = _room(draft, composer, aims.target)
+    room = _room(draft, composer, target)
     best: View | None = None
     best_tokens = 0
     for _ in range(FIT_ROUNDS):
         view, left = composer.view(room, prose)
         tokens = meter.total(meter.raw_with(draft.history, view))
-        fits = tokens <= aims.target
-        if best is None or (fits and not best_tokens <= aims.target) or (fits and tokens > best_tokens):
+        fits = tokens <= target
+        if best is None or (fits and not best_tokens <= target) or (fits and tokens > best_tokens):
             best, best_tokens = view, tokens
         # What the parts were counted too high.
-        error = meter.raw_for(aims.target) - meter.raw_for(tokens) - max(0, left or 0)
+        error = meter.raw_for(target) - meter.raw_for(tokens) - max(0, left or 0)
         if (fits and (left is None or error <= NEARLY * room)) or (room <= 0 and error <= 0):
             break
         room = max(0, room + (int(0.9 * error) if fits else error - 8))
     assert best is not None
-    if best_tokens > aims.target and prose.text:
+    if best_tokens > target and prose.text:
         # What stays is larger than the target: nobody's prose has room.
-        return _fitted(draft, composer, aims, Prose(made_by=prose.made_by, important=prose.important))
+        return _fitted(draft, composer, target, Prose(made_by=prose.made_by, important=prose.important))
     return best
 
 
@@ -245,10 +227,11 @@ def _most_prose(job: SummaryJob, room: int, prior: Prose) -> int:
     return most if most >= SMALLEST_PROSE_TOKENS else 0
 
 
-def _named(prose: str, head: int) -> frozenset[int]:
-    """The numbers of messages that prose names as ones to keep; those that there are."""
-    digits = ("".join(char if char.isdigit() else " " for char in line) for line in _KEEP.findall(prose))
-    return frozenset(number for line in digits for number in map(int, line.split()) if 1 <= number <= head)
+def _as_prose(written: Written, head: int, *, is_merged: bool) -> Prose:
+    """What was written, with the numbers of messages that it names as ones to keep; those that there are."""
+    lines = ("".join(char if char.isdigit() else " " for char in line) for line in _KEEP.findall(written.prose))
+    named = frozenset(number for line in lines for number in map(int, line.split()) if 1 <= number <= head)
+    return Prose(written.prose, written.made_by, named, is_merged)
 
 
 def _hidden(view: View, draft: Draft, summarized: Sequence[Range], most_raw: int) -> tuple[list[Entry], int]:
@@ -282,39 +265,40 @@ def _asked(
     draft: Draft,
     job: SummaryJob,
     gone: Sequence[Entry],
-    view: View | None,
-    earlier: Sequence[str],
+    view: View,
+    earlier: Sequence[Prose],
+    prior: Prose,
     *,
-    max_tokens: int,
+    size: int,
+    most: int,
     left_out: int = 0,
 ) -> Asking:
-    """What a model makes of the messages that go, and of what was written before. `left_out`: see `write`."""
+    """What a model makes of the messages that go, and of what was written before; `prior` where it is not asked.
+
+    size      raw tokens of these messages
+    most      raw tokens of the answer
+    left_out  see `write`
+    """
     history = draft.history
+    if not most or size < WORTH_A_CALL * most:
+        return Written(prior.text, prior.made_by, () if job.has_summarizer else (NO_SUMMARIZER,))
     shown = [entry for entry in gone if not is_record(entry.message)]
-    last = gone[-1].seq
-    staying = [entry for entry in _staying(draft, view) if entry.seq > last]
-    room_raw = int(LIVE_SHARE * job.input_tokens) - draft.meter.fixed_raw
+    staying = [entry for entry in history.seen_as(view).visible() if entry.seq > gone[-1].seq]
+    said = ("\n".join((one.message.text, *(call.arguments for call in one.message.tool_calls))) for one in staying)
     newest = history.message(history.newest_user).text if history.newest_user else ""
     written = yield from write(
         [_numbered(entry) if job.has_recall else entry.message for entry in shown],
-        existing=earlier,
-        live=_live(draft, gone, room_raw),
+        existing=[*_records(gone), *(one.text for one in earlier)],
+        live=_live(draft, gone, int(LIVE_SHARE * job.input_tokens) - draft.meter.fixed_raw),
         focus=job.focus,
-        max_tokens=max_tokens,
+        max_tokens=most,
         input_tokens=job.input_tokens,
         left_out=left_out,
         form=job.settings.summarize.form,
         scores=lambda: [one.score for one in importances(shown).values()],
-        surroundings=Surroundings(newest, [_one_line(entry) for entry in staying], "\n".join(map(_said_in, staying))),
+        surroundings=Surroundings(newest, list(map(_one_line, staying)), "\n".join(said)),
     )
-    return written
-
-
-def _staying(draft: Draft, view: View | None) -> list[Entry]:
-    if view is None:
-        return [draft.history.entries[seq - 1] for block in draft.blocks() for seq in block.seqs]
-    shown = [span for item in view.items if isinstance(item, Verbatim | Stub) for span in _span(item)]
-    return [draft.history.entries[seq - 1] for seq in seqs([*shown, (view.tail, draft.history.head)])]
+    return written if written.prose or not prior.text else Written(prior.text, prior.made_by, written.failures)
 
 
 def _numbered(entry: Entry) -> Message:
@@ -323,19 +307,11 @@ def _numbered(entry: Entry) -> Message:
     return msgspec.structs.replace(entry.message, content=text)
 
 
-def _span(item: Verbatim | Stub) -> list[Range]:
-    return [(item.first, item.last)] if isinstance(item, Verbatim) else [(item.seq, item.seq)]
-
-
 def _one_line(entry: Entry) -> str:
     message = entry.message
     calls = ", ".join(call.name for call in message.tool_calls)
     said = " ".join(message.text[: 4 * LINE_CHARS].split())[:LINE_CHARS]
     return f"({entry.seq}) {message.role}: {' '.join(filter(None, [said, f'calls {calls}' if calls else '']))}"
-
-
-def _said_in(entry: Entry) -> str:
-    return "\n".join((entry.message.text, *(call.arguments for call in entry.message.tool_calls)))
 
 
 def _live(draft: Draft, gone: Sequence[Entry], room_raw: int) -> list[Message]:
