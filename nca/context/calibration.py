@@ -13,8 +13,8 @@ from itertools import accumulate
 import msgspec
 
 from nca.context.history import History
+from nca.context.request import resolve
 from nca.context.tokenizers import Tokenizer, tokenizer_of
-from nca.context.view import Verbatim
 from nca.messages import AttachmentPart, Message, TextPart
 from nca.vocabulary import Name, count, count_in
 
@@ -206,7 +206,8 @@ def own_per_raw(history: History, vocabulary: Name, beside: Iterable[str] = ()) 
     Places are spread evenly over its characters, so each counts the same, however long its message is.
     beside: texts that go along with every request
     """
-    samples = _samples([*filter(None, beside), *_texts_shown(history)])
+    shown = (text for message in resolve(history) for text in _texts(message))
+    samples = _samples([*filter(None, beside), *shown])
     raw = sum(map(count, samples))
     return count_in(vocabulary, samples) / raw if raw else 1.0
 
@@ -223,15 +224,6 @@ def _samples(texts: Sequence[str]) -> list[str]:
         start = max(0, place - (ends[index] - len(texts[index])) - SAMPLE_CHARS // 2)
         samples.append(texts[index][start : start + SAMPLE_CHARS])
     return samples
-
-
-def _texts_shown(history: History) -> Iterator[str]:
-    for item in (*history.view.items, Verbatim(history.view.tail, history.head)):
-        if isinstance(item, Verbatim):
-            for entry in history.entries[item.first - 1 : item.last]:
-                yield from _texts(entry.message)
-        elif (shown := history.shown(item)) is not None:
-            yield from _texts(shown)
 
 
 def _texts(message: Message) -> Iterator[str]:

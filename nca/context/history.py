@@ -145,43 +145,41 @@ class History:
 
     def run_tokens(self, first: int, last: int) -> int:
         """Raw tokens of the messages first … last as they are."""
-        if self._log is not None:
-            text, calls = self._log.run(first, last)
-            return text + self.call_raw * calls
-        calls = self._calls[last] - self._calls[first - 1]
-        return self._sums[last] - self._sums[first - 1] + self.call_raw * calls
+        return self._with_calls(self._run(first, last))
 
     def message_tokens(self, message: Message) -> int:
         """Raw tokens of any message, as this history counts."""
         return message_tokens(message) + self.call_raw * len(message.tool_calls)
 
     def item_tokens(self, item: Verbatim | Stub | Summary | Marker) -> int:
-        text, calls = self._count_item(item)
-        return text + self.call_raw * calls
+        return self._with_calls(self._count_item(item))
 
     @property
     def view_tokens(self) -> int:
         """Raw tokens of all that the view shows."""
-        text, calls = self._items
-        later, later_calls = self._run(self._view.tail, self.head)
-        return text + later + self.call_raw * (calls + later_calls)
+        return self._with_calls(self._until(self._items, self._view.tail, self.head))
 
     @property
     def view_calls(self) -> int:
         """How many tool calls the view shows."""
-        return self._items[1] + self._run(self._view.tail, self.head)[1]
+        return self._until(self._items, self._view.tail, self.head)[1]
 
     def tokens_of(self, view: View) -> int:
         """Raw tokens of all that another view would show."""
-        text, calls = self._count(view)
-        later, later_calls = self._run(view.tail, self.head)
-        return text + later + self.call_raw * (calls + later_calls)
+        return self._with_calls(self._until(self._count(view), view.tail, self.head))
 
     def counts_until(self, view: View, seqs: Iterable[int]) -> list[tuple[int, int]]:
         """What a view showed when the log ended at each of `seqs`: raw tokens without what calls add, and calls."""
-        text, calls = self._count(view)
-        later = (self._run(view.tail, seq) for seq in seqs)
-        return [(text + more, calls + more_calls) for more, more_calls in later]
+        items = self._count(view)
+        return [self._until(items, view.tail, seq) for seq in seqs]
+
+    def _until(self, items: tuple[int, int], tail: int, seq: int) -> tuple[int, int]:
+        """Counts of a view with these of its items, when the log ended at `seq`."""
+        later, later_calls = self._run(tail, seq)
+        return items[0] + later, items[1] + later_calls
+
+    def _with_calls(self, counts: tuple[int, int]) -> int:
+        return counts[0] + self.call_raw * counts[1]
 
     def _run(self, first: int, last: int) -> tuple[int, int]:
         """Raw tokens of the messages first … last without what each call adds, and their calls."""

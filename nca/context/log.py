@@ -63,8 +63,6 @@ class Log(Sequence[Entry]):
         self.stored = stored
         self._length = stored.head
         self._pages: list[_Page | None] = [None] * -(-self._length // PAGE)
-        self._before: list[tuple[int, int]] | None = None
-        """Raw tokens and calls of the pages before each that are in memory; None: to be added up anew."""
 
     def __len__(self) -> int:
         return self._length
@@ -104,8 +102,6 @@ class Log(Sequence[Entry]):
             if (page := self._pages[-1]) is not None:
                 page.append(entry)
         else:
-            if self._before is not None:
-                self._before.append(self._behind(len(self._pages) - 1) if self._pages else (0, 0))
             self._pages.append(_Page([entry], [entry_tokens(entry)]))
         self._length += 1
 
@@ -114,8 +110,13 @@ class Log(Sequence[Entry]):
         if last < first:
             return 0, 0
         self.need(first, last)
-        (tokens, calls), (without, without_calls) = self._until(last), self._until(first - 1)
-        return tokens - without, calls - without_calls
+        tokens = calls = 0
+        for number in range((first - 1) // PAGE, (last - 1) // PAGE + 1):
+            page, before = self._page(number), number * PAGE
+            start, stop = max(0, first - 1 - before), min(PAGE, last - before)
+            tokens += page.tokens[stop] - page.tokens[start]
+            calls += page.calls[stop] - page.calls[start]
+        return tokens, calls
 
     def need(self, first: int, last: int) -> None:
         """Read what of the messages first … last is not in memory, each stretch at once."""
@@ -132,7 +133,6 @@ class Log(Sequence[Entry]):
             for place in range(number, behind):
                 start = (place - number) * PAGE
                 self._pages[place] = _Page(read[start : start + PAGE], tokens[start : start + PAGE])
-            self._before = None
             number = behind
 
     def release(self, shown: Iterable[Range]) -> bool:
@@ -144,7 +144,6 @@ class Log(Sequence[Entry]):
             return False
         for number in loaded - kept:
             self._pages[number] = None
-        self._before = None
         return True
 
     def in_memory(self) -> Iterator[Entry]:
@@ -181,33 +180,6 @@ class Log(Sequence[Entry]):
             first = number * PAGE
             found += self._page(number).entries[max(0, start - first) : stop - first]
         return found
-
-    def _until(self, seq: int) -> tuple[int, int]:
-        """Counts of what is in memory of the messages 1 … seq."""
-        before = self._before
-        if before is None:
-            before = self._before = list(self._added_up())
-        number, place = divmod(seq, PAGE)
-        if not place:
-            return before[number] if number < len(before) else self._behind(number - 1)
-        page = self._page(number)
-        tokens, calls = before[number]
-        return tokens + page.tokens[place], calls + page.calls[place]
-
-    def _added_up(self) -> Iterator[tuple[int, int]]:
-        tokens = calls = 0
-        for page in self._pages:
-            yield tokens, calls
-            if page is not None:
-                tokens += page.tokens[-1]
-                calls += page.calls[-1]
-
-    def _behind(self, number: int) -> tuple[int, int]:
-        """Counts of the pages up to and with `number`."""
-        if self._before is None:
-            self._before = list(self._added_up())
-        page, (tokens, calls) = self._pages[number], self._before[number]
-        return (tokens + page.tokens[-1], calls + page.calls[-1]) if page is not None else (tokens, calls)
 
 
 class LogSoFar(Sequence[Entry]):

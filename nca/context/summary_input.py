@@ -79,10 +79,7 @@ def split(
         return (showing.chunk([_Piece(0, len(messages), 0, True)], [0] * len(messages)),)
     if showing.room < max(least_tokens, SMALLEST_CHUNK_TOKENS):
         return ()
-    most = first_tokens + (MAX_CHUNKS - 1) * later_tokens
-    levels, pieces = _within(
-        showing, scores, most, lambda them: len(_packed(them, first_tokens, later_tokens)) <= MAX_CHUNKS
-    )
+    levels, pieces = _within(showing, scores, lambda them: len(_packed(them, first_tokens, later_tokens)) <= MAX_CHUNKS)
     count = len(_packed(pieces, first_tokens, later_tokens))
     for filling in range(FILLINGS // 2, FILLINGS + 1):
         packed = _packed(pieces, first_tokens * filling // FILLINGS, later_tokens * filling // FILLINGS)
@@ -150,28 +147,6 @@ class _Showing:
     def pieces(self, levels: Sequence[int]) -> list[_Piece]:
         return [piece for block in self.blocks for piece in self._pieces_of(block, levels)]
 
-    def outer_pieces(self, levels: Sequence[int], most_tokens: int) -> list[_Piece]:
-        """All pieces, but where as many of each end take more than `most_tokens`, one for all between them.
-
-        That one has no size: it is never shown, since what is left out is the middle.
-        """
-        front, back = list[_Piece](), list[_Piece]()
-        taken, counted, first, behind = 0, 0, 0, len(self.blocks)
-        while first < behind:
-            if len(front) <= len(back):
-                front += self._pieces_of(self.blocks[first], levels)
-                first += 1
-            else:
-                behind -= 1
-                back += reversed(self._pieces_of(self.blocks[behind], levels))
-            paired = min(len(front), len(back))
-            taken += sum(piece.tokens for end in (front, back) for piece in end[counted:paired])
-            counted = paired
-            if taken > most_tokens and first < behind:
-                between = [_Piece(self.blocks[first][0], self.blocks[behind - 1][1], 0, begins_turn=False)]
-                return [*front, *between, *reversed(back)]
-        return [*front, *reversed(back)]
-
     def _pieces_of(self, block: tuple[int, int], levels: Sequence[int]) -> list[_Piece]:
         start, end = block
         sizes = [min(self.room, self.size(place, levels[place])) for place in range(start, end)]
@@ -198,18 +173,15 @@ class _Showing:
 def _within(
     showing: _Showing,
     scores: Callable[[], Sequence[float]],
-    most_tokens: int,
     fits: Callable[[Sequence[_Piece]], bool],
 ) -> tuple[list[int], list[_Piece]]:
     """Levels, and the pieces at them, that fit: shortened as far as it takes, and then without as little as possible.
 
     What matters least is shortened first and most; of messages that matter equally, those farthest from both ends.
-
-    most_tokens  of more than this no pieces fit: the middle of a long session need not be looked at then
     """
     count = len(showing.messages)
     shortest = [len(MESSAGE_CHARS) - 1] * count
-    pieces = showing.outer_pieces(shortest, most_tokens)
+    pieces = showing.pieces(shortest)
     if not fits(pieces):
         gone = bisect_left(range(len(pieces)), True, key=lambda gone: fits(_without_middle(pieces, gone)))
         return shortest, _without_middle(pieces, gone)
