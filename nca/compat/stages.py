@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from nca.context.draft import Block, Draft, Part, covered
-from nca.context.fit import marker_id
 from nca.context.history import complete_turns
 from nca.context.plan import Asking, Planning, Stage
 from nca.context.stages.truncate import truncated
@@ -38,7 +37,7 @@ def keep_text(draft: Draft, newest_turns: int, marker_id: str) -> None:
 
 
 def _condense(planning: Planning) -> Asking[None]:
-    condense(planning.draft, marker_id(planning.draft))
+    condense(planning.draft, planning.draft.marker_id())
     yield from ()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from hashlib import blake2b
 
 import msgspec
 
@@ -96,6 +97,10 @@ class Draft:
     def tokens(self) -> int:
         return self.meter.total(self.raw)
 
+    def marker_id(self) -> str:
+        """The id of a marker that is put in now: the same log gives the same."""
+        return blake2b(f"{self.history.head}/{self.raw}".encode(), digest_size=4).hexdigest()
+
     def fixed_tokens(self) -> int:
         """What no stage may touch: system prompt, tools and locked blocks."""
         return self.meter.total(
@@ -146,11 +151,10 @@ class Draft:
         self.raw = exact
         return self.tokens
 
-    def put_stub(self, block: Block, seq: int, text: str, stage: str, saved: int | None = None) -> int:
-        """Show message `seq` as `text`; `saved` is its `saving`, where that is known. Returns the raw tokens saved."""
-        before, shown = block.raw, self.placeholder(text)
-        is_known = saved is not None and shown == text
-        self._stub(block, Stub(seq, shown, stage), saved if is_known and saved else self.saving(block, seq, shown))
+    def put_stub(self, block: Block, seq: int, text: str, stage: str) -> int:
+        """Show message `seq` as `text`. Returns the raw tokens saved."""
+        before = block.raw
+        self._stub(block, Stub(seq, self.placeholder(text), stage))
         self.raw += block.raw - before
         return before - block.raw
 
@@ -161,7 +165,8 @@ class Draft:
         block.raw = block.raw + saved if block.is_sound else self._block_raw(block)
         self.raw += block.raw - before
 
-    def _stub(self, block: Block, stub: Stub, saved: int) -> None:
+    def _stub(self, block: Block, stub: Stub) -> None:
+        saved = self.saving(block, stub.seq, stub.text)
         block.stubs[stub.seq] = stub
         block.is_sound = block.is_sound and bool(stub.text.strip())
         block.raw = block.raw - saved if block.is_sound else self._block_raw(block)
@@ -272,7 +277,7 @@ class Draft:
                 block.raw = self._block_raw(block)
             for seq in seqs if stubs else ():
                 if seq in stubs:
-                    self._stub(block, stubs[seq], self.saving(block, seq, stubs[seq].text))
+                    self._stub(block, stubs[seq])
             self.parts.append(block)
         run.clear()
         stubs.clear()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from hashlib import blake2b
-
 from nca.config.schema import ContextSettings
 from nca.context.budget import Budget
 from nca.context.draft import Block, Draft
@@ -24,25 +22,11 @@ SAFE_SHARE = 0.98
 """The first request after a compaction is an estimate (up to 1.3% too low as measured): summaries leave that room."""
 
 
-def truncate_to(draft: Draft, settings: ContextSettings, target_tokens: int, budget: Budget) -> None:
-    truncate(
-        draft,
-        settings.truncate,
-        target_tokens=target_tokens,
-        budget_tokens=budget.budget_tokens,
-        marker_id=marker_id(draft),
-    )
-
-
-def marker_id(draft: Draft) -> str:
-    return blake2b(f"{draft.history.head}/{draft.raw}".encode(), digest_size=4).hexdigest()
-
-
 def fit(draft: Draft, settings: ContextSettings, limit_tokens: int, budget: Budget) -> None:
     """Whatever the stages left, come below the limit as far as anything may still give way."""
     for _ in range(FIT_ROUNDS):
         before = draft.tokens
-        truncate_to(draft, settings, limit_tokens, budget)
+        truncate(draft, settings.truncate, target_tokens=limit_tokens, budget_tokens=budget.budget_tokens)
         if draft.settle() <= limit_tokens or draft.tokens >= before:
             break
 

@@ -20,10 +20,8 @@ from nca.context.fit import (
     fit,
     fit_or_refuse,
     make_room_beside_newest,
-    marker_id,
     refuse_newest,
     release_large_step,
-    truncate_to,
 )
 from nca.context.history import History
 from nca.context.meter import Meter
@@ -36,6 +34,7 @@ from nca.context.stages.deduplicate import deduplicate, fix_pointers
 from nca.context.stages.prune import fill, prune
 from nca.context.stages.summarize import summarize, summarize_range
 from nca.context.stages.trim import trim
+from nca.context.stages.truncate import truncate
 from nca.context.summary import SummaryFailure, SummaryJob, SummaryRequest, Written
 from nca.context.summary_writer import BY_CODE, NO_SUMMARIZER
 from nca.context.view import (
@@ -261,7 +260,9 @@ class Planning:
     def work_on(self, first: int, last: int) -> Asking[None]:
         """Summarize messages first … last alone: a block if its last message is among them, so calls keep results."""
         chosen = [block for block in self.draft.blocks() if first <= block.last <= last and not block.is_locked]
-        yield from self._measured("summarize", self._summarize_range(chosen))
+        tokens = self.draft.tokens
+        self._take((yield from summarize_range(self.draft, self.job, chosen)))
+        self._note("summarize", tokens)
         fix_pointers(self.draft)
         self.draft.settle()
 
@@ -314,21 +315,15 @@ class Planning:
                 self._take(written)
                 self.draft = Draft(self.history.seen_as(view), draft.meter, has_recall=draft.has_recall)
             case "truncate":
-                truncate_to(draft, self.job.settings, self.target, self.budget)
+                truncate(draft, self.job.settings.truncate, target_tokens=self.target, budget_tokens=budget_tokens)
             case _ if stage in self.more_stages:
                 yield from self.more_stages[stage](self)
             case _:
                 self.stage_failures += filter(None, [(yield from act(draft, stage))])
 
-    def _summarize_range(self, chosen: Sequence[Block]) -> Asking[None]:
-        written = yield from summarize_range(self.draft, self.job, chosen)
-        self._take(written)
-
     def trim(self, *, fewest: int = 2, most: int = 0) -> Asking[None]:
         """Replace the oldest half of the complete turns by a summary (`nca.context.stages.trim`)."""
-        target = self.target
-        marker = marker_id(self.draft)
-        done = yield from trim(self.draft, self.job, marker, fewest=fewest, most=most, target_tokens=target)
+        done = yield from trim(self.draft, self.job, fewest=fewest, most=most, target_tokens=self.target)
         if done is not None:
             self.trimmed.append(done.text)
             self._take(done.written)

@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 from nca.config.schema import ContextSettings, DeduplicateSettings, PruneSettings
 from nca.context.budget import Budget
 from nca.context.draft import Draft, covered
-from nca.context.fit import fit, truncate_to
+from nca.context.fit import fit
 from nca.context.history import History
 from nca.context.meter import Meter
 from nca.context.policy import target_tokens
 from nca.context.settled_prefix import recent_raw, settled_stretches
 from nca.context.stages.deduplicate import deduplicate, fix_pointers
 from nca.context.stages.prune import prune
+from nca.context.stages.truncate import truncate
 from nca.context.view import Marker, View, check_partition
 from nca.messages import Message
 from tests.context.logs import history_of, logs
@@ -40,7 +41,7 @@ def worked(history: History, window: int, near: int) -> tuple[Draft, View, int]:
         numbers = {"target_tokens": target, "budget_tokens": budget.budget_tokens}
         prune(draft, SETTINGS.prune, **numbers)
         deduplicate(draft, SETTINGS.deduplicate, target_tokens=target)
-        truncate_to(draft, SETTINGS, target, budget)
+        truncate(draft, SETTINGS.truncate, **numbers)
         fix_pointers(draft)
         if draft.settle() > target:
             fit(draft, SETTINGS, target, budget)

@@ -40,10 +40,10 @@ def prune(
     minimum = min(settings.minimum_savings_tokens, needed, budget_tokens // BUDGET_SHARE_MINIMUM)
     if possible < max(1, minimum):
         return
-    for block, seq, text, saved in candidates:
+    for block, seq, text, _ in candidates:
         if draft.tokens <= target_tokens:
             return
-        draft.put_stub(block, seq, text, "prune", saved)
+        draft.put_stub(block, seq, text, "prune")
 
 
 def fill(draft: Draft, target_tokens: int) -> None:

@@ -32,7 +32,7 @@ class Trimmed:
 
 
 def trim(
-    draft: Draft, job: SummaryJob, marker_id: str, *, fewest: int = 2, most: int = 0, target_tokens: int = 0
+    draft: Draft, job: SummaryJob, *, fewest: int = 2, most: int = 0, target_tokens: int = 0
 ) -> Generator[SummaryRequest, SummaryReply | SummaryFailure, Trimmed | None]:
     """Replace the oldest half of the complete turns; None, and nothing changed, where nothing of them may go.
 
@@ -48,7 +48,7 @@ def trim(
     written = yield from summarize_range(draft, job, older, target_tokens)
     if written is not None:
         return Trimmed("\n\n".join(text for text in (written.prose, note) if text), written)
-    _leave_out(draft, older, marker_id)
+    _leave_out(draft, older)
     return Trimmed(note, None)
 
 
@@ -68,9 +68,9 @@ def _older_half(draft: Draft, fewest: int, most: int) -> list[Block]:
     return [block for block in draft.blocks() if block.last < first_kept and not block.is_locked]
 
 
-def _leave_out(draft: Draft, older: list[Block], marker_id: str) -> None:
+def _leave_out(draft: Draft, older: list[Block]) -> None:
     """Turns smaller than any summary of them: behind a marker, with its text where that is well below them."""
-    leaving: list[Part] = list(older)
+    leaving, marker_id = list[Part](older), draft.marker_id()
     marker = truncated(marker_id, leaving)
     if sum(block.raw for block in older) <= 2 * message_tokens(Message("user", marker.text)):
         marker = Marker(marker_id, marker.ranges, "")

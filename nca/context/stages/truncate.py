@@ -29,11 +29,9 @@ CUTTING = ("truncate", "shorten")
 """The stages that show a message's beginning and end."""
 
 
-def truncate(
-    draft: Draft, settings: TruncateSettings, *, target_tokens: int, budget_tokens: int, marker_id: str
-) -> None:
+def truncate(draft: Draft, settings: TruncateSettings, *, target_tokens: int, budget_tokens: int) -> None:
     """Hide whole turns, oldest first; then steps of the turn in progress; then cut contents."""
-    turns = draft.turns()
+    turns, marker_id = draft.turns(), draft.marker_id()
     first = turns[0] if turns else []
     keeps_first = (
         len(turns) > 1 and draft.meter.scaled(sum(b.raw for b in first)) * FIRST_EXCHANGE_SHARE <= budget_tokens

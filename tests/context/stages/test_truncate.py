@@ -36,7 +36,7 @@ def truncated(
 ) -> Draft:
     draft = draft_of(messages, pins)
     settings = TruncateSettings(fraction)
-    truncate(draft, settings, target_tokens=target, budget_tokens=budget, marker_id="m")
+    truncate(draft, settings, target_tokens=target, budget_tokens=budget)
     return draft
 
 
@@ -207,7 +207,7 @@ def test_it_lands_or_only_the_untouchable_and_crumbs_are_left(
 ) -> None:
     draft = draft_of(messages, pins)
     before = draft.tokens
-    truncate(draft, TruncateSettings(), target_tokens=target, budget_tokens=10_000, marker_id="m")
+    truncate(draft, TruncateSettings(), target_tokens=target, budget_tokens=10_000)
     if before <= target:
         assert draft.view() == View()
     elif draft.tokens > target:
