@@ -39,7 +39,6 @@ from nca.context.summary import SummaryFailure, SummaryJob, SummaryRequest, Writ
 from nca.context.summary_writer import BY_CODE, NO_SUMMARIZER
 from nca.context.view import (
     Range,
-    Summary,
     View,
 )
 
@@ -308,10 +307,7 @@ class Planning:
                 deduplicate(draft, self.job.settings.deduplicate, target_tokens=self.target)
                 fill(draft, self.target)
             case "summarize":
-                summarized = [
-                    span for item in self.history.view.items if isinstance(item, Summary) for span in item.ranges
-                ]
-                view, written = yield from summarize(draft, self.job, self.target, summarized)
+                view, written = yield from summarize(draft, self.job, self.target)
                 self._take(written)
                 self.draft = Draft(self.history.seen_as(view), draft.meter, has_recall=draft.has_recall)
             case "truncate":

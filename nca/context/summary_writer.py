@@ -21,7 +21,13 @@ from nca.messages import Message
 from nca.wire import content_text
 
 WORDS_PER_TOKEN = 0.45
-"""As models write records with paths and names in them: 0.45 to 0.52 words a token were measured."""
+"""As models write records in English, with paths and names in them: 0.45 to 0.52 words a token were measured."""
+OF_TALK = 0.6
+"""A record has so many words a token, as a share of those that its language has in talk (English: 0.75)."""
+SPACED = 0.25
+"""A language with fewer words a token than this is written without spaces; what is a word there, the model decides."""
+SAMPLE_CHARS = (200, 20_000)
+"""With less of the person's text its language is not measured; more of it is not looked at."""
 LENGTH_SLACK = 1.25
 """A record within its words may have more tokens, where it is full of names: it is not cut for that."""
 SHORT_LIST_TOKENS = 300
@@ -156,7 +162,7 @@ class _Writing:
         name = self.names[bool(self.failures)]
         text = self._asked(name, cap, self._shown(), self.chunks[self.done].text)
         return SummaryRequest(
-            instruction=_instruction("live", cap, self.focus),
+            instruction=self._instruction("live", cap),
             messages=(Message("user", text),),
             live=() if self.done else tuple(live),
             max_tokens=cap,
@@ -231,14 +237,21 @@ class _Writing:
         return max(text_tokens(self._asked(name, self.cap, existing, "")) for name in self.names)
 
     def _asked(self, name: str, cap: int, existing: Sequence[str], body: str) -> str:
-        parts = [_instruction(name, cap, self.focus), framed(existing, body), self.around]
+        parts = [self._instruction(name, cap), framed(existing, body), self.around]
         merge = f"{prompt('merge').strip()} " if existing else ""
         return "\n\n".join(part for part in (*parts, f"{merge}Now write the record.") if part)
 
+    def _instruction(self, name: str, max_tokens: int) -> str:
+        text = prompt(name).format(max_words=int(max_tokens * self._words_per_token)).strip()
+        return f"{text}\n\nThe user asks to keep above all: {self.focus}" if self.focus else text
 
-def _instruction(name: str, max_tokens: int, focus: str) -> str:
-    text = prompt(name).format(max_words=int(max_tokens * WORDS_PER_TOKEN)).strip()
-    return f"{text}\n\nThe user asks to keep above all: {focus}" if focus else text
+    @cached_property
+    def _words_per_token(self) -> float:
+        """What a record in the person's language takes: a word of Hungarian has twice the tokens of an English one."""
+        least, most = SAMPLE_CHARS
+        said = "\n".join(content_text(one.content) for one in self.messages if one.role == "user")[:most]
+        ratio = len(said.split()) / max(1, text_tokens(said))
+        return WORDS_PER_TOKEN if len(said) < least or ratio < SPACED else min(WORDS_PER_TOKEN, OF_TALK * ratio)
 
 
 HEADINGS = ("## ", "### ", "#### ")
@@ -246,7 +259,7 @@ UNKNOWN = " (?)"
 """Stands behind a name that nothing in what a summary stands for says."""
 _SPECIFIC = re.compile(
     r"(?<![\w/.-])(?:[\w.-]*/[\w./-]*\w|[\w-]+\.[a-z]{1,4}|[A-Z][A-Z0-9]{1,9}-\d+|#\d{2,}|\d{4,}"
-    r"|(?=[0-9a-f]*\d)[0-9a-f]{7,40})(?![\w/])"
+    r"|(?=[0-9a-f]*\d)[0-9a-f]{7,40})(?![\w/]|\.\w)"
 )
 """Paths, file names, tickets, hashes and long numbers: what a model must not make up."""
 

@@ -52,6 +52,8 @@ class Summary(msgspec.Struct, frozen=True, tag_field="type", tag="summary"):
     """The role it is sent in; user unless `context.summarize.role` said otherwise when it was made."""
     block: dict[str, Any] = {}
     """The provider's own form of it, where the provider of `made_by` wrote it; goes back to that model only."""
+    prose_of: tuple[Range, ...] = ()
+    """The messages that `prose` speaks of, where these are not all of `ranges`."""
 
 
 class Marker(msgspec.Struct, frozen=True, tag_field="type", tag="marker"):

@@ -53,6 +53,12 @@ class Prose:
     important: frozenset[int] = frozenset()
     is_merged: bool = False
     """It has taken in what the records among the messages say in prose."""
+    of: tuple[Range, ...] = ()
+    """The messages that it speaks of."""
+
+    def until(self, ranges: Sequence[Range]) -> int:
+        """The last message that it speaks of, where it does not speak of all of these; else 0."""
+        return self.of[-1][1] if self.of and without_ranges(ranges, self.of) else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +122,8 @@ class Composer:
         """The record of these messages alone, in at most `room` raw tokens."""
         past = self._past(prose, spans)
         text = self._prose(past, prose, room)
-        return self._text(walk(Taken(past, room - self._frame(text)), self._lanes(past, {})), text)
+        taken = walk(Taken(past, room - self._frame(text)), self._lanes(past, {}))
+        return self._text(taken, text, prose.until(spans))
 
     def plain(self, spans: Sequence[Range], room: int) -> str:
         """The lines of these messages without a frame, for a reader who has not this log."""
@@ -127,7 +134,8 @@ class Composer:
         """A record as an item of a view; its id follows from what it covers and says."""
         digest = blake2b(f"{ranges}{text}".encode("utf-8", "replace"), digest_size=4).hexdigest()
         role = cast('Literal["user", "system"]', self.settings.role)
-        return Summary(digest, ranges, text, prose.text, made_by=prose.made_by, role=role)
+        of = prose.of if prose.text and without_ranges(ranges, prose.of) else ()
+        return Summary(digest, ranges, text, prose.text, made_by=prose.made_by, role=role, prose_of=of)
 
     def _ends_with_answer(self, past: Past) -> bool:
         """Whether an answer ends the log that is not kept anyway.
@@ -176,11 +184,15 @@ class Composer:
         return cut_text("\n\n".join(filter(None, [*records, prose.text])), max(0, room // PROSE_PART))
 
     def _frame(self, prose: str) -> int:
-        start = preface(answered=self.history.head, numbered=self.numbered)
+        head = self.history.head
+        start = preface(answered=head, prose_until=head if prose else 0, numbered=self.numbered)
         return text_tokens(f"{self.settings.header}\n{start}") + text_tokens(prose) + SLACK_TOKENS
 
-    def _text(self, taken: Taken, prose: str) -> str:
-        start = preface(answered=self.history.last_answer, numbered=self.numbered) if taken.lines or prose else ""
+    def _text(self, taken: Taken, prose: str, prose_until: int) -> str:
+        start = ""
+        if taken.lines or prose:
+            until = prose_until if prose else 0
+            start = preface(answered=self.history.last_answer, prose_until=until, numbered=self.numbered)
         return laid_out(self.settings.header, start, prose, taken.lines.values(), numbered=self.numbered)
 
     def _view(self, taken: Taken, shown: tuple[Range, ...], text: str, prose: Prose) -> View:
@@ -191,7 +203,7 @@ class Composer:
         if hidden:
             # Behind the system prompt alone a conversation would have to begin with a message of nobody's.
             is_begun = any(self.history.message(seq).role == "user" for seq in taken.levels)
-            made = self.summary(hidden, self._text(taken, text), prose)
+            made = self.summary(hidden, self._text(taken, text, prose.until(hidden)), prose)
             items.append(made if is_begun else msgspec.structs.replace(made, role="user"))
         items += self.gone
         whole = without_ranges(shown, [(seq, seq) for seq in stubs])

@@ -24,17 +24,29 @@ HEADINGS = {
 }
 PREFACE = "A record of the earlier part of this conversation. What the user said holds; what they said last wins."
 ANSWERED = " All up to ({}) has been answered."
+OLDER = " The summary is older than the lines below it: where they differ, they hold."
+OF_UP_TO = " The summary speaks of what was said up to ({}): where the lines below it differ, they hold."
 HOW_TO_READ = " (N) is the number of a message: recall expand=N shows it."
-_PREFACE = re.compile(rf"{re.escape(PREFACE)}(?: All up to \(\d+\) has been answered\.)?(?:{re.escape(HOW_TO_READ)})?")
+_PREFACE = re.compile(
+    re.escape(PREFACE)
+    + "".join(
+        f"(?:{re.escape(line).replace(re.escape('{}'), r'[0-9]+')})?"
+        for line in (ANSWERED, OLDER, OF_UP_TO, HOW_TO_READ)
+    )
+)
 _HEADING = "\n### "
 
 
-def preface(*, answered: int, numbered: bool) -> str:
+def preface(*, answered: int, numbered: bool, prose_until: int = 0) -> str:
     """How to read a record.
 
-    answered  the number of the last answer before the person's newest message; 0: none, or nobody can look it up
+    answered     the number of the last answer before the person's newest message; 0: none, or nobody can look it up
+    prose_until  the last message that a model's prose speaks of, where the record stands for later ones as well
     """
-    return PREFACE + (ANSWERED.format(answered) if answered and numbered else "") + (HOW_TO_READ if numbered else "")
+    if not numbered:
+        return PREFACE + (OLDER if prose_until else "")
+    until = OF_UP_TO.format(prose_until) if prose_until else ""
+    return PREFACE + (ANSWERED.format(answered) if answered else "") + until + HOW_TO_READ
 
 
 def laid_out(header: str, start: str, prose: str, taken: Iterable[tuple[Section, Piece]], *, numbered: bool) -> str:

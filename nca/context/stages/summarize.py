@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Generator, Iterable, Iterator, Sequence
+from dataclasses import replace
 
 import msgspec
 
 from nca.context.draft import Block, Draft, Part, covered
+from nca.context.history import History
 from nca.context.importance import importances
 from nca.context.record.compose import Composer, Prose
 from nca.context.record.past import is_record
@@ -20,7 +22,7 @@ from nca.context.summary_input import MAX_CHUNKS, MESSAGE_CHARS
 from nca.context.summary_writer import NO_SUMMARIZER, Surroundings, write
 from nca.context.todo import NAME as TODO
 from nca.context.tokens import message_tokens, text_tokens
-from nca.context.view import Marker, Range, Stub, Summary, Verbatim, View, is_in, seqs, without_ranges
+from nca.context.view import Marker, Range, Stub, Summary, Verbatim, View, is_in, merge_ranges, seqs, without_ranges
 from nca.messages import Entry, Message
 from nca.wire import content_text
 
@@ -46,11 +48,11 @@ Asking = Generator[SummaryRequest, "SummaryReply | SummaryFailure", Written]
 
 
 def summarize(
-    draft: Draft, job: SummaryJob, target: int, summarized: Sequence[Range] = ()
+    draft: Draft, job: SummaryJob, target: int
 ) -> Generator[SummaryRequest, SummaryReply | SummaryFailure, tuple[View, Written]]:
     """The view of the whole log within the target.
 
-    summarized  messages that an earlier record stands for: no model is asked about them again
+    A model is asked about the messages that have no room and that no earlier prose speaks of.
     """
     composer = _composer(draft, job, _preserved(draft, job, target))
     earlier = _earlier(draft.parts)
@@ -59,11 +61,13 @@ def summarize(
     most = _most_prose(job, room, prior)
     reserved = Prose(" a" * most) if most else prior
     view = _fitted(draft, composer, target, reserved)
-    gone, left_out = _hidden(view, draft, summarized, MAX_CHUNKS * job.input_tokens)
+    hidden = [span for item in view.items if isinstance(item, Summary) for span in item.ranges]
+    gone, left_out = _not_told(hidden, prior, draft.history, MAX_CHUNKS * job.input_tokens)
     size = sum(message_tokens(entry.message) for entry in gone) if most else 0
     written = yield from _asked(draft, job, gone, view, earlier, prior, size=size, most=most, left_out=left_out)
     if reserved is not prior or written.prose != prior.text:
-        view = _fitted(draft, composer, target, _as_prose(written, draft.history.head, is_merged=bool(written.prose)))
+        prose = _as_prose(written, prior, earlier, hidden, draft.history.head)
+        view = _fitted(draft, composer, target, replace(prose, is_merged=bool(prose.text)))
     return view, written
 
 
@@ -87,9 +91,9 @@ def summarize_range(
     most = _most_prose(job, min(room, gone_raw), prior)
     gone = [draft.history.entries[seq - 1] for block in older for seq in block.seqs]
     written = yield from _asked(draft, job, gone, draft.view(), earlier, prior, size=gone_raw, most=most)
-    prose = _as_prose(written, draft.history.head, is_merged=bool(written.prose) and written.prose != prior.text)
     leaving = [*before, *older]
     ranges = covered(leaving)
+    prose = _as_prose(written, prior, earlier, ranges, draft.history.head)
     composer = _composer(draft, job)
     record = composer.record(ranges, room, prose)
     parts_before, raw_before = list(draft.parts), draft.raw
@@ -193,7 +197,8 @@ def _fitted(draft: Draft, composer: Composer, target: int, prose: Prose) -> View
 
 def _earlier(parts: Sequence[Part]) -> list[Prose]:
     """What models wrote before, oldest first: it cannot be computed again."""
-    return [Prose(part.prose, part.made_by) for part in parts if isinstance(part, Summary) and part.prose]
+    found = (part for part in parts if isinstance(part, Summary) and part.prose)
+    return [Prose(one.prose, one.made_by, of=one.prose_of or one.ranges) for one in found]
 
 
 def _records(gone: Sequence[Entry]) -> list[str]:
@@ -212,10 +217,14 @@ def _earlier_prose(earlier: Sequence[Prose], most: int) -> Prose:
             break
         kept.append(one)
     if earlier and not kept and most >= SMALLEST_PROSE_TOKENS // 3:
-        kept = [Prose(cut_text(earlier[-1].text, most), earlier[-1].made_by)]
+        kept = [replace(earlier[-1], text=cut_text(earlier[-1].text, most))]
     if not kept:
         return Prose()
-    return Prose("\n\n".join(one.text for one in kept[::-1]), kept[0].made_by)
+    return replace(kept[0], text="\n\n".join(one.text for one in kept[::-1]), of=_of(kept))
+
+
+def _of(them: Iterable[Prose]) -> tuple[Range, ...]:
+    return merge_ranges(span for one in them for span in one.of)
 
 
 def _most_prose(job: SummaryJob, room: int, prior: Prose) -> int:
@@ -223,25 +232,26 @@ def _most_prose(job: SummaryJob, room: int, prior: Prose) -> int:
     if not job.has_summarizer:
         return 0
     most = min(int(PROSE_SHARE * room), job.budget_tokens // 10, job.settings.summarize.max_tokens or room)
-    most = max(most, min(text_tokens(prior.text) + SMALLEST_PROSE_TOKENS, room // 2)) if prior.text else most
+    most = max(most, text_tokens(prior.text))
     return most if most >= SMALLEST_PROSE_TOKENS else 0
 
 
-def _as_prose(written: Written, head: int, *, is_merged: bool) -> Prose:
-    """What was written, with the numbers of messages that it names as ones to keep; those that there are."""
+def _as_prose(written: Written, prior: Prose, earlier: Sequence[Prose], ranges: Sequence[Range], head: int) -> Prose:
+    """What was written of these messages, with the numbers of those that it names as ones to keep; that there are."""
     lines = ("".join(char if char.isdigit() else " " for char in line) for line in _KEEP.findall(written.prose))
     named = frozenset(number for line in lines for number in map(int, line.split()) if 1 <= number <= head)
-    return Prose(written.prose, written.made_by, named, is_merged)
+    is_new = bool(written.prose) and written.prose != prior.text
+    of = merge_ranges([*_of(earlier), *ranges]) if is_new else prior.of
+    return Prose(written.prose, written.made_by, named, is_merged=is_new, of=of)
 
 
-def _hidden(view: View, draft: Draft, summarized: Sequence[Range], most_raw: int) -> tuple[list[Entry], int]:
-    """The messages for which the new record stands and no earlier one did, and how many of the middle are not read.
+def _not_told(hidden: Sequence[Range], prior: Prose, history: History, most_raw: int) -> tuple[list[Entry], int]:
+    """The hidden messages that no prose speaks of yet, and how many of the middle are not read.
 
     most_raw  what questions to a model can hold, of which each end is given as much: the middle is left out first
     """
-    spans = [span for item in view.items if isinstance(item, Summary) for span in item.ranges]
-    ranges = without_ranges(spans, summarized)
-    entries = draft.history.entries
+    ranges = without_ranges(hidden, prior.of)
+    entries = history.entries
     front = list(_until(most_raw, (entries[seq - 1] for seq in seqs(ranges))))
     reached = front[-1].seq if front else 0
     behind = without_ranges(ranges, [(1, reached)])

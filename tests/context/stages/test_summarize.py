@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -9,10 +10,11 @@ import pytest
 from nca.config.schema import ContextSettings, SummarizeSettings
 from nca.context.history import History
 from nca.context.meter import Meter
-from nca.context.record.text import ANSWERED, preface
+from nca.context.record.text import ANSWERED, OF_UP_TO, preface
+from nca.context.stages.summarize import SMALLEST_PROSE_TOKENS, WORTH_A_CALL
 from nca.context.summary import FOREIGN_HEADERS, HEADER, SummaryReply, SummaryRequest
-from nca.context.tokens import text_tokens
-from nca.context.view import Stub, Summary, Verbatim, View, hidden_by, seqs
+from nca.context.tokens import message_tokens, text_tokens
+from nca.context.view import Stub, Summary, Verbatim, View, hidden_by, seqs, without_ranges
 from nca.messages import Message
 from tests.context.logs import grow, history_of
 from tests.context.samples import (
@@ -97,6 +99,34 @@ def test_the_summarizer_reads_originals_not_stubs_and_never_a_summary_as_talk() 
     assert "<existing_summary>\n### 1. Goal and intent\nTo test the engine with care" in asked[1]
     assert HEADER not in asked[1]
     assert "ORIGINAL" not in asked[1]
+
+
+@pytest.mark.parametrize(("window", "words"), [(4_000, 25), (8_000, 40), (16_000, 120)])
+def test_prose_says_how_far_it_goes_and_is_written_anew_before_much_is_missing_in_it(window: int, words: int) -> None:
+    """In small windows a model was asked once: each later record stood for too little to be worth a question."""
+    history, told, asked = history_of([]), set[int](), list[str]()
+
+    def answer(request: SummaryRequest) -> SummaryReply:
+        asked.append(request.messages[0].text)
+        told.update(int(number) for number in re.findall(r"(?m)^\((\d+)\) ", asked[-1].partition("<transcript>")[2]))
+        return SummaryReply(f"### Pending\n- Part {len(asked)} of the work is next, {'as was agreed ' * 8}", "m")
+
+    for turn in range(60):
+        grow(
+            history,
+            [user(f"Go on with part {turn}. " + "word " * words), assistant(f"Done: {turn}. " + "more " * words)],
+        )
+        compacted(history, window, settings=ONLY, summarizer=answer, summarizer_window=32_000, has_recall=True)
+        for one in summaries(history):
+            of = (one.prose_of or one.ranges) if one.prose else ()
+            assert set(seqs(of)) <= told, "the prose was never asked about these"
+            untold = without_ranges(one.ranges, of)
+            missing = sum(message_tokens(history.message(seq)) for seq in seqs(untold))
+            assert missing < WORTH_A_CALL * max(SMALLEST_PROSE_TOKENS, window // 10)
+            if of:
+                assert (OF_UP_TO.format(of[-1][1]) in one.text) == bool(untold)
+                assert f"Part {len(asked)} of the work" in one.text
+    assert len(asked) > 2
 
 
 def test_an_earlier_record_is_merged_with_at_least_its_room_however_small_the_rest_is() -> None:
