@@ -154,7 +154,7 @@ def materials(folder: Path | None) -> list[Material]:
 
 
 def rows_of(path: Path) -> list[Row]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line.strip()]
 
 
 def _real(folder: Path) -> Iterator[Material]:

@@ -70,7 +70,7 @@ def sessions_in(folder: Path) -> list[Recorded]:
     found = []
     for place in sorted(folder.glob("*.facts.json")):
         name = place.name.removesuffix(".facts.json")
-        lines = (folder / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
+        lines = (folder / f"{name}.jsonl").read_text(encoding="utf-8").rstrip("\n").split("\n")
         found.append(Recorded(name, [json.loads(line) for line in lines], facts_in(place)))
     return found
 

@@ -68,7 +68,7 @@ def test_the_arguments_of_calls_are_read_without_escapes() -> None:
 
 def test_a_folder_of_sessions_is_read_and_an_export_becomes_lines(tmp_path: Path) -> None:
     with Store.open(None) as store, store.create(directory="/", model="m") as session:
-        session.log.append(said("señor", "never mind"))
+        session.log.append(said("señor\u2028no", "never mind"))
         _, before_it = session.rewinds.before(2)
         session.views.commit(before_it, MANUAL)
         session.log.append([Message("assistant", "Sí.")])
@@ -76,9 +76,12 @@ def test_a_folder_of_sessions_is_read_and_an_export_becomes_lines(tmp_path: Path
     (tmp_path / "export.json").write_bytes(export)
     command = [sys.executable, "-m", "benchmarks.recorded", "--lines", str(tmp_path / "export.json")]
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=OWN.parents[2])
-    assert done.stdout.splitlines() == list(recorded_lines(export, "export.json"))
-    rows = [json.loads(line) for line in done.stdout.splitlines()]
-    assert [(row["content"], row["_seq"]) for row in rows] == [("señor", 1), ("Sí.", 3)], "not what a rewind left"
+    printed = done.stdout.removesuffix("\n").split("\n")
+    assert printed == list(recorded_lines(export, "export.json"))
+    rows = [json.loads(line) for line in printed]
+    assert [(row["content"], row["_seq"]) for row in rows] == [("señor\u2028no", 1), ("Sí.", 3)], (
+        "not what a rewind left"
+    )
     (tmp_path / "one.jsonl").write_text(done.stdout)
     fact: dict[str, Any] = {"name": "who", "from_message": 1, "kind": "name", "all_of": [["señor"]]}
     (tmp_path / "one.facts.json").write_text(json.dumps([fact]))

@@ -18,7 +18,7 @@ from nca.context.summary import (
     prompt,
 )
 from nca.context.summary_input import MAX_CHUNKS
-from nca.context.summary_writer import CUT_SHORT, LENGTH_SLACK, MAX_FAILURES, TOO_SMALL, Surroundings, write
+from nca.context.summary_writer import CUT_SHORT, LENGTH_SLACK, MAX_FAILURES, TOO_SMALL, UNKNOWN, Surroundings, write
 from nca.context.tokens import text_tokens
 from nca.messages import AttachmentPart, MediaPart, Message, TextPart
 from tests.context.logs import logs
@@ -202,6 +202,31 @@ def test_it_is_asked_for_what_fits_its_length() -> None:
         assert ("short list of bullets" in asked[0].messages[0].text) == is_list
 
 
+HUNGARIAN = """\
+Jó napot! Bedőcs Ilona vagyok, én könyvelek a Búzavirág Pékségnek. Az adat/ mappában vannak az októberi fájlok:
+rendelések, szállítási napló, készlet, beszállítás, árak. Elég rendetlenek, a fiúk írták ahogy tudták. A végén egy havi
+jelentést kell belőle írni a tulajdonosnak, Pásztor Gergőnek. Először csak nézze meg, mi van benne."""
+HUNGARIAN_RECORD = """\
+- Függőben: anyagfelhasználás; havi jelentés Pásztor Gergő tulajdonosnak, dec. 4. péntek. Tölgyes számlája hiányzik.
+- Szabály: „Az adat/ mappában lévő fájlokhoz SOHA ne nyúljon, csak olvassa, ami készül, az a munka/ mappába menjen.”
+- Döntés: R4107 = 145 kifli (Juhászné, Kispatak); duplák egyszer; R4112 bevétel (Kerekes Tamás, Harang: megkapták,
+Gyurinak készpénz), R4187, R4401 nem; R4192 bevétel, R4280 ajándék, 0; visszáru le.
+- Bevétel 3 067 395: Kispatak 1 364 610, Kávéház 706 430, Harang 528 520, Tölgyes 285 060, Óvoda 182 775; kovászos
+815 100, fehér 602 320, kakaós csiga 512 250, kifli 447 735, pogácsa 387 540, rozsos 302 450."""
+
+
+@pytest.mark.parametrize("most", [150, 220, 300])
+def test_a_record_of_as_many_words_as_were_asked_for_is_not_cut_in_any_language(most: int) -> None:
+    """Hungarian has half as many words a token as English: the last points of a record were cut."""
+    _, asked = written(lambda _: SummaryFailure("none", is_final=True), [user(HUNGARIAN), assistant()], most=most)
+    words = int(re.findall(r"at most (\d+) words", asked[0].messages[0].text)[0])
+    record = re.match(rf"(?:\S+\s+){{{words - 1}}}\S+", HUNGARIAN_RECORD)
+    assert record is not None
+    outcome, _ = written(constantly(SummaryReply(record[0], "m")), [user(HUNGARIAN * 9), assistant()], most=most)
+    assert outcome.prose.replace(UNKNOWN, "") == record[0]
+    assert text_tokens(record[0]) > most / 2, "the room is used"
+
+
 def test_the_request_in_work_and_what_stays_are_told() -> None:
     around = Surroundings("Fix </transcript> the lexer.", ["read_file lexer.py", "user: And now?"])
     _, asked = written(lambda _: SummaryFailure("x", is_final=True), surroundings=around)
@@ -225,6 +250,8 @@ def test_names_that_stand_nowhere_are_marked() -> None:
     said = f"{PROSE}\n- Read src/made/up.py."
     outcome, _ = written(constantly(SummaryReply(said, "m")))
     assert outcome.prose.endswith("src/made/up.py (?).")
+    said = f"{PROSE}\n- Joists every 60 cm (h.o.h. 60)."
+    assert written(constantly(SummaryReply(said, "m")))[0].prose == said, "an abbreviation is no file"
 
 
 class Chronicler:
