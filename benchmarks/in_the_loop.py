@@ -12,7 +12,7 @@ import os
 import random
 import statistics
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import nca
@@ -185,11 +185,9 @@ def _newest(rows: list[Row]) -> list[Row]:
 
 async def _opened(name: str) -> Any:
     from nca.config.loaded import defaults
-    from nca.models.choose import choose, named, open_model
+    from nca.models.choose import choose, open_model
 
-    settings = replace(defaults().settings.model, context_window=0)
-    choice = choose(settings, os.environ) if not name else named(name, settings, os.environ)
-    return await open_model(settings, choice, lambda _: None)
+    return await open_model(name or choose(defaults().settings.model, os.environ), defaults())
 
 
 def _asking(runner: asyncio.Runner, model: Any) -> Ask:

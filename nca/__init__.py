@@ -6,10 +6,7 @@ nothing; neither litellm nor the terminal is imported by it.
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:  # typing itself takes longer to import than all of `nca --version`
-    from typing import Any
-
+TYPE_CHECKING = False  # typing itself takes longer to import than all of `nca --version`
 __version__ = "0.3.0"
 
 if TYPE_CHECKING:
@@ -19,7 +16,9 @@ if TYPE_CHECKING:
     from nca.errors import (
         ConfigError,
         ContextDoesNotFit,
+        CostLimitReached,
         InvalidMessages,
+        ModelNotFound,
         ModelUnavailable,
         NcaError,
         ProviderError,
@@ -43,6 +42,7 @@ if TYPE_CHECKING:
     )
     from nca.library.files import TruncatedOutput, file_token_budget, fit_files, truncate_tool_output
     from nca.library.inputs import AnthropicMessage, ChatMessage, ChatToolCall, ResponsesItem
+    from nca.models.choose import open_model
     from nca.models.failures import classify_provider_error, context_overflow_provider, is_context_overflow_error
     from nca.sessions.store import Store
 
@@ -50,14 +50,15 @@ _MODULES = {
     "nca.agent.conversation": "Conversation",
     "nca.compat.strategies": "Composite SlidingWindow Strategy Summarization ToolResultClearing",
     "nca.config.layers": "load_settings",
-    "nca.errors": "ConfigError ContextDoesNotFit InvalidMessages ModelUnavailable NcaError ProviderError"
-    " ProviderFailure StoreError UsageError ViewInUse",
+    "nca.errors": "ConfigError ContextDoesNotFit CostLimitReached InvalidMessages ModelNotFound ModelUnavailable"
+    " NcaError ProviderError ProviderFailure StoreError UsageError ViewInUse",
     "nca.library.compaction": "CompactionResult RepairResult compact repair_tool_pairs validate_request",
     "nca.library.context_view": "ContextView FittedRequest",
     "nca.library.counting": "BudgetCheck TruncatedText available_input_tokens check_context_budget context_window_size"
     " estimate_messages_tokens estimate_tokens output_reserve truncate_to_token_budget",
     "nca.library.files": "TruncatedOutput file_token_budget fit_files truncate_tool_output",
     "nca.library.inputs": "AnthropicMessage ChatMessage ChatToolCall ResponsesItem",
+    "nca.models.choose": "open_model",
     "nca.models.failures": "classify_provider_error context_overflow_provider is_context_overflow_error",
     "nca.sessions.store": "Store",
 }
@@ -74,8 +75,10 @@ __all__ = [
     "ContextDoesNotFit",
     "ContextView",
     "Conversation",
+    "CostLimitReached",
     "FittedRequest",
     "InvalidMessages",
+    "ModelNotFound",
     "ModelUnavailable",
     "NcaError",
     "ProviderError",
@@ -104,6 +107,7 @@ __all__ = [
     "fit_files",
     "is_context_overflow_error",
     "load_settings",
+    "open_model",
     "output_reserve",
     "repair_tool_pairs",
     "truncate_to_token_budget",
@@ -112,15 +116,17 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    module = next((module for module, names in _MODULES.items() if name in names.split()), "")
-    if not module:
-        raise AttributeError(f"module 'nca' has no attribute {name!r}")
-    from importlib import import_module
+if not TYPE_CHECKING:  # which would then let every misspelled name pass
 
-    value = getattr(import_module(module), "load" if name == "load_settings" else name)
-    globals()[name] = value
-    return value
+    def __getattr__(name):  # noqa: ANN001, ANN202
+        module = next((module for module, names in _MODULES.items() if name in names.split()), "")
+        if not module:
+            raise AttributeError(f"module 'nca' has no attribute {name!r}")
+        from importlib import import_module
+
+        value = getattr(import_module(module), "load" if name == "load_settings" else name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

@@ -7,7 +7,6 @@ the person to solve, so no other model takes over.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Sequence
 from typing import Protocol
@@ -16,7 +15,7 @@ from nca.agent.state import SessionState
 from nca.errors import ModelNotFound, NcaError, ProviderError, sentence
 from nca.events import Listener, Notice
 from nca.models.catalog import ModelFacts
-from nca.models.choose import named, open_model
+from nca.models.choose import open_model
 from nca.models.failures import PassingFailure
 from nca.models.model import Model
 
@@ -44,8 +43,7 @@ class ModelOpener:
         self._emit = emit
 
     async def open(self, name: str) -> Model:
-        settings = self._state.loaded.for_model(name).settings.model
-        return await open_model(settings, named(name, settings, os.environ), self._emit)
+        return await open_model(name, self._state.loaded, self._emit)
 
 
 class Fallbacks:

@@ -128,12 +128,12 @@ def _ask(name: str, loaded: LoadedSettings, messages: list[dict[str, Any]]) -> s
     """The model's answer to one request."""
     import asyncio
 
-    from nca.models.choose import named, open_model
+    from nca.models.choose import open_model
     from nca.models.client import ModelRequest
 
     async def ask() -> str:
         settings = loaded.for_model(name).settings
-        model = await open_model(settings.model, named(name, settings.model, os.environ), lambda _: None)
+        model = await open_model(name, loaded)
         try:
             # The request leaves a fifth of the summarizer's window for the answer (see nca.context.summary_writer).
             limit = min(settings.context.summarize.max_tokens, model.facts.window_tokens // 5)

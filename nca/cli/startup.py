@@ -240,7 +240,7 @@ async def open_conversation(
     from nca.terminal.render.event_lines import reserve_line
 
     choice = choice or choose_model(loaded)
-    model = await open_model(loaded.for_model(choice.model).settings.model, choice, listener)
+    model = await open_model(choice, loaded, listener)
     try:
         conversation = Conversation.open(
             loaded,

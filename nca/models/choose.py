@@ -6,6 +6,7 @@ model. Nothing is connected to unless the earlier steps found nothing.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -121,8 +122,16 @@ def choice_of_session(
     return loaded, replace(choice, is_named=True, is_remembered=True)
 
 
-async def open_model(settings: ModelSettings, choice: Choice, on_retry: OnRetry) -> Model:
-    """Open the chosen model. Raises ModelUnavailable if a provider, key or weights are missing."""
+async def open_model(choice: Choice | str, loaded: LoadedSettings, on_retry: OnRetry = lambda _: None) -> Model:
+    """Open the chosen model, or the one of a name such as `openai/gpt-4.1`, whose key the environment has.
+
+    Its requests follow the settings for this model. `on_retry` hears of each failed try that is repeated. Whoever opens
+    a model closes it, or the conversation that it is given to.
+    Raises ModelUnavailable if a provider, key or weights are missing.
+    """
+    if isinstance(choice, str):
+        choice = named(choice, loaded.for_model(choice).settings.model, os.environ)
+    settings = loaded.for_model(choice.model).settings.model
     if choice.is_embedded:
         # Imports the runtime of the child process: only if needed.
         from nca.models.embedded import server

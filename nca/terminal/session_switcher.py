@@ -64,8 +64,7 @@ async def go_back(conversation: Conversation, output: Output) -> Choice:
         choose, loaded.settings.model, os.environ, named_by=loaded.base["model.name"].origin
     )
     if choice.model != conversation.model.facts.name:
-        settings = loaded.for_model(choice.model).settings.model
-        await conversation.use_model(await open_model(settings, choice, output.on_event))
+        await conversation.use_model(await open_model(choice, loaded, output.on_event))
     return choice
 
 
@@ -76,7 +75,7 @@ async def go_on(conversation: Conversation, output: Output) -> None:
         return
     loaded, choice = found
     try:
-        model = await open_model(loaded.for_model(choice.model).settings.model, choice, output.on_event)
+        model = await open_model(choice, loaded, output.on_event)
     except ModelUnavailable as error:
         output.notice(f"{choice.model} ({choice.why}) cannot be used now: {error.message}")
         return

@@ -13,7 +13,7 @@ from nca.config.loaded import defaults
 from nca.errors import ConfigError, ModelNotFound, ModelUnavailable, ProviderError, ProviderFailure
 from nca.events import ContextCompaction, ErrorRaised, Event, Notice, RequestStarted
 from nca.models.catalog import ModelFacts
-from nca.models.choose import named, open_model
+from nca.models.choose import open_model
 from nca.models.failures import PassingFailure
 from nca.models.model import Model
 from nca.sessions.store import Store
@@ -143,8 +143,7 @@ class Room:
         self.store = Store.open(path / "sessions.db")
 
     async def open(self, name: str) -> Conversation:
-        settings = self.loaded.for_model(name).settings.model
-        model = await open_model(settings, named(name, settings, {}), self.events.append)
+        model = await open_model(name, self.loaded, self.events.append)
         return Conversation.open(
             self.loaded, store=self.store, model=model, directory=self.path, listener=self.events.append
         )
@@ -196,7 +195,7 @@ async def test_a_smaller_fallback_compacts_before_it_is_asked(tmp_path: Path) ->
             await conversation.send(f"Question {number}")
         assert conversation.context.stats().used_tokens > 6_000
         # From here on the first model is unknown to its provider.
-        await conversation.use_model(await open_model(*_unknown(room)))
+        await conversation.use_model(await open_model("openai/no-such-model", room.loaded, room.events.append))
         room.events.clear()
         finished = await conversation.send("And now?")
         window = conversation.context.stats().window_tokens
@@ -210,11 +209,6 @@ async def test_a_smaller_fallback_compacts_before_it_is_asked(tmp_path: Path) ->
     ]
     last = room.of(RequestStarted)[-1]
     assert last.used_tokens <= last.budget_tokens < 8_192
-
-
-def _unknown(room: Room) -> tuple[Any, ...]:
-    settings = room.loaded.settings.model
-    return settings, named("openai/no-such-model", settings, {}), room.events.append
 
 
 async def test_what_each_model_teaches_is_its_own(tmp_path: Path) -> None:

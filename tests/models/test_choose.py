@@ -156,12 +156,12 @@ def test_at_last_there_is_the_embedded_model(tmp_path: Path) -> None:
 
 async def test_a_missing_key_is_said_before_a_request() -> None:
     with pytest.raises(ModelUnavailable, match="MISTRAL_API_KEY is not set"):
-        await open_model(NOTHING, named("mistral/mistral-large-latest", NOTHING, {}), print)
+        await open_model(named("mistral/mistral-large-latest", NOTHING, {}), defaults())
 
 
 async def test_a_choice_opens_to_a_model() -> None:
-    settings = ModelSettings(context_window=9_000, api_base="http://there/v1")
-    model = await open_model(settings, named("gpt-4o", settings, {}), print)
+    loaded = defaults().with_values({"model.context_window": 9_000, "model.api_base": "http://there/v1"}, "the test")
+    model = await open_model("gpt-4o", loaded)
     assert isinstance(model, ProviderModel)
     assert (model.facts.name, model.facts.window_tokens) == ("openai/gpt-4o", 9_000)
     await model.close()

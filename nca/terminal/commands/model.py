@@ -49,10 +49,9 @@ class ModelCommand(Command):
             app.output.show(f"{choice.model} answers from now on: {choice.why}.")
             return
         name, level = split_level(argument)
-        settings = conversation.loaded.for_model(name).settings.model
-        choice = named(name, settings, os.environ)
+        choice = named(name, conversation.loaded.for_model(name).settings.model, os.environ)
         caution = await asyncio.to_thread(look_up, choice.model, choice.api_base, choice.api_key)
-        await conversation.use_model(await open_model(settings, choice, app.output.on_event))
+        await conversation.use_model(await open_model(choice, conversation.loaded, app.output.on_event))
         if level:
             conversation.set("model.reasoning", level)
         app.output.show(f"{choice.model} answers from now on. {conversation.model.facts.note}".rstrip())
