@@ -103,10 +103,11 @@ def on_one_line(text: str) -> str:
 
 def both_ends(text: str, chars: int) -> str:
     """The beginning and the end of a short text, on one line."""
-    flat = " ".join((text if len(text) < 8 * chars else text[: 2 * chars] + text[-2 * chars :]).split())
+    flat = " ".join((text if len(text) < 8 * chars else f"{text[: 2 * chars]} {GAP} {text[-2 * chars :]}").split())
     if len(flat) <= chars:
         return flat
-    return f"{flat[: chars * 2 // 3].rstrip()} {GAP} {flat[len(flat) - chars // 3 :].lstrip()}"
+    end, begin = _word_end(flat, 0, chars * 2 // 3), _word_begin(flat, len(flat) - chars // 3)
+    return f"{flat[:end].rstrip()} {GAP} {flat[begin:].lstrip()}"
 
 
 def _word_end(text: str, begin: int, most: int) -> int:
@@ -115,6 +116,14 @@ def _word_end(text: str, begin: int, most: int) -> int:
     while begin < end and _is_inside(text, end):
         end -= 1
     return end if begin < end and most - end <= LONGEST_WORD_CHARS else most
+
+
+def _word_begin(text: str, least: int) -> int:
+    """The same for a part that has no room before `least`."""
+    begin = least
+    while begin < len(text) and _is_inside(text, begin):
+        begin += 1
+    return begin if begin < len(text) and begin - least <= LONGEST_WORD_CHARS else least
 
 
 def _is_inside(text: str, place: int) -> bool:

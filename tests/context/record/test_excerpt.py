@@ -41,6 +41,9 @@ STYLES = st.sampled_from([WORDS, TALK, RESULT, PASTE])
 def test_a_text_that_fits_stays_as_it_is() -> None:
     assert excerpt("one\ntwo", 3) == "one\ntwo"
     assert both_ends("one\n two", 8) == "one two"
+    said = "Please look at the reservations of the second week, and then at all the cancellations"
+    assert both_ends(said, 60) == "Please look at the reservations of the […] the cancellations"
+    assert both_ends("a" * 90, 60) == f"{'a' * 40} […] {'a' * 20}", "no word, or a very long one"
     assert on_one_line("one\n\n two\n") == "one | two"
 
 
