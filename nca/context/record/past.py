@@ -133,22 +133,30 @@ class Past:
         said = said_in(message, self.prompts)
         if said is None or not said.files:
             return said
-        known = ((file, self.attached.get(file.path, message)) for file in said.files)
-        return said._replace(files=tuple(file._replace(newer=newest is not message) for file, newest in known))
+        return said._replace(
+            files=tuple(file._replace(newer=self._newer_file(file.path, message)) for file in said.files)
+        )
 
     def repeats_file(self, message: Message) -> bool:
         """Whether a later message has attached a file of this one."""
         files = (part.path for part in message.attachments if part.source == "attached")
-        return any(self.attached.get(path, message) is not message for path in files)
+        return any(self._newer_file(path, message) for path in files)
+
+    def _newer_file(self, path: str, message: Message) -> str:
+        """Where a later message has attached a file again; whether it was the same then, nobody has looked."""
+        newest = self.attached.get(path)
+        if newest is None or newest.message is message:
+            return ""
+        return f"newest text at ({newest.seq})" if self.numbered else "and again later"
 
     @cached_property
-    def attached(self) -> dict[str, Message]:
+    def attached(self) -> dict[str, Entry]:
         """The newest message that has attached a file, by its path."""
-        found: dict[str, Message] = {}
+        found: dict[str, Entry] = {}
         for entry in self.near():
             for part in entry.message.attachments:
                 if part.source == "attached":
-                    found.setdefault(part.path, entry.message)
+                    found.setdefault(part.path, entry)
         return found
 
     @cached_property

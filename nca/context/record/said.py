@@ -35,17 +35,19 @@ TYPED, BESIDE = "typed", "beside"
 
 
 class AttachedFile(NamedTuple):
-    """`newer`  a later message has the file too, and says what is in it."""
+    """`newer`  where a later message has the file too, and so what is in it: words for that; "" where none has."""
 
     path: str
     text: str
-    newer: bool = False
+    newer: str = ""
 
     def form(self, tokens: int) -> str:
         """Its name alone where it has no room: it is on the disk, and can be read again."""
-        if self.newer:
-            return f"[attached: {self.path}, again in a later message]"
-        return _beside(f"attached: {self.path}", self.text, tokens)
+        text = self.text.strip()
+        head = f"[attached: {self.path}, {self.newer or counted(len(self.text.splitlines()), 'line')}]"
+        if self.newer or not tokens or not text:
+            return head
+        return f"{head}\n{excerpt(text, tokens, PASTE)}\n[end of {self.path}]"
 
 
 class Said(NamedTuple):

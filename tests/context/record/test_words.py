@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from nca.config.schema import SummarizeSettings
 from nca.context.history import History
 from nca.context.record.compose import Composer, Prose
@@ -34,9 +36,12 @@ def test_an_attached_file_is_named_in_the_short_form_and_where_a_later_message_h
     first, second = (past.said(past.history.message(seq)) for seq in (1, 2))
     assert first is not None
     assert second is not None
-    assert first.form(SHORT_TOKENS) == first.form(5_000) == "First.\n[attached: log.txt, again in a later message]"
+    assert first.form(SHORT_TOKENS) == first.form(5_000) == "First.\n[attached: log.txt, newest text at (2)]"
+    unnumbered = replace(past, numbered=False).said(past.history.message(1))
+    assert unnumbered is not None
+    assert unnumbered.form(5_000) == "First.\n[attached: log.txt, and again later]"
     assert second.form(SHORT_TOKENS) == "Second.\n[attached: log.txt, 60 lines]"
-    assert second.form(second.size) == f"Second.\n[attached: log.txt, 60 lines] {LOG}"
+    assert second.form(second.size) == f"Second.\n[attached: log.txt, 60 lines]\n{LOG}\n[end of log.txt]"
 
 
 def test_the_text_of_a_tiny_file_has_a_form_too() -> None:
