@@ -18,6 +18,8 @@ CALLS_REMEMBERED = 4_096
 """The same calls are looked at by several stages of one compaction, and again by the next one."""
 _WANTED = ("pattern", "query", "regex")
 """Arguments in which a search is told what to look for; where it looks says less."""
+NOT_RUN = "[not run:"
+"""The beginning of the result of a call that a person, a rule or a mode refused, or that had to wait."""
 PATH_KEYS = (
     *("path", "file_path", "filepath", "filePath", "file", "filename", "file_name", "target_file", "absolute_path"),
     *("notebook_path", "relative_path"),

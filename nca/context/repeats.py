@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from nca.context.file_reads import NOT_RUN as NOT_RUN
 from nca.context.file_reads import arguments_of, only_reads
 from nca.context.record.excerpt import excerpt, on_one_line
 from nca.context.record.past import changes_file
@@ -38,8 +39,6 @@ NOTICE = (
     "A larger window, or a smaller task, may help."
 )
 FAILED_BEFORE = "[This call failed before{where}, and nothing that was done since can have changed that: {result}]"
-NOT_RUN = "[not run:"
-"""The beginning of the result of a call that a person, a rule or a mode refused, or that had to wait."""
 RESULT_TOKENS = 60
 _REMARKS = ("description",)
 """Arguments that say what a call is for, and not what it does."""

@@ -79,7 +79,7 @@ def _words(history: History) -> Iterator[str]:
 
 def _files(history: History) -> Iterator[str]:
     past = Past.of(history)
-    yield from (path for one in past.calls if not one.has_failed and (path := changes_file(one.call)))
+    yield from (path for one in past.calls if one.has_worked and (path := changes_file(one.call)))
 
 
 def _squeezed(text: str) -> str:

@@ -56,13 +56,13 @@ def files(past: Past) -> Iterator[Piece]:
 def _written(past: Past) -> Iterator[Piece]:
     for called in past.calls:
         path = changes_file(called.call)
-        if path and called.result is not None and not called.has_failed:
+        if path and called.has_worked:
             yield fixed(("file", path), called.seq, f"{path}: {called.call.name}", called.place)
 
 
 def _is_effect(called: Called) -> bool:
     is_known = _is_seen(called.call) or runs_program(called.call)
-    return called.result is not None and not called.has_failed and not is_known
+    return called.has_worked and not is_known
 
 
 def _elsewhere(called: Called) -> Subject:
@@ -79,23 +79,23 @@ def failed(past: Past) -> Iterator[Piece]:
     """Calls whose result is marked as failed and that were not made again since."""
     yield from (_subject(called).piece(FAILURE_TOKENS) for called in past.calls if called.still_fails)
     if recorded := past.record_lines(Section.FAILED):
-        made = {asked(called.call) for called in past.calls if called.result is not None}
+        made = {asked(called.call) for called in past.calls if called.has_run}
         yield from (one.whole() for one in recorded if one.text.partition(CAME)[0] not in made)
 
 
 def runs(past: Past) -> Iterator[Piece]:
-    """Older calls that ran a program, or failed to change something: their results cannot be had again."""
+    """Older calls that ran a program, or did not change something: their results cannot be had again."""
     return _older(past, lambda one: not _is_seen(one.call) and not _is_effect(one), is_known=False)
 
 
 def reads(past: Past) -> Iterator[Piece]:
-    """Older calls that only read, or failed to write a file."""
-    return _older(past, lambda one: only_reads(one.call) or (one.has_failed and _is_seen(one.call)), is_known=True)
+    """Older calls that only read, or did not come to write a file."""
+    return _older(past, lambda one: only_reads(one.call) or (not one.has_worked and _is_seen(one.call)), is_known=True)
 
 
 def writes(past: Past) -> Iterator[Piece]:
     """What older calls wrote; in a line the file itself stands among what was changed."""
-    written = (one for one in _before(past) if changes_file(one.call) and not one.has_failed)
+    written = (one for one in _before(past) if changes_file(one.call) and one.has_worked)
     return by_age(map(_subject, written), WRITTEN_LEVELS, above=LEVELS[0])
 
 

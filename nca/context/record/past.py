@@ -9,7 +9,7 @@ from functools import cached_property, partial
 from itertools import chain, islice
 from typing import NamedTuple, TypeVar
 
-from nca.context.file_reads import arguments_of, file_use, path_of
+from nca.context.file_reads import NOT_RUN, arguments_of, file_use, path_of
 from nca.context.history import History
 from nca.context.record.excerpt import RESULT, Style, both_ends, excerpt
 from nca.context.record.piece import Piece, Section, Subject
@@ -50,8 +50,17 @@ class Called(NamedTuple):
     is_repeated: bool = False
 
     @property
+    def has_run(self) -> bool:
+        """Whether it was made: it has a result, and nobody refused it."""
+        return self.result is not None and not self.result.text.startswith(NOT_RUN)
+
+    @property
     def has_failed(self) -> bool:
-        return self.result is not None and self.result.is_error
+        return self.has_run and self.result is not None and self.result.is_error
+
+    @property
+    def has_worked(self) -> bool:
+        return self.has_run and not self.has_failed
 
     @property
     def still_fails(self) -> bool:
@@ -239,7 +248,7 @@ class Past:
                         newer.clear()
                         called = called._replace(is_repeated=asked(call, IDENTITY_CHARS) in made)
                     yield called
-                    newer += [call] if result is not None else []
+                    newer += [call] if called.has_run else []
 
 
 class Shared(Iterable[T]):

@@ -6,7 +6,7 @@ import json
 
 from nca.config.schema import SummarizeSettings
 from nca.context.history import History
-from nca.context.record.calls import CAME, call_text, effects, failed, files, longer_effects, reads, runs, turn
+from nca.context.record.calls import CAME, call_text, effects, failed, files, longer_effects, reads, runs, turn, writes
 from nca.context.record.compose import Composer, Prose
 from nca.context.record.past import Past, RecordLine, asked
 from nca.context.record.piece import Section
@@ -113,6 +113,24 @@ def test_the_record_of_files_names_what_commands_changed() -> None:
 
 def test_a_change_that_failed_is_no_effect() -> None:
     assert list(files(_past(*_called(1, "edit_file", "No match.", is_error=True, path="a.py", new_text="x")))) == []
+
+
+def test_a_call_that_was_refused_has_not_failed_and_done_nothing() -> None:
+    """By its result alone: another program's messages have no marks."""
+    no = "[not run: the person said no]"
+    broken = _called(1, "shell", "E  assert 1 == 2", is_error=True, command="pytest")
+    for is_error in (True, False):
+        refused = [
+            *_called(2, "write_file", no, is_error=is_error, path="a.py", content="x = 1"),
+            *_called(3, "book_flight", no, is_error=is_error, flight="LH441"),
+            *_called(4, "shell", no, is_error=is_error, command="pytest"),
+        ]
+        past = _past(*broken, *refused, Message("user", "And now?", source="typed"))
+        assert list(files(past)) == list(effects(past)) == list(writes(past)) == []
+        assert [piece.subject.seq for piece in failed(past)] == [1], "a call that was not made is no repetition"
+        lines = {piece.subject.seq: piece.text for piece in (*runs(past), *reads(past))}
+        assert lines.keys() == {1, 3, 5, 7}
+        assert lines[5] == f"book_flight flight=LH441 → {no}"
 
 
 def test_calls_of_this_turn_and_older_ones() -> None:
