@@ -66,6 +66,16 @@ class ToolProgress(_Event, frozen=True):
     text: str
 
 
+class ToolOutput(_Event, frozen=True):
+    """The last lines that a running call has printed so far, without keys and control characters.
+
+    Each replaces the one before, a few times a second. Neither the log nor the model has them.
+    """
+
+    call_id: str
+    text: str
+
+
 class ToolFinished(_Event, frozen=True):
     call_id: str
     name: str
@@ -235,6 +245,7 @@ Event = (
     | ReasoningDelta
     | ToolStarted
     | ToolProgress
+    | ToolOutput
     | ToolFinished
     | ApprovalAsked
     | ApprovalGiven

@@ -15,14 +15,15 @@ from itertools import groupby
 import msgspec
 
 from nca.agent.approvals import AFTER_FAILURE, BY_HOOK, STOPPED, Refused, refused
+from nca.agent.live_output import LiveOutput
 from nca.agent.parts import Parts
 from nca.agent.project_instructions import ProjectInstructions
 from nca.context.admission import SAVED, LeftOut, admit_output
 from nca.context.repeats import NOT_RUN, Repeats
-from nca.events import Notice, ToolFinished, ToolProgress, ToolStarted
+from nca.events import Notice, ToolFinished, ToolOutput, ToolProgress, ToolStarted
 from nca.messages import Message, TextPart, ToolCall, clean_text
 from nca.sessions.passages import RECALL
-from nca.tools.tool import ToolOutcome, current_call, interrupt_listener, progress_listener
+from nca.tools.tool import ToolOutcome, current_call, interrupt_listener, output_listener, progress_listener
 
 MOST_AT_ONCE = 4
 """Reading calls that run at the same time: enough to hide waiting, few enough for a small machine."""
@@ -121,7 +122,13 @@ class Calls:
             interrupt_listener.set(
                 lambda outcome: self._so_far.update({call.id: (outcome, time.monotonic() - started)})
             )
-            outcome = await asyncio.to_thread(self._cleaned, await self._toolbox.run(call))
+            live = LiveOutput(self._redactor.clean, lambda text: self._emit(ToolOutput(shown.id, text)))
+            output_listener.set(live.feed)
+            try:
+                outcome = await self._toolbox.run(call)
+            finally:
+                live.end()
+            outcome = await asyncio.to_thread(self._cleaned, outcome)
             seconds = time.monotonic() - started
             said = await self.hooks.after_tool(call, self._toolbox, outcome, seconds)
             text = "\n".join(filter(None, (outcome.text, ruling.context, said)))

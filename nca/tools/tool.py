@@ -50,6 +50,9 @@ class ToolOutcome:
 progress_listener: ContextVar[Callable[[str], None]] = ContextVar("progress_listener", default=lambda _: None)
 """Called by a running tool with one line that says how far it is; set for each call by who runs it."""
 
+output_listener: ContextVar[Callable[[str], None]] = ContextVar("output_listener", default=lambda _: None)
+"""Called by a running tool with each piece that it prints, as it comes; set like `progress_listener`."""
+
 current_call: ContextVar[str] = ContextVar("current_call", default="")
 """The id of the running call in events; set like `progress_listener`."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pytest
 from nca.agent.conversation import Conversation
 from nca.config.layers import defaults
 from nca.context.validate import validate_request
-from nca.events import Event, ToolFinished
+from nca.events import Event, ToolFinished, ToolOutput
 from nca.messages import Message, ToolCall
 from nca.models.catalog import ModelFacts
 from nca.sessions.store import Store
@@ -55,6 +56,42 @@ async def test_events_have_what_a_command_printed_without_notes_and_keys(tmp_pat
     (finished,) = [event for event in events if isinstance(event, ToolFinished)]
     assert finished.printed == "one\n[redacted]\n"
     assert finished.summary == "exit code 3 · 2 lines"
+
+
+async def test_a_running_command_shows_its_last_lines_without_keys(tmp_path: Path) -> None:
+    """The command ends when its lines have been told of."""
+    os.mkfifo(tmp_path / "gate")
+    told: list[str] = []
+    ended: list[Event] = []
+
+    def hear(event: Event) -> None:
+        if isinstance(event, ToolOutput):
+            told.append(event.text)
+            if event.text.endswith("80%"):
+                with (tmp_path / "gate").open("w") as gate:
+                    gate.write("on")
+        elif isinstance(event, ToolFinished):
+            ended.append(event)
+            told.append("")
+
+    with Store.open(None) as store:
+        conversation = Conversation.open(
+            defaults().with_value("agent.permission", "auto", "the test"),
+            store=store,
+            model=ScriptedModel(
+                [calling(f"seq 1 9; printf '\\033[1m%s\\n\\n' {KEY}; printf '60%%\\r80%%'; read -r _ <gate"), "Done."]
+            ),
+            directory=tmp_path,
+            listener=hear,
+        )
+        await conversation.send("go")
+        log = "".join(entry.message.text for entry in conversation.context.entries)
+        await conversation.close()
+    assert "7\n8\n9\n[redacted]\n80%" in told
+    assert told[-1] == "", "nothing is told of a command that has ended"
+    assert len(told) <= 4
+    assert len(ended) == 1
+    assert "[redacted]" in log
 
 
 @pytest.mark.parametrize("window_tokens", [6_000, 20_000, 200_000])

@@ -18,12 +18,15 @@ from rich.cells import chop_cells
 from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.text import Text
 
-from nca.events import ApprovalAsked, ToolProgress, ToolStarted
+from nca.events import ApprovalAsked, ToolOutput, ToolProgress, ToolStarted
 from nca.humanize import counted
 from nca.terminal.render.event_lines import TOOL_CHARS, reasoning_line, tool_started_line
 from nca.terminal.render.file_changes import coloured, diff_rows, end_marked, marked
-from nca.terminal.render.sanitize import LineSanitizer, one_line
+from nca.terminal.render.sanitize import LineSanitizer, one_line, to_terminal
 from nca.tools.mcp.tool import rule_in_words
+
+OUTPUT_LINES = 5
+"""Lines shown of what a command printed: its last ones, which say how it went; /show has all of it."""
 
 _NESTED = re.compile(r"task-[0-9a-f]+/")
 """The prefix that nca.agent.subtask gives to the calls of a task."""
@@ -40,6 +43,8 @@ class RunningCalls:
     def __init__(self) -> None:
         self._lines: dict[str, str] = {}
         self._progress: dict[str, str] = {}
+        self._printed: dict[str, str] = {}
+        """What the calls have printed so far, the one that printed last at the end."""
         self._nested: dict[str, str] = {}
         self._nested_count = 0
         self._last = ""
@@ -56,9 +61,20 @@ class RunningCalls:
     def progress(self, event: ToolProgress) -> None:
         self._progress[event.call_id] = one_line(event.text, TOOL_CHARS)
 
+    def print(self, event: ToolOutput) -> None:
+        self._printed.pop(event.call_id, None)
+        self._printed[event.call_id] = event.text
+
+    def printed(self, most_lines: int) -> Iterator[Text]:
+        """The end of what a call has printed so far: of the one that printed last."""
+        printed = next(reversed(self._printed.values()), "")
+        lines = to_terminal(printed).split("\n") if printed else []
+        return _indented(lines[max(0, len(lines) - max(0, min(most_lines, OUTPUT_LINES))) :])
+
     def end(self, call_id: str) -> str:
         """The line of the call that finished; "" if its start was not seen."""
         self._progress.pop(call_id, None)
+        self._printed.pop(call_id, None)
         line = self._nested.pop(call_id, "") or self._lines.pop(call_id, "")
         if not self._lines:
             self._nested_count, self._last = 0, ""
@@ -67,6 +83,7 @@ class RunningCalls:
     def clear(self) -> None:
         self._lines.clear()
         self._progress.clear()
+        self._printed.clear()
         self._nested.clear()
         self._nested_count, self._last = 0, ""
 
@@ -79,6 +96,20 @@ class RunningCalls:
         if not self._nested_count:
             return shown
         return f"{counted(self._nested_count, 'call')}, now {self._last} · {shown}"
+
+
+def last_lines(printed: str) -> Iterator[Text]:
+    """The end of what a command printed, indented; a line that is wider than the window is cut."""
+    lines = to_terminal(printed).strip("\n").split("\n")
+    if len(lines) > OUTPUT_LINES:
+        kept = OUTPUT_LINES - 1
+        lines = [f"… {len(lines) - kept:,} lines above (/show has all of it)", *lines[-kept:]]
+    return _indented(lines)
+
+
+def _indented(lines: Iterable[str]) -> Iterator[Text]:
+    for line in lines:
+        yield Text(f"  {line}", style="quiet", no_wrap=True, overflow="ellipsis")
 
 
 TAIL_CHARS = 2_000

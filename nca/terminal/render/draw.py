@@ -26,17 +26,18 @@ from nca.events import (
     RequestStarted,
     TextDelta,
     ToolFinished,
+    ToolOutput,
     ToolProgress,
     ToolStarted,
     TurnFinished,
     TurnStarted,
 )
 from nca.terminal.render import event_lines
-from nca.terminal.render.calls import ReasoningCounter, ReasoningLines, RunningCalls, is_nested
+from nca.terminal.render.calls import ReasoningCounter, ReasoningLines, RunningCalls, is_nested, last_lines
 from nca.terminal.render.file_changes import diff_lines
 from nca.terminal.render.layout import Parted, broken_at_gaps, hung
 from nca.terminal.render.output import ANSWER_LINES, Notifier, RecentCalls, codes, lines_above
-from nca.terminal.render.sanitize import one_line, to_terminal
+from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.screen import Screen
 from nca.terminal.render.theme import theme_for
 
@@ -48,14 +49,14 @@ if TYPE_CHECKING:
 FRAME_SECONDS = 0.08
 """The shortest time between two drawings of the tail."""
 
+OTHER_ROWS = 4
+"""Rows of a low window that what a running call prints leaves free: for the status, what is typed, and two others."""
+
 LONG_READ_TOKENS = 200
 """The rest of a request that is worth a word: two seconds for the embedded model on two cores."""
 
 DIFF_LINES = 40
 """Lines shown of a change that was made without asking; /show has all of it."""
-
-OUTPUT_LINES = 5
-"""Lines shown of what a command printed: its last ones, which say how it went; /show has all of it."""
 
 _TYPED = "› "
 _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
@@ -135,6 +136,9 @@ class Draw:
             case ToolProgress():
                 self._running.progress(event)
                 self._set_status(self._running.line() or self._status, goes_on=True)
+            case ToolOutput():
+                self._running.print(event)
+                self._frame(only_when_due=True)
             case ToolFinished():
                 self._on_tool_finished(event)
             case ContextCompaction() if not event_lines.is_silent(event):
@@ -285,7 +289,7 @@ class Draw:
             self.screen.print(*diff_lines(event.diff, DIFF_LINES, "(/show has all of it)"))
         if event.printed and not is_nested(event.call_id):
             # In a group, because Rich joins texts that are printed alone, and then breaks their lines.
-            self.screen.print(Group(*_last_lines(event.printed)))
+            self.screen.print(Group(*last_lines(event.printed)))
         self._set_status(self._running.line() or "Thinking", goes_on=is_nested(event.call_id))
 
     def _on_compaction(self, event: ContextCompaction) -> None:
@@ -366,7 +370,7 @@ class Draw:
         if self._question is not None:
             parts.append(broken_at_gaps(self._question(), self.screen.console.width))
         elif self._status:
-            parts.append(self._status_line(now))
+            parts += [self._status_line(now), *self._running.printed(self.screen.console.height - OTHER_ROWS)]
         typed, place = self._typed_ahead.typed_ahead_line() if self._typed_ahead is not None else ("", 0)
         if typed:
             parts.append(Text(f"{_TYPED}{one_line(typed)}", style="quiet", no_wrap=True, overflow="ellipsis"))
@@ -381,13 +385,3 @@ class Draw:
         line = Text(f"{mark} {self._status}…", style="quiet", no_wrap=True, overflow="ellipsis")
         line.truncate(max(2, self.screen.console.width - cell_len(waited)), overflow="ellipsis")
         return line.append(waited)
-
-
-def _last_lines(printed: str) -> Iterator[Text]:
-    """The end of what a command printed, indented; a line that is wider than the window is cut."""
-    lines = to_terminal(printed).strip("\n").split("\n")
-    if len(lines) > OUTPUT_LINES:
-        kept = OUTPUT_LINES - 1
-        lines = [f"… {len(lines) - kept:,} lines above (/show has all of it)", *lines[-kept:]]
-    for line in lines:
-        yield Text(f"  {line}", style="quiet", no_wrap=True, overflow="ellipsis")

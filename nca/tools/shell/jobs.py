@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack
 
 from nca.file_history import Recorder
 from nca.tools.shell.output_capture import readable
-from nca.tools.shell.process import Ended, run_process
+from nca.tools.shell.process import Ended, OnOutput, run_process
 from nca.tools.shell.runner import CommandResult, CommandRunner, ending
 from nca.tools.tool import ToolError, ToolOutcome
 
@@ -38,6 +38,7 @@ class Job:
         self._ended: Ended | None = None
         self._failure = ""
         self._time_limit = asyncio.timeout(None)
+        self._on_output: OnOutput | None = None
         self._task: asyncio.Task[None]
 
     def start(self, argv: tuple[str, ...] | None, recorded: AsyncExitStack, say: Callable[[Job], None]) -> None:
@@ -48,7 +49,7 @@ class Job:
         start = self._runner.starting(self.command, self._runner.current_directory(), argv)
         async with recorded:
             try:
-                self._ended = await run_process(start, time_limit=self._time_limit, captured=self)
+                self._ended = await run_process(start, time_limit=self._time_limit, captured=self, on_output=self._hear)
             except (OSError, ValueError) as error:
                 self._failure = f"not started: {getattr(error, 'strerror', None) or error}"
             finally:
@@ -64,6 +65,10 @@ class Job:
             end = len(data)
         self._unread.feed(data[:end])
         self._pending = data[end:]
+
+    def _hear(self, text: str) -> None:
+        if self._on_output is not None:
+            self._on_output(text)
 
     @property
     def is_running(self) -> bool:
@@ -111,10 +116,19 @@ class Job:
             return f"[job {self.number} is running, for {self.seconds:.0f} s now]"
         return f"[job {self.number} has ended after {self.seconds:.0f} s: {self.state}]"
 
-    async def wait(self, seconds: float) -> None:
-        """Wait for its end, but not longer. If this is cancelled, the job runs on."""
-        if seconds > 0:
+    async def wait(self, seconds: float, on_output: OnOutput | None = None) -> None:
+        """Wait for its end, but not longer. If this is cancelled, the job runs on.
+
+        on_output  called with the end of what it printed before, and with what it prints meanwhile
+        """
+        if seconds <= 0 or not self.is_running:
+            return
+        self._on_output = on_output
+        self._hear(self._recent.decode("utf-8", "replace"))
+        try:
             await asyncio.wait({self._task}, timeout=seconds)
+        finally:
+            self._on_output = None
 
     async def stop(self) -> None:
         """Ask it to end, then end it."""

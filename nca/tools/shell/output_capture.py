@@ -180,6 +180,12 @@ def readable(data: bytes) -> str:
     return _CONTROL.sub("", _RETURN.sub("\n", text))
 
 
+def as_on_terminal(text: str) -> str:
+    """The lines that are not empty, as a terminal shows them: a line that was written over has its newest text."""
+    lines = (_CONTROL.sub("", line.rstrip("\r").rpartition("\r")[2]) for line in text.split("\n"))
+    return "\n".join(line for line in lines if line.strip())
+
+
 def _line_ends(data: bytes) -> int:
     return data.count(b"\n") + data.count(b"\r") - data.count(b"\r\n")
 

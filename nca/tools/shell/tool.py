@@ -17,7 +17,7 @@ from nca.tools.shell.jobs import Jobs
 from nca.tools.shell.output_capture import readable
 from nca.tools.shell.read_only_commands import read_only_argv
 from nca.tools.shell.runner import CommandResult, CommandRunner
-from nca.tools.tool import Approval, Permission, ToolError, ToolOutcome, TypedTool, interrupt_listener
+from nca.tools.tool import Approval, Permission, ToolError, ToolOutcome, TypedTool, interrupt_listener, output_listener
 
 _SHOWING = frozenset({"cat", "head", "sed", "tail"})
 MOST_WAIT_SECONDS = 600
@@ -64,6 +64,7 @@ class Shell(TypedTool):
                 command,
                 argv=argv,
                 timeout_seconds=max(0, timeout_seconds),
+                on_output=output_listener.get(),
                 on_interrupt=lambda so_far: interrupt_listener.get()(_outcome(so_far)),
             )
             recorded.said = f"{command}\n{result.output.text}"
@@ -148,7 +149,7 @@ class JobTool(TypedTool):
         job = self._jobs.find(number)
         if stop:
             await job.stop()
-        await job.wait(min(wait_seconds, MOST_WAIT_SECONDS))
+        await job.wait(min(wait_seconds, MOST_WAIT_SECONDS), on_output=output_listener.get())
         return await job.report()
 
     def summarize(self, arguments: dict[str, Any]) -> str:

@@ -24,6 +24,7 @@ from nca.events import (
     RetryScheduled,
     TextDelta,
     ToolFinished,
+    ToolOutput,
     ToolProgress,
     ToolStarted,
     TurnFinished,
@@ -375,6 +376,34 @@ async def test_how_far_a_call_is_stands_behind_it_while_it_runs() -> None:
         await asyncio.sleep(2 * FRAME_SECONDS)
         assert any("a: b…" in line for line in seen.lines())
     assert seen.lines()[-1] == "• a: b → done"
+
+
+async def test_what_a_running_command_prints_is_shown_below_it_until_it_ends() -> None:
+    seen = Seen(columns=20)
+    async with seen.draw.at_work("Thinking"):
+        seen.draw.on_event(ToolStarted("1", "shell", "{}", "$ make"))
+        seen.draw.on_event(ToolOutput("1", "one\ntwo"))
+        seen.draw.on_event(ToolOutput("1", f"\x1b[31mtwo\nthree {'x' * 20}"))
+        await asyncio.sleep(2 * FRAME_SECONDS)
+        assert [line.partition("…")[0] for line in seen.lines()][-2:] == ["  two", f"  three {'x' * 11}"]
+        assert seen.lines()[-3].endswith("$ make…")
+        ended = ToolFinished("1", "shell", is_error=False, summary="done", seconds=0.1, printed="all\n")
+        assert seen.lines(ended)[1:3] == ["• $ make → done", "  all"]
+        await asyncio.sleep(2 * FRAME_SECONDS)
+        assert not any("two" in line for line in seen.lines())
+
+
+@pytest.mark.parametrize(("rows", "shown"), [(40, 5), (7, 3), (5, 1), (4, 0)])
+async def test_in_a_low_window_the_call_stays_above_what_it_prints(rows: int, shown: int) -> None:
+    seen = Seen(rows=rows, typed="next")
+    async with seen.draw.at_work("Thinking"):
+        seen.draw.on_event(ToolStarted("1", "shell", "{}", "$ make"))
+        seen.draw.on_event(ToolOutput("1", "\n".join(f"line {number}" for number in range(5))))
+        await asyncio.sleep(2 * FRAME_SECONDS)
+        lines = seen.lines()
+        assert [line for line in lines if "line" in line] == [f"  line {number}" for number in range(5)][5 - shown :]
+        assert any("$ make" in line for line in lines)
+        assert "next" in lines[-1]
 
 
 def test_a_long_change_is_cut_and_says_where_the_rest_is() -> None:

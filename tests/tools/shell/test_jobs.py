@@ -161,3 +161,15 @@ async def test_there_are_not_too_many(setup: Setup) -> None:
     assert next(job.number for job in setup.jobs.all) == 2
     assert [job.number for job in setup.jobs.take_ended()] == [2, 3, 4, 5, 6, 7, 8]
     assert setup.jobs.take_ended() == []
+
+
+async def test_who_waits_for_it_hears_what_it_prints(setup: Setup) -> None:
+    os.mkfifo(setup.root / "gate")
+    await setup.start("echo before; read -r _ <gate; echo meanwhile")
+    await setup.until(1, "before")
+    heard: list[str] = []
+    job = setup.jobs.find(1)
+    await job.wait(0.01, heard.append)
+    (setup.root / "gate").write_text("on\n")
+    await job.wait(PATIENCE_SECONDS, heard.append)
+    assert "".join(heard) == "before\nbefore\nmeanwhile\n"
