@@ -280,13 +280,13 @@ class ChatApp:
         if name.startswith("mcp:"):
             await self._send_server_prompt(name.removeprefix("mcp:"), argument.strip(), line)
         elif command is not None and name.lower() in (command.name, *command.aliases):
-            await self._do("", command.call(self, argument.strip()))
+            await self._do("", command.call(self, argument.strip()), line)
         elif (prompt := await self._prompt(name)) is not None:
             await self._call(prompt, self.argument, line)
         elif command is not None:
-            await self._do("", command.call(self, argument.strip()))
+            await self._do("", command.call(self, argument.strip()), line)
         else:
-            await self._do("", _refused(name))
+            await self._do("", _refused(name), line)
 
     async def _prompt(self, name: str) -> PromptCommand | None:
         """The skill or custom command with this name, as it is on disk now."""
@@ -307,8 +307,10 @@ class ChatApp:
     async def _run_shell(self, line: Words) -> None:
         if source_at(line, 0) != "typed":
             self._refuse_piped("!COMMAND", "starts a program")
-        elif not await self._do("Running", self._shell_line.run(text_of(line))):
+        elif not await self._do("Running", self._shell_line.run(text_of(line)), line):
             self.put_in_prompt(line)
+        elif not self._shell_line.was_found:
+            self.reader.note_outcome(line, was_refused=True)
 
     def _refuse_piped(self, command: str, what: str) -> None:
         """Anybody may have written what comes down a pipe."""
@@ -328,7 +330,7 @@ class ChatApp:
             return
         await self._send(words(text, "tool"), asked_by=line)
 
-    async def _do(self, label: str, work: Coroutine[Any, Any, None]) -> bool:
+    async def _do(self, label: str, work: Coroutine[Any, Any, None], line: Words) -> bool:
         """Do it and say how it failed; False where it failed, not where the person stopped it."""
         try:
             await self._working(label, work)
@@ -338,7 +340,9 @@ class ChatApp:
                 self.output.warn("Stopped.")
         except NcaError as error:
             self.output.error(*error_line(error))
+            self.reader.note_outcome(line, was_refused=True)
             return False
+        self.reader.note_outcome(line, was_refused=False)
         return True
 
     async def _working(self, label: str, work: Coroutine[Any, Any, T]) -> T:

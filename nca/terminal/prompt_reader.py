@@ -138,6 +138,9 @@ class PromptReader(Reader):
     def hold_typed_lines(self) -> int:
         return self._prompt.type_ahead.hold()
 
+    def note_outcome(self, line: Words, *, was_refused: bool) -> None:
+        self._first.note_outcome(line, was_refused=was_refused)
+
     def keep_unsent(self) -> tuple[Sequence[str], bool]:
         return self._prompt.keep_unsent()
 

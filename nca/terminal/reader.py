@@ -85,6 +85,9 @@ class Reader(Nobody, ABC):
         """Send none of what was typed ahead until Enter is pressed again. Returns how many prompts it will fill."""
         return 0
 
+    def note_outcome(self, line: Words, *, was_refused: bool) -> None:
+        """A command has ended. One that was refused, or could not be run, is not suggested again."""
+
     def keep_unsent(self) -> tuple[Sequence[str], bool]:
         """What was typed and never sent, when the person leaves; and whether the history on disk has it now."""
         return (), False

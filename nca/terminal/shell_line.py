@@ -20,6 +20,8 @@ SHOWN_CHARS, SHOWN_LINES = 65_536, 1_000
 """How much output is shown while the command runs. Of the rest, only the end is shown."""
 LAST_LINES = 20
 _NAME_CHARS = 200
+_NOT_FOUND = (126, 127)
+"""The exit codes of a shell that found no program of this name, or may not run it."""
 
 
 class ShellLine:
@@ -29,6 +31,8 @@ class ShellLine:
         self._sessions = sessions
         self._output = output
         self._made: CommandRunner | None = None
+        self.was_found = True
+        """Whether there was such a program the last time; one that ran and failed was found."""
 
     async def run(self, line: str) -> None:
         """Run `!command` or `!!command`. Raises UsageError; StoreError if the output cannot be shared."""
@@ -47,6 +51,7 @@ class ShellLine:
         except ToolError as error:
             raise UsageError(f"!{one_line(command, 60)}: {error}.") from error
         shown.finish(result)
+        self.was_found = result.ended is None or result.ended.exit_code not in _NOT_FOUND
         if is_shared:
             conversation.share(f"$ {one_line(command, _NAME_CHARS)}".replace('"', "'"), result.report())
             self._output.notice("This goes with your next message.")

@@ -29,11 +29,22 @@ class FirstPrompt:
     ) -> None:
         pastes, text = FoldedPastes(), PromptText()
         history = PrivateHistory(history_file, pastes, text) if history_file else InMemoryHistory()
+        self._history, self._text = history, text
         self.prompt = Prompt(settings, directory, history, pastes, text, interrupts)
         self._terminal = ExitStack()
         self._is_quiet = False
         self._reading: asyncio.Task[Words] | None = None
         self._waiting: list[Callable[[], None]] = []
+
+    def note_outcome(self, line: Words, *, was_refused: bool) -> None:
+        """Suggest this line no more if it was refused, until it has an effect."""
+        text = text_of(line).strip()
+        if not was_refused:
+            self._text.refused.discard(text)
+            return
+        self._text.refused.add(text)
+        if isinstance(self._history, PrivateHistory):
+            self._history.refuse(text)
 
     def be_quiet(self, *, is_alone: bool) -> None:
         """From now on until the chat ends, or `close`. `is_alone` as in `TerminalModes.take`."""

@@ -23,6 +23,7 @@ from nca.words import Words, marked, merged, part_of, text_of, words
 SUGGESTED_ENTRIES = 2_000
 """How many of the newest entries are searched for a suggestion, at every key."""
 _PASTED = "# pasted"
+_REFUSED = "# refused "
 _RANGE = re.compile(r"(\d{1,9})-(\d{1,9})")
 
 
@@ -30,8 +31,8 @@ class PrivateHistory(FileHistory):
     """prompt_toolkit's history file with mode 0600. If it cannot be written, the history ends with the program.
 
     The file gets the text that was sent, with folded `pastes` unfolded. Before each entry a line says which parts of it
-    were pasted: `# pasted 4-17 30-44`, places in its text. While the program runs, an entry comes back as it was in the
-    prompt.
+    were pasted: `# pasted 4-17 30-44`, places in its text. A line `# refused /hlep` says that the entry had no effect,
+    until it comes again. While the program runs, an entry comes back as it was in the prompt.
     """
 
     MAX_KEPT_CHARS = 20_000
@@ -64,6 +65,7 @@ class PrivateHistory(FileHistory):
         except OSError:
             return []
         entries: list[_Entry] = [_Entry()]
+        refused: dict[str, int] = {}
         for line in lines[1:] if start else lines:
             if line.startswith("+"):
                 entries[-1].lines.append(line[1:])
@@ -72,11 +74,21 @@ class PrivateHistory(FileHistory):
                 entries.append(_Entry())
             if line.startswith(_PASTED):
                 entries[-1].pasted = line.removeprefix(_PASTED)
+            elif line.startswith(_REFUSED):
+                refused[line.removeprefix(_REFUSED)] = len(entries) - 1
+        again = {"\n".join(one.lines).strip(): place for place, one in enumerate(entries)}
+        self._text.refused.update(text for text, place in refused.items() if again.get(text, -1) < place)
         # The first entry may be cut off.
         said = [entry.said() for entry in reversed(entries[1:] if start else entries) if entry.lines]
         for one in said:
             self._text.known.add(one)
         return [text_of(one) for one in said]
+
+    def refuse(self, text: str) -> None:
+        """Write that this line had no effect."""
+        if "\n" not in text and len(text) <= self.MAX_KEPT_CHARS:
+            with contextlib.suppress(OSError), self._path.open("a", encoding="utf-8") as file:
+                file.write(f"\n{_REFUSED}{clean_text(text)}\n")
 
     def keep(self, said: Words) -> bool:
         """Write what was never sent to the file, however long it is; False where that is not possible."""
@@ -125,7 +137,7 @@ class _Entry:
 class HistorySuggestion(AutoSuggest):
     """Suggests the rest of the newest entry that begins with the typed line, dimmed, after the cursor.
 
-    Only what was typed is suggested.
+    Only what was typed is suggested, and no line that had no effect.
     """
 
     def __init__(self, prompt_text: PromptText) -> None:
@@ -136,7 +148,7 @@ class HistorySuggestion(AutoSuggest):
         if not text.strip() or "\n" in text:
             return None
         for entry in buffer.history.get_strings()[: -SUGGESTED_ENTRIES - 1 : -1]:
-            if entry.startswith(text):
+            if entry.startswith(text) and entry.strip() not in self._text.refused:
                 rest = entry[len(text) :].partition("\n")[0]
                 said = part_of(self._text.said_of(entry), 0, len(text) + len(rest))
                 if rest and is_typed_in(said) and to_terminal(rest) == rest:

@@ -80,11 +80,13 @@ class KnownTexts:
 class PromptText:
     """The text in the prompt as words, typed and pasted.
 
-    known  what was sent before: the history
+    known    what was sent before: the history
+    refused  lines of it that had no effect the last time, as a mistyped command; they are not suggested
     """
 
     def __init__(self) -> None:
         self.said: Words = ()
+        self.refused: set[str] = set()
         self.known = KnownTexts()
         self._earlier = KnownTexts(EARLIER_CHARS)
         self._cut: deque[Words] = deque(maxlen=_MOST_CUTS)

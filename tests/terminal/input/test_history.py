@@ -128,3 +128,27 @@ def test_the_newest_entry_that_begins_so_is_suggested(typed: str, rest: str | No
     suggestion = HistorySuggestion(text)
     found = suggestion.get_suggestion(Buffer(history=history), Document(typed))
     assert (found.text if found else None) == rest
+
+
+async def test_a_refused_line_is_suggested_again_once_it_was_sent_again(tmp_path: Path) -> None:
+    path = tmp_path / "history"
+
+    async def suggested(typed: str) -> str | None:
+        text = PromptText()
+        history = PrivateHistory(path, FoldedPastes(), text)
+        await loaded(history)
+        found = HistorySuggestion(text).get_suggestion(Buffer(history=history), Document(typed))
+        return found.text if found else None
+
+    for line in ("/help", "/hlep", "!gti status"):
+        text = PromptText()
+        text.become(words(line))
+        history = PrivateHistory(path, FoldedPastes(), text)
+        history.append_string(line)
+        if line != "/help":
+            history.refuse(line)
+    assert [await suggested(typed) for typed in ("/h", "/hl", "!g")] == ["elp", None, None]
+    again = PromptText()
+    again.become(words("!gti status"))
+    PrivateHistory(path, FoldedPastes(), again).append_string("!gti status")
+    assert [await suggested(typed) for typed in ("/hl", "!g")] == [None, "ti status"]

@@ -162,6 +162,26 @@ def test_history_by_its_beginning_suggested_searched_and_undone(start: Callable[
     assert tty.shown()[:2] == ["› explain", "  all of yxit"]
 
 
+def test_a_line_that_was_refused_is_not_suggested(start: Callable[..., Tty]) -> None:
+    tty = start()
+    for text, said in (
+        ("!!echo found", "found\n"),
+        ("!!ech0 found", "exit code 127"),
+        ("/context show 99", "There is no message 99"),
+    ):
+        tty.line(text)
+        tty.sees(said)
+        tty.settle()
+    for typed, shown in (("!!ec", "› !!echo found"), ("!!ech0", "› !!ech0"), ("/context show", "› /context show")):
+        tty.send(typed)
+        tty.settle()
+        assert shown in [line.rstrip() for line in tty.shown()]
+        tty.send(CTRL_C)
+        tty.settle()
+    tty.send(4 * UP)
+    tty.sees("› /context show 99", times=2)
+
+
 def test_ctrl_c_empties_the_line_then_says_what_a_second_does(start: Callable[..., Tty]) -> None:
     tty = start()
     tty.send("something")
