@@ -24,7 +24,7 @@ class CompactionDiff:
     before, after  tokens by kind (`nca.context.parts.TALK`), of what the log held then; they differ by what the
                    compaction's record says
     hidden         the messages that it hid
-    shortened      how many messages it shortened
+    stubs          the messages that it shortened
     made           the summaries and markers that it put in
     """
 
@@ -32,8 +32,12 @@ class CompactionDiff:
     before: dict[str, int]
     after: dict[str, int]
     hidden: tuple[Range, ...]
-    shortened: int
+    stubs: tuple[int, ...]
     made: tuple[Summary | Marker, ...]
+
+    @property
+    def shortened(self) -> int:
+        return len(self.stubs)
 
 
 def compaction_diff(window: Window, record: CompactionRecord) -> CompactionDiff:
@@ -59,10 +63,10 @@ def newly_hidden(before: View, after: View) -> tuple[Range, ...]:
     return without_ranges(_hidden(after), _hidden(before))
 
 
-def newly_stubbed(before: View, after: View) -> int:
-    """How many messages the second view shortens that the first shows whole, or shortens in another way."""
+def newly_stubbed(before: View, after: View) -> tuple[int, ...]:
+    """The messages that the second view shortens and the first shows whole, or shortens in another way."""
     old = {item for item in before.items if isinstance(item, Stub)}
-    return sum(isinstance(item, Stub) and item not in old for item in after.items)
+    return tuple(item.seq for item in after.items if isinstance(item, Stub) and item not in old)
 
 
 def _hidden(view: View) -> tuple[Range, ...]:
@@ -121,7 +125,7 @@ class Preview:
     @property
     def stubbed(self) -> int:
         """How many messages would be shortened."""
-        return newly_stubbed(self.view_before, self.proposal.view)
+        return len(newly_stubbed(self.view_before, self.proposal.view))
 
     def request_cost(self, tokens: int) -> float | None:
         """The price of one request of so many tokens, without a cache."""

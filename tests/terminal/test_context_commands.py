@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import stat
 from pathlib import Path
 
@@ -112,6 +113,14 @@ async def test_a_pinned_message_stays_and_the_pins_have_a_budget(tmp_path: Path)
         assert any("Question 1" in str(row["content"]) for row in stage.conversation.context.effective_history()[1:])
         assert "is no longer pinned" in await stage.command("/context unpin 3")
         assert "is not pinned" in await stage.command("/context unpin 3")
+        assert "Messages 1–3 are pinned." in await stage.command("/context pin 1, 3-2")
+        text = await stage.command("/context pin 2-4")
+        assert "Messages 2–3 are already pinned." in text
+        assert "Message 4 is pinned." in text
+        with pytest.raises(UsageError, match="no message 99"):
+            await stage.command("/context unpin 4 99 3")
+        assert "Message 4 is no longer pinned." in stage.take()
+        assert "Messages 1–3 are no longer pinned." in await stage.command("/context unpin 1-3")
         assert "Message 11 is pinned." in await stage.command("/context pin last")
         stage.conversation.set("context.max_tokens", 3_000)
         with pytest.raises(UsageError, match="no room for message 12"):
@@ -223,6 +232,9 @@ async def test_the_diff_adds_up_to_what_the_compaction_says(tmp_path: Path) -> N
         for words in (numbers, "conversation", "Can still be read: ", f"/context show {summary.id}", "/context undo"):
             assert words in text
         assert "█" in text
+        # The messages that went are named, the newest of them if they are many.
+        newest = summary.ranges[-1][1]
+        assert re.search(rf"^ *{newest} +(you|assistant) +(Question|Answer)", text, re.MULTILINE)
         # A narrow window has no room for the bars, and the numbers stay whole.
         with columns(40):
             text = await stage.command("/context diff")

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 
 from rich.text import Text
@@ -15,13 +15,12 @@ from nca.context.retention import kept_in_words
 from nca.context.view import Range
 from nca.errors import UsageError
 from nca.humanize import counted, percent
-from nca.messages import Message
 from nca.models.catalog import money
 from nca.terminal.commands.command import App, Command, Suggestion, beginning_with, takes_no
-from nca.terminal.commands.context_history import as_text
+from nca.terminal.commands.context_history import as_text, message_table
 from nca.terminal.input.editor import edited
 from nca.terminal.interrupts import IS_SAID
-from nca.terminal.render.layout import Parted, fitting_table, new_table
+from nca.terminal.render.layout import Parted, new_table
 from nca.terminal.render.sanitize import one_line, to_terminal
 
 CHOICE = "/context accept applies it · /context edit opens its summary in your editor · /context drop discards it"
@@ -176,20 +175,35 @@ LISTED = 12
 
 
 async def expand(app: App, wanted: str) -> None:
+    """Restore originals: `12`, `12-15`, the ID of a summary or marker, or several of these."""
     if not wanted:
         raise UsageError(
             "/context expand needs an ID or a message's number.", advice="/context all lists the largest items."
         )
-    if app.conversation.context.expand(wanted) is None:
-        what = f"Message {wanted}" if wanted.isdecimal() else one_line(wanted, 40)
-        app.output.show(f"{what} is already in the context.")
-    else:
-        app.output.show(f"Restored. {usage_line(app)} /context undo removes it again.")
+    restored = 0
+    try:
+        for one in _items(app, wanted):
+            if app.conversation.context.expand(one) is not None:
+                restored += 1
+            elif not restored:
+                what = f"Message {one}" if one.isdecimal() else one_line(one, 40)
+                app.output.show(f"{what} is already in the context.")
+    finally:
+        if restored:
+            back = "/context undo removes it again." if restored == 1 else "/context undo removes the last again."
+            app.output.show(f"Restored. {usage_line(app)} {back}")
+
+
+def _items(app: App, wanted: str) -> Iterable[str]:
+    """IDs and numbers, with ranges such as `12-15` as their numbers."""
+    for word in wanted.replace(",", " ").split():
+        first, _, last = word.replace("–", "-").partition("-")
+        yield from map(str, _run(app, word)) if first.isdecimal() and last.isdecimal() else (word,)
 
 
 async def collapse(app: App, wanted: str) -> None:
     """Shorten messages, by their numbers: `12`, `12-15`, or several of these."""
-    seqs = [seq for word in wanted.replace(",", " ").split() for seq in _run(app, word)]
+    seqs = _seqs(app, wanted)
     if not seqs:
         heavy = [item for item in app.conversation.context.stats().heaviest if item.id.isdecimal()][:OFFERED]
         named = ", ".join(f"{item.id} ({item.tokens:,} tokens)" for item in heavy)
@@ -207,24 +221,40 @@ async def collapse(app: App, wanted: str) -> None:
 
 
 async def pin(app: App, wanted: str) -> None:
-    """Pin a message by its number, or the `last` one that the person sent. Without an argument, list the pins."""
-    _edit_view(app, wanted, app.conversation.context.pin, "is pinned", "is already pinned")
+    """Pin messages by their numbers, or the `last` one that the person sent. Without an argument, list the pins."""
+    _edit_view(app, wanted, app.conversation.context.pin, "pinned", "already pinned")
 
 
 async def unpin(app: App, wanted: str) -> None:
-    _edit_view(app, wanted, app.conversation.context.unpin, "is no longer pinned", "is not pinned")
+    _edit_view(app, wanted, app.conversation.context.unpin, "no longer pinned", "not pinned")
 
 
 def _edit_view(app: App, wanted: str, change: Callable[[int], bool], done: str, same: str) -> None:
-    """`change` returns whether it changed anything."""
-    if not wanted:
+    """`change` returns whether it changed anything. What was changed before one is refused stays, and is said."""
+    seqs = _seqs(app, wanted)
+    if not seqs:
         _show_pins(app)
         return
-    seq = _seq(app, wanted)
-    if change(seq):
-        app.output.show(f"Message {seq} {done}. {_pins_line(app)}")
-    else:
-        app.output.show(f"Message {seq} {same}.")
+    changed: list[int] = []
+    unchanged: list[int] = []
+    try:
+        for seq in seqs:
+            (changed if change(seq) else unchanged).append(seq)
+    finally:
+        if unchanged:
+            app.output.show(f"{_are(unchanged)} {same}.")
+        if changed:
+            app.output.show(f"{_are(changed)} {done}. {_pins_line(app)}")
+
+
+def _are(seqs: Sequence[int]) -> str:
+    which = as_text((seq, seq) for seq in seqs)
+    return f"Message {which} is" if len(seqs) == 1 else f"Messages {which} are"
+
+
+def _seqs(app: App, wanted: str) -> list[int]:
+    """The messages that are named, each once."""
+    return list(dict.fromkeys(seq for word in wanted.replace(",", " ").split() for seq in _run(app, word)))
 
 
 def usage_line(app: App) -> str:
@@ -251,7 +281,7 @@ def _run(app: App, word: str) -> list[int]:
     first, dash, last = word.replace("–", "-").partition("-")
     if not dash:
         return [_seq(app, word)]
-    begin, end = _seq(app, first), _seq(app, last)
+    begin, end = sorted((_seq(app, first), _seq(app, last)))
     if end - begin >= MOST_AT_ONCE:
         raise UsageError(f"{one_line(word, 40)} is too many messages; the limit is {MOST_AT_ONCE:,} at once.")
     return list(range(begin, end + 1))
@@ -270,19 +300,11 @@ def _show_pins(app: App) -> None:
     newest = list(islice(conversation.context.backwards(), LISTED))[::-1]
     pinned = {one.seq for one in pins}
     earlier = [one for one in pins if not newest or one.seq < newest[0].seq]
-    listed = [(one.seq, *_described(one.message)) for one in earlier]
-    listed += [(entry.seq, *_described(entry.message)) for entry in newest]
+    listed = [(one.seq, one.message) for one in earlier] + [(entry.seq, entry.message) for entry in newest]
     if listed:
-        columns = {
-            "number": [Text(f"● {seq}" if seq in pinned else str(seq)) for seq, _, _ in listed],
-            "who": [who for _, who, _ in listed],
-            "what": [what for _, _, what in listed],
-        }
-        app.output.show(fitting_table(columns, numbers=("number",), gives_way="what"))
-    app.output.show(f"{_pins_line(app)} /context pin NUMBER protects a message; /context unpin NUMBER unpins it.")
-
-
-def _described(message: Message) -> tuple[Text, Text]:
-    what = message.text.strip() or ", ".join(f"→ {call.name}" for call in message.tool_calls)
-    who = "you" if message.role == "user" else message.name or message.role
-    return Text(one_line(who, 20)), Text(one_line(what, 90))
+        app.output.show(message_table(listed, pinned))
+    if newest and newest[0].seq > 1:
+        app.output.show(
+            f"Before message {newest[0].seq}: /context search TEXT finds one, /context show NUMBER prints it."
+        )
+    app.output.show(f"{_pins_line(app)} /context pin 3 5-8 protects messages; /context unpin takes it back.")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
@@ -26,6 +27,7 @@ from nca.terminal.render.sanitize import one_line, to_terminal
 
 if TYPE_CHECKING:
     from nca.agent.compaction_diff import CompactionDiff
+    from nca.messages import Entry, Message
     from nca.sessions.results import Hit
     from nca.sessions.views import CompactionRecord
 
@@ -166,6 +168,22 @@ _BAR_CELLS, _NUMBERS_CELLS = 24, 50
 """Cells of the longest bar, and those of the columns before it."""
 
 
+NAMED = 12
+"""The newest of the messages that a compaction took which are named."""
+
+
+def message_table(listed: Sequence[tuple[int, Message]], pinned: Container[int] = ()) -> Table:
+    """Messages by number: who said it, and how it begins."""
+    columns: dict[str, list[Text]] = {"number": [], "who": [], "what": []}
+    for seq, message in listed:
+        what = message.text.strip() or ", ".join(f"→ {call.name}" for call in message.tool_calls)
+        who = "you" if message.role == "user" else message.name or message.role
+        columns["number"].append(Text(f"● {seq}" if seq in pinned else str(seq)))
+        columns["who"].append(Text(one_line(who, 20)))
+        columns["what"].append(Text(one_line(what, 90)))
+    return fitting_table(columns, numbers=("number",), gives_way="what")
+
+
 async def show_diff(app: App, argument: str) -> None:
     context = app.conversation.context
     records = [one for one in context.history() if not one.undone and not one.is_by_hand]
@@ -173,7 +191,8 @@ async def show_diff(app: App, argument: str) -> None:
         raise UsageError("No compaction is in effect.", advice="/context history lists those that were undone.")
     diff = context.diff(records[-1])
     bar_cells = min(_BAR_CELLS, shutil.get_terminal_size().columns - _NUMBERS_CELLS)
-    app.output.show(Group(_title(diff), Text(), _diff_table(diff, bar_cells), Text(), *_diff_lines(diff)))
+    lines = _diff_lines(diff, context.entries)
+    app.output.show(Group(_title(diff), Text(), _diff_table(diff, bar_cells), Text(), *lines))
 
 
 def _title(diff: CompactionDiff) -> Text:
@@ -200,13 +219,23 @@ def _diff_table(diff: CompactionDiff, bar_cells: int) -> Table:
     return table
 
 
-def _diff_lines(diff: CompactionDiff) -> Iterator[Text | Parted]:
+def _newest_gone(diff: CompactionDiff) -> list[int]:
+    hidden = (seq for first, last in reversed(diff.hidden) for seq in range(last, first - 1, -1))
+    return sorted((*islice(hidden, NAMED), *diff.stubs))[-NAMED:]
+
+
+def _diff_lines(diff: CompactionDiff, entries: Sequence[Entry]) -> Iterator[RenderableType]:
     """What became of the messages, the facts that are left, and what can be done."""
     hidden = sum(last - first + 1 for first, last in diff.hidden)
-    shortened = [f"{counted(diff.shortened, 'message')} shortened"] if diff.shortened else []
+    stubs = as_text((seq, seq) for seq in diff.stubs)
+    shortened = [f"{counted(diff.shortened, 'message')} shortened ({stubs})"] if diff.shortened else []
     gone = [f"{counted(hidden, 'message')} hidden ({as_text(diff.hidden)})"] if hidden else []
     if gone or shortened:
         yield Text(", ".join((*gone, *shortened)) + ".")
+        named = _newest_gone(diff)
+        yield message_table([(seq, entries[seq - 1].message) for seq in named])
+        if older := hidden + diff.shortened - len(named):
+            yield Text(f"and {older:,} before these; /context show {named[0]} prints one.", style="quiet")
     if diff.record.kept:
         yield Text(f"Can still be read: {one_line(kept_in_words(diff.record.kept))}.")
     summary = next((item.id for item in reversed(diff.made) if isinstance(item, Summary)), "")
