@@ -221,14 +221,18 @@ def not_whole(session_id: str) -> StoreDamaged:
 def add(database: SessionDatabase, session_id: str, copy: SessionCopy, *, forked_from: int | None = None) -> bool:
     """Add the copy as a session, in one transaction; False if there is one with this id. Raises StoreError.
 
-    forked_from  the number of the session that it was forked from
+    forked_from  the number of the session that it was forked from, from which its name or its title tells it
     """
     check(copy)
     with database.transaction() as connection:
         if connection.execute("SELECT 1 FROM sessions WHERE id = ?", (session_id,)).get:
             return False
         write(database, connection, session_id, copy)
-        connection.execute("UPDATE sessions SET has_forks = 1 WHERE number = ?", (forked_from,))
+        if forked_from is not None:
+            connection.execute("UPDATE sessions SET has_forks = 1 WHERE number = ?", (forked_from,))
+            # In front: a title is as long as a first message, and lists cut its end.
+            marked = "UPDATE sessions SET title = '(fork) ' || title WHERE id = ? AND name = '' AND title <> ''"
+            connection.execute(marked, (session_id,))
     return True
 
 

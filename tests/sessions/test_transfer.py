@@ -215,3 +215,11 @@ def test_a_cut_is_a_copy_that_fits(store: Store, talk: Session) -> None:
     for at in range(1, 11):
         store.add(cut(copy, at))
     assert store.copy_of(talk.info.id) == copy
+
+
+def test_a_fork_without_a_name_has_a_title_of_its_own(store: Store) -> None:
+    session = store.create(directory="/work", model="m")
+    session.log.append(said("fix the parser"))
+    copy = store.fork(session.info.id)
+    assert (copy.name, copy.title) == ("", "(fork) fix the parser")
+    assert (store.fork(session.info.id, name="mine").title, session.info.title) == ("fix the parser", "fix the parser")
