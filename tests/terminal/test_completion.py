@@ -47,6 +47,8 @@ async def test_a_blank_follows_where_an_argument_may(tmp_path: Path) -> None:
         ("/config context.auto pre", "preview"),
         ("/config terminal.keys v", "vi"),
         ("/config compact_thr", "context.compact_threshold"),
+        ("/config th", "terminal.theme"),
+        ("/config context.pr", "context.preserve_turns"),
         ("/config model.name open", "openai/gpt-4.1"),
         ("/model clau", "anthropic/claude"),
         ("/permissions acc", "accept-edits"),

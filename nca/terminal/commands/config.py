@@ -16,7 +16,16 @@ from nca.config.saving import save_value
 from nca.config.schema import KEYS
 from nca.errors import UsageError
 from nca.terminal.commands.command import App, Command, Suggestion, beginning_with
-from nca.terminal.panels.config_browser import listed, matching, overview, plain, section_of, shown, value_text
+from nca.terminal.panels.config_browser import (
+    containing,
+    listed,
+    matching,
+    overview,
+    plain,
+    section_of,
+    shown,
+    value_text,
+)
 from nca.terminal.render.event_lines import reserve_line
 from nca.terminal.render.sanitize import one_line
 
@@ -81,9 +90,8 @@ class ConfigCommand(Command):
         key, blank, value = argument.partition(" ")
         if not blank:
             return [
-                Suggestion(name, f"{shown(app.conversation.loaded.value(name))} · {described.about}")
-                for name, described in KEYS.items()
-                if key.lower() in name
+                Suggestion(name, f"{shown(app.conversation.loaded.value(name))} · {KEYS[name].about}")
+                for name in containing(key)
             ]
         ends = names_ending(key)
         described = KEYS.get(ends[0] if len(ends) == 1 else key.lower())

@@ -15,6 +15,7 @@ from prompt_toolkit.document import Document
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from nca.config.overrides import nearest
 from nca.config.schema import KEYS, about_section
 from nca.errors import NcaError
 from nca.terminal.panels.list_panel import Line, Listing, ListPanel, cut, wrapped
@@ -75,7 +76,7 @@ class ConfigBrowser(ListPanel[Sequence[str]]):
         rows = self._rows()
         if not rows:
             nothing = "Nothing is changed." if self._is_changed_only and not self._search else "Nothing found."
-            return Listing(1, lambda _: [("class:quiet", nothing)], -1, self._about(columns), self._keys(), [])
+            return Listing(1, lambda _: [("class:quiet", nothing)], -1, self._way_on(columns), self._keys(), [])
         chosen = rows.index(self._chosen)
         return Listing(
             len(rows), lambda place: self._row(rows[place], columns), chosen, self._about(columns), self._keys()
@@ -181,6 +182,15 @@ class ConfigBrowser(ListPanel[Sequence[str]]):
         facts += f" From: {one_line(self._loaded().origin(key.name))}."
         return lines + [[("class:quiet", line)] for line in wrapped(facts, columns, _FACT_LINES)]
 
+    def _way_on(self, columns: int) -> Sequence[Line]:
+        """Where nothing is listed: how something is."""
+        way = "Names, descriptions and valid values are searched for each word."
+        if self._is_changed_only:
+            way = "Only changed settings are searched. Tab shows all." if self._search else "Tab shows all settings."
+        elif near := nearest(self._search):
+            way = f"Did you mean {near}? {way}"
+        return [[("class:quiet", line)] for line in wrapped(way, columns, _ABOUT_LINES)]
+
     def _keys(self) -> Sequence[str]:
         if self._edited:
             tab = " · Tab next" if KEYS[self._edited].value_type.choices else ""
@@ -276,6 +286,20 @@ def matching(words: str) -> list[str]:
 
     found = [name for name in KEYS if all(word in said(name) for word in wanted)]
     return sorted(found, key=lambda name: not all(word in name for word in wanted))
+
+
+def containing(typed: str) -> list[str]:
+    """The settings whose names contain this, in the order of what a person means by it: names or last parts that begin
+    with it, then other parts that do, then the rest."""
+    word = typed.lower().replace("-", "_")
+
+    def rank(name: str) -> int:
+        parts = name.split(".")
+        if name.startswith(word) or parts[-1].startswith(word):
+            return 0
+        return 1 if f".{word}" in name else 2 if f"_{word}" in name else 3
+
+    return sorted((name for name in ordered() if word in name), key=rank)
 
 
 def section_of(name: str) -> str:

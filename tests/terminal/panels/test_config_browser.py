@@ -80,6 +80,7 @@ def test_only_what_is_changed() -> None:
     browser = settings.browser()
     browser.keys()["tab"]()
     assert lines(browser)[0].strip() == "Nothing is changed."
+    assert "Tab shows all settings." in lines(browser)
     browser.enter()
     browser.keys()["c-s"]()
     assert browser.label == "Search: "
@@ -90,6 +91,11 @@ def test_only_what_is_changed() -> None:
     assert any(line.startswith("› • auto") and line.endswith("the test") for line in lines(browser))
     browser.buffer.text = "no such setting"
     assert lines(browser)[0].strip() == "Nothing found."
+    assert "Only changed settings are searched. Tab shows all." in lines(browser)
+    browser.keys()["tab"]()
+    browser.buffer.text = "compct_threshold"
+    assert any(line.startswith("Did you mean context.compact_threshold?") for line in lines(browser))
+    assert not any("context.auto" in line for line in lines(browser)), "nothing is said of another setting"
 
 
 def test_a_value_is_checked_and_the_next_valid_one_is_a_key_away() -> None:
