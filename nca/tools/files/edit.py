@@ -287,7 +287,7 @@ class EditFile(_ChangingTool):
             after, said = _with_code(before, _checked(new_text, "new_text"), name)
             return Change(name, file, before, facts, after, f"[edited {name}: {'; '.join(said)}]")
         edits = [Edit(old_text, new_text, replace_all), *(more_edits or ())]
-        after, said = before.text, []
+        after, said, moved = before.text, list[str](), list[str]()
         for number, edit in enumerate(edits, 1):
             old, new = clean_text(edit.old_text), _checked(edit.new_text, "new_text")
             try:
@@ -304,9 +304,13 @@ class EditFile(_ChangingTool):
                 raise ToolError(f"{which}: {error}", error.excerpt) from error
             after = done.text
             said.append(done.where())
+            if done.moved:
+                # Of a file that was not read, no line is shown.
+                moved.append(f"[{done.moved}]" if why_unread else f"[{done.moved}:]\n{done.around}")
         if after == before.text:
             raise ToolError(f"the edits leave {name} as it is")
-        return Change(name, file, before, facts, after, f"[edited {name}: {'; '.join(said)}]")
+        text = "\n".join((f"[edited {name}: {'; '.join(said)}]", *moved))
+        return Change(name, file, before, facts, after, text)
 
 
 def _with_code(before: TextFile, code: str, name: str) -> tuple[str, list[str]]:

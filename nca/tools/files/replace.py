@@ -9,7 +9,7 @@ import difflib
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 
 from nca.tools.files.text_file import TextFile
@@ -30,11 +30,16 @@ class Replaced:
 
     lines        the line number of each place, from 1
     is_forgiven  old_text and the file differ in white space at line ends
+    moved        says which line is indented otherwise than the text that was replaced, as where a method leaves its
+                 class; "" if none is
+    around       that line, with those around it
     """
 
     text: str
     lines: Sequence[int]
     is_forgiven: bool = False
+    moved: str = ""
+    around: str = ""
 
     def where(self) -> str:
         place = f"line {self.lines[0]}" if len(self.lines) == 1 else f"{len(self.lines)} places"
@@ -59,7 +64,8 @@ def replaced(file: TextFile, old: str, new: str, name: str, *, everywhere: bool)
             f"old_text occurs {len(lines)} times in {name} (lines {_listed(lines)});"
             " give more of the lines around it, or set replace_all"
         )
-    return Replaced(text.replace(found, new), lines)
+    start = text.index(found)
+    return _replaced(text.replace(found, new), file, (start, start + len(found)), new, lines)
 
 
 def _with_line_ends(file: TextFile, found: str, new: str) -> str:
@@ -93,7 +99,36 @@ def _forgiving(file: TextFile, old: str, new: str, name: str) -> Replaced:
     new = _with_line_ends(file, text[start:end], new.replace("\r\n", "\n"))
     if text[start:end] == new:
         raise ToolError(f"line {lines[0]} of {name} reads so already")
-    return Replaced(text[:start] + new + text[end:], lines, is_forgiven=True)
+    done = _replaced(text[:start] + new + text[end:], file, (start, end), new, lines)
+    return replace(done, is_forgiven=True)
+
+
+def _replaced(text: str, file: TextFile, span: tuple[int, int], new: str, lines: Sequence[int]) -> Replaced:
+    """The result, with a word if the new text is not indented as the old text in this span of the file was."""
+    start, end = span
+    before = file.text
+    first = before.rfind("\n", 0, start) + 1
+    rest = "" if before[start:end].endswith("\n") else before[end:].partition("\n")[0]
+    old_indent = _least_indent((before[first:end] + rest).split("\n"))
+    new_lines = (before[first:start] + new + rest).split("\n")
+    new_indent = _least_indent(new_lines)
+    if old_indent is None or new_indent is None or old_indent == new_indent:
+        return Replaced(text, lines)
+    place = next(at for at, line in enumerate(new_lines) if line.strip() and _indent(line) == new_indent)
+    at = before.count("\n", 0, first) + place
+    how = "less" if len(new_indent) < len(old_indent) else "more" if len(new_indent) > len(old_indent) else "otherwise"
+    moved = f"line {at + 1} is now indented {how} than the text that it replaces"
+    whole = text.split("\n")
+    above = max(0, at - _EXCERPT_LINES // 2)
+    return Replaced(text, lines, moved=moved, around=_excerpt(whole, above, at + _EXCERPT_LINES // 2))
+
+
+def _indent(line: str) -> str:
+    return line[: len(line) - len(line.lstrip(" \t"))]
+
+
+def _least_indent(lines: Sequence[str]) -> str | None:
+    return min((_indent(line) for line in lines if line.strip()), key=len, default=None)
 
 
 def _bare_spans(text: str, old: str) -> list[tuple[int, int]]:

@@ -73,6 +73,48 @@ async def test_an_edit_replaces_exactly_and_shows_its_diff(tools: Tools) -> None
     ]
 
 
+CLASS = "class A:\n    def f(self):\n        return 1\n\n    def h(self):\n        return 3\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (
+            "    def f(self):\n        return 1\n",
+            "def f(self):\n    return 2\n",
+            "[edited a.py: line 2]\n[line 2 is now indented less than the text that it replaces:]\n"
+            "class A:\ndef f(self):\n    return 2\n\n    def h(self):",
+        ),
+        (
+            "return 1",
+            "return 1\n\ndef g(self):\n    return 2",
+            "[edited a.py: line 3]\n[line 5 is now indented less than the text that it replaces:]\n"
+            "class A:\n    def f(self):\n        return 1\n\ndef g(self):\n    return 2\n\n    def h(self):",
+        ),
+        (
+            "    def h(self):",
+            "        def h(self):",
+            "[edited a.py: line 5]\n[line 5 is now indented more than the text that it replaces:]\n"
+            "class A:\n    def f(self):\n        return 1\n\n        def h(self):\n        return 3\n",
+        ),
+        ("    def f(self):\n        return 1\n", "    def f(self):\n        return 2\n", "[edited a.py: line 2]"),
+        ("return 1", "if self:\n            return 1\n        return 2", "[edited a.py: line 3]"),
+        ("    def f(self):\n        return 1\n\n", "", "[edited a.py: line 2]"),
+    ],
+)
+async def test_another_indentation_is_shown_with_the_lines_around_it(
+    tools: Tools, old: str, new: str, said: str
+) -> None:
+    (tools.root / "a.py").write_text(CLASS)
+    assert (await tools.edit("a.py", old, new)).text == said.partition(":]\n")[0] + "]" * (":]" in said)
+    (tools.root / "a.py").write_text(CLASS)
+    await tools.reader.call("a.py")
+    assert (await tools.edit("a.py", old, new)).text == said
+    (tools.root / "a.py").write_text(CLASS.replace("\n", "\r\n"), newline="")
+    await tools.reader.call("a.py")
+    assert (await tools.edit("a.py", old, new)).text == said
+
+
 async def test_several_places_only_where_it_is_said(tools: Tools) -> None:
     (tools.root / "f").write_text("a\nb\na\na\n")
     await tools.reader.call("f")
