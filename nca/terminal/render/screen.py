@@ -97,10 +97,11 @@ class Screen:
         self._writer.write("\x1b[H\x1b[2J")
 
     def _paint(self, lines: list[str], *, before: str = "") -> None:
-        # Each line is erased before it is written. Erasing afterwards would remove the last character of a full line.
-        body = "\r\n".join(f"\x1b[K{line}" for line in lines)
+        # Each line is erased before it is written, the last one with all below it. Erasing afterwards would remove the
+        # last character of a full line.
+        body = "\r\n".join(f"\x1b[{'K' if number < len(lines) else 'J'}{line}" for number, line in enumerate(lines, 1))
         cursor = "" if self._column is None else f"\r\x1b[{self._column}C" if self._column else "\r"
-        drawn = f"{before}{_NO_WRAP}{body}{_WRAP}\x1b[J{cursor}"
+        drawn = f"{before}{_NO_WRAP}{body}{_WRAP}{cursor}"
         self._writer.write(drawn if lines else f"{before}\x1b[J" if before else "")
         self._tail = lines
 

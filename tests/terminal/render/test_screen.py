@@ -67,6 +67,8 @@ def test_lines_as_wide_as_the_window() -> None:
     screen.draw([], Text("0123456789\nabcdefghij"))
     screen.draw([], Text("0123456789\nABCDEFGHIJ"))
     assert filled(glass) == ["0123456789", "ABCDEFGHIJ"]
+    # A terminal whose cursor waits behind a full line would erase its last character.
+    assert glass.raw.rindex("\x1b[J") < glass.raw.rindex("ABCDEFGHIJ")
     screen.print(Text("x" * 10))
     assert filled(glass) == ["x" * 10, "0123456789", "ABCDEFGHIJ"]
 
