@@ -258,7 +258,9 @@ class ChatApp:
         is_given = bool(line) and self.reader.is_interactive and not self.reader.is_typing
         if is_given:
             self.put_in_prompt(line)
-        if held > (0 if is_given or self.reader.is_typing else 1):
+        if held == 1 and not is_given and not self.reader.is_typing:
+            self.output.notice("What you queued was not sent; it is back in the prompt.")
+        elif held:
             self.output.notice(
                 "What you queued was not sent; the next prompts bring it back: messages as one, each command by itself."
             )
@@ -335,9 +337,9 @@ class ChatApp:
         try:
             await self._working(label, work)
         except Stopped as stopped:
-            self.reader.hold_typed_lines()
             if not stopped.is_said:
                 self.output.warn("Stopped.")
+            self._give_back(())
         except NcaError as error:
             self.output.error(*error_line(error))
             self.reader.note_outcome(line, was_refused=True)

@@ -190,3 +190,16 @@ def test_the_cursor_stands_where_the_next_letter_goes() -> None:
         tty.sees("› typXed")
         tty.until(lambda: tty.screen.cursor.x == 6)
         assert tty.text().count("typXed") == 1
+
+
+def test_what_was_queued_during_a_command_is_said_to_be_back() -> None:
+    with chat() as tty:
+        tty.line("!echo begun; sleep 60")
+        tty.sees("\nbegun")
+        tty.send("queued\r")
+        tty.sees("(queued)")
+        tty.send(ESCAPE)
+        tty.sees("Stopped.\nWhat you queued was not sent; it is back in the prompt.\n")
+        tty.sees("› queued")
+        tty.send(CTRL_C)
+        tty.sees_no("› queued")
