@@ -107,6 +107,7 @@ async def test_a_pinned_message_stays_and_the_pins_have_a_budget(tmp_path: Path)
         assert "already pinned" in await stage.command("/context pin 3")
         text = await stage.command("/context pin")
         assert "● 3" in text
+        assert "/context search TEXT finds one" not in text, "all twelve stand there"
         tokens = stage.conversation.context.pins()[0].tokens
         assert f"Pins: {tokens:,} of {stage.conversation.context.pins_budget_tokens:,} tokens" in text
         await stage.command("/context compact")
@@ -221,6 +222,7 @@ async def test_the_diff_adds_up_to_what_the_compaction_says(tmp_path: Path) -> N
         diff = stage.conversation.context.diff(record)
         # What was said since is no part of it.
         await stage.conversation.send(f"And now? {LONG}")
+        assert "Before message 3: /context search TEXT finds one" in await stage.command("/context pin")
         await stage.command("/context pin 1")
         assert stage.conversation.context.diff(record) == diff
         assert sum(diff.before.values()) - sum(diff.after.values()) == record.tokens_before - record.tokens_after

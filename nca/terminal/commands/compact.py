@@ -297,13 +297,14 @@ def _show_pins(app: App) -> None:
     """Show the pins and their budget, and the newest messages with their numbers."""
     conversation = app.conversation
     pins = conversation.context.pins()
-    newest = list(islice(conversation.context.backwards(), LISTED))[::-1]
+    newest = list(islice(conversation.context.backwards(), LISTED + 1))[::-1]
+    has_more, newest = len(newest) > LISTED, newest[-LISTED:]
     pinned = {one.seq for one in pins}
     earlier = [one for one in pins if not newest or one.seq < newest[0].seq]
     listed = [(one.seq, one.message) for one in earlier] + [(entry.seq, entry.message) for entry in newest]
     if listed:
         app.output.show(message_table(listed, pinned))
-    if newest and newest[0].seq > 1:
+    if has_more:
         app.output.show(
             f"Before message {newest[0].seq}: /context search TEXT finds one, /context show NUMBER prints it."
         )

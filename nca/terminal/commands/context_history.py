@@ -236,6 +236,7 @@ def _diff_lines(diff: CompactionDiff, entries: Sequence[Entry]) -> Iterator[Rend
         yield message_table([(seq, entries[seq - 1].message) for seq in named])
         if older := hidden + diff.shortened - len(named):
             yield Text(f"and {older:,} before these; /context show {named[0]} prints one.", style="quiet")
+        yield Text()
     if diff.record.kept:
         yield Text(f"Can still be read: {one_line(kept_in_words(diff.record.kept))}.")
     summary = next((item.id for item in reversed(diff.made) if isinstance(item, Summary)), "")
