@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
@@ -15,16 +15,15 @@ from nca.context.rules.cut_points import blocks, regular_spans
 from nca.context.rules.untouchable import unseen, untouchable
 from nca.context.tokens import MESSAGE_TOKENS, content_tokens
 from nca.context.view import (
+    Item,
     Marker,
     Range,
     Stub,
     Summary,
     Verbatim,
     View,
+    check_partition,
     merge_ranges,
-    ordered,
-    ranges_of,
-    without_ranges,
     without_recall,
 )
 from nca.messages import Entry, Message
@@ -171,12 +170,13 @@ class Draft:
         return text if self.has_recall else without_recall(text)
 
     def view(self) -> View:
-        blocks = self.blocks()
-        stubs = [stub for block in blocks for stub in block.stubs.values()]
-        whole = without_ranges(((one.first, one.last) for one in blocks), ((stub.seq, stub.seq) for stub in stubs))
-        others = [part for part in self.parts if not isinstance(part, Block)]
-        items = [*others, *stubs, *(Verbatim(*run) for run in whole)]
-        return ordered(items, self.history.head, self.history.view.aside)
+        items = list(_items(self.parts))
+        tail = self.history.head + 1
+        if items and isinstance(items[-1], Verbatim) and items[-1].last == self.history.head:
+            tail = items.pop().first  # type: ignore[union-attr]
+        view = View(tuple(items), tail, self.history.view.aside)
+        check_partition(view)
+        return view
 
     def _block_raw(self, block: Block) -> int:
         """Raw tokens of the block as it is sent, with its repairs."""
@@ -189,17 +189,23 @@ class Draft:
         run: list[Entry] = []
         stubs: dict[int, Stub] = {}
         for item in (*self.history.view.items, Verbatim(self.history.view.tail, self.history.head)):
-            if isinstance(item, Summary | Marker):
+            if isinstance(item, Verbatim):
+                self._extend(run, stubs, self.history.entries[item.first - 1 : item.last])
+            elif isinstance(item, Stub):
+                stubs[item.seq] = item
+                self._extend(run, stubs, self.history.entries[item.seq - 1 : item.seq])
+            else:
                 self._close(run, stubs)
                 self.parts.append(item)
-                continue
-            [(first, last)] = ranges_of(item)
-            if run and run[-1].seq + 1 != first:
-                self._close(run, stubs)
-            if isinstance(item, Stub):
-                stubs[item.seq] = item
-            run += self.history.entries[first - 1 : last]
         self._close(run, stubs)
+
+    def _extend(self, run: list[Entry], stubs: dict[int, Stub], entries: Sequence[Entry]) -> None:
+        if run and entries and entries[0].seq != run[-1].seq + 1:
+            kept = stubs.pop(entries[0].seq, None)
+            self._close(run, stubs)
+            if kept:
+                stubs[entries[0].seq] = kept
+        run.extend(entries)
 
     def _close(self, run: list[Entry], stubs: dict[int, Stub]) -> None:
         """Turn a run of neighbouring messages into blocks."""
@@ -232,3 +238,30 @@ def covered(parts: Iterable[Part]) -> tuple[Range, ...]:
     for part in parts:
         ranges.extend(((part.first, part.last),) if isinstance(part, Block) else part.ranges)
     return merge_ranges(ranges)
+
+
+def _items(parts: Iterable[Part]) -> Iterator[Item]:
+    """A view's items; neighbours of the log that are shown as they are become one."""
+    run: Range | None = None
+    for piece in _pieces(parts):
+        if isinstance(piece, tuple) and run is not None and run[1] == piece[0] - 1:
+            run = run[0], piece[1]
+            continue
+        if run is not None:
+            yield Verbatim(*run)
+        run = piece if isinstance(piece, tuple) else None
+        if not isinstance(piece, tuple):
+            yield piece
+    if run is not None:
+        yield Verbatim(*run)
+
+
+def _pieces(parts: Iterable[Part]) -> Iterator[Item | Range]:
+    for part in parts:
+        if not isinstance(part, Block):
+            yield part
+        elif not part.stubs:
+            yield part.first, part.last
+        else:
+            for seq in part.seqs:
+                yield part.stubs.get(seq) or (seq, seq)

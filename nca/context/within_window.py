@@ -10,7 +10,7 @@ from __future__ import annotations
 from nca.context.history import History
 from nca.context.restore import block_of
 from nca.context.stages.truncate import TRUNCATED
-from nca.context.view import Marker, Verbatim, View, how_to_recall, ordered, without_ranges
+from nca.context.view import Item, Marker, Verbatim, View, how_to_recall, without_ranges
 
 MOST_WINDOWS = 4
 """A view that shows less than this is left to compactions."""
@@ -50,8 +50,8 @@ def within_window(history: History, window_tokens: int) -> View:
         return view
     runs = without_ranges([(view.tail, begin - 1)], gone)
     marker = Marker(f"opened{begin}", gone, f"{TRUNCATED} [{how_to_recall(gone)}]")
-    shown = [*(Verbatim(*run) for run in runs), Verbatim(begin, head)]
-    return ordered([*view.items, marker, *shown], head, view.aside)
+    placed: list[Item] = sorted([marker, *(Verbatim(*run) for run in runs)], key=_begins)
+    return View((*view.items, *placed), begin, view.aside)
 
 
 def _beginning(history: History, start: int) -> int:
@@ -61,3 +61,7 @@ def _beginning(history: History, start: int) -> int:
             if history.message(seq).role in roles:
                 return seq
     return start
+
+
+def _begins(item: Item) -> int:
+    return item.ranges[0][0] if isinstance(item, Marker) else item.first if isinstance(item, Verbatim) else 0
