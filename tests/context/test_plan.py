@@ -26,7 +26,7 @@ from nca.context.view import Marker, Stub, Summary, View, check_partition, hidde
 from nca.errors import ContextDoesNotFit
 from nca.messages import AttachmentPart, Message, TextPart
 from tests.context.logs import grow, history_of, logs
-from tests.context.promises import is_cut_of, too_large
+from tests.context.promises import is_cut_of
 from tests.context.samples import (
     PROSE,
     agent_turn,
@@ -356,10 +356,3 @@ def test_an_open_step_is_whole_whatever_it_costs() -> None:
     history = history_of([*talk(30), user("Now."), *waiting])
     compacted(history, 2_000)
     assert [message.content for message in waiting] == contents(history)[-3:-1]
-
-
-def test_a_long_log_is_compacted_with_a_summary_too() -> None:
-    history = history_of([*talk(400), user("And now?")])
-    proposal = compacted(history, 4_000)
-    assert proposal.stages_used == ("summarize",)
-    assert too_large(contents(history), proposal.tokens_after, proposal.target_tokens, proposal.budget_tokens) == ""
