@@ -194,7 +194,8 @@ def headline(figures: Figures) -> Iterator[str]:
     for title, found in (("First contact", new), ("Sessions used for development", used)):
         if found:
             yield f"### {title}: {', '.join(dict.fromkeys(row['session'] for row in found))}"
-            if found is new and (since := figures["settings"]["first_contact"]["since"]):
+            met = figures["settings"].get("first_contact", {})
+            if since := met.get("since" if found is new else "before"):
                 yield since
             yield from _spoken(found)
             yield from _table(found)

@@ -112,9 +112,9 @@ def _first_contact(figures: Figures) -> Iterator[str]:
     sessions = len({row["session"] for row in rows})
     yield "## First contact"
     yield (
-        f"{sessions} sessions were played by hand for this release, and the facts in them marked before nca was"
+        f"{sessions} new sessions were played by hand for this release, and the facts in them marked before nca was"
         " measured on them. How many of the facts said so far can be read in each request, in windows of 8,000, 12,000"
-        f" and 24,000 tokens?{_since(figures)}"
+        f" and 24,000 tokens? {_since(figures)}"
     )
     yield table(README_HEAD, readme_rows(figures))
     yield (
@@ -129,9 +129,12 @@ def _first_contact(figures: Figures) -> Iterator[str]:
 
 def _since(figures: Figures) -> str:
     if not figures["settings"]["first_contact"]["since"]:
-        return ""
+        return (
+            "These are the figures of the first contact: nothing was changed for them before. Sessions that nca was"
+            " developed with are listed apart, in [the details](benchmarks-details.md#what-each-request-still-says)."
+        )
     return (
-        " These are the figures after nca was changed for some of them; what was changed, and what nca had kept before,"
+        "These are the figures after nca was changed for some of them; what was changed, and what nca had kept before,"
         " is in [the details](benchmarks-details.md#what-each-request-still-says)."
     )
 

@@ -60,7 +60,8 @@ class Recorded:
 
 
 def first_contact(release: str) -> Row:
-    """The sessions that this release met for the first time, and what was changed for them since."""
+    """The sessions that this release met for the first time, what was changed for them `since`, and what was changed
+    for those that were played for it `before`."""
     found: dict[str, Row] = json.loads(FIRST_CONTACT.read_text(encoding="utf-8"))
     return found.get(release, {"sessions": [], "since": ""})
 

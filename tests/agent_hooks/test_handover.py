@@ -68,7 +68,7 @@ def test_nothing_is_told_of_nothing() -> None:
 
 @pytest.mark.parametrize("path", sorted(SESSIONS.glob("*.jsonl")), ids=lambda path: path.stem)
 def test_a_recorded_session_fills_the_room(path: Path) -> None:
-    rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    rows = [json.loads(line) for line in path.read_bytes().splitlines()]
     items = [{"step": "x" * 150, "status": "pending"} for _ in range(30)]
     for log in (rows, [*rows, *call("update_plan", {"plan": items}, "ok")]):
         text = Handover(copy_of(*log), str).text

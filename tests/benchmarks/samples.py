@@ -73,7 +73,7 @@ def figures() -> dict[str, Any]:
         "settings": {
             "sessions": 1,
             "target_ratio": 0.5,
-            "first_contact": {"sessions": ["played"], "since": "A law was added."},
+            "first_contact": {"sessions": ["played"], "since": "A law was added.", "before": "A rule was added."},
         },
         "next_steps": [
             {

@@ -31,12 +31,12 @@ def test_the_first_page_has_new_sessions_and_the_details_all() -> None:
     run = figures()
     run["headline"].append(stated("nca", "nca", session="used before", person=[10, 10]))
     first, rest = page(run), details(run)
-    assert "1 sessions were played by hand for this release" in first
+    assert "1 new sessions were played by hand for this release" in first
     assert "| nca | 90% | 50% | – | 100% | 0 of 10 | 0 | 5.0% |" in first
     assert "used before" not in first
     assert "A law was added." not in first
     assert "### First contact: played\n\nA law was added." in rest
-    assert "### Sessions used for development: used before" in rest
+    assert "### Sessions used for development: used before\n\nA rule was added." in rest
     assert "| nca | 100.0% | 90.0% | 0 of 10 |" not in rest
     assert "| nca | 80.0% | 40.0% | 20.0% · – |" in first
     assert "| nca | 80.0% | 40.0% | 80.0% | – | 40.0% | 20.0% · – | 1 of 2 | 100% |" in rest

@@ -16,6 +16,8 @@ SESSIONS = sessions_in(OWN)
 WITHOUT_PROBES = {
     "betrieb",
     "colloque",
+    "hangul",
+    "merleg",
     "pantano",
     "paquete",
     "sakagura",
@@ -24,6 +26,7 @@ WITHOUT_PROBES = {
     "spoldzielnia",
     "trasloco",
     "travessia",
+    "verbouwing",
     "werkstatt",
     "winter",
     "wipanjang",
