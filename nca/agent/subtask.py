@@ -156,7 +156,7 @@ class _Task:
                 self._emit(events.Notice(f"task: {message}"))
             case events.ContextCompaction(phase="completed" | "failed" | "insufficient"):
                 self._emit(events.Notice(f"task: {event.message}"))
-            case events.RetryScheduled():
+            case events.RetryScheduled() | events.ToolOutput():
                 self._emit(event)
             case _:
                 pass

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from nca.agent.conversation import Conversation
 from nca.agent.subtask import PROMPT
 from nca.context.validate import validate_request
 from nca.errors import ProviderError
-from nca.events import ApprovalAsked, Event, Notice, ToolFinished, ToolStarted, UsageReported
+from nca.events import ApprovalAsked, Event, Notice, ToolFinished, ToolOutput, ToolStarted, UsageReported
 from nca.messages import Message, ToolCall, Usage
 from nca.models.catalog import ModelFacts
 from nca.models.client import ModelRequest, Reply
@@ -175,6 +176,26 @@ async def test_what_a_task_has_read_the_conversation_has_not(room: Rooms) -> Non
     await conversation.send("Try.")
     results = [entry.message for entry in conversation.context.entries if entry.message.role == "tool"]
     assert [message.is_error for message in results] == [False, True, False, False]
+
+
+async def test_what_a_command_of_a_task_prints_is_told_while_it_runs(room: Rooms) -> None:
+    os.mkfifo(room.path / "gate")
+    told: list[ToolOutput] = []
+
+    def hear(event: Event) -> None:
+        if isinstance(event, ToolOutput):
+            told.append(event)
+            (room.path / "gate").write_text("on\n")
+
+    conversation = room.start(
+        [call("task", TASK), "Done."],
+        [call("shell", '{"command": "echo looking; read -r _ <gate"}'), "Nowhere."],
+        settings={"agent.permission": "auto"},
+    )
+    conversation.subscribe(hear)
+    await conversation.send("go")
+    assert [event.text for event in told] == ["looking"]
+    assert told[0].call_id.startswith("task-")
 
 
 async def test_a_plan_stays_a_plan(room: Rooms) -> None:
