@@ -195,8 +195,10 @@ class ConfigBrowser(ListPanel[Sequence[str]]):
         if self._edited:
             tab = " · Tab next" if KEYS[self._edited].value_type.choices else ""
             return [text.format(tab=tab) for text in _EDITING]
-        place = f"{self._names.index(self._chosen) + 1} of {len(self._names)}" if self._names else "0"
         other = "shows all" if self._is_changed_only else "only changed"
+        if not self._names:
+            return [f"Tab {other} · Esc leaves", "Tab · Esc"]
+        place = f"{self._names.index(self._chosen) + 1} of {len(self._names)}"
         return [text.format(place=place, other=other) for text in _BROWSING]
 
 

@@ -96,6 +96,7 @@ def test_only_what_is_changed() -> None:
     browser.buffer.text = "compct_threshold"
     assert any(line.startswith("Did you mean context.compact_threshold?") for line in lines(browser))
     assert not any("context.auto" in line for line in lines(browser)), "nothing is said of another setting"
+    assert "Tab only changed · Esc leaves" in lines(browser), "there is nothing to edit"
 
 
 def test_a_value_is_checked_and_the_next_valid_one_is_a_key_away() -> None:
