@@ -58,6 +58,13 @@ async def test_one_message_comes_back_by_its_number_and_the_summary_stands_for_t
         assert "hidden: summary" in await stage.command("/context show 2")
         (left,) = stage.conversation.context.summaries()
         assert left.ranges == ((2, summary.ranges[-1][1]),)
+        text = await stage.command("/context expand 1, 3-2")
+        assert "Message 1 is already in the context." in text
+        assert text.count("Restored.") == 1
+        assert stage.conversation.context.summaries()[0].ranges[0][0] == 4
+        with pytest.raises(UsageError, match="no summary, marker or message"):
+            await stage.command("/context expand 4 nothing")
+        assert "Restored." in stage.take()
 
 
 @pytest.mark.parametrize("command", ["pin", "show", "collapse"])
