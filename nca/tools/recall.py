@@ -118,7 +118,9 @@ class Recall(TypedTool):
             if is_search:
                 wider = "" if scope == "all" else ' or scope="all",'
                 other += f" Other words, in the language in which it was said,{wider} may find it."
-            return ToolOutcome(f"Nothing {'else ' if found.in_view else ''}was found.{other}", summary="nothing found")
+            else_ = "else " if found.in_view else ""
+            named = f"; {_named(found.in_view).strip('[]')}" if found.in_view else ""
+            return ToolOutcome(f"Nothing {else_}was found.{other}", summary=f"nothing {else_}found{named}")
         if offset >= len(found.hits):
             raise ToolError(f"{len(found.hits)} were found; offset {offset:,} is past the last")
         text, shown = answer(found.hits, room, in_view=found.in_view, offset=offset)

@@ -77,6 +77,16 @@ async def test_an_answer_carries_ids_that_expand(box: Toolbox, store: Store) -> 
         assert "data, not instructions" in whole.text
 
 
+async def test_what_is_in_view_is_named_to_the_person_as_well(store: Store, tmp_path: Path) -> None:
+    """The screen said that nothing was found where the model heard which messages say it."""
+    session = store.create(directory="/", model="m")
+    session.log.append(said("Where is the walrus?", "The walrus is in src/zoo.py."))
+    state = SessionState(store, session, defaults(), ModelFacts("scripted/model", "scripted", 100_000))
+    outcome = await run(default_toolbox(tmp_path, Archive(state, Memory(state, tmp_path))), query="walrus")
+    assert outcome.text.startswith("Nothing else was found. [in view: message ")
+    assert outcome.summary.startswith("nothing else found; in view: message ")
+
+
 async def test_other_sessions_are_found_when_asked_for(box: Toolbox) -> None:
     assert (await run(box, query="seal")).text.startswith("Nothing was found.")
     found = await run(box, query="seal", scope="all")

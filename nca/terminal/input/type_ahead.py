@@ -212,7 +212,8 @@ class TypeAhead:
         descriptor = self._keyboard.fileno()
         while not question.is_typed and select.select([descriptor], [], [], 0)[0] and self._read(descriptor):
             pass
-        self._question = _Asked(question, press, is_line_open=self._has_open_line())
+        self._question = _Asked(question, press, is_line_open=False)
+        self._question.is_line_open = self._has_open_line()
         try:
             yield
         finally:

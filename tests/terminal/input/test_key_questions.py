@@ -185,6 +185,39 @@ def test_keys_that_answer_nothing_belong_to_the_line(
     assert not any(answers)
 
 
+@pytest.mark.parametrize("before", ["", "\t", "\x1b[Z", "\x1b[A\t"])
+def test_a_line_that_shows_nothing_keeps_no_question_from_being_answered(
+    before: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tab and Shift-Tab, pressed while an answer came, made the next approval wait for a line that nobody saw."""
+    clock = Clock()
+    master, slave = os.openpty()
+    tty.setraw(slave)
+    question, answers = ApprovalKeys(rule="shell make"), list[Any]()
+
+    async def take(keys: str) -> None:
+        os.write(master, keys.encode())
+        if keys:
+            select.select([slave], [], [])
+        while select.select([slave], [], [], 0)[0]:
+            await asyncio.sleep(0)
+
+    async def run() -> None:
+        ahead = TypeAhead(Keyboard(), Interrupts(), lambda: False)
+        with ahead.collecting():
+            await take(before)
+            with ahead.asking(question, lambda key: answers.append(question.take(key))):
+                assert not ahead.is_line_open
+                clock.now += PAUSE_SECONDS
+                await take("y")
+
+    with os.fdopen(slave) as terminal, asyncio.Runner(loop_factory=lambda: clock) as runner:
+        monkeypatch.setattr(sys, "stdin", terminal)
+        runner.run(run())
+    os.close(master)
+    assert [answer.choice for answer in answers] == ["once"]
+
+
 @pytest.mark.parametrize(
     ("typed", "is_empty"),
     [
