@@ -66,11 +66,9 @@ class Lane:
     def begin(self, number: int, taken: Taken) -> None:
         """Take part in a round."""
         self.spent, self._weight = 0.0, self.weights[number]
-        if self._is_open:
-            self._look(taken)
-        else:
-            self._is_open = True
-            self.move_on(0, taken)
+        if not self._is_open:
+            self.head, self._is_open = next(self.pieces, None), True
+        self._look(taken)
 
     def move_on(self, tokens: int, taken: Taken) -> None:
         """To the next piece, now that one has taken so many tokens."""

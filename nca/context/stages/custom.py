@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from traceback import format_exception_only
 from typing import Any, Literal, Protocol, cast, runtime_checkable
@@ -23,7 +23,7 @@ import msgspec
 from nca.context.draft import Block, Draft, Part, covered
 from nca.context.rules.calls import CALL_UNAVAILABLE, RESULT_UNAVAILABLE
 from nca.context.rules.messages import BEGINNING, INTERRUPTED
-from nca.context.view import Marker, Stub, Summary
+from nca.context.view import Marker, Summary
 from nca.errors import ConfigError, InvalidMessages
 from nca.messages import Message, clean_text
 from nca.wire import content_text, message_from_dict, message_to_dict
@@ -97,10 +97,10 @@ def act(draft: Draft, name: str) -> Generator[StageRequest, StageReply, str]:
     if edits is None:
         return f"the stage {name} gave messages that are not those of the conversation"
     before = draft.raw
-    kept = _snapshot(draft)
+    kept = [replace(part, stubs=dict(part.stubs)) if isinstance(part, Block) else part for part in draft.parts]
     _grant(draft, handed, edits, name)
     if draft.raw >= before:
-        _restore(draft, kept, before)
+        draft.parts, draft.raw = kept, before
     return ""
 
 
@@ -274,14 +274,3 @@ def _replace(draft: Draft, gone: Sequence[Part], texts: Sequence[Message], name:
         return
     role = cast('Literal["user", "system"]', texts[0].role)
     draft.replace(gone, Summary(digest, ranges, text, prose=text, made_by=name, role=role))
-
-
-def _snapshot(draft: Draft) -> tuple[list[Part], dict[int, tuple[dict[int, Stub], int]]]:
-    return list(draft.parts), {id(block): (dict(block.stubs), block.raw) for block in draft.blocks()}
-
-
-def _restore(draft: Draft, kept: tuple[list[Part], dict[int, tuple[dict[int, Stub], int]]], raw: int) -> None:
-    draft.parts, blocks = kept
-    for block in draft.blocks():
-        block.stubs, block.raw = blocks[id(block)]
-    draft.raw = raw
