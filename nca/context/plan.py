@@ -209,6 +209,9 @@ class Planning:
             target = fixed + max(0, min(target, self._whole_tokens()) - fixed) // 2
         self.limit = int(share * self.budget.budget_tokens)
         self.target = min(int(share * target), self.limit)
+        if self.cut_newest and self._is_whole():
+            # All the rest may take less than the half that was left to it.
+            fill(self.draft, self.target, ("truncate",))
 
     def _is_whole(self) -> bool:
         """Whether the draft shows all of the log, but for what a person has cleared."""

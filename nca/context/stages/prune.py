@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from nca.config.schema import PruneSettings
 from nca.context.admission import admit_output, is_whole
 from nca.context.draft import Block, Draft
@@ -46,9 +48,9 @@ def prune(
         draft.put_stub(block, seq, text, "prune")
 
 
-def fill(draft: Draft, target_tokens: int) -> None:
-    """Show again what fits of the results that were cleared, the newest first: no room is left beside a placeholder."""
-    cleared = [(block, seq) for block in draft.blocks() for seq, stub in block.stubs.items() if stub.stage in FILLED]
+def fill(draft: Draft, target_tokens: int, stages: Sequence[str] = FILLED) -> None:
+    """Show again what fits of what these stages cut, the newest first: no room is left beside a placeholder."""
+    cleared = [(block, seq) for block in draft.blocks() for seq, stub in block.stubs.items() if stub.stage in stages]
     for block, seq in sorted(cleared, key=lambda row: -row[1]):
         stub = block.stubs[seq]
         left = int((target_tokens - draft.tokens) / draft.meter.calibration.ratio)
@@ -63,7 +65,7 @@ def fill(draft: Draft, target_tokens: int) -> None:
             cut = cut_content(draft.history.message(seq), seq, most)
             if (
                 cut is not None
-                and draft.put_stub(block, seq, cut.text, SHORTENED) > 0
+                and draft.put_stub(block, seq, cut.text, SHORTENED if stub.stage in FILLED else stub.stage) > 0
                 and draft.tokens <= target_tokens
             ):
                 break
