@@ -65,7 +65,7 @@ def _summary(number: int, last: int, talk: list[Message]) -> Summary:
     words = " ".join(message.text for message in talk[number % 90 : number % 90 + 9]).split()[:_SUMMARY_WORDS]
     prose = f"### 1. Goal and intent\nPart {number}: {' '.join(words)}"
     header = "## Conversation Summary (Earlier Context)"
-    return Summary(f"{number:08x}", ((2, last),), f"{header}\n{prose}", prose, {"Files read": ["a.py"]}, 1, MODEL)
+    return Summary(f"{number:08x}", ((2, last),), f"{header}\n{prose}", prose, MODEL)
 
 
 def _records(heads: list[int]) -> Iterator[CompactionRecord]:
