@@ -44,7 +44,7 @@ NEARLY = 0.008
 LINE_CHARS = 120
 _KEEP = re.compile(r"(?im)^\W*keep\W+((?:\W*\d+)+)\W*$")
 
-Asking = Generator[SummaryRequest, "SummaryReply | SummaryFailure", Written]
+Asking = Generator[SummaryRequest, "SummaryReply | SummaryFailure", tuple[Written, Prose]]
 
 
 def summarize(
@@ -64,9 +64,11 @@ def summarize(
     hidden = [span for item in view.items if isinstance(item, Summary) for span in item.ranges]
     gone, left_out = _not_told(hidden, prior, draft.history, MAX_CHUNKS * job.input_tokens)
     size = sum(message_tokens(entry.message) for entry in gone) if most else 0
-    written = yield from _asked(draft, job, gone, view, earlier, prior, size=size, most=most, left_out=left_out)
-    if reserved is not prior or written.prose != prior.text:
-        prose = _as_prose(written, prior, earlier, hidden, draft.history.head)
+    # Prose is brought up to date once a whole room of talk is missing in it: each question costs and takes its time.
+    least = max(room if prior.text else 0, WORTH_A_CALL * most)
+    asked = most if most and size >= least else 0
+    written, prose = yield from _asked(draft, job, gone, view, earlier, prior, hidden, most=asked, left_out=left_out)
+    if reserved is not prior or prose.text != prior.text:
         view = _fitted(draft, composer, target, replace(prose, is_merged=bool(prose.text)))
     return view, written
 
@@ -90,10 +92,10 @@ def summarize_range(
     prior = _earlier_prose(earlier, room // 2)
     most = _most_prose(job, min(room, gone_raw), prior)
     gone = [draft.history.entries[seq - 1] for block in older for seq in block.seqs]
-    written = yield from _asked(draft, job, gone, draft.view(), earlier, prior, size=gone_raw, most=most)
     leaving = [*before, *older]
     ranges = covered(leaving)
-    prose = _as_prose(written, prior, earlier, ranges, draft.history.head)
+    asked = most if gone_raw >= WORTH_A_CALL * most else 0
+    written, prose = yield from _asked(draft, job, gone, draft.view(), earlier, prior, ranges, most=asked)
     composer = _composer(draft, job)
     record = composer.record(ranges, room, prose)
     parts_before, raw_before = list(draft.parts), draft.raw
@@ -236,13 +238,10 @@ def _most_prose(job: SummaryJob, room: int, prior: Prose) -> int:
     return most if most >= SMALLEST_PROSE_TOKENS else 0
 
 
-def _as_prose(written: Written, prior: Prose, earlier: Sequence[Prose], ranges: Sequence[Range], head: int) -> Prose:
-    """What was written of these messages, with the numbers of those that it names as ones to keep; that there are."""
-    lines = ("".join(char if char.isdigit() else " " for char in line) for line in _KEEP.findall(written.prose))
-    named = frozenset(number for line in lines for number in map(int, line.split()) if 1 <= number <= head)
-    is_new = bool(written.prose) and written.prose != prior.text
-    of = merge_ranges([*_of(earlier), *ranges]) if is_new else prior.of
-    return Prose(written.prose, written.made_by, named, is_merged=is_new, of=of)
+def _named(prose: str, head: int) -> frozenset[int]:
+    """The numbers of messages that prose names as ones to keep; those that there are."""
+    digits = ("".join(char if char.isdigit() else " " for char in line) for line in _KEEP.findall(prose))
+    return frozenset(number for line in digits for number in map(int, line.split()) if 1 <= number <= head)
 
 
 def _not_told(hidden: Sequence[Range], prior: Prose, history: History, most_raw: int) -> tuple[list[Entry], int]:
@@ -278,20 +277,21 @@ def _asked(
     view: View,
     earlier: Sequence[Prose],
     prior: Prose,
+    ranges: Sequence[Range],
     *,
-    size: int,
     most: int,
     left_out: int = 0,
 ) -> Asking:
-    """What a model makes of the messages that go, and of what was written before; `prior` where it is not asked.
+    """What a model makes of the messages that go, and of what was written before; `prior` where it writes nothing.
 
-    size      raw tokens of these messages
-    most      raw tokens of the answer
+    ranges    what its prose then speaks of, beside what was written before
+    most      raw tokens of the answer; 0: it is not asked
     left_out  see `write`
     """
     history = draft.history
-    if not most or size < WORTH_A_CALL * most:
-        return Written(prior.text, prior.made_by, () if job.has_summarizer else (NO_SUMMARIZER,))
+    prior = replace(prior, important=_named(prior.text, history.head))
+    if not most:
+        return Written(prior.text, prior.made_by, () if job.has_summarizer else (NO_SUMMARIZER,)), prior
     shown = [entry for entry in gone if not is_record(entry.message)]
     staying = [entry for entry in history.seen_as(view).visible() if entry.seq > gone[-1].seq]
     said = ("\n".join((one.message.text, *(call.arguments for call in one.message.tool_calls))) for one in staying)
@@ -308,7 +308,12 @@ def _asked(
         scores=lambda: [one.score for one in importances(shown).values()],
         surroundings=Surroundings(newest, list(map(_one_line, staying)), "\n".join(said)),
     )
-    return written if written.prose or not prior.text else Written(prior.text, prior.made_by, written.failures)
+    if not written.prose:
+        made_by = prior.made_by if prior.text else written.made_by
+        return Written(prior.text, made_by, written.failures), replace(prior, made_by=made_by)
+    of = merge_ranges([*_of(earlier), *ranges])
+    named = _named(written.prose, history.head)
+    return written, Prose(written.prose, written.made_by, named, is_merged=True, of=of)
 
 
 def _numbered(entry: Entry) -> Message:

@@ -11,7 +11,6 @@ from nca.config.schema import ContextSettings, SummarizeSettings
 from nca.context.history import History
 from nca.context.meter import Meter
 from nca.context.record.text import ANSWERED, OF_UP_TO, preface
-from nca.context.stages.summarize import SMALLEST_PROSE_TOKENS, WORTH_A_CALL
 from nca.context.summary import FOREIGN_HEADERS, HEADER, SummaryReply, SummaryRequest
 from nca.context.tokens import message_tokens, text_tokens
 from nca.context.view import Stub, Summary, Verbatim, View, hidden_by, seqs, without_ranges
@@ -116,13 +115,15 @@ def test_prose_says_how_far_it_goes_and_is_written_anew_before_much_is_missing_i
             history,
             [user(f"Go on with part {turn}. " + "word " * words), assistant(f"Done: {turn}. " + "more " * words)],
         )
-        compacted(history, window, settings=ONLY, summarizer=answer, summarizer_window=32_000, has_recall=True)
+        proposal = compacted(
+            history, window, settings=ONLY, summarizer=answer, summarizer_window=32_000, has_recall=True
+        )
         for one in summaries(history):
             of = (one.prose_of or one.ranges) if one.prose else ()
             assert set(seqs(of)) <= told, "the prose was never asked about these"
             untold = without_ranges(one.ranges, of)
             missing = sum(message_tokens(history.message(seq)) for seq in seqs(untold))
-            assert missing < WORTH_A_CALL * max(SMALLEST_PROSE_TOKENS, window // 10)
+            assert missing < proposal.target_tokens, "a room of talk, or what was too little for the first question"
             if of:
                 assert (OF_UP_TO.format(of[-1][1]) in one.text) == bool(untold)
                 assert f"Part {len(asked)} of the work" in one.text
