@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+import msgspec
+
 from nca.agent.window import Window
-from nca.errors import CostLimitReached
+from nca.context.tokens import text_tokens
+from nca.errors import CostLimitReached, NcaError
 from nca.events import Listener, Notice, SideRequestFinished
 from nca.messages import Usage
-from nca.models.catalog import money
-from nca.models.model import Model, ModelRequest, OnDelta, Reply, server_of
-from nca.sessions.usage import BESIDE
+from nca.models.catalog import cost_of, money
+from nca.models.model import Delta, Model, ModelRequest, OnDelta, Reply, server_of
+from nca.sessions.usage import BESIDE, UNREPORTED
+from nca.wire import content_text
 
 WARNING_RATIO = 0.8
 ANSWERS_NAME = "answers"
@@ -58,6 +63,11 @@ class Spending:
         rows = self._window.session.usage.rows()
         return _grouped((BESIDE_NAME if row.seq == BESIDE else ANSWERS_NAME, row.usage) for row in rows)
 
+    def unreported(self) -> Spent | None:
+        """nca's own count for answers that were stopped or broke off; None if there was none."""
+        rows = [row for row in self._window.session.usage.rows() if row.seq == UNREPORTED]
+        return next(iter(_grouped((ANSWERS_NAME, row.usage) for row in rows)), None)
+
     @property
     def limit(self) -> float:
         """US dollars; 0: no limit."""
@@ -100,6 +110,31 @@ def _grouped(rows: Iterable[tuple[str, Usage]]) -> list[Spent]:
     return [Spent(name, len(used), sum(used, Usage(0, 0))) for name, used in groups.items()]
 
 
+async def ask_counted(window: Window, model: Model, request: ModelRequest, prompt_tokens: int, hear: OnDelta) -> Reply:
+    """The reply. If it is stopped or breaks off after it began, what was sent and came back is recorded all the same:
+    the provider charges for it, and reports it only at the end.
+
+    prompt_tokens  what the request takes, by nca's own count
+    """
+    received: list[str] | None = None
+
+    def take(delta: Delta) -> None:
+        nonlocal received
+        received = [] if received is None else received
+        received.append(delta.reasoning + delta.text)
+        hear(delta)
+
+    try:
+        return await model.ask(request, take)
+    except BaseException:
+        if received is not None:
+            used = Usage(prompt_tokens, window.meter.scaled(text_tokens("".join(received))))
+            used = msgspec.structs.replace(used, cost=cost_of(model.facts, used))
+            with contextlib.suppress(NcaError):  # the answer's own error is the one to report
+                window.record_beside(model.facts.name, used, seq=UNREPORTED)
+        raise
+
+
 async def ask_beside(
     window: Window,
     model: Model,
@@ -112,7 +147,9 @@ async def ask_beside(
     refuse_above_limit(window)
     name, server, started = model.facts.name, server_of(model), time.monotonic()
     try:
-        reply = await model.ask(request, hear)
+        texts = (content_text(row.get("content") or "") for row in request.messages)
+        tokens = window.meter.scaled(sum(map(text_tokens, texts)))
+        reply = await ask_counted(window, model, request, tokens, hear)
     except BaseException as error:
         seconds, failure = time.monotonic() - started, type(error).__name__
         emit(SideRequestFinished(purpose, name, seconds, failure=failure, server=server))

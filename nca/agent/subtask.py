@@ -34,6 +34,7 @@ from nca.humanize import counted
 from nca.messages import Message, Usage, clean_text
 from nca.models.model import Delta, Model, ModelRequest, server_of
 from nca.sessions.store import Store
+from nca.sessions.usage import BESIDE as BESIDE_SEQ
 from nca.tools.files.reading_rules import FilesRead, Reading
 from nca.tools.planning import TASK, CompactionWish
 from nca.tools.skills import AgentFile
@@ -175,9 +176,9 @@ class _TaskWindow(Window):
     def spent(self) -> float:
         return self._parent.spent
 
-    def record_beside(self, model: str, usage: Usage) -> None:
-        super().record_beside(model, usage)
-        self._charge(model, usage)
+    def record_beside(self, model: str, usage: Usage, *, seq: int = BESIDE_SEQ) -> None:
+        super().record_beside(model, usage, seq=seq)
+        self._charge(model, usage, seq)
 
     def learn(self, raw_tokens: int, calls: int, head: int, usage: Usage, prompt_tokens: int | None = None) -> None:
         super().learn(raw_tokens, calls, head, usage, prompt_tokens)
@@ -185,9 +186,9 @@ class _TaskWindow(Window):
             # With several samplings it was recorded beside.
             self._charge(self.facts.name, usage)
 
-    def _charge(self, model: str, usage: Usage) -> None:
+    def _charge(self, model: str, usage: Usage, seq: int = BESIDE_SEQ) -> None:
         self.spent_tokens += usage.prompt_tokens + usage.completion_tokens
-        self._parent.record_beside(model, usage)
+        self._parent.record_beside(model, usage, seq=seq)
 
 
 BESIDE = "btw"

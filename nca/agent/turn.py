@@ -12,6 +12,7 @@ from typing import Literal
 from nca.agent.calls import Calls
 from nca.agent.parts import Parts
 from nca.agent.reply_checks import ASKED_AGAIN, cut_notice, ending, is_cut
+from nca.agent.spending import ask_counted
 from nca.context.validate import validate_request
 from nca.errors import ContextDoesNotFit, NcaError, OnlyReasoned, ProviderError, ProviderFailure, sentence
 from nca.events import Notice, ReasoningDelta, RequestRead, RequestStarted, TextDelta, TurnFinished, UsageReported
@@ -244,7 +245,7 @@ class Turn:
         known = self.window.meter.anchor.reported_tokens if self.window.meter.anchor is not None else 0
         name, server = self.model.facts.name, server_of(self.model)
         self.emit(RequestStarted(self.steps, name, measured.used_tokens, measured.budget.budget_tokens, server))
-        reply = await self.model.ask(request, self._take)
+        reply = await ask_counted(self.window, self.model, request, measured.used_tokens, self._take)
         self._partial = ""
         has_stopped = reply.finish_reason == "compaction"
         if not has_stopped:

@@ -262,9 +262,12 @@ class Window:
             self._most_answer_tokens = before - (asked - limit) if 0 < asked - limit < before else before // 4
         return 0 < self.answer_tokens() < before
 
-    def record_beside(self, model: str, usage: Usage) -> None:
-        """Record usage that is not about a request of this view: it costs, but teaches nothing about counts."""
-        self.session.usage.record(BESIDE, model, usage, self.session.views.current_id)
+    def record_beside(self, model: str, usage: Usage, *, seq: int = BESIDE) -> None:
+        """Record usage that is not about a request of this view: it costs, but teaches nothing about counts.
+
+        seq  UNREPORTED: nca's own count, because no report came
+        """
+        self.session.usage.record(seq, model, usage, self.session.views.current_id)
 
     def learn(self, raw_tokens: int, calls: int, head: int, usage: Usage, prompt_tokens: int | None = None) -> None:
         """Take a provider's report of the request that counted `raw_tokens` raw when the log ended at `head`.

@@ -209,8 +209,12 @@ class ProviderModel:
         self.limits = limits_of(stream.headers) or self.limits
         try:
             chunks = stream.chunks()
+            has_begun = False
             while (chunk := await deadlines.next_piece(chunks)) is not None:
-                hand_on(assembler.add(chunk))
+                deltas = assembler.add(chunk)
+                # An answer may begin with a call, of which nothing is handed on: it has begun, and is charged.
+                hand_on(deltas if deltas or has_begun or not chunk.get("choices") else [Delta()])
+                has_begun = has_begun or bool(chunk.get("choices"))
             hand_on(stream.settle(assembler))
             reply = assembler.finish(known_ids=_call_ids(request.messages), model=self.facts.name)
             hand_on(assembler.release())

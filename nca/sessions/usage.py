@@ -15,10 +15,15 @@ from nca.sessions.sql import SessionDatabase, Transaction
 
 BESIDE = 0
 """The seq of a report that is not about a request of a view: a summary, or an answer in several samplings."""
+UNREPORTED = -1
+"""The seq of nca's own count for an answer that was stopped or broke off, so that no report came."""
 
 
 class UsageRow(msgspec.Struct, frozen=True):
-    """The report for one request: `seq` is the newest message at the time, `view_id` the view that was sent."""
+    """The report for one request: `seq` is the newest message at the time, `view_id` the view that was sent.
+
+    seq is BESIDE or UNREPORTED where it says nothing about a request of a view.
+    """
 
     seq: int
     model: str
@@ -77,7 +82,7 @@ class SessionUsage:
 
     def reports(self, newest: int) -> list[UsageRow]:
         """The newest reports about requests of a view, at most so many, oldest first."""
-        return self._read(f"{_SELECT} AND seq <> {BESIDE} ORDER BY id DESC LIMIT ?", newest)[::-1]
+        return self._read(f"{_SELECT} AND seq > {BESIDE} ORDER BY id DESC LIMIT ?", newest)[::-1]
 
     def totals(self) -> Usage:
         """The sums over the session; `cost` adds up the known costs, None if none is known."""

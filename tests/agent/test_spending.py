@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,10 @@ import pytest
 from nca.agent.conversation import Conversation
 from nca.config.loaded import defaults
 from nca.errors import CostLimitReached, ProviderError
-from nca.events import ErrorRaised, Event, Notice, SideRequestFinished, TurnFinished
+from nca.events import ErrorRaised, Event, Notice, SideRequestFinished, TextDelta, TurnFinished
 from nca.messages import Message, ToolCall, Usage
 from nca.models.catalog import ModelFacts
-from nca.models.client import Reply
+from nca.models.client import Delta, ModelRequest, OnDelta, Reply
 from nca.sessions.store import Store
 from nca.testing.scripted import ScriptedModel
 
@@ -167,3 +168,56 @@ async def test_a_question_beside_that_fails_is_heard_of(tmp_path: Path) -> None:
         await conversation.beside.ask("Why?")
     (heard,) = [event for event in events if isinstance(event, SideRequestFinished)]
     assert (heard.purpose, heard.model, heard.failure, heard.usage) == ("question", FACTS.name, "ProviderError", None)
+
+
+class BreaksOff(ScriptedModel):
+    """Breaks off in the middle of its answer."""
+
+    async def ask(self, request: ModelRequest, on_delta: OnDelta) -> Reply:
+        self.requests.append(request)
+        on_delta(Delta(text="It begins, and "))
+        raise ProviderError("The connection broke off.")
+
+
+async def test_an_answer_that_breaks_off_counts_by_our_own_count(tmp_path: Path) -> None:
+    store = Store.open(tmp_path / "sessions.db")
+    model = BreaksOff([], facts=FACTS)
+    conversation = Conversation.open(defaults(), store=store, model=model, directory=tmp_path)
+    measured = (await conversation.send("Begin.")).reason, conversation.context.stats().used_tokens
+    assert measured[0] == "failed"
+    total, unreported = conversation.session.usage.totals(), conversation.spending.unreported()
+    assert unreported is not None
+    assert (unreported.requests, unreported.usage) == (1, total)
+    assert 0 < total.prompt_tokens <= measured[1]
+    assert total.completion_tokens > 0
+    assert total.cost == pytest.approx(total.prompt_tokens * 0.001 + total.completion_tokens * 0.002)
+    # Nothing is learned of it: opened again, the session counts as it did.
+    session = conversation.session.info.id
+    await conversation.close()
+    again = Conversation.open(defaults(), store=store, model=model, directory=tmp_path, session=session)
+    assert again.context.stats().used_tokens == measured[1]
+    assert again.spending.unreported() == unreported
+    await again.close()
+
+
+async def test_an_answer_that_is_stopped_counts_and_the_limit_holds(tmp_path: Path) -> None:
+    room = Room(tmp_path, costing(0.1, "A long answer. " * 50), costing(0.1), limit=0.5)
+    turn = asyncio.create_task(room.conversation.send("Begin."))
+    while not any(isinstance(event, TextDelta) for event in room.events):
+        await asyncio.sleep(0)
+    turn.cancel()
+    assert (await turn).reason == "interrupted"
+    spent = room.conversation.session.usage.totals().cost
+    assert spent is not None
+    assert spent > 0.5
+    assert (await room.conversation.send("Go on.")).reason == "failed"
+    assert len(room.model.requests) == 1
+    await room.conversation.close()
+
+
+async def test_a_request_that_was_refused_counts_nothing(tmp_path: Path) -> None:
+    model = ScriptedModel([ProviderError("It is out of order.")], facts=FACTS)
+    conversation = Conversation.open(defaults(), store=Store.open(None), model=model, directory=tmp_path)
+    assert (await conversation.send("Begin.")).reason == "failed"
+    assert (conversation.session.usage.rows(), conversation.spending.unreported()) == ([], None)
+    await conversation.close()

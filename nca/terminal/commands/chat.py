@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from nca.errors import UsageError
-from nca.humanize import local_time, percent
+from nca.humanize import counted, local_time, percent
 from nca.models.catalog import money
 from nca.terminal.commands.command import App, Command, Suggestion, beginning_with, number_to_remove
 from nca.terminal.input.editor import edited_words
@@ -133,7 +133,11 @@ class CostCommand(Command):
             parts.append(f"{_cached(total)} of the input from the provider's cache")
         if total.cache_write_tokens:
             parts.append(f"{total.cache_write_tokens:,} written to it")
-        parts.append(money(total.cost) if total.cost is not None else "price unknown")
+        unreported = conversation.spending.unreported()
+        about = "about " if unreported else ""
+        parts.append(f"{about}{money(total.cost)}" if total.cost is not None else "price unknown")
+        if unreported:
+            parts.append(f"{counted(unreported.requests, 'answer')} stopped or broken off, so counted by nca")
         app.output.show(Parted(" · ".join(parts)))
         if len(models) + len(purposes) > 2:
             _show_groups(app, models, purposes)
