@@ -329,6 +329,8 @@ def _print_state(one: Connection) -> None:
     if one.state != "ready":
         said = f"needs a login: nca mcp login {one.server.name}" if one.needs_login else f"failed: {one.reason}"
         typer.echo(f"{one.server.name}: {one_line(said, _SHOWN_CHARS)}")
+        for line in one.error_lines:
+            typer.echo(f"  {one_line(line, _SHOWN_CHARS)}")
         return
     names = ", ".join(one_line(offer.name, 80) for offer in one.listing.offers)
     typer.echo(f"{one.server.name}: ready; tools: {names or 'none'}")

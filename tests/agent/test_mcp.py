@@ -200,6 +200,15 @@ async def test_a_server_that_cannot_start_is_told_once_and_costs_nothing(room: R
     await conversation.close()
 
 
+async def test_of_a_server_that_ends_is_told_what_it_wrote_last(room: Room) -> None:
+    conversation = room.open("One.", servers=(a_server("broken", how="dying"),))
+    await conversation.send("Hello.")
+    assert [event.message for event in room.of(Notice) if "MCP" in event.message] == [
+        "The MCP server broken failed: it ended with exit code 1: no such luck. /mcp shows more."
+    ]
+    await conversation.close()
+
+
 async def test_in_a_small_window_its_tools_take_a_share_and_no_more(room: Room) -> None:
     conversation = room.open("Hello.", facts=SMALL)
     assert (await conversation.send("Hello.")).reason == "answered"

@@ -16,6 +16,7 @@ from tests.tools.test_mcp import ROOT
 
 outer = typer.Typer()
 outer.add_typer(mcp_app, name="mcp")
+ENDS = "import os, sys; sys.exit('no such luck, ' + os.environ['MY_TOKEN'])"
 PROGRAM = ("--", sys.executable, "-m", "tests.tools.mcp_server")
 
 
@@ -56,6 +57,11 @@ def test_a_server_is_added_tried_and_removed(shell: Shell) -> None:
     shown = shell("list", "--check")
     assert shown.exit_code == 1
     assert "gone: failed: No such file or directory: no-such-program\n" in shown.stdout
+    shell("add", "ends", "--env", "MY_TOKEN=hunter2hunter2", "--", sys.executable, "-c", ENDS)
+    shown = shell("list", "--check")
+    assert "ends: failed: it ended with exit code 1\n" in shown.stdout
+    assert "\n  no such luck, [redacted MY_TOKEN]\n" in shown.stdout
+    assert "hunter2" not in shown.output
     assert f"Removed the MCP server gone from {shell.own}." in shell("remove", "gone").stdout
     assert "gone" not in shell("list").stdout
 

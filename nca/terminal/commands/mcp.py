@@ -14,11 +14,10 @@ from nca.errors import UsageError
 from nca.humanize import counted
 from nca.terminal.commands.command import App, Command, Suggestion, beginning_with
 from nca.terminal.render.layout import new_table
-from nca.terminal.render.sanitize import one_line, to_terminal
+from nca.terminal.render.sanitize import one_line
 from nca.tools.mcp.connection import Connection
 from nca.tools.mcp.tool import tool_name
 
-_ERROR_LINES = 5
 _TABLE_FROM = 100
 """Columns of a window from which on what starts a server stands beside its name."""
 _ACTIONS = {"login": "log in at a server", "restart": "restart a server"}
@@ -38,6 +37,8 @@ class McpCommand(Command):
         word, _, name = argument.partition(" ")
         if not argument:
             _show_all(app, servers.connections)
+            for one in servers.connections:
+                _show_errors(app, one)
         elif word not in _ACTIONS:
             _show_one(app, servers.find(argument), servers.left_out)
         elif not name.strip():
@@ -111,10 +112,14 @@ def _show_one(app: App, one: Connection, left_out: Collection[str]) -> None:
         table.add_row(Text(one_line(name, 200)), Text(one_line(resource.description or resource.name, 100), "quiet"))
     if table.row_count:
         app.output.show(table)
-    lines = [line for line in to_terminal(one.errors).splitlines() if line.strip()]
+    _show_errors(app, one)
+
+
+def _show_errors(app: App, one: Connection) -> None:
+    lines = one.error_lines
     if one.state == "failed" and lines:
-        app.output.show("The end of its error output:")
-        for line in lines[-_ERROR_LINES:]:
+        app.output.show(Text(f"The end of the error output of {one_line(one.server.name)}:"))
+        for line in lines:
             app.output.show(Text(f"  {one_line(line, 200)}", "quiet"))
 
 

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from nca.config.servers import McpServer
 from nca.messages import clean_text
+from nca.models.providers import known_secrets
+from nca.redact import Redactor
 from nca.tools.mcp import results
 from nca.tools.mcp.oauth import Logins
 from nca.tools.mcp.requests import Host, Requests
@@ -33,6 +35,7 @@ _STOP_SECONDS = 3.0
 _RENEW_PAUSE_SECONDS = 1.0
 """Pause between two reads of the lists, for a server that reports changes all the time."""
 _REASON_CHARS = 200
+_ERROR_LINES = 5
 UNAUTHORIZED = 401
 """The HTTP status of a server that wants a login."""
 
@@ -73,8 +76,22 @@ class Connection:
 
     @property
     def errors(self) -> str:
-        """The end of the program's error output."""
-        return clean_text(self._process.errors) if self._process is not None else ""
+        """The end of the program's error output, without the keys of this machine and of the server."""
+        if self._process is None:
+            return ""
+        known = known_secrets({**os.environ, **dict(expanded(self.server).env)})
+        return Redactor(known).text(clean_text(self._process.errors))
+
+    @property
+    def error_lines(self) -> list[str]:
+        """The last lines of it."""
+        return [line for line in self.errors.splitlines() if line.strip()][-_ERROR_LINES:]
+
+    @property
+    def why(self) -> str:
+        """The reason with what the program wrote last."""
+        last = "".join(self.error_lines[-1:]).strip()
+        return f"{self.reason}: {_short(last)}" if last and self.reason == self._ended else self.reason
 
     def start(self) -> None:
         if self.state == "off" and self.server.enabled:
@@ -301,4 +318,8 @@ def one_reason(error: BaseException) -> str:
         where = f": {error.filename}" if error.filename else ""
         return f"{error.strerror}{where}"
     line = " ".join(clean_text(str(error)[: 10 * _REASON_CHARS]).split()) or type(error).__name__
+    return _short(line)
+
+
+def _short(line: str) -> str:
     return line if len(line) <= _REASON_CHARS else line[: _REASON_CHARS - 1] + "…"

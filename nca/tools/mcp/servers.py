@@ -195,7 +195,7 @@ class Servers:
             name = one.server.name
             if one.state == "failed" and one.reason and f"{name} {one.reason}" not in self._notified:
                 self._notified |= {name, f"{name} {one.reason}"}
-                failed = f"failed: {one.reason}. /mcp shows more."
+                failed = f"failed: {one.why.rstrip('.')}. /mcp shows more."
                 said = f"needs a login: /mcp login {name}" if one.needs_login else failed
                 self._emit(Notice(f"The MCP server {name} {said}"))
             elif name in self.awaited:

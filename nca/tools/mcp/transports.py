@@ -50,6 +50,7 @@ class ServerProcess:
         self._errors = bytearray()
         self.reason = ""
         self.ended = asyncio.Event()
+        self._said_all = asyncio.Event()
         self.pid = 0
 
     @property
@@ -131,6 +132,9 @@ class ServerProcess:
                 return f"it sent a message of more than {MAX_MESSAGE_BYTES >> 20} MiB"
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(process.wait(), CLOSE_SECONDS)
+        with contextlib.suppress(TimeoutError):
+            # What it wrote last says why it ended.
+            await asyncio.wait_for(self._said_all.wait(), CLOSE_SECONDS)
         return _how_it_ended(process.returncode)
 
     async def _write(self, process: asyncio.subprocess.Process, to_it: Any, to_us: Any) -> None:
@@ -154,6 +158,7 @@ class ServerProcess:
             del self._errors[:-STDERR_BYTES]
             # A server that writes without end is slowed down by its full pipe.
             await asyncio.sleep(_PAUSE_SECONDS)
+        self._said_all.set()
 
     async def _end(self, process: asyncio.subprocess.Process) -> None:
         """As the protocol demands: close its input, then ask its group to end, then kill it."""
