@@ -31,9 +31,14 @@ from nca.models.model import Model
 from nca.sessions.session import Kind
 from nca.sessions.store import Store
 from nca.telemetry import telemetry
+from nca.tools.shell.jobs import left_running
 from nca.tools.tool import Editor
 from nca.tools.toolbox import Toolbox
+from nca.wire import content_text
 from nca.words import Source, Words, text_of, words
+
+_LOOKS_BACK = 200
+"""So many of the newest messages are searched for jobs: a long log is not read to open it."""
 
 
 class Conversation:
@@ -138,6 +143,7 @@ class Conversation:
             self._emit(Notice(reply_checks.CUT_OFF))
         if not read_only:
             self._finish_interrupted()
+            self._say_of_ended_jobs()
         if self.session.views.is_damaged:
             self._emit(Notice(reply_checks.VIEW_DAMAGED))
         restores = is_resumed and not read_only and self.loaded.settings.session.restore == "text"
@@ -162,6 +168,13 @@ class Conversation:
     def _say_of_files(self) -> None:
         for notice in self.files.recorder.take_notices():
             self._emit(Notice(notice))
+
+    def _say_of_ended_jobs(self) -> None:
+        """Tell the person, and the model with the next message, that jobs ended with the program that ran them."""
+        messages = (entry.message for entry in self._window.history.entries[-_LOOKS_BACK:])
+        for number in left_running(content_text(one.content) for one in messages if one.role in ("tool", "user")):
+            self._emit(Notice(f"Job {number} of this session runs no more: it ended when the session was closed."))
+            self._user_input.share(f"job {number}", f"[job {number} has ended: the session was closed]", "tool")
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Hear all events from now on; call the returned function to stop."""
@@ -337,7 +350,10 @@ class Conversation:
         A session without messages is deleted.
         """
         await self._compactor.close()
+        running = [job.name for job in self.jobs.all if job.is_running]
         await self.jobs.close()
+        if running:
+            self._emit(Notice(f"Ended what still ran in the background: {'; '.join(running)}"))
         await asyncio.to_thread(self.files.recorder.close)
         try:
             await self.servers.close()

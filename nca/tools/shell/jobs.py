@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AsyncExitStack
 
 from nca.file_history import Recorder
@@ -23,6 +24,15 @@ RECENT_BYTES = 16_384
 _MOST_HELD_BYTES = 8_192
 _NAME_CHARS = 200
 _NOT_ENDED = Ended(exit_code=0, is_timeout=False, left_running=False, is_detached=False, note=b"")
+
+
+_HEADLINE = re.compile(r"^\[job (\d+) (is running|has ended)", re.MULTILINE)
+
+
+def left_running(texts: Iterable[str]) -> list[int]:
+    """The jobs of an earlier opening of the session of which the model was told last that they run."""
+    runs = {int(number): said == "is running" for text in texts for number, said in _HEADLINE.findall(text)}
+    return [number for number, is_running in runs.items() if is_running]
 
 
 class Job:

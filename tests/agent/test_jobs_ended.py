@@ -1,0 +1,50 @@
+"""Commands in the background that end with the chat: the person hears of it, and the model with the next message."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from nca.agent.conversation import Conversation
+from nca.config.loaded import defaults
+from nca.events import Event, Notice
+from nca.messages import Message, ToolCall
+from nca.sessions.store import Store
+from nca.testing.scripted import ScriptedModel
+from nca.wire import content_text
+
+STARTS = ToolCall("c1", "shell", json.dumps({"command": "sleep 300", "background": True}))
+
+
+async def test_what_ends_with_the_chat_is_named_and_told_once(tmp_path: Path) -> None:
+    events: list[Event] = []
+    store = Store.open(tmp_path / "sessions.db")
+    settings = defaults().with_values({"agent.permission": "auto"}, "the test")
+
+    def opened(*replies: Message | str, session: str | None = None) -> Conversation:
+        events.clear()
+        model = ScriptedModel(list(replies))
+        return Conversation.open(
+            settings, store=store, model=model, directory=tmp_path, session=session, listener=events.append
+        )
+
+    def notices() -> list[str]:
+        return [event.message for event in events if isinstance(event, Notice) and "job" in event.message.lower()]
+
+    first = opened(Message("assistant", None, (STARTS,)), "It runs.")
+    session = first.session.info.id
+    await first.send("Start it.")
+    await first.close()
+    ended = [event.message for event in events if isinstance(event, Notice)]
+    assert "Ended what still ran in the background: $ sleep 300" in ended
+
+    again = opened("I see.", session=session)
+    assert notices() == ["Job 1 of this session runs no more: it ended when the session was closed."]
+    await again.send("Go on.")
+    asked = next(e.message for e in reversed(again.context.entries) if e.message.role == "user")
+    assert "[job 1 has ended: the session was closed]" in content_text(asked.content)
+    await again.close()
+
+    third = opened(session=session)
+    assert notices() == []
+    await third.close()
