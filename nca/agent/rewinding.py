@@ -218,7 +218,7 @@ class Rewinds:
         base, view = self._target(chat)
         trigger = REDO if chat.startswith(_FORWARD) else REWIND
         self._window.go_to(view, trigger, trigger, parent=base, files=files)
-        self._user_input.begin_anew()
+        (self._user_input.go_forward if trigger == REDO else self._user_input.begin_anew)()
 
     def _target(self, chat: str) -> Target:
         word, _, number = chat.partition(" ")

@@ -83,6 +83,12 @@ class UserInput:
         """The message whose turn failed and whose text stands in the prompt again."""
         self._files_read.forget()
 
+    def go_forward(self) -> None:
+        """As `begin_anew`, when the person takes back that they went back: what was read then counts again."""
+        self.begin_anew()
+        for _ in range(2):  # what was forgotten just now, and what going back made forgotten
+            self._files_read.recall()
+
     def share(self, name: str, text: str, source: Source) -> None:
         """Attach a text to the next message, as a file of this name would be."""
         self._shared.append(Beside(self._redactor.text(clean_text(name)), clean_text(text), source))

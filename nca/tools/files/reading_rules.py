@@ -82,6 +82,7 @@ class FilesRead:
         self.attached: set[Path] = set()
         self._digests: dict[Path, bytes] = {}
         self._forgotten: set[Path] = set()
+        self._earlier: list[dict[Path, bytes]] = []
 
     def note(self, path: Path, raw: bytes) -> None:
         """Remember the whole content that was read from or written to a file."""
@@ -91,7 +92,14 @@ class FilesRead:
     def forget(self) -> None:
         """The model no longer sees what was read, and the files may be others now."""
         self._forgotten.update(self._digests)
-        self._digests.clear()
+        self._earlier.append(self._digests)
+        self._digests = {}
+
+    def recall(self) -> None:
+        """The model sees again what it saw before `forget`. A file that is another one now counts as changed."""
+        if self._earlier:
+            self._digests = self._earlier.pop() | self._digests
+            self._forgotten -= self._digests.keys()
 
     def is_forgotten(self, path: Path) -> bool:
         """Whether the file was read, and `forget` was called since."""

@@ -240,6 +240,20 @@ async def test_what_was_read_before_the_conversation_went_back_is_as_if_it_was_n
         await tools.writer.call("f", "three")
 
 
+async def test_what_was_read_counts_again_when_the_conversation_is_where_it_was(tools: Tools) -> None:
+    for name in ("f", "g"):
+        (tools.root / name).write_text("one\n")
+        await tools.reader.call(name)
+    tools.files_read.forget()
+    tools.files_read.forget()
+    (tools.root / "g").write_text("changed\n")
+    tools.files_read.recall()
+    tools.files_read.recall()
+    await tools.writer.call("f", "two")
+    with pytest.raises(ToolError, match=r"^g has changed since it was read; read it again$"):
+        await tools.writer.call("g", "two")
+
+
 async def test_what_the_person_saw_is_what_is_written(tools: Tools) -> None:
     path = tools.root / "f"
     path.write_text("one\ntwo\n")
