@@ -98,6 +98,29 @@ def set_(
 
 
 @app.command()
+def unset(
+    key: Annotated[str, typer.Argument(help="A setting's name.", autocompletion=flags.settings)],
+    user: Annotated[bool, typer.Option("--user", help="Remove it from your own file, for all projects.")] = False,
+) -> None:
+    """Remove a setting from the project's file, .nca/config.toml, so that another file or the default counts."""
+    from nca.config.overrides import UNSET, whole_name
+    from nca.config.paths import project_config_file, user_config_file
+    from nca.config.projects import TrustStore
+    from nca.config.saving import save_value
+
+    key = whole_name(key)
+    file = user_config_file(os.environ) if user else project_config_file(Path.cwd())
+    before = file.read_bytes() if file.is_file() else b""
+    with contextlib.nullcontext() if user else TrustStore(os.environ).saving(Path.cwd()):
+        canonical = save_value(file, key, UNSET, is_users_own=True)
+    _say_canonical(key)
+    loaded, shown = _load(), one_line(str(file))
+    was_there = before != (file.read_bytes() if file.is_file() else b"")
+    said = f"Removed {canonical} from {shown}." if was_there else f"{canonical} is not in {shown}."
+    flags.say(f"{said} Now: {_text(loaded, canonical)} ({one_line(loaded.origin(canonical))})")
+
+
+@app.command()
 def path() -> None:
     """Show where the settings files are, and whether they exist."""
     from nca.config.paths import project_config_file, user_config_file

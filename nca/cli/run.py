@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -14,7 +15,8 @@ from nca.cli import flags
 if TYPE_CHECKING:
     from nca.agent.conversation import Conversation
     from nca.config.loaded import LoadedSettings
-    from nca.events import ApprovalAsked, Event, TurnFinished
+    from nca.events import ApprovalAsked, Event, Listener, TurnFinished
+    from nca.sessions.store import Store
     from nca.terminal.interrupts import Interrupts
     from nca.words import Words
 
@@ -29,6 +31,9 @@ def run(
         str | None,
         typer.Option(help="Continue this session (id or name).", autocompletion=flags.sessions),
     ] = None,
+    continue_: Annotated[
+        bool, typer.Option("--continue", "-c", help="Continue the last session of this directory.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object: the answer and the figures.")] = False,
     stream: Annotated[str | None, typer.Option(help="ndjson: print every event as a line of JSON.")] = None,
     max_steps: Annotated[str | None, typer.Option(help="Stop after this many requests.")] = None,
@@ -51,9 +56,11 @@ def run(
 
     if stream is not None and stream not in STREAMS:
         raise UsageError(f"--stream: {stream!r} is not valid; valid: {', '.join(STREAMS)}.")
+    if continue_ and session is not None:
+        raise UsageError("--continue and --session exclude each other.")
     loaded = load_settings(settings_of(**locals()), config, trust=trust).with_default("context.fit", "refuse")
     said = _words(prompt)
-    return asyncio.run(_turn(loaded, said, session, as_json, stream))
+    return asyncio.run(_turn(loaded, said, session, as_json, stream, continues=continue_))
 
 
 def _words(prompt: str | None) -> Words:
@@ -72,7 +79,9 @@ def _words(prompt: str | None) -> Words:
     return said
 
 
-async def _turn(loaded: LoadedSettings, said: Words, session: str | None, as_json: bool, stream: str | None) -> int:
+async def _turn(
+    loaded: LoadedSettings, said: Words, session: str | None, as_json: bool, stream: str | None, *, continues: bool
+) -> int:
     from nca.cli.startup import open_conversation, open_store
     from nca.terminal.interrupts import Interrupts, Stopped
     from nca.terminal.signals import INTERRUPTED_EXIT_CODE
@@ -80,6 +89,8 @@ async def _turn(loaded: LoadedSettings, said: Words, session: str | None, as_jso
     interrupts = Interrupts(ends_at_first=True)
     printer = _TurnPrinter(as_json, stream, interrupts)
     with open_store(loaded, printer.on_event) as store:
+        if continues:
+            session = _latest(store, printer.on_event)
         conversation = await open_conversation(loaded, store, printer.on_event, session=session, kind="run")
         try:
             with interrupts.handled():
@@ -90,6 +101,16 @@ async def _turn(loaded: LoadedSettings, said: Words, session: str | None, as_jso
         finally:
             await conversation.close()
     return finished.exit_code if interrupts.exit_code is None else interrupts.exit_code
+
+
+def _latest(store: Store, listener: Listener) -> str | None:
+    """The id of the last session of this directory; None, with a notice, where there is none."""
+    from nca.events import Notice
+
+    found = store.latest(str(Path.cwd()))
+    if found is None:
+        listener(Notice("There is no earlier session in this directory. Starting a new one."))
+    return found.id if found is not None else None
 
 
 class _TurnPrinter:
@@ -134,6 +155,7 @@ class _TurnPrinter:
             for name, needs in dict.fromkeys((one.name, one.needs) for one in self._unanswered):
                 print(f"nca run: {unanswered_line(name, needs)}", file=sys.stderr)
         if not self._as_json:
+            self._say_how_to_go_on(conversation)
             return
         stats = conversation.context.stats()
         summary = {
@@ -151,6 +173,14 @@ class _TurnPrinter:
             "compactions": conversation.context.history(),
         }
         _write_json(summary)
+
+    def _say_how_to_go_on(self, conversation: Conversation) -> None:
+        """To a person at a terminal; what a program reads stays as it is."""
+        from nca.terminal.render.sessions import short_id
+
+        if sys.stderr.isatty() and not self._stream and conversation.store.path is not None:
+            session = short_id(conversation.session.info.id)
+            print(f'To go on with this session: nca run --session {session} "…"', file=sys.stderr)
 
 
 def _write_event(event: Event) -> OSError | None:

@@ -108,6 +108,19 @@ def test_the_users_file(shell: Shell) -> None:
     assert lines == [f"user     {shell.user_file}  (exists)", f"project  {shell.file}  (does not exist)"]
 
 
+def test_unset_removes_it_and_says_what_counts_now(shell: Shell) -> None:
+    shell("set", "context.compact_threshold", "0.5", "--user")
+    shell("set", "context.compact_threshold", "0.7")
+    said = " ".join(shell("unset", "compact_threshold").split())
+    assert said.startswith("Removed context.compact_threshold from ")
+    assert said.endswith(f"Now: 0.5 ({shell.user_file})")
+    said = " ".join(shell("unset", "context.compact_threshold", "--user").split())
+    assert said.endswith("(default)")
+    assert "context.compact_threshold is not in" in " ".join(shell("unset", "context.compact_threshold").split())
+    with pytest.raises(ConfigError):
+        shell("unset", "no.such")
+
+
 def test_init_never_overwrites(shell: Shell) -> None:
     shell("init")
     assert shell.file.read_text(encoding="utf-8") == render_example()

@@ -116,17 +116,28 @@ def test_ndjson_is_every_event_in_order(provider: Provider, tmp_path: Path) -> N
     assert {"request_started", "text_delta", "usage_reported"} <= set(kinds)
 
 
-def test_a_session_goes_on_and_its_tools_run(provider: Provider, tmp_path: Path) -> None:
+@pytest.mark.parametrize("how", [lambda session: ["--session", session], lambda _: ["--continue"], lambda _: ["-c"]])
+def test_a_session_goes_on_and_its_tools_run(
+    provider: Provider, tmp_path: Path, how: Callable[[str], list[str]]
+) -> None:
     (tmp_path / "notes.txt").write_text("The code is 7319.\n")
     calls = [("read_file", {"path": "notes.txt"})]
     script = iter([Answer(tool_calls=calls), Answer(text="It is 7319."), Answer(text="I said 7319.")])
     provider.script = lambda _: next(script)
     first = run(provider, tmp_path, "What is the code?", "--json", "--context-window", "4000")
     session = json.loads(first.stdout)["session_id"]
-    second = run(provider, tmp_path, "What did you say?", "--session", session, "--context-window", "4000")
+    second = run(provider, tmp_path, "What did you say?", *how(session), "--context-window", "4000")
     assert second.stdout == "I said 7319.\n"
     texts = [str(row.get("content")) for row in provider.requests[-1]["messages"]]
     assert any("7319" in text for text in texts[1:-1])
+
+
+def test_where_there_is_nothing_to_continue_a_session_begins(provider: Provider, tmp_path: Path) -> None:
+    done = run(provider, tmp_path, "Hello.", "--continue")
+    assert done.returncode == 0
+    assert "There is no earlier session in this directory. Starting a new one." in done.stderr
+    assert "To go on" not in done.stderr, "no person reads it"
+    assert run(provider, tmp_path, "Hello.", "-c", "--session", "x").returncode == 2
 
 
 def test_an_unknown_window_is_learned_from_the_overflow(provider: Provider, tmp_path: Path) -> None:
