@@ -29,6 +29,7 @@ MOST_AT_ONCE = 4
 """Reading calls that run at the same time: enough to hide waiting, few enough for a small machine."""
 _MAY_CHANGE = frozenset({"task", "job"})
 """A subtask has all tools, and a job can be stopped, although neither needs a permission of its own."""
+_SUMMARY_CHARS = 200
 
 
 class Calls:
@@ -109,7 +110,8 @@ class Calls:
             shown = msgspec.structs.replace(call, id=self._within + call.id)
             self._emit(ToolStarted(shown.id, call.name, call.arguments, self._toolbox.describe(call)))
             if ruling.decision == "deny":
-                return refused(BY_HOOK.format(reason=ruling.reason), "a hook refused it").outcome, 0.0
+                said = " ".join(f"a hook refused it: {ruling.reason} ({ruling.by})".split())[:_SUMMARY_CHARS]
+                return refused(BY_HOOK.format(reason=ruling.reason), said).outcome, 0.0
             verdict = await self._approvals.check(shown, self._toolbox, ruling)
             # The time a person took to answer is not the tool's.
             started = time.monotonic()

@@ -62,6 +62,7 @@ class Answer:
     message   for the person
     ends_turn the turn must not go on
     problem   why there is no answer, or ""
+    by        the hooks that decided so
     """
 
     decision: Decision = ""
@@ -71,6 +72,7 @@ class Answer:
     message: str = ""
     ends_turn: bool = False
     problem: str = ""
+    by: str = ""
 
 
 async def run_hook(

@@ -49,6 +49,7 @@ class Ruling:
     decision: Literal["", "allow", "ask", "deny"] = ""
     reason: str = ""
     context: str = ""
+    by: str = ""
 
 
 class Hooks:
@@ -120,7 +121,7 @@ class Hooks:
             written = json.dumps(arguments, ensure_ascii=False)
             call = msgspec.structs.replace(call, arguments=written)
             context = "\n".join(filter(None, (f"[a hook changed the arguments to {written}]", context)))
-        return Ruling(call, answer.decision, answer.reason, context)
+        return Ruling(call, answer.decision, answer.reason, context, answer.by)
 
     async def after_tool(self, call: ToolCall, toolbox: Toolbox, outcome: ToolOutcome, seconds: float) -> str:
         """What hooks add to the result of a call for the model."""
@@ -281,7 +282,7 @@ class Hooks:
         waited = [hook for hook in hooks if not hook.background]
         async with (recorder or Recorder()).command("hook"):
             answers = await asyncio.gather(*(self._run(hook, sent, environment) for hook in waited))
-        return _joined(answers) if answers else None
+        return _joined(answers, waited) if answers else None
 
     async def _run(self, hook: Hook, sent: Mapping[str, Any], environment: Mapping[str, str]) -> Answer:
         """The hook's answer. The person has been shown what it says to them."""
@@ -320,7 +321,7 @@ class Hooks:
         task.add_done_callback(self._running.discard)
 
 
-def _joined(answers: Sequence[Answer]) -> Answer:
+def _joined(answers: Sequence[Answer], hooks: Sequence[Hook]) -> Answer:
     """The strictest decision with its reasons; everything that is added; the last change of the input."""
     from nca.agent.hook_process import Answer
 
@@ -332,4 +333,5 @@ def _joined(answers: Sequence[Answer]) -> Answer:
         "\n".join(answer.context for answer in answers if answer.context),
         updated[-1] if updated else None,
         ends_turn=any(answer.ends_turn for answer in answers),
+        by="; ".join(str(hook) for hook, answer in zip(hooks, answers, strict=True) if answer.decision == strictest),
     )

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 """The tool names that OpenAI, Anthropic and Gemini all accept."""
 _LONGEST_LINE_CHARS = 200
+_SHORT_CHARS = 40
 SMALL_BUDGET_TOKENS = 8_000
 """Below this, all definitions (about 1,000 tokens in every request) would take more than an eighth of the budget."""
 LEAST_BUDGET_TOKENS = {"glob": 5_000, "todo": 5_000} | dict.fromkeys(
@@ -138,7 +139,7 @@ class Toolbox:
             outcome = await tool.run(_parse(call.arguments))
         except Exception as error:  # noqa: BLE001  a tool may be anyone's code: its failure is for the model to read
             return failed(error)
-        summary = outcome.summary or ("failed" if outcome.is_error else f"{len(outcome.text):,} characters")
+        summary = outcome.summary or ("failed" if outcome.is_error else _size_of(outcome.text))
         text, diff, printed = clean_text(outcome.text), clean_text(outcome.diff), clean_text(outcome.printed)
         return replace(outcome, text=text, summary=_one_line(summary), diff=diff, printed=printed)
 
@@ -261,6 +262,13 @@ def _reason(error: Exception) -> str:
         where = f": {error.filename}" if error.filename else ""
         return f"{error.strerror}{where}"
     return str(error) or type(error).__name__
+
+
+def _size_of(text: str) -> str:
+    """How much a tool answered; the answer itself where that is as short."""
+    answered = text.strip()
+    is_short = 0 < len(answered) <= _SHORT_CHARS and answered.isprintable()
+    return answered if is_short else f"{len(text):,} characters"
 
 
 def _one_line(text: str) -> str:

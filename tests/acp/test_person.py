@@ -64,7 +64,7 @@ def test_an_offer_for_an_mcp_tool_says_that_it_covers_all_arguments() -> None:
     subject = f"db@{'0' * 12}-{'1' * 12}"
     asked = ApprovalAsked("c", "mcp__db__query", "execute", "db: query", command="db: query", subject=subject)
     name = options_for(asked)[1].name
-    assert name == f"Allow for this session: mcp__db__query with all arguments ({subject})"
+    assert name == "Allow for this session: mcp__db__query with all arguments (db)"
 
 
 def test_nobody_types_ahead_and_no_question_but_approvals_is_asked() -> None:

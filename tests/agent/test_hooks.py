@@ -15,7 +15,7 @@ from nca.agent.approvals import Answer as PersonsAnswer
 from nca.agent.approvals import Nobody
 from nca.agent.conversation import Conversation
 from nca.config.loaded import defaults
-from nca.events import ApprovalAsked, ErrorRaised, Event, Notice, SideRequestFinished, TurnFinished
+from nca.events import ApprovalAsked, ErrorRaised, Event, Notice, SideRequestFinished, ToolFinished, TurnFinished
 from nca.messages import Message, ToolCall
 from nca.models.catalog import ModelFacts
 from nca.sessions.store import Store
@@ -145,6 +145,8 @@ def test_exit_code_2_blocks_a_call_and_its_errors_are_the_reason(room: Room) -> 
     hooks = [{"event": "PreToolUse", "matcher": "Bash", "command": guard}, *room.logs("PostToolUse")]
     room.run(hooks, call("shell", command="touch made"), "Done.")
     assert room.results == ["[not run: a hook refused it: no rm here]"]
+    (shown,) = [event.summary for event in room.events if isinstance(event, ToolFinished)]
+    assert shown.startswith("a hook refused it: no rm here (PreToolUse Bash: ")
     assert not (room.path / "made").exists()
     assert not room.person.asked
     assert not room.logged

@@ -53,7 +53,7 @@ def test_a_rule_for_a_tool_says_that_it_covers_all_arguments(server: str, argume
     tool = McpTool(McpServer(name=server, command="program"), Offer("t", "", {}, is_read_only=False), run)
     subject = tool.approval(arguments).subject
     assert tool.approval({}).subject == subject
-    assert rule_in_words(tool.name, subject) == f"with all arguments ({subject})"
+    assert rule_in_words(tool.name, subject) == f"with all arguments ({server})"
     for other in ("", "make", "a@b", "/work/a.py"):
         assert rule_in_words(tool.name, other) == other
     assert rule_in_words("shell", subject) == subject

@@ -197,3 +197,22 @@ def test_a_renewed_toolbox_has_the_same_tools_but_one_with_a_state_of_their_own(
     assert renewed.outside == box.outside
     assert renewed._tools["read_file"] is fresh._tools["read_file"]
     assert "todo" in box.names
+
+
+class Says(TypedTool):
+    """A tool without a summary of its own."""
+
+    name: ClassVar[str] = "says"
+    permission: ClassVar[Permission] = "read"
+
+    async def call(self, what: Annotated[str, "Its answer."] = "") -> ToolOutcome:
+        """Answer."""
+        return ToolOutcome(what)
+
+
+@pytest.mark.parametrize(
+    ("said", "summary"),
+    [("5", "5"), (" 5\n", "5"), ("", "0 characters"), ("a\nb", "3 characters"), ("x" * 1_041, "1,041 characters")],
+)
+async def test_a_short_answer_is_its_own_summary(said: str, summary: str) -> None:
+    assert (await Toolbox([Says()]).run(call("says", {"what": said}))).summary == summary

@@ -99,7 +99,7 @@ def tool_name(server: str, tool: str) -> str:
 def rule_in_words(tool: str, subject: str) -> str:
     """The subject of a rule as a person reads it: that of an MCP tool says that no argument limits it."""
     is_of_listing = tool.startswith(PREFIX) and _LISTING.fullmatch(subject) is not None
-    return f"with all arguments ({subject})" if is_of_listing else subject
+    return f"with all arguments ({subject.rpartition('@')[0]})" if is_of_listing else subject
 
 
 def _digest(text: str) -> str:
