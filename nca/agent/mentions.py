@@ -91,12 +91,29 @@ def mentioned(said: Words, directory: Path, servers: Collection[str] = ()) -> li
             continue
         path = _existing(whole, directory) or _existing(name, directory)
         if path is None:
+            if longer := _with_spaces(match, directory):
+                advice = f'Write @"{shown(longer)}…" with quotes. Nothing was sent.'
+                raise UsageError(f"@{shown(longer)}: a name with spaces needs quotes.", advice=advice)
             if _LOOKS_LIKE_A_FILE.search(name):
                 raise UsageError(f"@{name}: there is no such file in {directory}.", advice="Nothing was sent.")
             continue
         if path not in found:
             found.append(path)
     return found
+
+
+def _with_spaces(match: re.Match[str], directory: Path) -> str:
+    """The name of a file or folder that the text goes on to name behind a space; "" if there is none."""
+    if not match[2] or not (rest := match.string[match.end() :]).startswith(" "):
+        return ""
+    above, _, begins = match[2].rpartition("/")
+    folder = _existing(above or ("/" if match[2].startswith("/") else "."), directory)
+    try:
+        names = [one.name for one in folder.iterdir()] if folder is not None else []
+    except OSError:
+        return ""
+    found = max((name for name in names if f"{begins}{rest}".startswith(name) and " " in name), key=len, default="")
+    return f"{match[2].removesuffix(begins)}{found}" if len(found) > len(begins) else ""
 
 
 def _existing(name: str, directory: Path) -> Path | None:

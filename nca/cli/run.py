@@ -70,7 +70,10 @@ def _words(prompt: str | None) -> Words:
 
     piped = ""
     if not sys.stdin.isatty():
-        piped = sys.stdin.buffer.read().decode("utf-8", "replace")
+        raw = sys.stdin.buffer.read()
+        if b"\0" in raw:
+            raise UsageError("What was piped in is not text.", advice="Nothing was sent.")
+        piped = raw.decode("utf-8", "replace")
     beside = words(piped, "piped") if piped.strip() else ()
     typed = words(f"{prompt}\n" if beside else prompt) if prompt and prompt.strip() else ()
     said = (*typed, *beside)

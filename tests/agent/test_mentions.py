@@ -179,3 +179,15 @@ async def test_a_file_that_came_along_whole_may_be_written_over(tmp_path: Path) 
     assert "line_1 = 2" in (tmp_path / "whole.py").read_text(), whole.text
     assert "line_1 = 2\n" not in (tmp_path / "cut.py").read_text()
     assert "read" in cut.text
+
+
+def test_a_name_with_spaces_is_asked_for_in_quotes(tmp_path: Path) -> None:
+    (tmp_path / "my dir").mkdir()
+    (tmp_path / "my dir" / "a b.txt").write_text("1")
+    for text, named in (("see @my dir/a b.txt", "my dir"), ('see @"my dir"/a', ""), ("mail @my friend", "")):
+        if named:
+            with pytest.raises(UsageError, match=f"^@{named}: a name with spaces needs quotes"):
+                mentioned(words(text, "typed"), tmp_path)
+        else:
+            mentioned(words(text, "typed"), tmp_path)
+    assert mentioned(words('see @"my dir/a b.txt"', "typed"), tmp_path) == [tmp_path.resolve() / "my dir" / "a b.txt"]
