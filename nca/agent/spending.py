@@ -93,14 +93,31 @@ class Spending:
             self._emit(Notice(f"This session has cost {money(spent)} of {money(self.limit)} (session.max_cost)."))
 
 
-def refuse_above_limit(window: Window) -> None:
-    """Raise CostLimitReached if the session has reached its limit."""
+def refuse_above_limit(window: Window, model: Model | None = None, prompt_tokens: int = 0) -> None:
+    """Raise CostLimitReached if the session has reached its limit.
+
+    model  also if a request to it with so many tokens costs more than is left, whatever it answers
+    """
     limit, spent = window.settings.session.max_cost, window.spent
     if 0 < limit <= spent:
         raise CostLimitReached(
             f"This session has cost {money(spent)}, and session.max_cost is {money(limit)}. Nothing was sent.",
             advice=f"/config session.max_cost {2 * limit:g} allows more; the same message then goes on.",
         )
+
+    if limit and model is not None and spent + (cost := _least_cost(window, model, prompt_tokens)) > limit:
+        raise CostLimitReached(
+            f"This request alone costs about {money(cost)}, and {money(limit - spent)} is left of {money(limit)}"
+            " (session.max_cost). Nothing was sent.",
+            advice=f"/config session.max_cost {2 * (spent + cost):.2g} allows more; the same message then goes on.",
+        )
+
+
+def _least_cost(window: Window, model: Model, prompt_tokens: int) -> float:
+    """What the prompt costs if the provider has kept as much of it as last time; 0 where no price is known."""
+    last = window.session.usage.reports(1)
+    kept = last[-1].usage.cache_read_tokens + last[-1].usage.cache_write_tokens if last else 0
+    return cost_of(model.facts, Usage(prompt_tokens, 0, cache_read_tokens=min(kept, prompt_tokens))) or 0.0
 
 
 def _grouped(rows: Iterable[tuple[str, Usage]]) -> list[Spent]:
@@ -144,11 +161,11 @@ async def ask_beside(
     hear: OnDelta = lambda _: None,
 ) -> Reply:
     """The reply. Raises CostLimitReached, and what the model raises; listeners hear of what was asked either way."""
-    refuse_above_limit(window)
+    texts = (content_text(row.get("content") or "") for row in request.messages)
+    tokens = window.meter.scaled(sum(map(text_tokens, texts)))
+    refuse_above_limit(window, model, tokens)
     name, server, started = model.facts.name, server_of(model), time.monotonic()
     try:
-        texts = (content_text(row.get("content") or "") for row in request.messages)
-        tokens = window.meter.scaled(sum(map(text_tokens, texts)))
         reply = await ask_counted(window, model, request, tokens, hear)
     except BaseException as error:
         seconds, failure = time.monotonic() - started, type(error).__name__

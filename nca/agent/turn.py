@@ -12,7 +12,7 @@ from typing import Literal
 from nca.agent.calls import Calls
 from nca.agent.parts import Parts
 from nca.agent.reply_checks import ASKED_AGAIN, cut_notice, ending, is_cut
-from nca.agent.spending import ask_counted
+from nca.agent.spending import ask_counted, refuse_above_limit
 from nca.context.validate import validate_request
 from nca.errors import ContextDoesNotFit, NcaError, OnlyReasoned, ProviderError, ProviderFailure, sentence
 from nca.events import Notice, ReasoningDelta, RequestRead, RequestStarted, TextDelta, TurnFinished, UsageReported
@@ -239,6 +239,7 @@ class Turn:
         self._partial, self._reasoning, self._unsaved_bytes = "", "", 0
         started = time.monotonic()
         measured = self.window.measure()
+        refuse_above_limit(self.window, self.model, measured.used_tokens)
         request = self._request(may_compact=may_compact)
         history = self.window.history
         raw, calls, head = self.window.meter.raw(history), history.view_calls, history.head

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from msgspec.structs import replace
 
 from nca.messages import Usage
@@ -185,8 +187,11 @@ def saved_cost(facts: ModelFacts, before: int, after: int, *, is_cached: bool = 
 
 
 def money(dollars: float) -> str:
-    """Format an amount: $0.12, and $0.0012 for small ones."""
-    return f"${dollars:.2f}" if dollars >= 0.1 or dollars == 0 else f"${dollars:.4f}"
+    """Format an amount: $0.12, $0.0012 for small ones, and never zero for one that is not."""
+    if dollars >= 0.1 or dollars == 0:
+        return f"${dollars:.2f}"
+    places = max(4, -math.floor(math.log10(abs(dollars))))
+    return f"${dollars:.{places}f}"
 
 
 def _prices(facts: ModelFacts, prompt_tokens: int) -> Prices:

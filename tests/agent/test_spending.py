@@ -18,7 +18,9 @@ from nca.models.client import Delta, ModelRequest, OnDelta, Reply
 from nca.sessions.store import Store
 from nca.testing.scripted import ScriptedModel
 
-FACTS = ModelFacts("scripted/model", "scripted", 32_000, input_cost=0.001, output_cost=0.002)
+FACTS = ModelFacts("scripted/model", "scripted", 32_000, input_cost=1e-6, output_cost=2e-6)
+
+DEAR = ModelFacts("scripted/model", "scripted", 32_000, input_cost=1e-6, output_cost=1.0)
 
 
 def costing(cost: float | None, text: str = "An answer.") -> Reply:
@@ -190,7 +192,7 @@ async def test_an_answer_that_breaks_off_counts_by_our_own_count(tmp_path: Path)
     assert (unreported.requests, unreported.usage) == (1, total)
     assert 0 < total.prompt_tokens <= measured[1]
     assert total.completion_tokens > 0
-    assert total.cost == pytest.approx(total.prompt_tokens * 0.001 + total.completion_tokens * 0.002)
+    assert total.cost == pytest.approx(total.prompt_tokens * 1e-6 + total.completion_tokens * 2e-6)
     # Nothing is learned of it: opened again, the session counts as it did.
     session = conversation.session.info.id
     await conversation.close()
@@ -201,7 +203,7 @@ async def test_an_answer_that_breaks_off_counts_by_our_own_count(tmp_path: Path)
 
 
 async def test_an_answer_that_is_stopped_counts_and_the_limit_holds(tmp_path: Path) -> None:
-    room = Room(tmp_path, costing(0.1, "A long answer. " * 50), costing(0.1), limit=0.5)
+    room = Room(tmp_path, costing(0.1, "A long answer. " * 50), costing(0.1), limit=0.5, facts=DEAR)
     turn = asyncio.create_task(room.conversation.send("Begin."))
     while not any(isinstance(event, TextDelta) for event in room.events):
         await asyncio.sleep(0)
@@ -212,6 +214,18 @@ async def test_an_answer_that_is_stopped_counts_and_the_limit_holds(tmp_path: Pa
     assert spent > 0.5
     assert (await room.conversation.send("Go on.")).reason == "failed"
     assert len(room.model.requests) == 1
+    await room.conversation.close()
+
+
+async def test_a_request_that_alone_costs_more_than_is_left_is_not_sent(tmp_path: Path) -> None:
+    facts = ModelFacts("scripted/model", "scripted", 32_000, input_cost=0.001, output_cost=0.002)
+    room = Room(tmp_path, costing(0.01), limit=0.01, facts=facts)
+    assert (await room.conversation.send("One")).reason == "failed"
+    (error,) = [event for event in room.events if isinstance(event, ErrorRaised)]
+    assert error.exit_code == CostLimitReached.exit_code
+    assert error.message.startswith("This request alone costs about $")
+    assert "$0.0100 is left of $0.0100 (session.max_cost). Nothing was sent." in error.message
+    assert room.model.requests == []
     await room.conversation.close()
 
 

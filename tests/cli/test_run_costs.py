@@ -24,7 +24,7 @@ def test_json_has_what_the_turn_cost_and_the_limit_ends_with_its_own_code(tmp_pa
         again = ("Hello again", "--session", result["session_id"])
         second = run(provider, tmp_path, *again, model="openai/gpt-4o", NCA_SESSION__MAX_COST="0.000001")
         assert second.returncode == 5
-        assert "session.max_cost is $0.0000" in second.stderr
+        assert "session.max_cost is $0.000001." in second.stderr
         assert len(provider.requests) == 1
         third = run(provider, tmp_path, *again, model="openai/gpt-4o")
     assert third.returncode == 0
