@@ -164,13 +164,18 @@ def _load() -> LoadedSettings:
 
 
 def _named(loaded: LoadedSettings, name: str) -> list[str]:
-    """All settings, those of a group, or one. Raises ConfigError where there is none of these."""
+    """All settings, those of a group, one, or those that speak of it. Raises ConfigError if there is none."""
     from nca.config.overrides import canonical, whole_name
     from nca.config.schema import KEYS
 
     if found := [key for key in KEYS if not name or key.startswith(f"{name.lower()}.")]:
         return found
     written = whole_name(name)
+    if canonical(written) is None:
+        from nca.terminal.panels.config_browser import matching
+
+        if found := matching(written):
+            return found
     loaded.value(written)
     _say_canonical(written)
     one = canonical(written)

@@ -112,7 +112,7 @@ def format_of(asked: Sequence[str], file: str) -> str:
     extension = Path(file).suffix.lower()
     by_extension = {known: name for name, extensions in FORMATS.items() for known in extensions}
     if extension in OTHER_FORMATS:
-        raise UsageError(f"{file}: nca does not write {extension} files; valid: {', '.join(by_extension)}.")
+        raise UsageError(f"{file}: nca does not write {extension} files; valid: {', '.join((*by_extension, '.txt'))}.")
     return by_extension.get(extension, "markdown")
 
 

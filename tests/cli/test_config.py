@@ -143,6 +143,13 @@ def test_a_broken_file_is_one_error_and_can_be_mended(shell: Shell) -> None:
         shell("get", "agent.maxsteps")
 
 
+def test_show_searches_as_the_chat_does(shell: Shell) -> None:
+    found = [line.split()[0] for line in shell("show", "compact").splitlines()]
+    assert {"context.compact_threshold", "memory.auto_compact_on_finish"} <= set(found)
+    with pytest.raises(ConfigError, match="There is no setting zzzzzz"):
+        shell("show", "zzzzzz")
+
+
 def test_show_takes_a_setting_or_a_group(shell: Shell) -> None:
     assert shell("show", "theme") == 'terminal.theme = "auto"  (default)\n'
     group = [line.split()[0] for line in shell("show", "context.prune").splitlines()]

@@ -233,7 +233,13 @@ def test_words_of_other_programs_lead_to_what_nca_has() -> None:
     assert advice_for("con") in ("Did you mean /context?", "Did you mean /config?")
     assert advice_for("zzzzzz") == advice_for("foo") == advice_for("") == "/help shows all commands."
     assert advice_for("PLAN").startswith("/permissions ")
-    leads_to = {"fork": "/rewind", "compress": "/compact", "doctor": "nca doctor", "think": "/effort"}
+    leads_to = {
+        "fork": "/rewind",
+        "compress": "/compact",
+        "doctor": "nca doctor",
+        "think": "/effort",
+        "recall": "/context search",
+    }
     assert all(place in advice_for(word) for word, place in leads_to.items())
     assert not [word for word in FOREIGN_NAMES if find_command(word)]
     named = {found for advice in FOREIGN_NAMES.values() for found in re.findall(r"(?:^|\s)/(\w+)", advice)}

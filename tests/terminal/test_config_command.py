@@ -170,3 +170,11 @@ def test_values_are_completed_with_what_can_be_done(tmp_path: Path) -> None:
         assert words("context.auto ") == ["on", "off", "preview", "--save", "--unset", "default"]
         assert "anthropic/two" in words("model.summarizer a")
         assert "context.compact_threshold" in words("compact")
+
+
+@pytest.mark.parametrize("word", ["reset", "unset"])
+async def test_a_reset_leads_to_what_does_it(tmp_path: Path, word: str) -> None:
+    with a_stage(tmp_path) as stage, pytest.raises(UsageError) as raised:
+        await stage.command(f"/config {word} compact_threshold")
+    assert "/config context.compact_threshold --unset " in str(raised.value.advice)
+    assert "/config context.compact_threshold default resets it" in str(raised.value.advice)

@@ -30,7 +30,7 @@ def test_what_was_asked_for_else_what_the_name_says(asked: list[str], file: str,
 @pytest.mark.parametrize(
     ("asked", "file", "says"),
     [
-        ([], "talk.pdf", r"talk\.pdf: nca does not write \.pdf files; valid: \.md, "),
+        ([], "talk.pdf", r"talk\.pdf: nca does not write \.pdf files; valid: \.md, .*\.txt"),
         (["html", "json"], "talk", "exclude each other"),
         (["docx"], "talk", "'docx' is not valid; valid: markdown, json, jsonl, html"),
     ],

@@ -163,6 +163,9 @@ FOREIGN_NAMES = {
     **dict.fromkeys(("run", "bash", "shell", "commit", "git", "test", "lint", "ls"), _SHELL),
     **dict.fromkeys(("diff", "review"), "/changes shows what this session changed; !git diff what git knows."),
     **dict.fromkeys(("reset", "restart"), _NEW),
+    **dict.fromkeys(
+        ("recall", "search", "find"), "/context search WORDS finds what was said; the model recalls by itself."
+    ),
     **dict.fromkeys(("save", "load", "chat", "share"), _KEPT),
     **dict.fromkeys(("init", "rules", "agents"), _INSTRUCTIONS),
     **{word: f"Use /context {word}." for word in ("pin", "unpin", "expand", "collapse")},

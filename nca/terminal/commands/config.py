@@ -30,6 +30,7 @@ from nca.terminal.render.event_lines import reserve_line
 from nca.terminal.render.sanitize import one_line
 
 _SAVE, _UNSET, _DEFAULT = "--save", "--unset", "default"
+_RESETS = ("reset", "unset", "default")
 _OPTIONS = {
     _SAVE: "save it in the project's file",
     _UNSET: "undo what was set in this chat",
@@ -70,6 +71,11 @@ class ConfigCommand(Command):
         words = argument.split()
         options = {word for word in words if word in (_SAVE, _UNSET)}
         words = [word for word in words if word not in options]
+        if len(words) == 2 and words[0].lower() in _RESETS and canonical(key := whole_name(words[1])) is not None:
+            raise UsageError(
+                f"/config {words[0]} is not a setting.",
+                advice=f"/config {key} --unset undoes what was set in this chat; /config {key} {_DEFAULT} resets it.",
+            )
         if len(words) > 1 or (options and words):
             words[0] = whole_name(words[0])
         if not words:
