@@ -13,6 +13,7 @@ from nca.errors import UsageError
 from tests.terminal.stage import Stage, a_stage
 from tests.terminal.test_commands import LONG, SUMMARY, a_long_chat, replies
 from tests.terminal.test_help import columns
+from tests.terminal.test_widths import printed
 from tests.terminal.tty import chat
 
 EDITOR = """#!/bin/sh
@@ -161,6 +162,15 @@ async def test_a_preview_without_prose_shows_no_empty_summary(tmp_path: Path) ->
         text = await stage.command("/context compact --preview")
         assert "Summary written by code: no summarizer." in text
         assert "## " not in text
+
+
+async def test_the_names_in_a_preview_are_whole_in_a_narrow_window(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with a_stage(tmp_path, [*replies(6), SUMMARY], window_tokens=40_000, context__target_ratio=0.1) as stage:
+        await a_long_chat(stage)
+        text = await printed(stage, "/context compact --preview", 32, monkeypatch)
+        assert all(f"  {name} " in text for name in ("summarize", "goes", "each request"))
 
 
 async def test_a_preview_is_dropped_or_outdated(tmp_path: Path) -> None:

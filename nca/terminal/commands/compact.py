@@ -71,7 +71,8 @@ def _show(app: App, made: Preview) -> None:
     proposal = made.proposal
     table = new_table(gap=2, indent=2)
     table.add_column(no_wrap=True)
-    table.add_column(justify="right", no_wrap=True)
+    # In a narrow window this one is broken between words; the names on the left are whole.
+    table.add_column(justify="right")
     for stage, tokens in proposal.saved_by_stage.items():
         table.add_row(Text(to_terminal(stage)), f"−{tokens:,} tokens")
     if made.goes:
