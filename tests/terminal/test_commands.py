@@ -193,6 +193,11 @@ async def test_model_shows_and_switches(tmp_path: Path, monkeypatch: pytest.Monk
         monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
         assert "openai/gpt-4.1 answers from now on." in await stage.command("/model openai/gpt-4.1")
         assert "openai/gpt-4.1 · window 1,047,576" in await stage.command("/model")
+        session = stage.conversation.session
+        assert session.info.chosen_model == "openai/gpt-4.1"
+        session.remember_model("")
+        await stage.command("/model openai/gpt-4.1")
+        assert session.info.chosen_model == "", "it answered already: nothing was chosen"
         await stage.conversation.close()
 
 

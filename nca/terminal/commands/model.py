@@ -51,11 +51,13 @@ class ModelCommand(Command):
         name, level = split_level(argument)
         choice = named(name, conversation.loaded.for_model(name).settings.model, os.environ)
         caution = await asyncio.to_thread(look_up, choice.model, choice.api_base, choice.api_key)
+        is_other = choice.model != conversation.model.facts.name
         await conversation.use_model(await open_model(choice, conversation.loaded, app.output.on_event))
         if level:
             conversation.set("model.reasoning", level)
         app.output.show(f"{choice.model} answers from now on. {conversation.model.facts.note}".rstrip())
-        if remembered := remember(conversation, argument):
+        # Who names the model that answers already has chosen nothing for later chats.
+        if (is_other or level) and (remembered := remember(conversation, argument)):
             app.output.notice(remembered)
         wanted = conversation.loaded.settings.model.max_output_tokens
         for line in filter(None, (reserve_line(wanted, conversation.context.reserve_tokens), caution)):
