@@ -246,6 +246,7 @@ def test_words_of_other_programs_lead_to_what_nca_has() -> None:
         "recall": "/context search",
     }
     assert all(place in advice_for(word) for word, place in leads_to.items())
+    assert "/help" not in advice_for("skills")
     assert not [word for word in FOREIGN_NAMES if find_command(word)]
     named = {found for advice in FOREIGN_NAMES.values() for found in re.findall(r"(?:^|\s)/(\w+)", advice)}
     assert all(find_command(name) for name in named)

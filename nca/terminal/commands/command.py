@@ -183,6 +183,10 @@ FOREIGN_NAMES = {
     **dict.fromkeys(
         ("doctor", "version", "upgrade"), "!nca doctor checks the installation, !nca --version prints its version."
     ),
+    "recall": "The model recalls what it needs with its tool recall; /context search TEXT searches this session.",
+    **dict.fromkeys(
+        ("skills", "skill"), "A slash and its name calls a skill; Tab completes it. The model reads one when needed."
+    ),
     "hooks": "/config hooks prints your hooks; docs/hooks.md says how to add one.",
     "statusline": "/config terminal.status sets the line below the prompt.",
     "name": "/rename NAME names this session.",
