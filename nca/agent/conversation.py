@@ -38,7 +38,7 @@ from nca.wire import content_text
 from nca.words import Source, Words, text_of, words
 
 _LOOKS_BACK = 200
-"""So many of the newest messages are searched for jobs: a long log is not read to open it."""
+"""So many of the newest messages that are shown are searched for jobs: no more of a log is read to open it."""
 
 
 class Conversation:
@@ -171,7 +171,7 @@ class Conversation:
 
     def _say_of_ended_jobs(self) -> None:
         """Tell the person, and the model with the next message, that jobs ended with the program that ran them."""
-        messages = (entry.message for entry in self._window.history.entries[-_LOOKS_BACK:])
+        messages = [entry.message for entry in self._window.history.visible()][-_LOOKS_BACK:]
         for number in left_running(content_text(one.content) for one in messages if one.role in ("tool", "user")):
             self._emit(Notice(f"Job {number} of this session runs no more: it ended when the session was closed."))
             self._user_input.share(f"job {number}", f"[job {number} has ended: the session was closed]", "tool")

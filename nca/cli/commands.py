@@ -152,9 +152,7 @@ def loop(
         typer.Argument(metavar="ID", help="The session to resume, with --resume.", autocompletion=flags.sessions),
     ] = None,
     model: flags.Model = None,
-    continue_: Annotated[
-        bool, typer.Option("--continue", "-c", help="Resume the last session of this directory.")
-    ] = False,
+    continue_: flags.Continue = False,
     resume: Annotated[bool, typer.Option("--resume", "-r", help="Resume session ID, or pick one.")] = False,
     compact_threshold: flags.CompactThreshold = None,
     disable_compaction: flags.DisableCompaction = False,

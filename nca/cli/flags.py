@@ -88,6 +88,7 @@ Model = Annotated[
     str | None,
     typer.Option("--model", "-m", help="The model, by its litellm name; NAME:high sets how much it reasons."),
 ]
+Continue = Annotated[bool, typer.Option("--continue", "-c", help="Continue the last session of this directory.")]
 CompactThreshold = Annotated[str | None, typer.Option(help="Compact from this usage on: 0.8, 80 or 80%.")]
 DisableCompaction = Annotated[bool, typer.Option("--disable-compaction", help="Never compact.")]
 ContextWindow = Annotated[str | None, typer.Option(help="The context window in tokens.")]

@@ -31,9 +31,7 @@ def run(
         str | None,
         typer.Option(help="Continue this session (id or name).", autocompletion=flags.sessions),
     ] = None,
-    continue_: Annotated[
-        bool, typer.Option("--continue", "-c", help="Continue the last session of this directory.")
-    ] = False,
+    continue_: flags.Continue = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object: the answer and the figures.")] = False,
     stream: Annotated[str | None, typer.Option(help="ndjson: print every event as a line of JSON.")] = None,
     max_steps: Annotated[str | None, typer.Option(help="Stop after this many requests.")] = None,

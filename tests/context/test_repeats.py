@@ -124,7 +124,7 @@ def test_repeated_failures_of_recorded_sessions_are_said() -> None:
     """Each recorded failure is repeated at once, after reading, after a change and after a word of the person."""
     due = said = false = silent = 0
     for path in sorted(SESSIONS.glob("*.jsonl")):
-        messages = [message_from_dict(json.loads(line)) for line in path.read_text("utf-8").splitlines()]
+        messages = [message_from_dict(json.loads(line)) for line in path.read_bytes().splitlines()]
         due_here, said_here, false_here = _as_recorded(messages)
         assert false_here == 0, path.name
         due, said = due + due_here, said + said_here

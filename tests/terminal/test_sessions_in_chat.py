@@ -183,7 +183,7 @@ def test_a_session_that_is_held_is_read_or_copied(start: Callable[..., Tty], tmp
         tty.line(f"/resume {name}")
         tty.settle()
         tty.answer("f")
-        tty.sees("Resuming “question 0” (2 messages).")
+        tty.sees("Resuming “(fork) question 0” (2 messages).")
         tty.settle()
         tty.line("and now?")
         tty.sees("Copied.")
