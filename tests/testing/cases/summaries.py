@@ -84,6 +84,11 @@ CASES = {
     "summary-limited": _case("a rate limit that does not end", rate_limit(retry_after="0"), "rate limit", requests=13),
     "summary-overflow": _case("too large for the summarizer", _overflows, "does not fit"),
     "summary-stalls": _case(
-        "never answers", Exchange.stall, "deadline", requests=2, **{"context.summarize.deadline_seconds": "1"}
+        # Long enough that a busy machine has sent the request by then.
+        "never answers",
+        Exchange.stall,
+        "deadline",
+        requests=2,
+        **{"context.summarize.deadline_seconds": "5"},
     ),
 }
