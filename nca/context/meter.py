@@ -20,7 +20,7 @@ from nca.context.calibration import (
     tokens_used,
 )
 from nca.context.history import History
-from nca.context.repair_cost import repair_cost_of
+from nca.context.repair_cost import RepairCost, repair_cost_of
 from nca.context.request import resolve
 from nca.context.rules.calls import is_valid
 from nca.context.rules.messages import is_full
@@ -58,8 +58,7 @@ class Meter:
         self._system_prompt = system_prompt
         self._tools_text = tools_text(tools, self.calibration.tokenizer)
         self._looked_at = 0
-        self._repaired: tuple[History, View, int, int] | None = None
-        """A history, its view and its head, and what repairs add to this request."""
+        self._repair_cost = RepairCost(provider)
 
     def take_tools(self, tools: Sequence[dict[str, Any]]) -> None:
         """Other tools go along from now on; what was reported of requests with those before anchors nothing."""
@@ -96,15 +95,7 @@ class Meter:
 
     def raw(self, history: History) -> int:
         """Raw tokens of the next request."""
-        return self.fixed_raw + history.view_tokens + self._repair_raw(history)
-
-    def _repair_raw(self, history: History) -> int:
-        """What repairs add. Everything asks for the same request, so the last answer is kept."""
-        known = self._repaired
-        if known is None or known[0] is not history or known[1] is not history.view or known[2] != history.head:
-            cost = repair_cost_of(resolve(history), self.provider)
-            known = self._repaired = (history, history.view, history.head, cost)
-        return known[3]
+        return self.fixed_raw + history.view_tokens + self._repair_cost.raw(history)
 
     def raw_with(self, history: History, view: View) -> int:
         """Raw tokens of the next request with another view."""

@@ -1,4 +1,4 @@
-"""What repairs add: to the request as the log grows, and to those that were sent before."""
+"""The running cost of repairs equals a fresh count."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nca.context.history import History
-from nca.context.meter import Meter
-from nca.context.repair_cost import repair_cost_of, repair_costs
+from nca.context.repair_cost import RepairCost, repair_cost_of
 from nca.context.request import resolve
 from nca.context.view import Marker, Summary, Verbatim, View
 from nca.messages import Entry, Message
@@ -24,12 +23,12 @@ PROVIDERS = st.sampled_from(["", "openai", "anthropic", "mistral"])
 def test_counted_message_by_message_it_is_what_the_whole_gives(
     messages: list[Message], provider: str, hidden: int
 ) -> None:
-    history, counted = History(), Meter(provider=provider)
+    history, counted = History(), RepairCost(provider)
     for seq, message in enumerate(messages, 1):
         history.append(Entry(seq, message))
         if seq == hidden:
             history.view = View((Marker("m", ((1, seq),), "[out]"),), seq + 1)
-        assert repairs(counted, history) == repair_cost_of(resolve(history), provider)
+        assert counted.raw(history) == repair_cost_of(resolve(history), provider)
 
 
 @some
@@ -39,41 +38,23 @@ def test_counted_message_by_message_it_is_what_the_whole_gives(
     st.booleans(),
 )
 def test_a_long_turn_with_faults_between_its_steps(kinds: list[str], provider: str, is_summed_up: bool) -> None:
-    history, counted = History(), Meter(provider=provider)
+    history, counted = History(), RepairCost(provider)
     for seq, message in enumerate([user(), *(m for n, kind in enumerate(kinds) for m in of(kind, n))], 1):
         history.append(Entry(seq, message))
         if is_summed_up and seq == 3:
             history.view = View((Summary("s", ((1, 1),), "before"),), 2)
-        assert repairs(counted, history) == repair_cost_of(resolve(history), provider)
+        assert counted.raw(history) == repair_cost_of(resolve(history), provider)
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic", "mistral"])
 def test_a_turn_that_begins_the_tail_stands_behind_what_is_shown_and_not_behind_what_is_hidden(provider: str) -> None:
     messages = [user(), *step("c1", "text"), assistant("Hidden.")]
-    history = History(Entry(seq, message) for seq, message in enumerate(messages, 1))
-    counted = Meter(provider=provider)
+    history, counted = History(Entry(seq, message) for seq, message in enumerate(messages, 1)), RepairCost(provider)
     history.view = View((Verbatim(1, 3), Marker("clear", ((4, 4),), "")), 5)
     for message in (None, user("And now?"), assistant("This."), user("Good."), assistant("Yes.")):
         if message is not None:
             history.append(Entry(history.head + 1, message))
-        assert repairs(counted, history) == repair_cost_of(resolve(history), provider)
-
-
-@some
-@given(logs(), st.lists(st.sampled_from(KINDS), max_size=14), PROVIDERS, st.integers(0, 4))
-def test_the_requests_before_cost_what_each_of_them_did(
-    messages: list[Message], kinds: list[str], provider: str, hidden: int
-) -> None:
-    history = History()
-    grow(history, [user(), *messages, *(m for n, kind in enumerate(kinds) for m in of(kind, n))])
-    history.view = View((Summary("s", ((1, hidden),), "before"),), hidden + 1) if hidden else View()
-    seqs = list(range(max(1, hidden), history.head + 1))
-    sent = [resolve(history)[: seq - history.head or None] for seq in seqs]
-    assert repair_costs(history, history.view, seqs, provider) == [repair_cost_of(one, provider) for one in sent]
-
-
-def repairs(meter: Meter, history: History) -> int:
-    return meter.raw(history) - meter.fixed_raw - history.view_tokens
+        assert counted.raw(history) == repair_cost_of(resolve(history), provider)
 
 
 def of(kind: str, number: int) -> list[Message]:
@@ -97,3 +78,15 @@ def of(kind: str, number: int) -> list[Message]:
             return [assistant("Well.")]
         case _:
             return [result("nobody's", "out")]
+
+
+def test_a_step_is_looked_at_once() -> None:
+    history, counted = History([Entry(1, user())]), RepairCost("openai")
+    seen: list[int] = []
+    for number in range(60):
+        grow(history, step(f"c{number}", "text"))
+        assert counted.raw(history) == 0
+        state = counted._known
+        assert state is not None
+        seen.append(history.head - state.settled)
+    assert max(seen) <= 2
