@@ -19,7 +19,8 @@ from nca.agent.live_output import LiveOutput
 from nca.agent.parts import Parts
 from nca.agent.project_instructions import ProjectInstructions
 from nca.context.admission import SAVED, LeftOut, admit_output
-from nca.context.repeats import NOT_RUN, Repeats
+from nca.context.file_reads import NOT_RUN
+from nca.context.repeats import Repeats
 from nca.events import Notice, ToolFinished, ToolOutput, ToolProgress, ToolStarted
 from nca.messages import Message, TextPart, ToolCall, clean_text
 from nca.sessions.passages import RECALL

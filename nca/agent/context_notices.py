@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nca.agent.window import Window
 from nca.context.budget import Measurement
-from nca.context.file_reads import arguments_of
+from nca.context.file_reads import NOT_RUN, arguments_of
 from nca.context.named import names_of
 from nca.context.policy import NoticeLevel
 from nca.context.record.calls import call_text
 from nca.context.record.past import Called, Past, asked, changes_file
 from nca.context.record.said import Said
-from nca.context.repeats import NOT_RUN
 from nca.context.view import Stub, without_ranges
 from nca.errors import ContextDoesNotFit, StoreError
 from nca.events import ContextWarning

@@ -22,7 +22,7 @@ from nca.agent.subtask import Beside
 from nca.agent.turn import Turn
 from nca.config.loaded import LoadedSettings
 from nca.config.overrides import canonical
-from nca.context.repeats import NOT_RUN
+from nca.context.file_reads import NOT_RUN
 from nca.errors import ConfigError, NcaError, UsageError
 from nca.events import ErrorRaised, Listener, Listeners, Notice, TurnFinished, TurnStarted
 from nca.file_history.restore import Watch

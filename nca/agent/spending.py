@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -93,10 +93,10 @@ class Spending:
             self._emit(Notice(f"This session has cost {money(spent)} of {money(self.limit)} (session.max_cost)."))
 
 
-def refuse_above_limit(window: Window, model: Model | None = None, prompt_tokens: int = 0) -> None:
+def refuse_above_limit(window: Window, model: Model | None = None, count: Callable[[], int] = int) -> None:
     """Raise CostLimitReached if the session has reached its limit.
 
-    model  also if a request to it with so many tokens costs more than is left, whatever it answers
+    model  also if a request to it with as many tokens as `count` says costs more than is left, whatever it answers
     """
     limit, spent = window.settings.session.max_cost, window.spent
     if 0 < limit <= spent:
@@ -105,7 +105,7 @@ def refuse_above_limit(window: Window, model: Model | None = None, prompt_tokens
             advice=f"/config session.max_cost {2 * limit:g} allows more; the same message then goes on.",
         )
 
-    if limit and model is not None and spent + (cost := _least_cost(window, model, prompt_tokens)) > limit:
+    if limit and model is not None and spent + (cost := _least_cost(window, model, count())) > limit:
         raise CostLimitReached(
             f"This request alone costs about {money(cost)}, and {money(limit - spent)} is left of {money(limit)}"
             " (session.max_cost). Nothing was sent.",
@@ -127,11 +127,13 @@ def _grouped(rows: Iterable[tuple[str, Usage]]) -> list[Spent]:
     return [Spent(name, len(used), sum(used, Usage(0, 0))) for name, used in groups.items()]
 
 
-async def ask_counted(window: Window, model: Model, request: ModelRequest, prompt_tokens: int, hear: OnDelta) -> Reply:
+async def ask_counted(
+    window: Window, model: Model, request: ModelRequest, count: Callable[[], int], hear: OnDelta
+) -> Reply:
     """The reply. If it is stopped or breaks off after it began, what was sent and came back is recorded all the same:
     the provider charges for it, and reports it only at the end.
 
-    prompt_tokens  what the request takes, by nca's own count
+    count  says what the request takes, by nca's own count
     """
     received: list[str] | None = None
 
@@ -145,7 +147,7 @@ async def ask_counted(window: Window, model: Model, request: ModelRequest, promp
         return await model.ask(request, take)
     except BaseException:
         if received is not None:
-            used = Usage(prompt_tokens, window.meter.scaled(text_tokens("".join(received))))
+            used = Usage(count(), window.meter.scaled(text_tokens("".join(received))))
             used = msgspec.structs.replace(used, cost=cost_of(model.facts, used))
             with contextlib.suppress(NcaError):  # the answer's own error is the one to report
                 window.record_beside(model.facts.name, used, seq=UNREPORTED)
@@ -161,12 +163,14 @@ async def ask_beside(
     hear: OnDelta = lambda _: None,
 ) -> Reply:
     """The reply. Raises CostLimitReached, and what the model raises; listeners hear of what was asked either way."""
-    texts = (content_text(row.get("content") or "") for row in request.messages)
-    tokens = window.meter.scaled(sum(map(text_tokens, texts)))
-    refuse_above_limit(window, model, tokens)
+
+    def count() -> int:
+        return window.meter.scaled(sum(text_tokens(content_text(row.get("content") or "")) for row in request.messages))
+
+    refuse_above_limit(window, model, count)
     name, server, started = model.facts.name, server_of(model), time.monotonic()
     try:
-        reply = await ask_counted(window, model, request, tokens, hear)
+        reply = await ask_counted(window, model, request, count, hear)
     except BaseException as error:
         seconds, failure = time.monotonic() - started, type(error).__name__
         emit(SideRequestFinished(purpose, name, seconds, failure=failure, server=server))

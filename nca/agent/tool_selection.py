@@ -13,8 +13,8 @@ from typing import Any
 from nca.agent.state import SessionState
 from nca.config.paths import data_dir, user_config_file
 from nca.context.budget import Budget
+from nca.context.file_reads import NOT_RUN
 from nca.context.parts import split
-from nca.context.repeats import NOT_RUN
 from nca.context.tokens import entry_tokens
 from nca.messages import Entry
 from nca.models.catalog import ModelFacts

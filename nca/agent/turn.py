@@ -239,14 +239,14 @@ class Turn:
         self._partial, self._reasoning, self._unsaved_bytes = "", "", 0
         started = time.monotonic()
         measured = self.window.measure()
-        refuse_above_limit(self.window, self.model, measured.used_tokens)
+        refuse_above_limit(self.window, self.model, lambda: measured.used_tokens)
         request = self._request(may_compact=may_compact)
         history = self.window.history
         raw, calls, head = self.window.meter.raw(history), history.view_calls, history.head
         known = self.window.meter.anchor.reported_tokens if self.window.meter.anchor is not None else 0
         name, server = self.model.facts.name, server_of(self.model)
         self.emit(RequestStarted(self.steps, name, measured.used_tokens, measured.budget.budget_tokens, server))
-        reply = await ask_counted(self.window, self.model, request, measured.used_tokens, self._take)
+        reply = await ask_counted(self.window, self.model, request, lambda: measured.used_tokens, self._take)
         self._partial = ""
         has_stopped = reply.finish_reason == "compaction"
         if not has_stopped:

@@ -74,6 +74,15 @@ class UserInput:
 
     def begin_anew(self) -> None:
         """Go on from what the view shows now: the session was opened, or the person went back in it."""
+        self._take_view()
+        self._files_read.forget()
+
+    def go_forward(self) -> None:
+        """As `begin_anew`, when the person takes back that they went back: what was read then counts again."""
+        self._take_view()
+        self._files_read.recall()
+
+    def _take_view(self) -> None:
         window = self._window
         shown = [entry.message for entry in window.history.visible()]
         self._reminders = Reminders(shown_injections(window.context.inject, shown))
@@ -81,13 +90,6 @@ class UserInput:
         """The newest view that was looked at for reminders."""
         self._taken_back = 0
         """The message whose turn failed and whose text stands in the prompt again."""
-        self._files_read.forget()
-
-    def go_forward(self) -> None:
-        """As `begin_anew`, when the person takes back that they went back: what was read then counts again."""
-        self.begin_anew()
-        for _ in range(2):  # what was forgotten just now, and what going back made forgotten
-            self._files_read.recall()
 
     def share(self, name: str, text: str, source: Source) -> None:
         """Attach a text to the next message, as a file of this name would be."""

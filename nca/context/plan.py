@@ -37,10 +37,7 @@ from nca.context.stages.trim import trim
 from nca.context.stages.truncate import truncate
 from nca.context.summary import SummaryFailure, SummaryJob, SummaryRequest, Written
 from nca.context.summary_writer import BY_CODE, NO_SUMMARIZER
-from nca.context.view import (
-    Range,
-    View,
-)
+from nca.context.view import Range, View
 
 INPUT_RATIO = 0.6
 """The share of the summarizer's window for what it reads; the rest is its answer and what the estimate may miss."""

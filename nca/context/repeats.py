@@ -14,8 +14,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from nca.context.file_reads import NOT_RUN as NOT_RUN
-from nca.context.file_reads import arguments_of, only_reads
+from nca.context.file_reads import NOT_RUN, arguments_of, only_reads
 from nca.context.record.excerpt import excerpt, on_one_line
 from nca.context.record.past import changes_file
 from nca.messages import Message, ToolCall

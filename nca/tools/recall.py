@@ -114,13 +114,14 @@ class Recall(TypedTool):
         except ValueError as error:
             raise ToolError(str(error)) from None
         if not found.hits:
-            other = f" {_named(found.in_view)}" if found.in_view else ""
+            named = _named(found.in_view) if found.in_view else ""
+            other = f" [{named}]" if named else ""
             if is_search:
                 wider = "" if scope == "all" else ' or scope="all",'
                 other += f" Other words, in the language in which it was said,{wider} may find it."
-            else_ = "else " if found.in_view else ""
-            named = f"; {_named(found.in_view).strip('[]')}" if found.in_view else ""
-            return ToolOutcome(f"Nothing {else_}was found.{other}", summary=f"nothing {else_}found{named}")
+            if not named:
+                return ToolOutcome(f"Nothing was found.{other}", summary="nothing found")
+            return ToolOutcome(f"Nothing else was found.{other}", summary=f"nothing else found; {named}")
         if offset >= len(found.hits):
             raise ToolError(f"{len(found.hits)} were found; offset {offset:,} is past the last")
         text, shown = answer(found.hits, room, in_view=found.in_view, offset=offset)
@@ -210,7 +211,7 @@ def _header(offset: int, shown: int, count: int) -> str:
 
 def _named(in_view: Sequence[int]) -> str:
     more = ", …" if len(in_view) > _NAMED_IN_VIEW else ""
-    return f"[in view: message {', '.join(map(str, in_view[:_NAMED_IN_VIEW]))}{more}]"
+    return f"in view: message {', '.join(map(str, in_view[:_NAMED_IN_VIEW]))}{more}"
 
 
 def _day(hit: Hit) -> str:

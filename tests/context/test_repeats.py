@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from nca.context.file_reads import only_reads
-from nca.context.repeats import MOST_ROUNDS_COMPACTED, NOT_RUN, NUDGE, Repeats
+from nca.context.file_reads import NOT_RUN, only_reads
+from nca.context.repeats import MOST_ROUNDS_COMPACTED, NUDGE, Repeats
 from nca.messages import Message, ToolCall
 from nca.wire import message_from_dict
 

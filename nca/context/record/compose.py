@@ -57,8 +57,9 @@ class Prose:
     """The messages that it speaks of."""
 
     def until(self, ranges: Sequence[Range]) -> int:
-        """The last message that it speaks of, where it does not speak of all of these; else 0."""
-        return self.of[-1][1] if self.of and without_ranges(ranges, self.of) else 0
+        """Up to which message it speaks of all of these, where it does not speak of all; else 0."""
+        missing = without_ranges(ranges, self.of) if self.of else ()
+        return missing[0][0] - 1 if missing else 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -183,7 +183,6 @@ FOREIGN_NAMES = {
     **dict.fromkeys(
         ("doctor", "version", "upgrade"), "!nca doctor checks the installation, !nca --version prints its version."
     ),
-    "recall": "The model recalls what it needs with its tool recall; /context search TEXT searches this session.",
     **dict.fromkeys(
         ("skills", "skill"), "A slash and its name calls a skill; Tab completes it. The model reads one when needed."
     ),
