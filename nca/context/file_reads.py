@@ -146,7 +146,7 @@ def file_uses(entries: Iterable[Entry]) -> Iterator[FileUse]:
 
 
 def says_failed(text: str) -> bool:
-    """Whether a result of a tool for files says that it failed, where no mark does; a file may speak of any error."""
+    """Whether a short result begins by saying that its call failed, where no mark does; a file may speak of errors."""
     return bool(_FAILURE.match(text)) and text.count("\n") <= MOST_FAILURE_LINES
 
 

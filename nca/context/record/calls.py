@@ -8,8 +8,17 @@ from heapq import merge
 from itertools import chain, takewhile
 
 from nca.context.file_reads import only_reads, runs_program
-from nca.context.record.excerpt import RESULT, excerpt, on_one_line
-from nca.context.record.past import ASKED_CHARS, Called, Past, asked, changes_file, long_arguments
+from nca.context.record.excerpt import RESULT, excerpt
+from nca.context.record.past import (
+    ASKED_CHARS,
+    CHARS_PER_TOKEN,
+    Called,
+    Past,
+    asked,
+    came_of,
+    changes_file,
+    long_arguments,
+)
 from nca.context.record.piece import Key, Piece, Section, Subject, by_age, fixed
 from nca.context.tokens import text_tokens
 from nca.messages import ToolCall
@@ -18,10 +27,10 @@ LEVELS, WRITTEN_LEVELS = (50,), (150,)
 """The first form of a call, in tokens: a line; of one that wrote a file the first beyond it. Then come more and more of
 its arguments and its result."""
 FAILURE_TOKENS = 60
-SHORT_TOKENS = 10
-"""The short form of an effect: what was done, and little of what came."""
-EFFECT_CHARS, CHARS_PER_TOKEN = 220, 5
-"""Characters of what a call asked for: at most, and for each token of the form."""
+SHORT_TOKENS = 6
+"""The short form of an effect: what was done, to what, and the first of what came."""
+EFFECT_CHARS = 220
+"""So many characters of what a call asked for at most."""
 CAME = " → "
 """Between what a call asked for and what came."""
 
@@ -107,8 +116,8 @@ def call_text(called: Called, tokens: int = LEVELS[0], chars: int = ASKED_CHARS,
     content = excerpt(long_arguments(called.call), tokens) if tokens > LEVELS[0] else ""
     what, came = asked(called.call, chars, has_content=bool(content)), "no result yet"
     if called.result is not None:
-        came = excerpt(called.result.text.strip(), tokens) or "nothing"
-        came = on_one_line(came) if tokens <= LEVELS[0] else came
+        is_line = tokens <= LEVELS[0]
+        came = came_of(called, tokens) if is_line else excerpt(called.result.text.strip(), tokens) or "nothing"
         came = f"failed: {came}" if called.has_failed and not is_headed else came
     return f"{what}{' ' * bool(content)}{content}{CAME}{came}"
 

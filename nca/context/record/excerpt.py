@@ -110,6 +110,21 @@ def both_ends(text: str, chars: int) -> str:
     return f"{flat[:end].rstrip()} {GAP} {flat[begin:].lstrip()}"
 
 
+def whole_parts(parts: Sequence[str], chars: int) -> str:
+    """Parts of a short text, on one line: the first with its ends, and each other one that has room as it is."""
+    if not parts:
+        return ""
+    said = [both_ends(parts[0], chars)]
+    left = chars - len(said[0])
+    for part in (" ".join(one.split()) for one in parts[1:]):
+        if len(part) < left:
+            said.append(part)
+            left -= len(part) + 1
+        elif said[-1] != GAP:
+            said.append(GAP)
+    return " ".join(said)
+
+
 def _word_end(text: str, begin: int, most: int) -> int:
     """Where a part ends that has no room beyond `most`: no word or number is cut, but for one that is very long."""
     end = most

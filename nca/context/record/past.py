@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from itertools import chain, islice
 from typing import NamedTuple, TypeVar
 
-from nca.context.file_reads import NOT_RUN, arguments_of, file_use, path_of
+import msgspec
+
+from nca.context.file_reads import NOT_RUN, arguments_of, file_use, path_of, says_failed
 from nca.context.history import History
-from nca.context.record.excerpt import RESULT, Style, both_ends, excerpt
+from nca.context.record.excerpt import RESULT, Style, excerpt, on_one_line, whole_parts
 from nca.context.record.piece import Piece, Section, Subject
 from nca.context.record.said import Said, prompts_in, said_in
 from nca.context.record.text import read_again
@@ -33,6 +35,9 @@ VERSION_CHARS, VERSION_SHARE = 24, 0.5
 """Two texts of which so large a share of the lines or sentences of at least so many characters is the same are versions
 of one."""
 _ENDS = str.maketrans(dict.fromkeys(".!?。！？", "\n"))
+CHARS_PER_TOKEN = 5
+"""Characters of what a call asked for, and of the fields that came, for each token of a line's form."""
+JSON_CHARS, RESULTS_REMEMBERED = 20_000, 1_024
 T = TypeVar("T")
 
 
@@ -60,7 +65,8 @@ class Called(NamedTuple):
 
     @property
     def has_worked(self) -> bool:
-        return self.has_run and not self.has_failed
+        """Whether nothing says that it failed: neither a mark nor the result itself, as many programs keep no mark."""
+        return self.has_run and not self.has_failed and self.result is not None and not says_failed(self.result.text)
 
     @property
     def still_fails(self) -> bool:
@@ -291,14 +297,31 @@ def asked(call: ToolCall, chars: int = ASKED_CHARS, *, has_content: bool = False
         for key, value in arguments.items()
         if value not in (None, "", main) and len(str(value)) <= LONG_ARGUMENT_CHARS
     ]
-    said = " ".join([main, *rest]) if arguments else call.arguments
-    return f"{call.name} {both_ends(said, chars)}".strip()
+    parts = [main, *rest] if arguments else [call.arguments]
+    return f"{call.name} {whole_parts([one for one in parts if one], chars)}".strip()
 
 
 def long_arguments(call: ToolCall) -> str:
     """The content in a call's arguments, which `asked` leaves out."""
     values = map(str, arguments_of(call).values())
     return "\n".join(value for value in values if len(value) > LONG_ARGUMENT_CHARS)
+
+
+def came_of(called: Called, tokens: int) -> str:
+    """What came of a call, in a line: of a JSON object fields that the call has not said itself, each whole."""
+    text = called.result.text.strip() if called.result is not None else ""
+    said = {(key, _flat(value)) for key, value in arguments_of(called.call).items()}
+    new = [f"{key}:{value}" for key, value in _fields(text) if value and (key, value) not in said]
+    return whole_parts(new, CHARS_PER_TOKEN * tokens) if new else on_one_line(excerpt(text, tokens)) or "nothing"
+
+
+@lru_cache(maxsize=RESULTS_REMEMBERED)
+def _fields(text: str) -> list[tuple[str, str]]:
+    try:
+        value = msgspec.json.decode(text) if text.startswith("{") and len(text) <= JSON_CHARS else None
+    except (msgspec.DecodeError, RecursionError):
+        value = None
+    return [(str(key), _flat(one)) for key, one in value.items()] if value else []
 
 
 def _flat(value: object) -> str:

@@ -50,9 +50,27 @@ def test_bookings_are_effects_and_look_ups_are_not() -> None:
     assert short.subject.seq == longer.subject.seq == 1
     assert short.text.startswith("book_reservation user=ana flights=LH441,LH12 → ")
     assert short.tokens < longer.tokens
-    assert '"status": "booked"' in longer.text
+    assert "status:booked" in longer.text
+    assert "user:ana" not in longer.text
     assert [(piece.subject.seq, piece.text) for piece in files(past)] == [(7, "src/a.py: write_file")]
     assert {piece.subject.seq for piece in runs(past)} == set(), "they are of this turn"
+
+
+def test_a_line_has_whole_arguments_and_whole_fields_that_the_call_has_not_said() -> None:
+    answer = json.dumps({"id": "R7", "user": "ana_li_3668", "seat": "", "legs": [{"from": "JFK"}], "price": 120})
+    made = _called(1, "book", answer, id="R7", legs=["a" * 30, "b" * 30], cabin="economy")
+    [short] = effects(_past(*made))
+    assert short.text == "book id=R7 […] cabin=economy → user:ana_li_3668 legs:from:JFK […]"
+    plain = _called(2, "book", '["not an object"]', id="R8")
+    assert next(effects(_past(*plain))).text == 'book id=R8 → ["not an object"]'
+
+
+def test_a_result_that_says_it_failed_changed_nothing() -> None:
+    """Most programs' transcripts have no mark for a tool that failed."""
+    refused = _called(1, "book_reservation", "Error: not enough seats", user="ana")
+    unwritten = _called(2, "edit_file", "Error: the text is not in the file", path="a.py")
+    past = _past(*refused, *unwritten)
+    assert list(effects(past)) == list(files(past)) == list(failed(past)) == []
 
 
 def test_a_change_that_did_not_come_about_is_an_older_call() -> None:
