@@ -46,6 +46,21 @@ _REFUSAL = re.compile(
 )
 
 
+_KEEP = re.compile(r"(?im)^\W*keep\W+((?:\W*\d+)+)\W*$")
+"""The line in which a model names the messages to keep, as the prompts ask for it."""
+
+
+def named_by(prose: str, head: int) -> frozenset[int]:
+    """The numbers of messages that prose names as ones to keep; those that there are."""
+    digits = ("".join(char if char.isdigit() else " " for char in line) for line in _KEEP.findall(prose))
+    return frozenset(number for line in digits for number in map(int, line.split()) if 1 <= number <= head)
+
+
+def without_named(prose: str) -> str:
+    """Prose as it is shown: the line of numbers is for the code alone."""
+    return _KEEP.sub("", prose).strip()
+
+
 @cache
 def prompt(name: str) -> str:
     """The text of `prompts/NAME.md`, which asks for a summary; read once."""

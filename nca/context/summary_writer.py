@@ -266,15 +266,16 @@ _SPECIFIC = re.compile(
 
 def marked(prose: str, covered: str) -> str:
     """The prose with a mark behind each path, ticket, hash and long number that stands nowhere in what it covers."""
-    unknown = {
-        name
-        for name in _SPECIFIC.findall(prose)
-        # Two numbers or names with a slash between them are no path.
-        if name not in covered and not all(part in covered for part in name.split("/"))
-    }
+    unknown = {name for name in _SPECIFIC.findall(prose) if name not in covered and not _is_either(name, covered)}
     if not unknown:
         return prose
     return _SPECIFIC.sub(lambda match: match[0] + UNKNOWN if match[0] in unknown else match[0], prose)
+
+
+def _is_either(name: str, covered: str) -> bool:
+    """Whether a slash stands between two words, or between what stands there by itself: that is no path."""
+    parts = name.split("/")
+    return (len(parts) == 2 and all(map(str.isalpha, parts))) or all(part in covered for part in parts)
 
 
 def is_complete(prose: str, wanted: Sequence[str]) -> bool:

@@ -18,7 +18,16 @@ from nca.context.summary import (
     prompt,
 )
 from nca.context.summary_input import MAX_CHUNKS
-from nca.context.summary_writer import CUT_SHORT, LENGTH_SLACK, MAX_FAILURES, TOO_SMALL, UNKNOWN, Surroundings, write
+from nca.context.summary_writer import (
+    CUT_SHORT,
+    LENGTH_SLACK,
+    MAX_FAILURES,
+    TOO_SMALL,
+    UNKNOWN,
+    Surroundings,
+    marked,
+    write,
+)
 from nca.context.tokens import text_tokens
 from nca.messages import AttachmentPart, MediaPart, Message, TextPart
 from tests.context.logs import logs
@@ -244,6 +253,11 @@ def test_an_answer_that_ended_for_its_length_needs_what_is_pending() -> None:
     outcome, _ = written(constantly(whole))
     assert outcome.prose == "### Pending and next step\nRun the tests, all of them.\n### Done\n[…]"
     assert outcome.failures == ()
+
+
+@pytest.mark.parametrize("said", ["zin/budget", "and/or", "wel/niet"])
+def test_two_words_with_a_slash_between_them_are_no_path(said: str) -> None:
+    assert marked(f"They spoke of {said}.", "nothing of it") == f"They spoke of {said}."
 
 
 def test_names_that_stand_nowhere_are_marked() -> None:

@@ -21,7 +21,7 @@ from nca.context.record.steps import LEAST_WORDS_TOKENS, LEVELS, older, shown, s
 from nca.context.record.table import CLOSING, KINDS, NEWEST, STEPS
 from nca.context.record.text import laid_out, preface, sections_text
 from nca.context.record.walk import WHOLE, Lane, Limit, Taken, walk
-from nca.context.summary import cut_text
+from nca.context.summary import cut_text, without_named
 from nca.context.tokens import text_tokens
 from nca.context.view import (
     Item,
@@ -179,10 +179,10 @@ class Composer:
 
     def _prose(self, past: Past, prose: Prose, room: int) -> str:
         """What a model wrote, and the prose of other programs' records among the messages."""
-        records = past.records[0]
+        records, said = past.records[0], without_named(prose.text)
         if prose.is_merged or not records:
-            return prose.text
-        return cut_text("\n\n".join(filter(None, [*records, prose.text])), max(0, room // PROSE_PART))
+            return said
+        return cut_text("\n\n".join(filter(None, [*records, said])), max(0, room // PROSE_PART))
 
     def _frame(self, prose: str) -> int:
         head = self.history.head

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import replace
 
@@ -17,7 +16,7 @@ from nca.context.record.steps import cut_content
 from nca.context.record.text import read_again
 from nca.context.request import repair
 from nca.context.rules.untouchable import COLLAPSE
-from nca.context.summary import SummaryFailure, SummaryJob, SummaryReply, SummaryRequest, Written, cut_text
+from nca.context.summary import SummaryFailure, SummaryJob, SummaryReply, SummaryRequest, Written, cut_text, named_by
 from nca.context.summary_input import MAX_CHUNKS, MESSAGE_CHARS
 from nca.context.summary_writer import NO_SUMMARIZER, Surroundings, write
 from nca.context.todo import NAME as TODO
@@ -42,7 +41,6 @@ FIT_ROUNDS = 5
 NEARLY = 0.008
 """A view is not made again for room that is no more than this share of all."""
 LINE_CHARS = 120
-_KEEP = re.compile(r"(?im)^\W*keep\W+((?:\W*\d+)+)\W*$")
 
 Asking = Generator[SummaryRequest, "SummaryReply | SummaryFailure", tuple[Written, Prose]]
 
@@ -238,12 +236,6 @@ def _most_prose(job: SummaryJob, room: int, prior: Prose) -> int:
     return most if most >= SMALLEST_PROSE_TOKENS else 0
 
 
-def _named(prose: str, head: int) -> frozenset[int]:
-    """The numbers of messages that prose names as ones to keep; those that there are."""
-    digits = ("".join(char if char.isdigit() else " " for char in line) for line in _KEEP.findall(prose))
-    return frozenset(number for line in digits for number in map(int, line.split()) if 1 <= number <= head)
-
-
 def _not_told(hidden: Sequence[Range], prior: Prose, history: History, most_raw: int) -> tuple[list[Entry], int]:
     """The hidden messages that no prose speaks of yet, and how many of the middle are not read.
 
@@ -289,7 +281,7 @@ def _asked(
     left_out  see `write`
     """
     history = draft.history
-    prior = replace(prior, important=_named(prior.text, history.head))
+    prior = replace(prior, important=named_by(prior.text, history.head))
     if not most:
         return Written(prior.text, prior.made_by, () if job.has_summarizer else (NO_SUMMARIZER,)), prior
     shown = [entry for entry in gone if not is_record(entry.message)]
@@ -312,7 +304,7 @@ def _asked(
         made_by = prior.made_by if prior.text else written.made_by
         return Written(prior.text, made_by, written.failures), replace(prior, made_by=made_by)
     of = merge_ranges([*_of(earlier), *ranges])
-    named = _named(written.prose, history.head)
+    named = named_by(written.prose, history.head)
     return written, Prose(written.prose, written.made_by, named, is_merged=True, of=of)
 
 

@@ -330,6 +330,8 @@ def test_messages_that_the_model_names_come_first_however_old() -> None:
     compacted(history, 8_000, settings=ONLY, summarizer=answering(f"{PROSE}\n\nKeep: 81, 9999"))
     (summary,) = summaries(history)
     assert "(81) El archivo schema.sql no se edita." in summary.text
+    assert "Keep: 81" in summary.prose
+    assert "Keep:" not in summary.text
     without = history_of([entry.message for entry in history.entries])
     compacted(without, 8_000, settings=ONLY)
     assert "(81)" not in summaries(without)[0].text
