@@ -310,18 +310,21 @@ def long_arguments(call: ToolCall) -> str:
 def came_of(called: Called, tokens: int) -> str:
     """What came of a call, in a line: of a JSON object fields that the call has not said itself, each whole."""
     text = called.result.text.strip() if called.result is not None else ""
-    said = {(key, _flat(value)) for key, value in arguments_of(called.call).items()}
-    new = [f"{key}:{value}" for key, value in _fields(text) if value and (key, value) not in said]
+    given = arguments_of(called.call)
+    new = [said for key, value, said in _fields(text) if given.get(key) != value]
     return whole_parts(new, CHARS_PER_TOKEN * tokens) if new else on_one_line(excerpt(text, tokens)) or "nothing"
 
 
 @lru_cache(maxsize=RESULTS_REMEMBERED)
-def _fields(text: str) -> list[tuple[str, str]]:
+def _fields(text: str) -> list[tuple[str, object, str]]:
+    """Of a JSON object each field that holds something: its name, its value, and both in words."""
+    if not text.startswith("{") or len(text) > JSON_CHARS:
+        return []
     try:
-        value = msgspec.json.decode(text) if text.startswith("{") and len(text) <= JSON_CHARS else None
+        fields = msgspec.json.decode(text, type=dict[str, object])
+        return [(key, value, f"{key}:{_flat(value)}") for key, value in fields.items() if value not in (None, "")]
     except (msgspec.DecodeError, RecursionError):
-        value = None
-    return [(str(key), _flat(one)) for key, one in value.items()] if value else []
+        return []
 
 
 def _flat(value: object) -> str:

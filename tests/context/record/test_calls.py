@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from nca.config.schema import SummarizeSettings
 from nca.context.history import History
 from nca.context.record.calls import CAME, call_text, effects, failed, files, longer_effects, reads, runs, turn, writes
@@ -61,8 +63,12 @@ def test_a_line_has_whole_arguments_and_whole_fields_that_the_call_has_not_said(
     made = _called(1, "book", answer, id="R7", legs=["a" * 30, "b" * 30], cabin="economy")
     [short] = effects(_past(*made))
     assert short.text == "book id=R7 […] cabin=economy → user:ana_li_3668 legs:from:JFK […]"
-    plain = _called(2, "book", '["not an object"]', id="R8")
-    assert next(effects(_past(*plain))).text == 'book id=R8 → ["not an object"]'
+
+
+@pytest.mark.parametrize("text", ['["no object"]', '{"a": ', '{"a":' * 900 + "1" + "}" * 900])
+def test_what_is_no_object_of_fields_stands_as_it_is(text: str) -> None:
+    made = _called(1, "book", text, id="R8")
+    assert next(effects(_past(*made))).text.startswith(f"book id=R8 → {text[:5]}")
 
 
 def test_a_result_that_says_it_failed_changed_nothing() -> None:
