@@ -58,7 +58,7 @@ class PromptReader(Reader):
     @contextmanager
     def chatting(self, completions: Completions) -> Iterator[None]:
         files = FileFinder(completions.conversation.directory)
-        self._prompt.complete_with(PromptCompleter(completions, files))
+        self._prompt.serve(PromptCompleter(completions, files), lambda: self._next_mode(completions.conversation))
         try:
             with self._first.quiet_terminal():
                 yield
@@ -97,6 +97,13 @@ class PromptReader(Reader):
             self._run_command(conversation)
         self._show_command()
         return self._shown
+
+    def _next_mode(self, conversation: Conversation) -> None:
+        """Shift-Tab. While nca works the next call is decided by the new mode."""
+        from nca.terminal.commands.permissions import set_next_mode
+
+        self._prompt.hint(set_next_mode(conversation))
+        self._show_status(conversation)
 
     def _run_command(self, conversation: Conversation) -> None:
         if self._command is None:

@@ -16,6 +16,7 @@ from nca.models.catalog import ModelFacts
 from nca.sessions.store import Store
 from nca.terminal.app import ChatApp
 from nca.terminal.commands.command import find_command
+from nca.terminal.input.display import TypedLines
 from nca.terminal.interrupts import Interrupts
 from nca.terminal.panels.list_panel import ListPanel
 from nca.terminal.panels.session_loader import KeyChoice
@@ -55,8 +56,8 @@ class Typed:
     def __init__(self, text: str) -> None:
         self.text = text
 
-    def typed_ahead_line(self) -> tuple[str, int]:
-        return self.text, len(self.text)
+    def typed_ahead_lines(self) -> TypedLines:
+        return TypedLines((), self.text, len(self.text))
 
 
 @dataclass

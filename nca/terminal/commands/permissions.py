@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from rich.text import Text
 
@@ -20,6 +21,9 @@ from nca.terminal.render.layout import new_table
 from nca.terminal.render.sanitize import one_line
 from nca.tools.mcp.tool import rule_in_words
 
+if TYPE_CHECKING:
+    from nca.agent.conversation import Conversation
+
 MODES = {
     "ask": "asks before it changes a file or runs a command, unless the command only reads",
     "accept-edits": "changes files without asking; asks before it runs a command, unless the command only reads",
@@ -27,7 +31,10 @@ MODES = {
     "auto": "does everything without asking",
 }
 MODES_BY_FREEDOM = ("plan", "ask", "accept-edits", "auto")
+MODES_BY_KEY = ("ask", "accept-edits", "plan")
+"""What Shift-Tab goes through, as in Claude Code; `auto` has to be named."""
 _REMOVE = "remove"
+_CLAUSE = re.compile("[;,]")
 
 
 class _Listed(NamedTuple):
@@ -49,6 +56,18 @@ class _Listed(NamedTuple):
         rule = self.rule
         subject = rule_in_words(rule.tool, rule.subject) or rule.paths or rule.pattern or "any"
         return rule.tool, subject, rule.directory or "everywhere"
+
+
+def set_next_mode(conversation: Conversation) -> str:
+    """Set the mode that Shift-Tab leads to; returns what holds now."""
+    if conversation.session.is_read_only:
+        return "This session is read-only."
+    mode = conversation.approvals.mode
+    following = MODES_BY_KEY.index(mode) + 1 if mode in MODES_BY_KEY else 0
+    mode = MODES_BY_KEY[following % len(MODES_BY_KEY)]
+    conversation.set("agent.permission", mode)
+    # What it does first is enough for a line that stands for a moment.
+    return f"{mode}: nca {_CLAUSE.split(MODES[mode])[0]}"
 
 
 class PermissionsCommand(Command):

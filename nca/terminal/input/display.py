@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import accumulate
-from typing import Any
+from typing import Any, NamedTuple
 
 from prompt_toolkit.application import Application
 from prompt_toolkit.enums import EditingMode
@@ -18,6 +18,7 @@ from prompt_toolkit.styles import Style
 from prompt_toolkit.utils import get_cwidth
 from rich.cells import cell_len, set_cell_size
 
+from nca.terminal.input.line_editor import Typed
 from nca.terminal.input.pastes import FoldedPastes
 from nca.terminal.render.sanitize import one_line, to_terminal
 from nca.terminal.render.theme import prompt_styles
@@ -161,21 +162,40 @@ def sign(app: Application[Any]) -> StyleAndTextTuples:
     return [("class:continuation", f"[{letter}] "), ("class:prompt", "› ")]
 
 
-def typed_ahead(sent: Sequence[str], still_open: str, place: int, columns: int) -> tuple[str, int]:
-    """What was typed while nca works, on one line that fits the window, with a note on what happens to it.
+class TypedLines(NamedTuple):
+    """What stands below everything else while nca works.
 
-    Returns it with the cell in which the cursor belongs, for its `place` in the line that is still open.
+    notes  lines about what was typed: what is queued, what a key will do
+    line   the line that is being typed; nothing is shown for "" where there are no notes
+    cell   of the cursor in the line
     """
-    before = " ⏎ ".join((*sent, still_open[:place])).replace("\n", " ↵ ")
-    text = one_line(before + still_open[place:].replace("\n", " ↵ "))
+
+    notes: Sequence[str] = ()
+    line: str = ""
+    cell: int = 0
+
+
+def typed_ahead(typed: Typed, hint: str, columns: int) -> TypedLines:
+    """What was typed while nca works, on lines that fit the window, below a hint."""
+    notes = [hint] if hint else []
+    if typed.sent:
+        label = f"{len(typed.sent)} queued: " if len(typed.sent) > 1 else "queued: "
+        notes.append(label + fitted(_on_one_line(" ⏎ ".join(typed.sent)), "", columns - 3 - len(label)))
+    if typed.leaves:
+        notes.append("Ctrl-D: nca leaves when this is done; Esc stops it and leaves now.")
+    text = _on_one_line(typed.open)
     if not text:
-        return "", 0
-    queued = f" ({len(sent)} queued)" if len(sent) > 1 else " (queued)"
-    note = (queued if sent else " (Enter queues it)") if columns >= _NOTE_COLUMNS else ""
+        return TypedLines(notes)
+    note = " (Enter queues it)" if columns >= _NOTE_COLUMNS else ""
     shown = fitted(text, note, columns - 3)
     left_out = cell_len(text) + cell_len(note) - cell_len(shown)
     # The stop keeps a blank before the cursor.
-    return shown, max(cell_len(one_line(f"{before}.")) - 1 - left_out, 0)
+    before = cell_len(_on_one_line(f"{typed.open[: typed.place]}.")) - 1
+    return TypedLines(notes, shown, max(before - left_out, 0))
+
+
+def _on_one_line(text: str) -> str:
+    return one_line(text.replace("\n", " ↵ "))
 
 
 def fitted(text: str, note: str, cells: int) -> str:

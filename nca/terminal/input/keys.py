@@ -59,6 +59,8 @@ class KeyActions(Protocol):
 
     def rewind(self, event: KeyPressEvent) -> None: ...
 
+    def next_mode(self) -> None: ...
+
     def suspend(self) -> None: ...
 
     def on_interrupt_key(self, event: KeyPressEvent) -> None: ...
@@ -160,6 +162,10 @@ def _add_actions(bindings: KeyBindings, actions: KeyActions) -> None:
     @bindings.add("escape", filter=vi_navigation_mode & is_empty)
     def rewind(event: KeyPressEvent) -> None:
         actions.rewind(event)
+
+    @bindings.add("s-tab", filter=~has_completions & ~is_searching)
+    def next_mode(event: KeyPressEvent) -> None:
+        actions.next_mode()
 
     @bindings.add("c-z")
     def stop(event: KeyPressEvent) -> None:

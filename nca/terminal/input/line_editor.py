@@ -30,6 +30,7 @@ class _Line:
         self.is_shown = is_shown
         self.said: Words = ()
         self.place = 0
+        self.leaves = False
 
     def press(self, key: KeyPress) -> bool:
         """Apply a key. False for one that is not known."""
@@ -44,6 +45,9 @@ class _Line:
                 self._put(paste_label(text) if self.is_shown and is_long(text) else text, "pasted")
             case Keys.ControlH:
                 self._delete(max(self.place - 1, 0), self.place)
+            case Keys.ControlD if not self.said:
+                self.leaves = True
+                return False
             case Keys.Delete:
                 self._delete(self.place, self.place + 1)
             case Keys.ControlW:
@@ -96,11 +100,15 @@ class SentLine(NamedTuple):
 
 
 class OpenLine(NamedTuple):
-    """The line that is being typed: its words, the keys that only the prompt knows, the cursor's place."""
+    """The line that is being typed: its words, the keys that only the prompt knows, the cursor's place.
+
+    leaves  it held a Ctrl-D while it was empty, with which the prompt ends the chat
+    """
 
     said: Words
     unknown: list[int]
     place: int
+    leaves: bool
 
     @property
     def is_empty(self) -> bool:
@@ -109,11 +117,15 @@ class OpenLine(NamedTuple):
 
 
 class Typed(NamedTuple):
-    """The text of typed keys: lines that ended with Enter, and the one being typed, with the cursor's place in it."""
+    """The text of typed keys: lines that ended with Enter, and the one being typed, with the cursor's place in it.
+
+    leaves  the prompt will end the chat at one of these keys
+    """
 
     sent: list[str]
     open: str
     place: int
+    leaves: bool = False
 
 
 def first_line(keys: Sequence[KeyPress]) -> SentLine | None:
@@ -135,11 +147,13 @@ def open_line(keys: Sequence[KeyPress]) -> OpenLine:
 def typed(keys: Sequence[KeyPress]) -> Typed:
     """Everything typed, as it is shown, without unknown keys."""
     sent: list[str] = []
+    leaves = False
     start = 0
     while True:
         line, rest = _line_from(keys, start, is_shown=True)
+        leaves = leaves or rest.leaves
         if line is None:
-            return Typed(sent, text_of(rest.said), rest.place)
+            return Typed(sent, text_of(rest.said), rest.place, leaves)
         sent.append(text_of(line.said))
         start += line.keys
 
@@ -196,14 +210,14 @@ def _line_from(keys: Sequence[KeyPress], start: int, *, is_shown: bool) -> tuple
         key = keys[number]
         if key.key == Keys.ControlM:
             if not _is_new_line(keys, number, line.before if line.place == len(line.text) else ""):
-                return SentLine(line.said, number - start + 1), OpenLine(line.said, unknown, line.place)
+                return SentLine(line.said, number - start + 1), OpenLine(line.said, unknown, line.place, line.leaves)
             line.break_line()
         elif key.key == Keys.Escape and number + 1 < len(keys) and keys[number + 1].key == Keys.ControlM:
             # Alt-Enter: the Enter that follows makes the new line.
             continue
         elif not line.press(key):
             unknown.append(number)
-    return None, OpenLine(line.said, unknown, line.place)
+    return None, OpenLine(line.said, unknown, line.place, line.leaves)
 
 
 def _is_new_line(keys: Sequence[KeyPress], number: int, before: str) -> bool:

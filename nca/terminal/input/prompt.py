@@ -23,7 +23,7 @@ from prompt_toolkit.styles import DynamicStyle
 
 from nca.errors import UsageError
 from nca.humanize import clean_text
-from nca.terminal.input.display import Hint, ShownText, prompt_style, sign, typed_ahead
+from nca.terminal.input.display import Hint, ShownText, TypedLines, prompt_style, sign, typed_ahead
 from nca.terminal.input.file_finder import dropped_files, written
 from nca.terminal.input.history import HistorySuggestion, PrivateHistory
 from nca.terminal.input.keyboard import ESCAPE_SECONDS, Keyboard, terminal_output, write_above
@@ -81,21 +81,30 @@ class Prompt:
         """What stood in a prompt that a signal ended."""
         self._editing: asyncio.Task[None] | None = None
         self._keyboard = Keyboard()
-        self.type_ahead = TypeAhead(self._keyboard, interrupts, lambda: self._settings.keys == "vi")
+        self._next_mode: Callable[[], None] = lambda: None
+        self.type_ahead = TypeAhead(self._keyboard, interrupts, lambda: self._settings.keys == "vi", self.next_mode)
         self._session: PromptSession[str] = self._create_session()
 
     def apply(self, settings: TerminalSettings) -> None:
         """Use these settings from the next `read` on."""
         self._settings = settings
 
-    def complete_with(self, completer: Completer) -> None:
-        """Suggest what `completer` finds, also in a prompt that is on the screen already."""
+    def serve(self, completer: Completer, next_mode: Callable[[], None]) -> None:
+        """Suggest what `completer` finds, also in a prompt that stands already; Shift-Tab calls `next_mode`."""
         self._session.completer = OfferingCompleter(completer, self._text)
+        self._next_mode = next_mode
 
     def show_status(self, status: ToolbarStatus) -> None:
         """Show a status below the prompt."""
         self._status = status
         self._draw_again()
+
+    def hint(self, text: str) -> None:
+        """Show a line for a moment, below the prompt or below what nca does."""
+        self._hint.show(text, _HINT_SECONDS)
+
+    def next_mode(self) -> None:
+        self._next_mode()
 
     def close(self) -> None:
         """Keep what was not sent, and remove the images that were pasted: what was sent holds them."""
@@ -120,11 +129,9 @@ class Prompt:
         self.type_ahead.offer(is_filled=bool(default))
         self._text.become(self._pastes.refold(default))
         self._paths.look(self._text.said)
-        reading = asyncio.ensure_future(
-            self._session.prompt_async(
-                default=text_of(self._text.said), handle_sigint=False, pre_run=self._note_standing
-            )
-        )
+        text = text_of(self._text.said)
+        prompting = self._session.prompt_async(default=text, handle_sigint=False, pre_run=self._note_standing)
+        reading = asyncio.ensure_future(prompting)
         try:
             return self._taken(await asyncio.shield(reading))
         except asyncio.CancelledError:
@@ -200,6 +207,7 @@ class Prompt:
     def typing_ahead(self, screen: Screen) -> Iterator[None]:
         """While nca works, keep keys for the next `read`. The tail is cleared when Ctrl-Z suspends the program."""
         self._screen = screen
+        self._hint.show("")
         try:
             with self.type_ahead.collecting():
                 yield
@@ -223,11 +231,11 @@ class Prompt:
             self._screen.clear_tail()
         self.type_ahead.suspend()
 
-    def typed_ahead_line(self) -> tuple[str, int]:
-        """What was typed while nca works, on one line that fits the window, and the cursor's cell in it."""
+    def typed_ahead_lines(self) -> TypedLines:
+        """What was typed while nca works, and what a key did."""
         if self.type_ahead.is_lent:
-            return "", 0
-        return typed_ahead(*self.type_ahead.typed(), self._session.app.output.get_size().columns)
+            return TypedLines()
+        return typed_ahead(self.type_ahead.typed(), self._hint.text, self._session.app.output.get_size().columns)
 
     def take_messages(self) -> list[Words]:
         """Remove and return the messages typed ahead. They go into the history as if they had been read."""
@@ -288,14 +296,11 @@ class Prompt:
         if self.gives_way:
             self.clear(buffer)
         before = buffer.document.text_before_cursor
+        begins_word = not before or before[-1].isspace()
+        may_name_files = begins_word and not is_command(before) and not is_shell_line(before)
         if is_searching():
             buffer.insert_text(pasted.partition("\n")[0].partition("\r")[0])
-        elif (
-            (not before or before[-1].isspace())
-            and not is_command(before)
-            and not is_shell_line(before)
-            and (mentions := dropped_files(pasted, self._directory)) is not None
-        ):
+        elif may_name_files and (mentions := dropped_files(pasted, self._directory)) is not None:
             # A paste of a path looks the same, so this attaches nothing yet.
             self._insert(buffer, mentions, "pasted")
         else:
@@ -305,7 +310,7 @@ class Prompt:
         """Attach the files that the pasted text names, or none of them again."""
         said = self._paths.toggled(self._text.said)
         if said is None:
-            self._hint.show("The pasted text names no file with @.", _HINT_SECONDS)
+            self.hint("The pasted text names no file with @.")
             return
         self._show(buffer, self._pastes.refold(said), buffer.cursor_position)
 
@@ -350,9 +355,7 @@ class Prompt:
     async def _take_image(self, buffer: Buffer) -> None:
         path = await asyncio.to_thread(self._images.take)
         if path is None:
-            self._hint.show(
-                "There is no image on the clipboard; text is pasted by the terminal's own key.", _HINT_SECONDS
-            )
+            self.hint("There is no image on the clipboard; text is pasted by the terminal's own key.")
             return
         blank = "" if buffer.document.text_before_cursor[-1:].isspace() or not buffer.text else " "
         # Their own key, and a file that nca made.
@@ -370,7 +373,7 @@ class Prompt:
             async with in_terminal():
                 said = await edited_words(self._pastes.unfold(self._text.said), self.lent_terminal())
         except UsageError as error:
-            self._hint.show(one_line(f"{error} {error.advice}"), _HINT_SECONDS)
+            self.hint(one_line(f"{error} {error.advice}"))
             return
         said = self._pastes.refold(part_of(said, 0, len(text_of(said).rstrip("\n"))))
         if len(text_of(said)) > _MAX_TEXT_CHARS:

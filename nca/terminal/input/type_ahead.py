@@ -70,9 +70,19 @@ class TypeAhead:
     one after the other.
     """
 
-    def __init__(self, keyboard: Keyboard, interrupts: Interrupts, edits_with_escape: Callable[[], bool]) -> None:
-        """`edits_with_escape`: in a line that is being typed Escape is a key of the editor, as in vi."""
+    def __init__(
+        self,
+        keyboard: Keyboard,
+        interrupts: Interrupts,
+        edits_with_escape: Callable[[], bool],
+        next_mode: Callable[[], None],
+    ) -> None:
+        """`edits_with_escape`: in a line that is being typed Escape is a key of the editor, as in vi.
+
+        next_mode  does what Shift-Tab does, at once: it is no part of what is typed
+        """
         self._keyboard = keyboard
+        self._next_mode = next_mode
         self._interrupts = interrupts
         self._edits_with_escape = edits_with_escape
         self._escape: asyncio.TimerHandle | None = None
@@ -344,6 +354,8 @@ class TypeAhead:
         if key.key in _INTERRUPTS:
             # Typed while the prompt that had just taken Enter still had the terminal.
             self._interrupts.interrupt()
+        elif key.key == Keys.BackTab:
+            self._next_mode()
         else:
             self._keys.append(key)
 

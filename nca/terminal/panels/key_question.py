@@ -129,7 +129,8 @@ def question_line(question: KeyQuestion[T], *, is_line_open: bool, is_refused: b
     if is_line_open:
         keys = [("Enter", "queues it"), ("Ctrl-U, Backspace", "delete it"), ("Esc", question.escape)]
         heading = f"{question.heading}  " if question.heading else ""
-        return keys_line(keys, Text(f"{begin}{heading}Your line is open, so no key answers.", style="notice"))
+        said = f"{begin}{heading}Your line below is open, so no key answers."
+        return keys_line(keys, Text(said, style="notice"))
     refused = "That key did nothing. These answer:\n" if is_refused else ""
     return Text(begin + refused, style="notice").append_text(question.line())
 

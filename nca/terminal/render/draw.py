@@ -65,8 +65,8 @@ _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 class TypedAhead(Protocol):
     """What the person types while nca works."""
 
-    def typed_ahead_line(self) -> tuple[str, int]:
-        """The text to show on one line below everything else, "" for none, and the cursor's cell in it."""
+    def typed_ahead_lines(self) -> tuple[Sequence[str], str, int]:
+        """What stands below everything else: notes, then the line that is typed; and the cursor's cell in it."""
 
 
 class Draw:
@@ -371,10 +371,11 @@ class Draw:
             parts.append(broken_at_gaps(self._question(), self.screen.console.width))
         elif self._status:
             parts += [self._status_line(now), *self._running.printed(self.screen.console.height - OTHER_ROWS)]
-        typed, place = self._typed_ahead.typed_ahead_line() if self._typed_ahead is not None else ("", 0)
-        if typed:
-            parts.append(Text(f"{_TYPED}{one_line(typed)}", style="quiet", no_wrap=True, overflow="ellipsis"))
-            column = cell_len(_TYPED) + place
+        notes, typed, cell = self._typed_ahead.typed_ahead_lines() if self._typed_ahead is not None else ((), "", 0)
+        if notes or typed:
+            lines = [*(f"  {one_line(note)}" for note in notes), f"{_TYPED}{one_line(typed)}"]
+            parts += (Text(line, style="quiet", no_wrap=True, overflow="ellipsis") for line in lines)
+            column = cell_len(_TYPED) + cell
         return (Group(*parts) if parts else None), column
 
     def _status_line(self, now: float) -> Text:

@@ -7,7 +7,7 @@ from prompt_toolkit.key_binding import KeyPress
 
 from nca.terminal.input.display import fitted, typed_ahead
 from nca.terminal.input.keyboard import PasteTimeoutParser
-from nca.terminal.input.line_editor import first_line, separated, typed, unsent
+from nca.terminal.input.line_editor import Typed, first_line, separated, typed, unsent
 from nca.terminal.input.pastes import FOLD_LINES
 from nca.words import text_of, words
 
@@ -56,11 +56,11 @@ def test_a_line_that_only_the_prompt_understands_waits(pressed: str) -> None:
 
 
 def test_what_is_shown() -> None:
-    assert typed(keys("first\rsecond \\\rline\rthe th")) == (["first", "second \nline"], "the th", 6)
+    assert typed(keys("first\rsecond \\\rline\rthe th"))[:3] == (["first", "second \nline"], "the th", 6)
     paste = "\x1b[200~" + "line\n" * FOLD_LINES + "\x1b[201~"
     pressed = [*keys("see "), *keys(paste), *keys(" it")]
     assert typed(pressed)[:2] == ([], f"see [pasted {FOLD_LINES} lines] it")
-    assert typed(keys("ta\tb")) == ([], "tab", 3)
+    assert typed(keys("ta\tb"))[:3] == ([], "tab", 3)
 
 
 def test_after_an_interrupt_nothing_is_sent() -> None:
@@ -120,10 +120,15 @@ def test_what_was_pasted_stays_so() -> None:
 def test_the_cursor_stands_where_the_next_letter_goes(
     open_line: str, place: int, columns: int, expected: tuple[str, int]
 ) -> None:
-    assert typed_ahead([], open_line, place, columns) == expected
-    if open_line:
-        sent, cell = typed_ahead(["first"], open_line, place, 80)
-        assert (sent.startswith("first ⏎ "), cell) == (True, 8 + typed_ahead([], open_line, place, 80)[1])
+    assert typed_ahead(Typed([], open_line, place), "", columns) == ([], *expected)
+    assert typed_ahead(Typed(["first"], open_line, place), "", columns) == (["queued: first"], *expected)
+
+
+def test_ctrl_d_is_said_where_it_will_leave() -> None:
+    assert not typed(keys("ab\x04")).leaves
+    for pressed in ("\x04", "one\r\x04", "a\x7f\x04", "\x04two\r"):
+        assert typed(keys(pressed)).leaves
+        assert any("Ctrl-D: nca leaves" in note for note in typed_ahead(typed(keys(pressed)), "", 80).notes)
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ CTRL_C, CTRL_D, CTRL_E, CTRL_J, CTRL_L, CTRL_R, CTRL_W, CTRL_Z = (
     "\x17",
     "\x1a",
 )
-CTRL_UNDERSCORE, TAB, BACKSPACE, ESCAPE = "\x1f", "\t", "\x7f", "\x1b"
+CTRL_UNDERSCORE, TAB, SHIFT_TAB, BACKSPACE, ESCAPE = "\x1f", "\t", "\x1b[Z", "\x7f", "\x1b"
 ALT_ENTER, ALT_B, ALT_F, UP, DOWN, RIGHT, CTRL_LEFT = (
     "\x1b\r",
     "\x1bb",
@@ -61,6 +61,26 @@ def test_a_command_behind_an_escape_is_a_command(start: Callable[..., Tty]) -> N
     tty.send(ESCAPE + "/context\r")
     tty.sees("system prompt")
     tty.sees_no("Not asked.")
+
+
+def test_shift_tab_goes_through_the_modes_that_may_change_by_a_key(start: Callable[..., Tty]) -> None:
+    tty = start("Done.", settings={"agent.permission": "auto"})
+    for mode in ("ask", "accept-edits", "plan", "ask"):
+        tty.send(SHIFT_TAB)
+        tty.sees(f"{mode}: nca ")
+    tty.send("a line" + SHIFT_TAB)
+    tty.sees("› a line")
+    tty.line("")
+    tty.sees("Done.")
+    tty.until(lambda: any("  accept-edits" in line for line in tty.shown()))
+
+
+def test_shift_tab_goes_back_in_an_open_menu(start: Callable[..., Tty]) -> None:
+    tty = start()
+    tty.send("/context ")
+    tty.sees("list the compactions so far")
+    tty.send(SHIFT_TAB)
+    tty.sees("› /context compact before")
 
 
 def test_history_is_private_survives_and_is_searched(start: Callable[..., Tty], tmp_path: Path) -> None:

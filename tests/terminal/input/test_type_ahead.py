@@ -30,18 +30,31 @@ def test_what_is_typed_is_shown_as_the_prompt_will_have_it() -> None:
         tty.send(f"helo\x7f\x7fllo wod{LEFT}rl{CTRL_A}> {CTRL_E}!")
         tty.sees("› > hello world! (Enter queues it)")
         tty.send(f"\r\x1b[200~{LINES}\x1b[201~ what\\\r")
-        tty.sees("› > hello world! ⏎ [pasted 60 lines] what ↵ (queued)")
+        tty.sees("  queued: > hello world!\n› [pasted 60 lines] what ↵ (Enter queues it)")
         tty.send("is " + "this " * 30)
-        tty.sees("this this (queued)")
+        tty.sees("this this (Enter queues it)")
         tty.send(CTRL_C)
         tty.sees("› > hello world!\n  [pasted 60 lines] what\n  is this this")
         assert "never" not in tty.text()
 
 
+def test_shift_tab_while_it_works_changes_the_mode_and_is_no_part_of_the_line() -> None:
+    with at_work() as tty:
+        tty.send("one\x1b[Z two")
+        tty.sees("  accept-edits: nca changes files")
+        tty.sees("› one two (Enter queues it)")
+        tty.send("\x15\x04")
+        tty.sees("Ctrl-D: nca leaves when this is done")
+        tty.send(ESCAPE)
+        tty.sees("Interrupted")
+        assert tty.ends() == 0
+
+
 def test_lines_that_do_not_fit_before_the_newest_one_are_counted() -> None:
     with at_work(columns=60) as tty:
         tty.send("first of all this\rand then " + "that " * 20 + "too\r")
-        tty.sees("that too ⏎ (2 queued)")
+        tty.sees("that too\n›")
+        assert "  2 queued: …" in tty.text()
 
 
 def test_queued_lines_are_sent_one_after_the_other_and_ctrl_d_leaves_behind_them() -> None:
@@ -61,13 +74,13 @@ def test_a_paste_that_never_ends_keeps_no_key_while_it_works() -> None:
         tty.send("\x1b[200~half a paste")
         tty.sees("› half a paste (Enter queues it)")
         tty.send(" typed\r")
-        tty.sees("› half a paste typed ⏎ (queued)")
+        tty.sees("  queued: half a paste typed")
 
 
 def test_escape_stops_the_answer_and_keeps_what_was_typed() -> None:
     with at_work() as tty:
         tty.send("one\rtwo")
-        tty.sees("› one ⏎ two (queued)")
+        tty.sees("  queued: one\n› two (Enter queues it)")
         tty.send(LEFT + ESCAPE)
         tty.sees("Interrupted. The answer so far is kept.")
         tty.sees("› one\n  two")
@@ -99,7 +112,7 @@ def test_with_vi_keys_escape_edits_a_line_that_is_typed_and_stops_the_answer_els
         tty.send(ESCAPE)
         time.sleep(2 * ESCAPE_SECONDS)
         tty.send("0i> \r")
-        tty.sees("(queued)")
+        tty.sees("  queued: a line0i>")
         assert "Interrupted" not in tty.text()
         tty.send(ESCAPE)
         tty.sees("Interrupted")
@@ -123,7 +136,7 @@ def test_ctrl_d_before_the_program_has_started_leaves() -> None:
 def test_what_was_queued_and_not_sent_is_said_on_leaving_and_up_brings_it_back(tmp_path: Path) -> None:
     with at_work(home=str(tmp_path)) as tty:
         tty.send(f"second \x1b[200~{LINES}\x1b[201~\r/tools\rthird")
-        tty.sees("⏎ third")
+        tty.sees("› third (Enter queues it)")
         tty.send(CTRL_C)
         tty.sees("What you queued was not sent")
         tty.sees("› third")
@@ -197,7 +210,7 @@ def test_what_was_queued_during_a_command_is_said_to_be_back() -> None:
         tty.line("!echo begun; sleep 60")
         tty.sees("\nbegun")
         tty.send("queued\r")
-        tty.sees("(queued)")
+        tty.sees("  queued: queued")
         tty.send(ESCAPE)
         tty.sees("Stopped.\nWhat you queued was not sent; it is back in the prompt.\n")
         tty.sees("› queued")

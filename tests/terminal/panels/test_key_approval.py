@@ -141,7 +141,7 @@ def test_the_question_says_that_a_rule_for_an_mcp_tool_covers_all_arguments() ->
     assert "Enter always here: mcp__db__query with all arguments" in question.line().plain
 
 
-OPEN, QUEUES = "Your line is open, so no key answers.", "(Enter queues it)"
+OPEN, QUEUES = "Your line below is open, so no key answers.", "(Enter queues it)"
 
 
 @pytest.fixture
@@ -242,7 +242,7 @@ def test_what_was_typed_before_the_question_does_not_answer_it(start: Callable[.
     tty.sees(f"› yyy {QUEUES}")
     # Now it waits where it was meant to go, and a key answers.
     tty.answer("\r")
-    tty.sees("› yyy ⏎ (queued)")
+    tty.sees("  queued: yyy")
     tty.answer("n")
     tty.sees("Reason for the model")
     tty.answer("\r")
@@ -275,12 +275,12 @@ def test_a_burst_of_keys_is_no_answer_however_late_and_goes_on_to_the_turn(
     tty.line("write it")
     tty.sees("Allow it?")
     tty.answer("yes, but use b.txt\r")
-    tty.sees("› yes, but use b.txt ⏎ (queued)")
+    tty.sees("  queued: yes, but use b.txt\n›")
     tty.answer("also")
-    tty.sees("⏎ also (queued)")
+    tty.sees("  queued: yes, but use b.txt\n› also (Enter queues it)")
     assert not (tmp_path / "project" / "a.txt").exists()
     tty.answer("\r")
-    tty.sees("(2 queued)")
+    tty.sees("  2 queued: yes, but use b.txt ⏎ also\n›")
     assert not (tmp_path / "project" / "a.txt").exists()
     tty.answer("y")
     assert "› yes, but use b.txt" in tty.sees("Heard.")
@@ -312,7 +312,7 @@ def test_no_key_answers_while_a_line_is_open_however_long_the_person_waits(
     ("typed", "line"),
     [
         ("\x1b[200~y\x1b[201~", f"› y {QUEUES}"),
-        ("y\r", "› y ⏎ (queued)"),
+        ("y\r", "  queued: y"),
         ("yy", f"› yy {QUEUES}"),
         ("x", f"› x {QUEUES}"),
         (f"y{LEFT}", f"› y {QUEUES}"),
