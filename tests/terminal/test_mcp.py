@@ -37,8 +37,8 @@ async def test_it_shows_the_state_of_each_and_restarts_one(tmp_path: Path) -> No
         assert "resting off (enabled = false)" in words
         await stage.conversation.send("Hello.")
         words = " ".join((await stage.command("/mcp")).split())
-        assert "test ready 18 tools, 1 prompt, 1 resource" in words
-        assert "broken failed it ended with exit code 1" in words
+        assert "test ready · 18 tools, 1 prompt, 1 resource" in words
+        assert "broken failed · it ended with exit code 1" in words
         assert "The end of the error output of broken: " in words
         assert "no such luck" in words
         one = await stage.command("/mcp test")

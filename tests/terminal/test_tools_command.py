@@ -73,7 +73,7 @@ async def test_the_name_of_no_own_tool_is_cut(tmp_path: Path, width: int) -> Non
         await stage.conversation.send("Go.")
         text = await stage.command("/tools")
         names = [tool["function"]["name"] for tool in stage.conversation.toolbox.definitions()]
-        assert [name for name in names if f"\n{name} " not in text] == []
+        assert [name for name in names if f"\n{name} " not in f"\n{text}"] == []
 
 
 @pytest.mark.parametrize("width", [30, 40, 80])

@@ -13,7 +13,7 @@ from nca.models.catalog import money
 from nca.terminal.commands.command import App, Command, Suggestion, beginning_with, number_to_remove
 from nca.terminal.input.editor import edited_words
 from nca.terminal.interrupts import Leave
-from nca.terminal.render.layout import Parted, fitting_table
+from nca.terminal.render.layout import WHOLE, Parted, fitting_table
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.sessions import place
 from nca.words import part_of, text_of
@@ -155,7 +155,7 @@ def _show_groups(app: App, models: list[Spent], purposes: list[Spent]) -> None:
         "out": [Text(f"{one.usage.completion_tokens:,}") for one in spent],
         "cost": [Text(money(one.usage.cost) if one.usage.cost is not None else "?") for one in spent],
     }
-    app.output.show(fitting_table(columns, numbers=[*columns][1:], gives_way="", drops=("cached", "requests", "out")))
+    app.output.show(fitting_table(columns, numbers=[*columns][1:], least=WHOLE))
     if len(purposes) > 1:
         app.output.show(Text("Other requests: summaries, tasks and /btw.", style="quiet"))
 

@@ -9,7 +9,6 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
-from rich.padding import Padding
 from rich.table import Column, Table
 from rich.text import Text
 
@@ -31,8 +30,8 @@ if TYPE_CHECKING:
     from nca.sessions.results import Hit
     from nca.sessions.views import CompactionRecord
 
-_TABLE_FROM = 76
-"""Columns of a window that has room for all that is said of a compaction, side by side."""
+_KEPT_CELLS = 40
+"""Of a column: what was kept is said in a row for each kind."""
 
 
 async def show_history(app: App, argument: str) -> None:
@@ -41,10 +40,7 @@ async def show_history(app: App, argument: str) -> None:
         app.output.show("No compactions yet.")
         return
     turns = app.conversation.context.stats(with_details=False).turns
-    if shutil.get_terminal_size().columns < _TABLE_FROM:
-        app.output.show(Group(*(line for record in records for line in _stacked(record))))
-    else:
-        app.output.show(_table(records))
+    app.output.show(_table(records))
     done = [record for record in records if not record.is_by_hand]
     undone, by_hand = sum(record.undone for record in records), len(records) - len(done)
     also = f", {counted(by_hand, 'change')} by hand" if by_hand else ""
@@ -54,20 +50,11 @@ async def show_history(app: App, argument: str) -> None:
         app.output.show(f"{counted(len(done), 'compaction')}{also}{f': {every}' if len(done) > 1 else ''}.")
 
 
-def _table(records: Sequence[CompactionRecord]) -> Table:
+def _table(records: Sequence[CompactionRecord]) -> RenderableType:
     heads = ("when", "cause", "stages", "tokens", "kept", "took")
     columns = dict(zip(heads, map(list, zip(*map(_row, records), strict=True)), strict=True))
     styles = ["dim" if record.undone else "" for record in records]
-    drops = ("took", "stages", "cause", "kept")
-    return fitting_table(columns, numbers=("tokens",), gives_way="kept", drops=drops, wraps=True, styles=styles)
-
-
-def _stacked(record: CompactionRecord) -> Iterator[RenderableType]:
-    """The same for a narrow window: when and why, and below it the numbers and what was kept."""
-    when, cause, stages, change, kept, took = (part.plain for part in _row(record))
-    style = "dim" if record.undone else ""
-    yield Text(f"{when}  {cause}: {stages}", style=style)
-    yield Padding(Text(", ".join(filter(None, (change, *kept.split("\n"), took))), style="dim"), (0, 0, 0, 2))
+    return fitting_table(columns, numbers=("tokens",), gives_way="kept", least=_KEPT_CELLS, wraps=True, styles=styles)
 
 
 def _row(record: CompactionRecord) -> list[Text]:
@@ -168,11 +155,13 @@ _BAR_CELLS, _NUMBERS_CELLS = 24, 50
 """Cells of the longest bar, and those of the columns before it."""
 
 
+_BEGINNING_CELLS = 6
+"""Of a message, beside its number: a list with a row for each is worth more than the rest of a word."""
 NAMED = 12
 """The newest of the messages that a compaction took which are named."""
 
 
-def message_table(listed: Sequence[tuple[int, Message]], pinned: Container[int] = ()) -> Table:
+def message_table(listed: Sequence[tuple[int, Message]], pinned: Container[int] = ()) -> RenderableType:
     """Messages by number: who said it, and how it begins."""
     columns: dict[str, list[Text]] = {"number": [], "who": [], "what": []}
     for seq, message in listed:
@@ -181,7 +170,7 @@ def message_table(listed: Sequence[tuple[int, Message]], pinned: Container[int] 
         columns["number"].append(Text(f"● {seq}" if seq in pinned else str(seq)))
         columns["who"].append(Text(one_line(who, 20)))
         columns["what"].append(Text(one_line(what, 90)))
-    return fitting_table(columns, numbers=("number",), gives_way="what")
+    return fitting_table(columns, numbers=("number",), gives_way="what", least=_BEGINNING_CELLS)
 
 
 async def show_diff(app: App, argument: str) -> None:

@@ -58,10 +58,7 @@ class HelpCommand(Command):
         return beginning_with(argument, known)
 
     def _overview(self, width: int, rows: int) -> Group:
-        """Groups of commands, and typing, in columns of the same grid; 22 rows in a window of 80 columns.
-
-        A single column that is higher than the window has only the commands' names.
-        """
+        """Groups of commands, and typing, in columns of the same grid; 22 rows in a window of 80 columns."""
         known = {command.name: command for command in all_commands()}
         groups = [(title, [line for name in names for line in _lines(known[name])]) for title, names in GROUPS.items()]
         groups.append(("Typing", [_line(*row) for row in TYPING]))
@@ -69,8 +66,6 @@ class HelpCommand(Command):
         columns = _split(groups, across)
         height = max(map(_height, columns))
         more = Parted("/help COMMAND has examples · /help keys · /help ideas: log, undo, gauge", style="quiet")
-        if height > rows - _AROUND_ROWS and across == 1:
-            return Group(*_names_only(), Text(), Text("\n").join(_line(*row) for row in TYPING), more)
         is_roomy = height + len(columns[0]) <= rows - _AROUND_ROWS
         table = new_table(*[Column(ratio=1, no_wrap=True, overflow="ellipsis") for _ in columns], gap=1)
         table.width = width
@@ -84,11 +79,6 @@ class HelpCommand(Command):
         topic = nearest(name, TOPICS)
         advice = f"Did you mean /help {topic}?" if topic else advice_for(name)
         raise UsageError(f"There is no command /{one_line(name, 40)}.", advice=advice)
-
-
-def _names_only() -> Iterator[Parted]:
-    for title, names in GROUPS.items():
-        yield Parted(Text.assemble((title, "bold"), "  ", (" · ".join(f"/{name}" for name in names), "accent")))
 
 
 def _lines(command: Command) -> Iterator[Text]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Collection, Iterable
 
-from rich.padding import Padding
 from rich.style import Style
 from rich.text import Text
 
@@ -13,13 +11,11 @@ from nca.config.servers import McpServer
 from nca.errors import UsageError
 from nca.humanize import counted
 from nca.terminal.commands.command import App, Command, Suggestion, beginning_with
-from nca.terminal.render.layout import new_table
+from nca.terminal.render.layout import WHOLE, fitting_table, new_table
 from nca.terminal.render.sanitize import one_line
 from nca.tools.mcp.connection import Connection
 from nca.tools.mcp.tool import tool_name
 
-_TABLE_FROM = 100
-"""Columns of a window from which on what starts a server stands beside its name."""
 _ACTIONS = {"login": "log in at a server", "restart": "restart a server"}
 _STYLES = {"ready": "accent", "failed": "failure"}
 
@@ -77,24 +73,13 @@ def _show_all(app: App, connections: tuple[Connection, ...]) -> None:
     if not connections:
         app.output.show("No MCP servers. To add one: nca mcp add NAME -- COMMAND, or nca mcp add NAME --url URL.")
         return
-    if shutil.get_terminal_size().columns < _TABLE_FROM:
-        for one in connections:
-            app.output.show(Text.assemble(one.server.name, "  ", (_state(one), _STYLES.get(one.state, "quiet"))))
-            for said, style in ((_about(one), ""), (str(one.server), "quiet")):
-                if said:
-                    app.output.show(Padding(Text(one_line(said, 200), style), (0, 0, 0, 2)))
-        return
-    table = new_table(has_header=True)
-    for title in ("server", "state", "", "started with"):
-        table.add_column(title, overflow="fold")
-    for one in connections:
-        table.add_row(
-            Text(one.server.name),
-            Text(_state(one), _STYLES.get(one.state, "quiet")),
-            Text(one_line(_about(one), 200)),
-            Text(one_line(str(one.server), 200), "quiet"),
-        )
-    app.output.show(table)
+    columns = {
+        "server": [Text(one.server.name) for one in connections],
+        "state": [Text(_state(one), _STYLES.get(one.state, "quiet")) for one in connections],
+        "": [Text(one_line(_about(one), 200)) for one in connections],
+        "started with": [Text(one_line(str(one.server), 200), "quiet") for one in connections],
+    }
+    app.output.show(fitting_table(columns, gives_way="started with", least=WHOLE, wraps=True))
 
 
 def _show_one(app: App, one: Connection, left_out: Collection[str]) -> None:

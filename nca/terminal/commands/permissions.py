@@ -17,8 +17,9 @@ from nca.config.schema import KEYS
 from nca.config.tables import PermissionRule
 from nca.errors import UsageError
 from nca.terminal.commands.command import App, Command, Suggestion, beginning_with, number_to_remove, takes_no
-from nca.terminal.render.layout import new_table
+from nca.terminal.render.layout import WHOLE, fitting_table
 from nca.terminal.render.sanitize import one_line
+from nca.terminal.render.sessions import place
 from nca.tools.mcp.tool import rule_in_words
 
 if TYPE_CHECKING:
@@ -124,21 +125,20 @@ def _show(app: App) -> None:
     app.output.show(f"{approvals.mode}: nca {MODES[approvals.mode]}. Another mode: /permissions {'|'.join(MODES)}.")
     rules = _listed(app)
     if not rules:
-        app.output.show(f"No rules. Add them when nca asks you, or in {shown_path(user_config_file(os.environ))}.")
-        return
-    table = new_table(has_header=True)
-    table.add_column("", justify="right", no_wrap=True)
-    for title in ("", "tool", "subject", "directory", "from"):
-        table.add_column(title, overflow="fold")
-    for number, one in enumerate(rules, 1):
-        style = "failure" if one.name == DENY else ""
-        table.add_row(
-            str(number),
-            Text(one.verb, style),
-            *(Text(one_line(cell)) for cell in one.cells),
-            Text(one_line(one.origin), "quiet"),
+        app.output.show(
+            f"No rules. Add them when nca asks you, or in {place(shown_path(user_config_file(os.environ)))}."
         )
-    app.output.show(table)
+        return
+    cells = [one.cells for one in rules]
+    columns = {
+        "": [Text(str(number)) for number in range(1, len(rules) + 1)],
+        "rule": [Text(one.verb, "failure" if one.name == DENY else "") for one in rules],
+        "tool": [Text(one_line(tool)) for tool, _, _ in cells],
+        "subject": [Text(one_line(subject)) for _, subject, _ in cells],
+        "directory": [Text(place(directory)) for _, _, directory in cells],
+        "from": [Text(place(one.origin), "quiet") for one in rules],
+    }
+    app.output.show(fitting_table(columns, gives_way="from", least=WHOLE, wraps=True))
 
 
 def _remove(app: App, wanted: str) -> None:

@@ -14,7 +14,7 @@ from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.sessions import session_table, short_id, title
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from rich.console import RenderableType
 
     from nca.sessions.session import SessionInfo
 
@@ -95,7 +95,7 @@ def _list(app: App) -> None:
     app.output.show(_table(app, found))
 
 
-def _table(app: App, infos: Sequence[SessionInfo]) -> Table:
+def _table(app: App, infos: Sequence[SessionInfo]) -> RenderableType:
     whose = app.conversation.store.whose([info.id for info in infos])
     return session_table(infos, app.conversation.session.info.id, whose)
 

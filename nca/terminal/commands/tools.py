@@ -7,21 +7,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from rich.console import Group
+from rich.console import Group, RenderableType
 from rich.text import Text
 
 from nca.agent.tool_selection import BUILT_IN, ToolCount, tool_counts
 from nca.errors import UsageError
 from nca.humanize import counted, duration, short_tokens
 from nca.terminal.commands.command import App, Command, Suggestion, beginning_with, nearest
-from nca.terminal.render.layout import Parted, fitting_table, new_table
+from nca.terminal.render.layout import Parted, fitting_table
 from nca.terminal.render.sanitize import one_line, to_terminal
 from nca.tools.mcp.tool import tool_name
 from nca.tools.permissions import decide
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from nca.tools.shell.jobs import Job, Jobs
 
 
@@ -124,8 +122,8 @@ def _show_all(app: App, counts: Sequence[ToolCount]) -> None:
     app.output.show(f"All tools: {weight:,} tokens of each request. Permission mode: {mode} (/permissions).")
 
 
-def _table(app: App, counts: Sequence[ToolCount]) -> Table:
-    """Calls and results are of the whole session. In a narrow window the last columns give way to the names."""
+def _table(app: App, counts: Sequence[ToolCount]) -> RenderableType:
+    """Calls and results are of the whole session."""
     columns = {
         "tool": [Text(one_line(one.name), "accent") for one in counts],
         "needs": [Text(f"{one.permission}, {_decision(app, one)}") for one in counts],
@@ -137,7 +135,7 @@ def _table(app: App, counts: Sequence[ToolCount]) -> Table:
     if any(one.source != BUILT_IN for one in counts):
         columns["from"] = [Text(one_line(one.source, 30), "quiet") for one in counts]
     numbers = ("tokens", "calls", "failed", "results")
-    return fitting_table(columns, numbers=numbers, gives_way="tool", least=NAME_CELLS, drops=[*columns][:0:-1])
+    return fitting_table(columns, numbers=numbers, gives_way="tool", least=NAME_CELLS)
 
 
 def _weight(app: App, one: ToolCount) -> Text:
@@ -211,11 +209,10 @@ def _show_jobs(app: App, jobs: Jobs) -> None:
     if not jobs.all:
         app.output.show("No command runs in the background. The model starts one for a server, say, or a long build.")
         return
-    table = new_table(has_header=True)
-    for title in ("job", "state", "for", "command"):
-        table.add_column(title, overflow="fold")
-    for job in jobs.all:
-        style = "accent" if job.is_running else "quiet"
-        command = Text(one_line(job.command, 200))
-        table.add_row(Text(str(job.number)), Text(job.state, style), Text(duration(job.seconds)), command)
-    app.output.show(table)
+    columns = {
+        "job": [Text(str(job.number)) for job in jobs.all],
+        "state": [Text(job.state, "accent" if job.is_running else "quiet") for job in jobs.all],
+        "for": [Text(duration(job.seconds)) for job in jobs.all],
+        "command": [Text(one_line(job.command, 200)) for job in jobs.all],
+    }
+    app.output.show(fitting_table(columns, gives_way="command", wraps=True))

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 import shutil
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
-from rich.console import Console, ConsoleOptions, RenderResult
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.containers import Lines
 from rich.measure import Measurement
+from rich.padding import Padding
 from rich.text import Text
 
 from nca.terminal.render.theme import PLAIN_WIDTH
@@ -152,6 +154,8 @@ def wrapped(text: str, columns: int) -> str:
 
 LEAST_CELLS = 12
 """A column that gives way to others keeps so many cells."""
+WHOLE = sys.maxsize
+"""`least` of a column that is not cut."""
 _COLUMN_GAP = 2
 
 
@@ -179,36 +183,67 @@ def fitting_table(
     drops: Sequence[str] = (),
     wraps: bool = False,
     styles: Sequence[str] = (),
-) -> Table:
-    """A table of cells by heading that fits the window with every column whole that it has.
+) -> RenderableType:
+    """Cells by heading as a table if the window has room for its columns, or else as lines.
 
-    numbers    columns that stand to the right
-    gives_way  the column that gets the room that the others leave; its cells are cut, or fill more lines if it `wraps`
-    least      cells that it keeps, as far as columns can be dropped for it
-    drops      columns to do without where there is too little room, the first one first
+    numbers    columns that stand to the right; in a line the heading stands behind the number
+    gives_way  the column that gets the room that the others leave; its cells are cut, or fill more lines if it `wraps`.
+               In lines it has one of its own, unless it is the first column
+    least      cells that it needs in a table, if it is as wide
+    drops      columns to do without in a narrow window, as in a list to choose from; no other cell is left out
     styles     of each row
     """
-    width = shutil.get_terminal_size((PLAIN_WIDTH, 24)).columns
-    cells = {head: max(len(head), *(cell.cell_len for cell in column)) for head, column in columns.items() if column}
-    left = dict.fromkeys(columns)
-
-    def room() -> int:
-        return width - sum(cells.get(head, 0) + _COLUMN_GAP for head in left if head != gives_way)
-
-    for head in drops:
-        if room() >= min(least, cells.get(gives_way, 0)):
-            break
-        left.pop(head)
+    spare = [*(head for head, column in columns.items() if not any(column)), *drops]
+    while (room := _room(columns, gives_way)) < (needed := min(least, _cells(columns, gives_way))) and spare:
+        gone = spare.pop(0)
+        columns = {head: column for head, column in columns.items() if head != gone}
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    if room < needed:
+        given = styles or [""] * len(rows)
+        lines = (_lines_of(row, numbers, gives_way, wraps, style) for row, style in zip(rows, given, strict=True))
+        return Group(*(line for of_row in lines for line in of_row))
     table = new_table(has_header=True, gap=_COLUMN_GAP)
-    for head in left:
+    for head in columns:
         has_rest = head == gives_way
         table.add_column(
             head,
             justify="right" if head in numbers else "left",
             no_wrap=not (has_rest and wraps),
             overflow="ellipsis",
-            max_width=max(room(), 1) if has_rest else None,
+            max_width=max(room, 1) if has_rest else None,
         )
-    for number, row in enumerate(zip(*(columns[head] for head in left), strict=True)):
-        table.add_row(*row, style=styles[number] if styles else None)
+    for number, row in enumerate(rows):
+        table.add_row(*row.values(), style=styles[number] if styles else None)
     return table
+
+
+def _room(columns: Mapping[str, Sequence[Text]], gives_way: str) -> int:
+    """The cells that the other columns leave to the one that gives way."""
+    width = shutil.get_terminal_size((PLAIN_WIDTH, 24)).columns
+    return width - sum(_cells(columns, head) + _COLUMN_GAP for head in columns if head != gives_way)
+
+
+def _cells(columns: Mapping[str, Sequence[Text]], head: str) -> int:
+    return max((len(head), *(cell.cell_len for cell in columns.get(head, ()))))
+
+
+def _lines_of(
+    row: Mapping[str, Text], numbers: Sequence[str], gives_way: str, wraps: bool, style: str
+) -> Iterator[RenderableType]:
+    """A row of a table as lines: all that is short behind the first cell, and the column that gives way below it."""
+    (first, begin), *others = row.items()
+    line = begin.copy()
+    short = [(head, cell) for head, cell in others if head != gives_way and cell.plain.strip()]
+    for number, (head, cell) in enumerate(short):
+        line.append(" · " if number else _GAP).append_text(cell)
+        if head in numbers:
+            line.append(f" {head}")
+    line.stylize_before(style)
+    yield Parted(line)
+    if gives_way in (first, ""):
+        return
+    below = Text(", ".join(row[gives_way].plain.split("\n")), row[gives_way].style, no_wrap=not wraps)
+    below.overflow = "fold" if wraps else "ellipsis"
+    below.stylize_before(style)
+    if below.plain.strip():
+        yield Padding(below, (0, 0, 0, _COLUMN_GAP))

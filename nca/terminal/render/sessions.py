@@ -13,7 +13,7 @@ from nca.humanize import counted, local_time
 from nca.terminal.render.sanitize import one_line
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from rich.console import RenderableType
 
     from nca.agent.conversation import Conversation
     from nca.sessions.session import SessionInfo
@@ -49,7 +49,9 @@ def begun_by(whose: Whose | None) -> str:
     return one_line(f"{whose.owner}@{whose.machine}", TITLE_CHARS) if whose else ""
 
 
-def session_table(infos: Iterable[SessionInfo], current: str = "", whose: Mapping[str, Whose] | None = None) -> Table:
+def session_table(
+    infos: Iterable[SessionInfo], current: str = "", whose: Mapping[str, Whose] | None = None
+) -> RenderableType:
     """Sessions as a table, for output where nobody can pick one with the keys. Behind the id stands "(this)" for
     `current`, and "*" for what is never archived by itself."""
     from rich.text import Text
