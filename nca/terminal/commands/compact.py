@@ -17,7 +17,7 @@ from nca.errors import UsageError
 from nca.humanize import counted, percent
 from nca.models.catalog import money
 from nca.terminal.commands.command import App, Command, Suggestion, beginning_with, takes_no
-from nca.terminal.commands.context_history import as_text, message_table
+from nca.terminal.commands.context_history import as_text, is_number, message_table, seq_of
 from nca.terminal.input.editor import edited
 from nca.terminal.interrupts import IS_SAID
 from nca.terminal.render.layout import Parted, new_table
@@ -176,7 +176,7 @@ LISTED = 12
 
 
 async def expand(app: App, wanted: str) -> None:
-    """Restore originals: `12`, `12-15`, the ID of a summary or marker, or several of these."""
+    """Restore originals: `12`, `12-15`, `last`, the ID of a summary or marker, or several of these."""
     if not wanted:
         raise UsageError(
             "/context expand needs an ID or a message's number.", advice="/context all lists the largest items."
@@ -196,10 +196,10 @@ async def expand(app: App, wanted: str) -> None:
 
 
 def _items(app: App, wanted: str) -> Iterable[str]:
-    """IDs and numbers, with ranges such as `12-15` as their numbers."""
+    """IDs and numbers, with `last` and ranges such as `12-15` as their numbers."""
     for word in wanted.replace(",", " ").split():
-        first, _, last = word.replace("–", "-").partition("-")
-        yield from map(str, _run(app, word)) if first.isdecimal() and last.isdecimal() else (word,)
+        ends = word.replace("–", "-").split("-", 1)
+        yield from map(str, _run(app, word)) if all(map(is_number, ends)) else (word,)
 
 
 async def collapse(app: App, wanted: str) -> None:
@@ -265,24 +265,12 @@ def usage_line(app: App) -> str:
     return f"{used} Next: {stats.next_rung}." if stats.is_high else used
 
 
-def _seq(app: App, wanted: str) -> int:
-    if wanted == "last":
-        said = (e for e in app.conversation.context.backwards() if e.message.role == "user")
-        newest = next((entry.seq for entry in said if not entry.message.is_synthetic), None)
-        if newest is None:
-            raise UsageError("You have not sent a message yet.")
-        return newest
-    if not wanted.isdecimal():
-        raise UsageError(f"{one_line(wanted, 40)} is not a message number.", advice="/context pin lists the numbers.")
-    return int(wanted)
-
-
 def _run(app: App, word: str) -> list[int]:
     """`12`, `last`, or `12-15`."""
     first, dash, last = word.replace("–", "-").partition("-")
     if not dash:
-        return [_seq(app, word)]
-    begin, end = sorted((_seq(app, first), _seq(app, last)))
+        return [seq_of(app, word)]
+    begin, end = sorted((seq_of(app, first), seq_of(app, last)))
     if end - begin >= MOST_AT_ONCE:
         raise UsageError(f"{one_line(word, 40)} is too many messages; the limit is {MOST_AT_ONCE:,} at once.")
     return list(range(begin, end + 1))

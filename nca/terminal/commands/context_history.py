@@ -76,8 +76,8 @@ async def show_item(app: App, wanted: str) -> None:
     earlier = [item for item in conversation.session.views.summaries() if item.id not in {item.id for item in standing}]
     known = [*earlier, *standing]
     found = [item for item in known if item.id.startswith(wanted)]
-    if wanted.isdecimal() and wanted not in {item.id for item in known}:
-        _show_message(app, int(wanted))
+    if is_number(wanted) and wanted not in {item.id for item in known}:
+        _show_message(app, seq_of(app, wanted))
         return
     if not wanted:
         found = [item for item in standing if isinstance(item, Summary)]
@@ -116,6 +116,27 @@ def _show_message(app: App, seq: int) -> None:
         state = "in the context in full"
     calls = "".join(f"\n→ {call.name} {call.arguments}" for call in message.tool_calls)
     app.output.show(Text(to_terminal(f"{message.text}{calls}\n\nmessage {seq}, {message.role}; {state}")))
+
+
+LAST = "last"
+"""The newest message that the person sent, wherever `/context` takes a message's number. (A focus may begin with "from last".)"""
+
+
+def is_number(word: str) -> bool:
+    return word.isdecimal() or word == LAST
+
+
+def seq_of(app: App, wanted: str) -> int:
+    """The message with this number, or the `last`. Raises UsageError for another word."""
+    if wanted == LAST:
+        said = (entry for entry in app.conversation.context.backwards() if entry.message.role == "user")
+        newest = next((entry.seq for entry in said if not entry.message.is_synthetic), None)
+        if newest is None:
+            raise UsageError("You have not sent a message yet.")
+        return newest
+    if not wanted.isdecimal():
+        raise UsageError(f"{one_line(wanted, 40)} is not a message number.", advice="/context pin lists the numbers.")
+    return int(wanted)
 
 
 def as_text(ranges: Iterable[Range]) -> str:
