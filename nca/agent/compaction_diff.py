@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import msgspec
@@ -12,7 +13,9 @@ from nca.agent.window import Window
 from nca.context.history import History
 from nca.context.parts import TALK, item_parts, run_parts
 from nca.context.plan import Proposal
+from nca.context.summary_writer import BY_CODE
 from nca.context.view import Marker, Range, Stub, Summary, View, merge_ranges, without_ranges
+from nca.errors import StoreError
 from nca.messages import clean_text
 from nca.sessions.views import CompactionRecord
 
@@ -56,6 +59,29 @@ def compaction_diff(window: Window, record: CompactionRecord) -> CompactionDiff:
         newly_stubbed(before, after),
         tuple(item for item in after.items if isinstance(item, Summary | Marker) and item not in before.items),
     )
+
+
+def writer_in_words(made_by: str) -> str:
+    """Who wrote a summary: `code`, a model's name, or both. "" if there is none."""
+    model, _, code = made_by.rpartition(" + ")
+    return f"{model} and code" if model and code == BY_CODE else "code" if made_by == BY_CODE else made_by
+
+
+def stages_in_words(stages: Sequence[str], made_by: str) -> str:
+    """`prune, summarize by code`: the stages that acted, and who wrote the summary."""
+    by = f" by {writer_in_words(made_by)}" if made_by else ""
+    return ", ".join(f"{stage}{by if stage == 'summarize' else ''}" for stage in stages)
+
+
+def summary_writer(window: Window, record: CompactionRecord) -> str:
+    """`Summary.made_by` of the summary that a compaction put in; "" if there is none, or its view cannot be read."""
+    views = window.session.views
+    try:
+        before, after = views.load(record.view_before), views.load(record.view_after)
+    except StoreError:
+        return ""
+    made = [item.made_by for item in after.items if isinstance(item, Summary) and item not in before.items]
+    return made[-1] if made else ""
 
 
 def newly_hidden(before: View, after: View) -> tuple[Range, ...]:

@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from nca.agent.compaction_diff import Preview
+from nca.agent.compaction_diff import Preview, stages_in_words
 from nca.agent.context_notices import context_warning, cut_newest_notice, does_not_fit, where_we_were
 from nca.agent.fallbacks import Fallbacks
 from nca.agent.hooks import Hooks
@@ -328,7 +328,7 @@ class Compactor:
             before, after = (n / proposal.budget_tokens for n in (proposal.tokens_before, proposal.tokens_after))
             by_kind = proposal.facts.by_kind() if proposal.facts else {}
             kept = f"; kept {kept_in_words(by_kind)}" if by_kind else ""
-            stages = ", ".join(proposal.stages_used)
+            stages = stages_in_words(proposal.stages_used, proposal.made_by)
             return "completed", f"Compacted {numbers} ({before:.0%} → {after:.0%} of the budget, by {stages}{kept})."
         if trigger == "manual":
             self.window.rearm()

@@ -9,7 +9,7 @@ from typing import Any
 from nca.agent import manual_edits
 from nca.agent.archive import Archive, Scope
 from nca.agent.background import Background
-from nca.agent.compaction_diff import CompactionDiff, Preview, compaction_diff
+from nca.agent.compaction_diff import CompactionDiff, Preview, compaction_diff, summary_writer
 from nca.agent.compactor import CompactionOutcome
 from nca.agent.context_notices import Exchange, last_exchange
 from nca.agent.stats import ContextStats, stats_of
@@ -149,6 +149,10 @@ class Context:
     def diff(self, record: CompactionRecord) -> CompactionDiff:
         """What a compaction took and kept. Raises StoreDamaged if one of its views cannot be read."""
         return compaction_diff(self._window, record)
+
+    def summary_writer(self, record: CompactionRecord) -> str:
+        """Who wrote a compaction's summary (`writer_in_words`); "" if it has none."""
+        return summary_writer(self._window, record)
 
     # Single messages
 

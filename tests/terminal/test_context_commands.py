@@ -38,6 +38,8 @@ async def test_expand_puts_the_originals_of_a_summary_back_and_undo_hides_them(t
         assert f"of messages 1–{summary.ranges[-1][1]}, written by scripted/model" in await stage.command(
             "/context show"
         )
+        assert "summarize by scripted/model" in " ".join((await stage.command("/context history")).split())
+        assert "summarize by scripted/model" in " ".join((await stage.command("/context diff")).split())
         text = await stage.command(f"/context expand {summary.id[:4]}")
         assert text.startswith("Restored. Context: ")
         # The system prompt stands before the messages. Behind the summary's, the newest may be cut as they were.
@@ -167,6 +169,8 @@ async def test_a_preview_without_prose_shows_no_empty_summary(tmp_path: Path) ->
         text = await stage.command("/context compact --preview")
         assert "Summary written by code: no summarizer." in text
         assert "## " not in text
+        assert "summarize by code; kept" in await stage.command("/context accept")
+        assert "written by code; " in await stage.command("/context show")
 
 
 async def test_the_names_in_a_preview_are_whole_in_a_narrow_window(

@@ -12,6 +12,7 @@ from rich.console import Group, RenderableType
 from rich.table import Column, Table
 from rich.text import Text
 
+from nca.agent.compaction_diff import stages_in_words, writer_in_words
 from nca.agent.manual_edits import no_message
 from nca.context.parts import LABELS
 from nca.context.retention import kept_in_words
@@ -40,7 +41,7 @@ async def show_history(app: App, argument: str) -> None:
         app.output.show("No compactions yet.")
         return
     turns = app.conversation.context.stats(with_details=False).turns
-    app.output.show(_table(records))
+    app.output.show(_table(app, records))
     done = [record for record in records if not record.is_by_hand]
     undone, by_hand = sum(record.undone for record in records), len(records) - len(done)
     also = f", {counted(by_hand, 'change')} by hand" if by_hand else ""
@@ -50,23 +51,23 @@ async def show_history(app: App, argument: str) -> None:
         app.output.show(f"{counted(len(done), 'compaction')}{also}{f': {every}' if len(done) > 1 else ''}.")
 
 
-def _table(records: Sequence[CompactionRecord]) -> RenderableType:
+def _table(app: App, records: Sequence[CompactionRecord]) -> RenderableType:
     heads = ("when", "cause", "stages", "tokens", "kept", "took")
-    columns = dict(zip(heads, map(list, zip(*map(_row, records), strict=True)), strict=True))
+    rows = [_row(record, app.conversation.context.summary_writer(record)) for record in records]
+    columns = dict(zip(heads, map(list, zip(*rows, strict=True)), strict=True))
     styles = ["dim" if record.undone else "" for record in records]
     return fitting_table(columns, numbers=("tokens",), gives_way="kept", least=_KEPT_CELLS, wraps=True, styles=styles)
 
 
-def _row(record: CompactionRecord) -> list[Text]:
+def _row(record: CompactionRecord, made_by: str) -> list[Text]:
     # A line each: a kind and its count must not be parted where the column is narrow.
     facts = kept_in_words(record.kept, record.kept_facts, record.total_facts) if record.total_facts else ""
     kept = "\n".join(map(one_line, facts.split(", ")))
     took = duration(record.seconds) + (f", {money(record.cost)}" if record.cost else "")
     cause = one_line(record.trigger) + (" (undone)" if record.undone else "")
     change = f"{record.tokens_before:,} → {record.tokens_after:,}"
-    return [
-        Text(part) for part in (local_time(record.at), cause, one_line(", ".join(record.stages)), change, kept, took)
-    ]
+    stages = one_line(stages_in_words(record.stages, made_by))
+    return [Text(part) for part in (local_time(record.at), cause, stages, change, kept, took)]
 
 
 async def show_item(app: App, wanted: str) -> None:
@@ -93,7 +94,7 @@ async def show_item(app: App, wanted: str) -> None:
 def _show_found(app: App, item: Summary | Marker, *, is_standing: bool) -> None:
     kind = "summary" if isinstance(item, Summary) else "marker"
     text = item.text or "(nothing is sent in their place)"
-    made_by = f", written by {item.made_by}" if isinstance(item, Summary) and item.made_by else ""
+    made_by = f", written by {writer_in_words(item.made_by)}" if isinstance(item, Summary) and item.made_by else ""
     then = f"/context expand {item.id} restores them" if is_standing else "no longer in the context"
     foot = f"{kind} {item.id} of messages {as_text(item.ranges)}{made_by}; {then}"
     app.output.show(Text(to_terminal(f"{text}\n\n{foot}")))
@@ -119,7 +120,7 @@ def _show_message(app: App, seq: int) -> None:
 
 
 LAST = "last"
-"""The newest message that the person sent, wherever `/context` takes a message's number. (A focus may begin with "from last".)"""
+"""The newest message that the person sent, where `/context` takes a number. A focus may begin with "from last"."""
 
 
 def is_number(word: str) -> bool:
@@ -208,8 +209,13 @@ async def show_diff(app: App, argument: str) -> None:
 def _title(diff: CompactionDiff) -> Text:
     record = diff.record
     text = Text(f"Compaction {one_line(record.id)}: {record.tokens_before:,} → {record.tokens_after:,} tokens", "bold")
-    stages = one_line(", ".join(record.stages))
+    stages = one_line(stages_in_words(record.stages, next((one.made_by for one in _summaries(diff)), "")))
     return text.append(f"  {local_time(record.at)}, {one_line(record.trigger)}: {stages}", style="not bold dim")
+
+
+def _summaries(diff: CompactionDiff) -> Iterator[Summary]:
+    """Those that the compaction put in, the newest first."""
+    return (item for item in reversed(diff.made) if isinstance(item, Summary))
 
 
 def _diff_table(diff: CompactionDiff, bar_cells: int) -> Table:
@@ -249,7 +255,7 @@ def _diff_lines(diff: CompactionDiff, entries: Sequence[Entry]) -> Iterator[Rend
         yield Text()
     if diff.record.kept:
         yield Text(f"Can still be read: {one_line(kept_in_words(diff.record.kept))}.")
-    summary = next((item.id for item in reversed(diff.made) if isinstance(item, Summary)), "")
+    summary = next((item.id for item in _summaries(diff)), "")
     reads = f"/context show {one_line(summary, 20)} · " if summary else ""
     ids = [one_line(item.id, 20) for item in diff.made] or [str(diff.hidden[0][0])] if diff.hidden else []
     restores = f"/context expand {ids[-1]} · " if ids else ""
