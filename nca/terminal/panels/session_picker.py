@@ -55,8 +55,7 @@ class PickerRows:
     def __init__(
         self, infos: Sequence[SessionInfo], directory: str, current: str = "", whose: Mapping[str, Whose] | None = None
     ) -> None:
-        """whose: who began each session, if the store is shared. Those of `nca run` stand behind the chats."""
-        infos = sorted(infos, key=lambda info: info.kind == "run")
+        """infos: the newest first. whose: who began each session, if the store is shared."""
         self._whose = whose or {}
         self._known = [
             _Known(info, to_terminal(f"{info.name} {info.title} {info.model}").lower(), info.directory.lower())
@@ -151,7 +150,8 @@ class PickerRows:
 
     def _row(self, number: int, columns: int) -> Line:
         info = self.shown[number]
-        about = f"(this) {title(info)}" if info.id == self._current else title(info)
+        marks = "(this) " if info.id == self._current else ""
+        about = f"{marks}{'(run) ' if info.kind == 'run' else ''}{title(info)}"
         if columns < _NARROW:
             return [("", f"{local_time(info.updated_at)[5:10]} {about}")]
         where = "" if self.is_here else f"{set_cell_size(_end(place(info.directory)), _PLACE_CELLS)}  "

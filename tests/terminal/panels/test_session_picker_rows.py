@@ -60,6 +60,15 @@ def test_the_session_one_is_in_is_listed_and_not_offered() -> None:
     assert "(this) the parser bug" in text(rows)[1]
 
 
+def test_a_run_stands_at_its_time_with_a_mark() -> None:
+    rows = PickerRows([info("r1", "count the lines", kind="run"), INFOS[0]], "/here")
+    assert ids(rows) == ["r1", "a1"]
+    assert [line.split()[-4:] for line in text(rows)[1:3]] == [
+        ["(run)", "count", "the", "lines"],
+        ["2", "the", "parser", "bug"],
+    ]
+
+
 def test_words_are_found_at_once_and_texts_follow() -> None:
     rows = PickerRows(INFOS, "/here")
     rows.turn()
