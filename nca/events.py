@@ -201,9 +201,10 @@ class RetryScheduled(_Event, frozen=True):
 
 
 class Notice(_Event, frozen=True):
-    """One line to display once."""
+    """One line to display once. `is_usual`: nothing is wrong; who reads the answer alone needs no such line."""
 
     message: str
+    is_usual: bool = False
 
 
 class ErrorRaised(_Event, frozen=True):

@@ -376,7 +376,7 @@ class _SandboxNotices:
             return
         can_have = await asyncio.to_thread(is_available, os.environ.get("PATH", ""), self._root)
         if not is_asked:
-            self._emit(Notice(f"{WITHOUT} There is one: {_TURN_ON}" if can_have else WITHOUT))
+            self._emit(Notice(f"{WITHOUT} There is one: {_TURN_ON}" if can_have else WITHOUT, is_usual=True))
         elif can_have:
             self._emit(Notice(OFFER))
             with contextlib.suppress(OSError):  # then it is said again

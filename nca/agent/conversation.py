@@ -17,6 +17,7 @@ from nca.agent.approvals import Nobody, Person
 from nca.agent.assembly import ConversationParts, assemble
 from nca.agent.context import Context
 from nca.agent.mcp import join_servers
+from nca.agent.project_instructions import UsualNotice
 from nca.agent.rewinding import FINISHED_STEPS, FIRST_PROGRESS_SECONDS, NEXT_PROGRESS_SECONDS, WAITING, Rewinds
 from nca.agent.subtask import Beside
 from nca.agent.turn import Turn
@@ -388,4 +389,4 @@ class Conversation:
         for text in (*self.loaded.notes, *window.prompt.notices, *window.notices(), *more):
             if text not in self.notified:
                 self.notified.add(text)
-                self._emit(Notice(text))
+                self._emit(Notice(text, is_usual=isinstance(text, UsualNotice)))

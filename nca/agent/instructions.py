@@ -12,7 +12,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
-from nca.agent.project_instructions import project_instructions
+from nca.agent.project_instructions import UsualNotice, project_instructions
 from nca.agent.surroundings import surroundings
 from nca.config.paths import user_config_file
 from nca.config.schema import Settings
@@ -166,7 +166,7 @@ def skill_list(
     """
     if not skills:
         return "", []
-    notice = f"{kind}: {', '.join(skill.name for skill in skills)}."
+    notice = UsualNotice(f"{kind}: {', '.join(skill.name for skill in skills)}.")
     listed = [skill for skill in skills if skill.is_listed]
     if not listed:
         return "", [notice]

@@ -57,6 +57,12 @@ _HEADING = (
 )
 
 
+class UsualNotice(str):
+    """A notice that says only what was loaded (`Notice.is_usual`)."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class ProjectInstructions:
     """text: a section of the system prompt, "" where there are no files; notices: one line each for a person."""
@@ -102,17 +108,19 @@ def project_instructions(
     if not files:
         return ProjectInstructions("", problems)
     room = min(MAX_BYTES, budget_tokens // BUDGET_SHARE * BYTES_PER_TOKEN)
-    blocks, names = [], []
+    blocks, names, is_cut = [], [], False
     for file in reversed(files.values()):
         kept = _cut(file.text, min(MAX_FILE_BYTES, room))
         kept_bytes = len(kept.encode())
         room -= kept_bytes
         cut = f"cut: {kept_bytes:,} of " if kept_bytes < len(file.text.encode()) else ""
         size = f" ({cut}{file.size:,} bytes)"
+        is_cut = is_cut or bool(cut)
         blocks.append(f"### {file.name}{size if cut else ''}\n{kept.strip()}".strip())
         names.append(f"{file.name}{size}")
     loaded = f"Instructions: {', '.join(reversed(names))}."
-    return ProjectInstructions("\n\n".join([_HEADING, *reversed(blocks)]), (loaded, *problems))
+    told = loaded if is_cut else UsualNotice(loaded)
+    return ProjectInstructions("\n\n".join([_HEADING, *reversed(blocks)]), (told, *problems))
 
 
 def nested_instructions(

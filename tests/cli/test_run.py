@@ -48,6 +48,20 @@ def test_the_answer_is_on_stdout_and_nothing_else(provider: Provider, tmp_path: 
     assert provider.requests[0]["messages"][-1] == {"role": "user", "content": "What is it?"}
 
 
+def test_what_was_loaded_is_no_line_for_a_program_and_what_was_cut_is(provider: Provider, tmp_path: Path) -> None:
+    rules = tmp_path / "AGENTS.md"
+    rules.write_text("Be short.")
+    assert run(provider, tmp_path, "Hello", "--context-window", "4000", "--permission", "auto").stderr == ""
+    rules.write_text("Be short. " * 9_000)
+    assert "Instructions: AGENTS.md (cut: " in run(provider, tmp_path, "Hello", "--context-window", "4000").stderr
+
+
+def test_an_error_is_printed_once(provider: Provider, tmp_path: Path) -> None:
+    said = run(provider, tmp_path, "Hello " * 400, "--context-window", "500").stderr
+    assert said.count("Shorten it, use a model") == said.count("for the answer)") == 1
+    assert "Compaction failed; nothing changed.\n" in said
+
+
 def test_more_room_for_the_answer_than_half_of_the_window_is_lowered_and_said(
     provider: Provider, tmp_path: Path
 ) -> None:

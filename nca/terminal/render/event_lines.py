@@ -140,8 +140,11 @@ def compaction_line(event: ContextCompaction) -> str:
             return message or f"Would compact {_change(event)}"
         case "failed" if message == "interrupted":
             return "Compaction stopped; nothing changed."
-        case "failed":
+        case "failed" if event.trigger == "idle":
             return f"Compaction failed; nothing changed: {message}".rstrip(": ")
+        case "failed":
+            # The error is said by what ends with it: the turn or the command.
+            return "Compaction failed; nothing changed."
         case "skipped":
             return message or "Nothing to compact."
         case "insufficient":

@@ -20,6 +20,7 @@ from nca.events import (
     ErrorRaised,
     Event,
     MessageTaken,
+    Notice,
     ReasoningDelta,
     RequestStarted,
     TextDelta,
@@ -130,7 +131,8 @@ class PlainDraw:
                 )
             case TurnFinished():
                 self._end_answer()
-        if line := self._notices.line(event):
+        is_needed = self._is_chat or self._wraps_asides or not (isinstance(event, Notice) and event.is_usual)
+        if is_needed and (line := self._notices.line(event)):
             self._aside(line[0])
 
     def show(self, answer: RenderableType | str) -> None:

@@ -229,10 +229,16 @@ def test_a_compaction_is_one_calm_line() -> None:
     assert Seen().lines(start, COMPACTED) == [f"{COMPACTED.message} · 3.2 s"]
 
 
+def test_why_a_compaction_failed_is_said_once() -> None:
+    """One in the background has no turn or command whose error says it."""
+    alone = ContextCompaction("failed", "idle", message="the disk is full")
+    assert Seen().lines(alone) == ["Compaction failed; nothing changed: the disk is full"]
+
+
 @pytest.mark.parametrize(
     ("phase", "message", "line"),
     [
-        ("failed", "the disk is full", "Compaction failed; nothing changed: the disk is full"),
+        ("failed", "the disk is full", "Compaction failed; nothing changed."),
         ("failed", "interrupted", "Compaction stopped; nothing changed."),
         ("skipped", "Nothing to compact: 10 tokens are used.", "Nothing to compact: 10 tokens are used."),
         ("insufficient", "Compaction does not help.", "Compaction does not help."),
