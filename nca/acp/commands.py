@@ -62,7 +62,7 @@ class EditorCommands:
     def hold_preview(self, preview: Preview | None) -> None:
         self.preview = preview
 
-    def put_in_prompt(self, said: Words) -> None:
+    def put_in_prompt(self, said: Words, *, is_new: bool = False) -> None:
         """Nothing to do: the prompt is the client's."""
 
     async def run(self, command: Command, argument: str) -> str:

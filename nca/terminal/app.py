@@ -60,6 +60,7 @@ class ChatApp:
         self._preview: tuple[Conversation, Preview] | None = None
         self.prompts: Mapping[str, PromptCommand] = {}
         self._next_words: Words = ()
+        self._is_next_new = False
         self.argument: Words = ()
         self._exit_code = 0
         self._is_plain_offered = False
@@ -80,9 +81,9 @@ class ChatApp:
         """None forgets the one before."""
         self._preview = (self.conversation, preview) if preview is not None else None
 
-    def put_in_prompt(self, said: Words) -> None:
-        """The next prompt starts with this."""
-        self._next_words = said
+    def put_in_prompt(self, said: Words, *, is_new: bool = False) -> None:
+        """The next prompt starts with this. What is typed ahead replaces it, unless it `is_new`: never sent before."""
+        self._next_words, self._is_next_new = said, is_new
 
     def suggestions(self, name: str, argument: str) -> Iterable[tuple[str, str]]:
         """See `Completions`."""
@@ -154,7 +155,9 @@ class ChatApp:
             task.add_done_callback(self._warming.discard)
         default: Words = ()
         if not self.reader.is_typing:
-            default, self._next_words = self._next_words, ()
+            default = self._next_words
+        if default or not self._is_next_new:
+            self._next_words = ()
         try:
             return await self.interrupts.run(self.reader.read(conversation, default), reader=self.reader)
         except Stopped:

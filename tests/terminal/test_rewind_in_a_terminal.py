@@ -80,3 +80,17 @@ def test_escape_twice_is_for_an_empty_prompt_and_leaves_no_line_in_the_history(t
         assert "/rewind" not in (tmp_path / "history").read_text()
         tty.line("exit")
         assert tty.ends() == 0
+
+
+def test_what_was_undone_and_redone_behind_an_approval_is_not_offered_again(tmp_path: Path) -> None:
+    with chat(writing("one"), "Wrote one.", directory=str(tmp_path)) as tty:
+        tty.line("write it")
+        tty.sees("Allow it?")
+        tty.settle()
+        for line in ("/undo", "/undo", "/redo", "/redo"):
+            tty.key(f"{line}\r")
+        tty.sees("(4 queued)")
+        tty.answer("y")
+        tty.sees("There is nothing to go forward to.")
+        tty.settle()
+        assert tty.shown()[tty.screen.cursor.y].rstrip() == "›"

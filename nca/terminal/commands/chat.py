@@ -48,7 +48,7 @@ class EditorCommand(Command):
         if not text.strip():
             raise UsageError("The editor left no text; nothing was sent.")
         # Not sent by itself: to close an editor is not to send.
-        app.put_in_prompt(part_of(said, 0, len(text)))
+        app.put_in_prompt(part_of(said, 0, len(text)), is_new=True)
 
 
 MAX_SHOWN_CHARS = 300

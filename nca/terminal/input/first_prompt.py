@@ -49,7 +49,7 @@ class FirstPrompt:
     def be_quiet(self, *, is_alone: bool) -> None:
         """From now on until the chat ends, or `close`. `is_alone` as in `TerminalModes.take`."""
         self._is_quiet = True
-        self._terminal.enter_context(self.prompt.quiet_terminal(is_alone=is_alone))
+        self._terminal.enter_context(self.prompt.type_ahead.quiet(self.prompt.suspend, is_alone=is_alone))
 
     async def begin(self) -> None:
         """Show the prompt, in a terminal that is quiet. Returns when it is on the screen."""

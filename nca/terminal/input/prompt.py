@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,7 +31,7 @@ from nca.terminal.input.keyboard import ESCAPE_SECONDS, Keyboard, terminal_outpu
 from nca.terminal.input.keys import REWIND, prompt_keys, typed_by_key
 from nca.terminal.input.line_kind import is_command, is_shell_line, may_complete, message_of
 from nca.terminal.input.pastes import FoldedPastes, PastedImages, PastedPaths
-from nca.terminal.input.prompt_text import HINT, OfferingCompleter, PromptText, ReturnedText, is_typed_in
+from nca.terminal.input.prompt_text import OfferingCompleter, PromptText, ReturnedText, is_typed_in
 from nca.terminal.input.toolbar import ToolbarStatus, toolbar
 from nca.terminal.input.type_ahead import TypeAhead
 from nca.terminal.interrupts import AGAIN_SECONDS, Interrupts, Leave
@@ -81,8 +82,10 @@ class Prompt:
         """What stood in a prompt that a signal ended."""
         self._editing: asyncio.Task[None] | None = None
         self._keyboard = Keyboard()
-        self._next_mode: Callable[[], None] = lambda: None
-        self.type_ahead = TypeAhead(self._keyboard, interrupts, lambda: self._settings.keys == "vi", self.next_mode)
+        self.next_mode: Callable[[], None] = lambda: None
+        self.type_ahead = TypeAhead(
+            self._keyboard, interrupts, lambda: self._settings.keys == "vi", lambda: self.next_mode()
+        )
         self._session: PromptSession[str] = self._create_session()
 
     def apply(self, settings: TerminalSettings) -> None:
@@ -92,7 +95,7 @@ class Prompt:
     def serve(self, completer: Completer, next_mode: Callable[[], None]) -> None:
         """Suggest what `completer` finds, also in a prompt that stands already; Shift-Tab calls `next_mode`."""
         self._session.completer = OfferingCompleter(completer, self._text)
-        self._next_mode = next_mode
+        self.next_mode = next_mode
 
     def show_status(self, status: ToolbarStatus) -> None:
         """Show a status below the prompt."""
@@ -103,9 +106,6 @@ class Prompt:
         """Show a line for a moment, below the prompt or below what nca does."""
         self._hint.show(text, _HINT_SECONDS)
 
-    def next_mode(self) -> None:
-        self._next_mode()
-
     def close(self) -> None:
         """Keep what was not sent, and remove the images that were pasted: what was sent holds them."""
         self.keep_unsent()
@@ -115,23 +115,21 @@ class Prompt:
         """What was typed and never sent, and whether the history on disk has it now, from which Up brings it back."""
         said = [one for one in (self._left_over, *self.type_ahead.take_unsent()) if text_of(one).strip()]
         self._left_over = ()
-        history = self._history
-        kept = [isinstance(history, PrivateHistory) and history.keep(one) for one in said]
+        kept = [isinstance(self._history, PrivateHistory) and self._history.keep(one) for one in said]
         return [text_of(one) for one in said], all(kept)
 
     async def read(self, default: Words = ()) -> Words:
         """Return what was typed and pasted. Raises EOFError for Ctrl-D, Leave(130) for Ctrl-C twice."""
         self._returned.begin(default)
-        self._hint.show(HINT if self._returned.gives_way else "")
+        self._hint.show("")
         self._session.app.editing_mode = EditingMode.VI if self._settings.keys == "vi" else EditingMode.EMACS
         self._keyboard.parser.was_flushed = False  # what comes next was typed ahead
         self._has_stood = False
-        self.type_ahead.offer(is_filled=bool(default))
+        is_held = self.type_ahead.offer(is_filled=bool(default))
         self._text.become(self._pastes.refold(default))
         self._paths.look(self._text.said)
-        text = text_of(self._text.said)
-        prompting = self._session.prompt_async(default=text, handle_sigint=False, pre_run=self._note_standing)
-        reading = asyncio.ensure_future(prompting)
+        text, begin = text_of(self._text.said), partial(self._note_standing, is_held)
+        reading = asyncio.ensure_future(self._session.prompt_async(default=text, handle_sigint=False, pre_run=begin))
         try:
             return self._taken(await asyncio.shield(reading))
         except asyncio.CancelledError:
@@ -159,15 +157,23 @@ class Prompt:
 
     def clear(self, buffer: Buffer) -> None:
         buffer.save_to_undo_stack()
+        buffer.append_to_history()
+        self._text.known.add(self._text.said)
         self._show(buffer, ())
 
     def _note_key(self, _: object) -> None:
         if self._returned.gives_way and self._session.app.renderer.last_rendered_screen:  # none after Ctrl-L
             self._returned.gives_way = False
-            self._hint.show("")
 
-    def _note_standing(self) -> None:
+    def _note_standing(self, is_held: bool) -> None:
         self._has_stood = True
+        if is_held:
+            # Behind the keys of the text, which are pressed now.
+            asyncio.get_running_loop().call_soon(self._give_way)
+
+    def _give_way(self) -> None:
+        self._returned.gives_way = True
+        self._draw_again()
 
     @property
     def is_sent(self) -> bool:
@@ -198,10 +204,6 @@ class Prompt:
             app.key_processor.send_sigint()
             return True
         return not self._has_stood
-
-    def quiet_terminal(self, *, is_alone: bool) -> AbstractContextManager[None]:
-        """For the whole chat: the terminal neither echoes nor changes a key between two prompts."""
-        return self.type_ahead.quiet(self.suspend, is_alone=is_alone)
 
     @contextmanager
     def typing_ahead(self, screen: Screen) -> Iterator[None]:
@@ -283,8 +285,8 @@ class Prompt:
         width = self._session.app.output.get_size().columns
         line = self._paths.line(width - 2)
         rows: StyleAndTextTuples = [("class:hint", f" {line}"), ("", "\n")] if line else []
-        if self._hint.text:
-            return [*rows, ("class:hint", f" {self._hint.text}")]
+        if hint := self._hint.text or self._returned.hint:
+            return [*rows, ("class:hint", f" {hint}")]
         return [*rows, *toolbar(self._status, width)] if self._status is not None else rows[:1]
 
     @property

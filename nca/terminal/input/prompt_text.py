@@ -4,7 +4,7 @@ prompt_toolkit edits plain text. Beside it `PromptText` keeps the same text as `
 that comes back (undo, yank, history) has the source that it had. Where nobody can know it, the text counts as pasted,
 because only what was typed may attach files, command, or set a rule.
 
-A text that had no effect comes back, and the next thing typed replaces it, as in a text that is selected.
+A text that had no effect, or was not sent, comes back, and the next thing typed replaces it, as one that is selected.
 """
 
 from __future__ import annotations
@@ -236,21 +236,25 @@ def _letters(text: str) -> list[str]:
     return sorted("".join(text.split()).casefold())
 
 
-HINT = "Typing replaces it, → keeps it, Enter sends it again."
+HINT = "Typing replaces it, → keeps it, Enter sends it."
 """Fits a window of 60 columns."""
 
 
 class ReturnedText(Processor):
     """Knows whether the text of a prompt was sent before, and draws it as selected while it gives way.
 
-    Text comes back where it had no effect, such as a message with `@` and a missing file, or was undone. The next thing
-    typed replaces it. Otherwise a person who types on, such as a second `/undo`, would append to it and send it again.
-    Any other key keeps it, to be mended.
+    Text comes back where it had no effect, such as a message with `@` and a missing file, or was undone, or was queued
+    behind what failed. The next thing typed replaces it. Otherwise a person who types on, such as a second `/undo`,
+    would append to it and send both. Any other key keeps it, to be mended.
     """
 
     def __init__(self) -> None:
         self._is_new = False
         self.gives_way = False
+
+    @property
+    def hint(self) -> str:
+        return HINT if self.gives_way else ""
 
     def sent(self) -> None:
         """A text left the prompt."""

@@ -240,13 +240,15 @@ class TypeAhead:
         store_typeahead(self._keyboard, being_typed)
         return len(self._held)
 
-    def offer(self, *, is_filled: bool) -> None:
-        """The next prompt is about to read. Unless it `is_filled` already, it starts with what is held."""
+    def offer(self, *, is_filled: bool) -> bool:
+        """The next prompt is about to read. Unless it `is_filled` already, it starts with what is held: True."""
         if not self._held:
-            return
+            return False
         self.hold()
-        if not is_filled and not self.is_waiting:
+        is_offered = not is_filled and not self.is_waiting
+        if is_offered:
             store_typeahead(self._keyboard, self._held.pop(0))
+        return is_offered
 
     def take_unsent(self) -> list[Words]:
         """Remove and return all that was typed and never sent, in the order in which it was typed."""
