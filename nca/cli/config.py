@@ -215,11 +215,12 @@ def _show_table(loaded: LoadedSettings, keys: list[str]) -> None:
     from rich.text import Text
 
     from nca.terminal.render.layout import new_table
+    from nca.terminal.render.sessions import place
 
     table = new_table(has_header=True)
     for title in ("setting", "value", "from"):
         table.add_column(title, overflow="fold")
     for key in keys:
-        origin = one_line(loaded.origin(key))
+        origin = place(loaded.origin(key))
         table.add_row(*(Text(cell, "dim" if origin == "default" else "") for cell in (key, _text(loaded, key), origin)))
     Console().print(table)

@@ -28,6 +28,7 @@ from nca.terminal.panels.config_browser import (
 )
 from nca.terminal.render.event_lines import reserve_line
 from nca.terminal.render.sanitize import one_line
+from nca.terminal.render.sessions import place
 
 _SAVE, _UNSET, _DEFAULT = "--save", "--unset", "default"
 _RESETS = ("reset", "unset", "default")
@@ -123,12 +124,10 @@ class ConfigCommand(Command):
         loaded = app.conversation.loaded
         key = _known(app, words[0])
         if key not in loaded.covered:
-            raise UsageError(
-                f"{key} was not set in this chat.", advice=f"It comes from: {one_line(loaded.origin(key))}."
-            )
+            raise UsageError(f"{key} was not set in this chat.", advice=f"It comes from: {place(loaded.origin(key))}.")
         app.conversation.set(key, UNSET)
         loaded = app.conversation.loaded
-        app.output.show(f"{key} = {value_text(key, loaded.value(key))} again ({one_line(loaded.origin(key))}).")
+        app.output.show(f"{key} = {value_text(key, loaded.value(key))} again ({place(loaded.origin(key))}).")
 
 
 async def _browse(app: App) -> None:
@@ -176,7 +175,7 @@ def _save(app: App, key: str, value: Any) -> str:
     else:
         loaded = loaded.saved(key, str(path))
     app.conversation.file_changed(loaded)
-    return f"Removed {key} from {path}." if value is UNSET else f"Saved {key} in {path}."
+    return f"Removed {key} from {place(str(path))}." if value is UNSET else f"Saved {key} in {place(str(path))}."
 
 
 def _show(app: App, word: str) -> None:
@@ -204,12 +203,12 @@ def _show_one(app: App, written: str) -> None:
     text = Text()
     text.append(name, style="accent")
     text.append(f" = {value_text(name, loaded.value(name))}  ")
-    text.append(f"({one_line(loaded.origin(name))})", style="quiet")
+    text.append(f"({place(loaded.origin(name))})", style="quiet")
     text.append(f"\n{key.about}")
     text.append(f"\nValid: {key.value_type.valid}. Default: {value_text(name, key.default)}.", style="quiet")
     below = loaded.covered.get(name)
     if below is not None:
-        text.append(f"\nBefore: {value_text(name, below.value)} ({one_line(below.origin)}); --unset restores it.")
+        text.append(f"\nBefore: {value_text(name, below.value)} ({place(below.origin)}); --unset restores it.")
     app.output.show(text)
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from rich.text import Text
 
 from nca.config.claude_permissions import HeldRule
-from nca.config.document import shown_path
 from nca.config.paths import user_config_file
 from nca.config.saving import ALLOW, ASK, DENY, RuleList
 from nca.config.schema import KEYS
@@ -50,13 +50,14 @@ class _Listed(NamedTuple):
     def verb(self) -> str:
         return self.name.rpartition(".")[2]
 
-    @property
-    def cells(self) -> tuple[str, str, str]:
+    def cells(self, directory: Path) -> tuple[str, str, str, str]:
+        """As a person in this directory reads them."""
+        rule, origin = self.rule, place(self.origin, directory)
         if self.written:
-            return "", self.written, "here"
-        rule = self.rule
+            return "", one_line(self.written), "here", origin
         subject = rule_in_words(rule.tool, rule.subject) or rule.paths or rule.pattern or "any"
-        return rule.tool, subject, rule.directory or "everywhere"
+        where = "here" if rule.directory == str(directory) else place(rule.directory, directory) or "everywhere"
+        return one_line(rule.tool), place(subject, directory), where, origin
 
 
 def set_next_mode(conversation: Conversation) -> str:
@@ -125,18 +126,16 @@ def _show(app: App) -> None:
     app.output.show(f"{approvals.mode}: nca {MODES[approvals.mode]}. Another mode: /permissions {'|'.join(MODES)}.")
     rules = _listed(app)
     if not rules:
-        app.output.show(
-            f"No rules. Add them when nca asks you, or in {place(shown_path(user_config_file(os.environ)))}."
-        )
+        app.output.show(f"No rules. Add them when nca asks you, or in {place(str(user_config_file(os.environ)))}.")
         return
-    cells = [one.cells for one in rules]
+    cells = [one.cells(app.conversation.directory) for one in rules]
     columns = {
         "": [Text(str(number)) for number in range(1, len(rules) + 1)],
         "rule": [Text(one.verb, "failure" if one.name == DENY else "") for one in rules],
-        "tool": [Text(one_line(tool)) for tool, _, _ in cells],
-        "subject": [Text(one_line(subject)) for _, subject, _ in cells],
-        "directory": [Text(place(directory)) for _, _, directory in cells],
-        "from": [Text(place(one.origin), "quiet") for one in rules],
+        "tool": [Text(tool) for tool, _, _, _ in cells],
+        "subject": [Text(subject) for _, subject, _, _ in cells],
+        "directory": [Text(directory) for _, _, directory, _ in cells],
+        "from": [Text(origin, "quiet") for _, _, _, origin in cells],
     }
     app.output.show(fitting_table(columns, gives_way="from", least=WHOLE, wraps=True))
 
@@ -146,7 +145,7 @@ def _remove(app: App, wanted: str) -> None:
     number = number_to_remove("permissions", wanted, len(rules))
     gone = rules[number - 1]
     if gone.written:
-        raise UsageError(f"Rule {number} is in {one_line(gone.origin)}.", advice="Remove it there and start nca again.")
+        raise UsageError(f"Rule {number} is in {place(gone.origin)}.", advice="Remove it there and start nca again.")
     app.conversation.approvals.saved_rules.remove(gone.name, gone.rule)
     if gone.name == ALLOW:
         session = app.conversation.approvals.session_rules

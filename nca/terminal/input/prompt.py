@@ -83,9 +83,7 @@ class Prompt:
         self._editing: asyncio.Task[None] | None = None
         self._keyboard = Keyboard()
         self.next_mode: Callable[[], None] = lambda: None
-        self.type_ahead = TypeAhead(
-            self._keyboard, interrupts, lambda: self._settings.keys == "vi", lambda: self.next_mode()
-        )
+        self.type_ahead = TypeAhead(self._keyboard, interrupts, lambda: self._settings.keys == "vi")
         self._session: PromptSession[str] = self._create_session()
 
     def apply(self, settings: TerminalSettings) -> None:
@@ -95,7 +93,7 @@ class Prompt:
     def serve(self, completer: Completer, next_mode: Callable[[], None]) -> None:
         """Suggest what `completer` finds, also in a prompt that stands already; Shift-Tab calls `next_mode`."""
         self._session.completer = OfferingCompleter(completer, self._text)
-        self.next_mode = next_mode
+        self.next_mode = self.type_ahead.next_mode = next_mode
 
     def show_status(self, status: ToolbarStatus) -> None:
         """Show a status below the prompt."""

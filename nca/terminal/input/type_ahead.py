@@ -75,14 +75,11 @@ class TypeAhead:
         keyboard: Keyboard,
         interrupts: Interrupts,
         edits_with_escape: Callable[[], bool],
-        next_mode: Callable[[], None],
     ) -> None:
-        """`edits_with_escape`: in a line that is being typed Escape is a key of the editor, as in vi.
-
-        next_mode  does what Shift-Tab does, at once: it is no part of what is typed
-        """
+        """`edits_with_escape`: in a line that is being typed Escape is a key of the editor, as in vi."""
         self._keyboard = keyboard
-        self._next_mode = next_mode
+        self.next_mode: Callable[[], None] = lambda: None
+        """Does what Shift-Tab does, at once: it is no part of what is typed."""
         self._interrupts = interrupts
         self._edits_with_escape = edits_with_escape
         self._escape: asyncio.TimerHandle | None = None
@@ -357,7 +354,7 @@ class TypeAhead:
             # Typed while the prompt that had just taken Enter still had the terminal.
             self._interrupts.interrupt()
         elif key.key == Keys.BackTab:
-            self._next_mode()
+            self.next_mode()
         else:
             self._keys.append(key)
 

@@ -21,6 +21,7 @@ from nca.errors import NcaError
 from nca.terminal.panels.list_panel import Line, Listing, ListPanel, cut, wrapped
 from nca.terminal.render.layout import Parted, new_table
 from nca.terminal.render.sanitize import one_line
+from nca.terminal.render.sessions import place
 from nca.terminal.render.theme import PLAIN_WIDTH
 
 if TYPE_CHECKING:
@@ -79,13 +80,13 @@ class ConfigBrowser(ListPanel[Sequence[str]]):
             return Listing(1, lambda _: [("class:quiet", nothing)], -1, self._way_on(columns), self._keys(), [])
         chosen = rows.index(self._chosen)
         return Listing(
-            len(rows), lambda place: self._row(rows[place], columns), chosen, self._about(columns), self._keys()
+            len(rows), lambda number: self._row(rows[number], columns), chosen, self._about(columns), self._keys()
         )
 
     def move(self, by: int) -> None:
         if self._names and not self._edited:
-            place = self._names.index(self._chosen) + by
-            self._choose(self._names[max(0, min(len(self._names) - 1, place))])
+            number = self._names.index(self._chosen) + by
+            self._choose(self._names[max(0, min(len(self._names) - 1, number))])
 
     def typed(self, text: str) -> None:
         if not self._edited:
@@ -169,7 +170,7 @@ class ConfigBrowser(ListPanel[Sequence[str]]):
         is_wide = columns >= _WIDE_FROM
         line.append(("class:accent" if changed else "", _cells(value, _VALUE_CELLS) if is_wide else value))
         if is_wide:
-            line.append(("class:quiet", one_line(loaded.origin(row)) if changed else KEYS[row].about))
+            line.append(("class:quiet", place(loaded.origin(row)) if changed else KEYS[row].about))
         return line
 
     def _about(self, columns: int) -> Sequence[Line]:
@@ -179,7 +180,7 @@ class ConfigBrowser(ListPanel[Sequence[str]]):
         if self._said:
             return lines + [[("class:notice", line)] for line in wrapped(self._said, columns, _FACT_LINES)]
         facts = f"Valid: {key.value_type.valid}. nca's default: {value_text(key.name, key.default)}."
-        facts += f" From: {one_line(self._loaded().origin(key.name))}."
+        facts += f" From: {place(self._loaded().origin(key.name))}."
         return lines + [[("class:quiet", line)] for line in wrapped(facts, columns, _FACT_LINES)]
 
     def _way_on(self, columns: int) -> Sequence[Line]:
@@ -260,7 +261,7 @@ def listed(loaded: LoadedSettings, names: Sequence[str]) -> RenderableType:
         table.add_column(ratio=1)
     for name in names:
         changed = is_changed(loaded, name)
-        about = one_line(loaded.origin(name)) if changed else KEYS[name].about
+        about = place(loaded.origin(name)) if changed else KEYS[name].about
         cells = [_value(loaded, name)]
         cells += [Text(about, style="quiet", no_wrap=True, overflow="ellipsis")] if has_about else []
         table.add_row(CHANGED if changed else "", name, *cells)

@@ -37,11 +37,13 @@ def title(info: SessionInfo, limit: int = TITLE_CHARS) -> str:
     return one_line(info.name or info.title, limit) or "(empty)"
 
 
-def place(directory: str) -> str:
-    """A directory with the home directory shortened to `~`, as in a shell."""
+def place(path: str, directory: Path | None = None) -> str:
+    """A path with the home directory shortened to `~`, as in a shell; one below `directory` as it is called there."""
     home = str(Path("~").expanduser())
-    is_inside = directory == home or directory.startswith(f"{home}/")
-    return one_line(f"~{directory[len(home) :]}" if is_inside and len(home) > 1 else directory)
+    if directory is not None and path.startswith(f"{directory}/"):
+        return one_line(f".{path[len(str(directory)) :]}")
+    is_inside = path == home or path.startswith(f"{home}/")
+    return one_line(f"~{path[len(home) :]}" if is_inside and len(home) > 1 else path)
 
 
 def begun_by(whose: Whose | None) -> str:

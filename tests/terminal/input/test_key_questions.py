@@ -167,7 +167,7 @@ def test_keys_that_answer_nothing_belong_to_the_line(
     question, answers = ApprovalKeys(rule="shell make"), list[Any]()
 
     async def run() -> str:
-        ahead = TypeAhead(Keyboard(), Interrupts(), lambda: False, lambda: None)
+        ahead = TypeAhead(Keyboard(), Interrupts(), lambda: False)
         with ahead.collecting(), ahead.asking(question, lambda key: answers.append(question.take(key))):
             for seconds, keys in (waited, first), (paused, then):
                 clock.now += seconds
@@ -203,7 +203,7 @@ def test_a_line_that_shows_nothing_keeps_no_question_from_being_answered(
             await asyncio.sleep(0)
 
     async def run() -> None:
-        ahead = TypeAhead(Keyboard(), Interrupts(), lambda: False, lambda: None)
+        ahead = TypeAhead(Keyboard(), Interrupts(), lambda: False)
         with ahead.collecting():
             await take(before)
             with ahead.asking(question, lambda key: answers.append(question.take(key))):

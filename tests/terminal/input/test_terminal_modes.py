@@ -53,7 +53,7 @@ from nca.terminal.interrupts import Interrupts
 signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
 async def main():
     keyboard = Keyboard()
-    ahead = TypeAhead(keyboard, Interrupts(), lambda: False, lambda: None)
+    ahead = TypeAhead(keyboard, Interrupts(), lambda: False)
     with ahead.quiet(lambda: None, is_alone=True):
         with ahead.lent(is_quiet=False, is_typed_kept=True):
             print("ready", flush=True)
