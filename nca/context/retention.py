@@ -51,8 +51,8 @@ class KeptFacts:
         if self._counted is None:
             text = _squeezed("\n".join(_texts(self._history, self._view)))
             said = list(_words(self._history))
-            begun = [words[:READ_CHARS].rstrip() in text for words in said]
-            whole = sum(is_begun and words in text for is_begun, words in zip(begun, said, strict=True))
+            begun = [first[:READ_CHARS].rstrip() in text for first, *_ in said]
+            whole = sum(begins and all(one in text for one in of) for begins, of in zip(begun, said, strict=True))
             files = [path in text for path in self._changed.union(_files(self._history))]
             self._counted = {WORDS: (sum(begun), len(said))} if said else {}
             self._counted |= {WHOLE: (whole, sum(begun))} if whole < sum(begun) else {}
@@ -67,14 +67,17 @@ def _texts(history: History, view: View) -> Iterator[str]:
         yield from (call.arguments for call in message.tool_calls)
 
 
-def _words(history: History) -> Iterator[str]:
+def _words(history: History) -> Iterator[list[str]]:
+    """Of each message of the person's what they typed, and what they pasted."""
     past = Past.of(history)
     for place, entry in enumerate(past.backwards()):
         if place >= MOST_COUNTED:
             return
         said = past.said(entry.message)
-        if said is not None and said.typed.strip():
-            yield _squeezed(said.typed)
+        if said is not None:
+            parts = [said.typed, *(text for source, text in said.beside if source == "pasted")]
+            if words := [_squeezed(part) for part in parts if part.strip()]:
+                yield words
 
 
 def _files(history: History) -> Iterator[str]:

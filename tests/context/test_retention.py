@@ -5,7 +5,7 @@ from __future__ import annotations
 from nca.context.history import History
 from nca.context.retention import KeptFacts, kept_in_words
 from nca.context.view import Summary, View
-from nca.messages import Entry, Message
+from nca.messages import Entry, Message, TextPart
 
 LONG = "Send the letter on Monday. " + "It names the two of us and nobody else. " * 6
 
@@ -25,6 +25,15 @@ def test_a_message_that_is_cut_is_not_counted_as_whole() -> None:
 
 def test_where_all_that_is_kept_is_whole_nothing_more_is_said() -> None:
     assert kept_in_words(counted(f"- (1) Never touch a.py.\n- (2) {LONG}")) == "2 of 3 of your messages"
+
+
+def test_a_paste_that_is_cut_makes_its_message_less_than_whole() -> None:
+    pasted = "\n".join(f"line {number}" for number in range(40))
+    both = (TextPart("Why does this fail?\n", source="typed"), TextPart(pasted, source="pasted"))
+    messages = [Message("user", both), Message("user", pasted, source="pasted")]
+    history = History(Entry(seq, message) for seq, message in enumerate(messages, 1))
+    view = View((Summary("s", ((1, 2),), f"Why does this fail?\n{pasted[:100]}"),), 3)
+    assert KeptFacts(history, view).by_kind() == {"words": (2, 2), "whole": (0, 2)}
 
 
 def test_the_sum_counts_each_message_once() -> None:

@@ -47,7 +47,8 @@ async def show_history(app: App, argument: str) -> None:
     also = f", {counted(by_hand, 'change')} by hand" if by_hand else ""
     also += f", {undone:,} undone" if undone else ""
     if done:
-        every = f"one every {turns / len(done):.0f} turns" if turns >= len(done) else f"{len(done)} in {turns} turns"
+        is_seldom = turns >= 1.5 * len(done)
+        every = f"one every {turns / len(done):.0f} turns" if is_seldom else f"{len(done)} in {counted(turns, 'turn')}"
         app.output.show(f"{counted(len(done), 'compaction')}{also}{f': {every}' if len(done) > 1 else ''}.")
 
 
