@@ -86,6 +86,19 @@ def test_a_percentage_is_written_in_one_way() -> None:
     assert {name: apart.findall(text) for name, text in texts.items() if apart.search(text)} == {}, "write 80%"
 
 
+def test_no_message_names_a_page_that_only_the_repository_has() -> None:
+    named = {}
+    for path in (ROOT / "nca").rglob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        strings = {id(one): one.value for one in ast.walk(tree) if isinstance(one, ast.Constant)}
+        for one in ast.walk(tree):
+            if isinstance(one, ast.Expr):  # a docstring
+                strings.pop(id(one.value), None)
+        if found := [text for text in strings.values() if isinstance(text, str) and re.search(r"\bdocs/\S+\.md", text)]:
+            named[path.name] = found
+    assert named == {}
+
+
 def test_the_docs_name_commands() -> None:
     assert {"nca loop", "nca doctor"} <= set(_command_lines())
 

@@ -107,7 +107,9 @@ Permission = Annotated[
         autocompletion=_choices_of("agent.permission"),
     ),
 ]
-MaxCost = Annotated[str | None, typer.Option(help="Send nothing more once the session has cost this much, in US dollars.")]
+MaxCost = Annotated[
+    str | None, typer.Option(help="Send nothing more once the session has cost this much, in US dollars.")
+]
 Trust = Annotated[bool, typer.Option("--trust", help="Trust this project's settings for this run.")]
 Plain = Annotated[bool, typer.Option("--plain", help="Plain lines without colours or animation, for screen readers.")]
 Profile = Annotated[

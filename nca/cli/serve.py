@@ -132,10 +132,8 @@ def acp(
     given = settings_of(**locals())
     loaded = load_settings(given, config, trust=trust)
     if sys.stdin.isatty():
-        print(
-            "nca acp: an editor starts this (see docs/editors.md); nca opens the chat here. Ctrl-D ends.",
-            file=sys.stderr,
-        )
+        said = "An editor starts this (command nca, argument acp); nca loop opens the chat here. Ctrl-D ends."
+        print(f"nca acp: {said}", file=sys.stderr)
     streams = private_streams()
     notices: list[Event] = []
     with open_store(loaded, notices.append) as store:

@@ -291,7 +291,9 @@ class Settings:
         "none", choice("none", *PROFILES), "Use the numbers, stages and texts of another program as defaults."
     )
     hooks: tuple[Hook, ...] = setting(
-        (), hook_tables(), "Programs of yours that run at certain moments, as Claude Code's hooks do (docs/hooks.md)."
+        (),
+        hook_tables(),
+        "Programs of yours that run at certain moments, as Claude Code's hooks do; a table [[hooks]] each.",
     )
     model: ModelSettings = table(ModelSettings, "The model")
     context: ContextSettings = table(ContextSettings, "The context window and compaction")
