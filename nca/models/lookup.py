@@ -131,10 +131,21 @@ def offers(
     listed += [Offer(name, "found") for name in found]
     listed += [Offer(name, "used before") for name in recent]
     listed += [Offer(facts.model, f"{facts.title}'s key is set") for facts in _keyed(env) if facts.model]
+    return once(listed)
+
+
+def once(listed: Iterable[Offer]) -> list[Offer]:
+    """Each model once, for its first reason."""
     first: dict[str, Offer] = {}
     for offer in listed:
         first.setdefault(offer.name, offer)
     return list(first.values())
+
+
+def served_beside(model: str, api_base: str, api_key: str) -> list[Offer]:
+    """What the person's own server lists that has this model. It is asked, and has two seconds to answer."""
+    where, listed = _listed(model, api_base, api_key)
+    return [Offer(f"{model.partition('/')[0]}/{name}", f"at {where}") for name in listed if "*" not in name]
 
 
 def known(env: Mapping[str, str]) -> list[Offer]:

@@ -7,7 +7,7 @@ import pytest
 from nca.config.schema import ModelSettings
 from nca.errors import ModelNotFound
 from nca.models.choose import named
-from nca.models.lookup import look_up, require_provider
+from nca.models.lookup import look_up, require_provider, served_beside
 from nca.testing.provider import Provider
 
 
@@ -27,6 +27,8 @@ def test_an_endpoint_of_one_s_own_says_what_it_has() -> None:
         with pytest.raises(ModelNotFound) as far:
             caution("zzz", endpoint.url)
         assert far.value.advice == f"It lists qwen3:latest, org/model-7b, proxied/*. {anyway}zzz"
+        offered = served_beside("openai/qwen3", endpoint.url, "")
+        assert [one.name for one in offered] == ["openai/qwen3:latest", "openai/org/model-7b"]
         endpoint.models = ()
         assert caution("zzz", endpoint.url) == ""
     assert caution("zzz", endpoint.url) == "", "it may answer later"

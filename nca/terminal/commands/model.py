@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from nca.models.choose import named, open_model
-from nca.models.lookup import look_up
+from nca.models.lookup import Offer, known, look_up, offers, once, served_beside
 from nca.models.reasoning import AUTO, LEVELS, OFF, split_level
 from nca.terminal.commands.command import App, Command, Suggestion, beginning_with, takes_no
 from nca.terminal.render.event_lines import reserve_line
@@ -67,19 +67,26 @@ class ModelCommand(Command):
         return [Suggestion(name) for name in (*app.models, DEFAULT) if argument.lower() in name.lower()]
 
     async def _chosen(self, app: App) -> str:
-        """The name that the person picks; where nobody can pick, the model is shown."""
+        """The name that the person picks; where nobody can pick, what there is to choose is shown."""
         facts = self._show(app)
-        if not app.reader.can_walk or app.reader.is_typing:
-            return ""
-        # Imported here: only a screen needs prompt_toolkit.
-        from nca.models.lookup import known, offers
-        from nca.terminal.panels.pickers import ModelPicker
-
         conversation = app.conversation
         settings = conversation.loaded.settings
         recent = [info.model for info in conversation.store.list(limit=RECENT_SESSIONS) if info.model]
         likely = offers(settings.model, os.environ, in_use=facts.name, found=app.models, recent=recent)
-        picker = ModelPicker(likely, lambda: known(os.environ), settings.terminal.theme, facts)
+        choice = named(facts.name, conversation.loaded.for_model(facts.name).settings.model, os.environ)
+
+        def served() -> list[Offer]:
+            return served_beside(choice.model, choice.api_base, choice.api_key)
+
+        if not app.reader.can_walk or app.reader.is_typing:
+            others = once([*likely, *await asyncio.to_thread(served)])[1:]
+            if others:
+                app.output.show("\n".join(f"{one_line(one.name)}  {one.why}" for one in others))
+            return ""
+        # Imported here: only a screen needs prompt_toolkit.
+        from nca.terminal.panels.pickers import ModelPicker
+
+        picker = ModelPicker(likely, lambda: known(os.environ), settings.terminal.theme, facts, served)
         chosen = await app.reader.walk(picker)
         return "" if chosen in (None, facts.name) else str(chosen)
 

@@ -9,7 +9,7 @@ from nca.agent.rewinding import Point, Rewinds
 from nca.errors import StoreError
 from nca.humanize import local_time, short_tokens
 from nca.models.catalog import ModelFacts, describe
-from nca.models.lookup import Offer
+from nca.models.lookup import Offer, once
 from nca.terminal.panels.list_panel import Line, Listing, ListPanel
 from nca.terminal.render.file_changes import totals
 from nca.terminal.render.sanitize import one_line, to_terminal
@@ -26,7 +26,7 @@ _NAME_CELLS, _MEASURED = 44, 100
 
 
 class ModelPicker(ListPanel[str]):
-    """Picks once. `known` reads every known model, when something is typed first."""
+    """Picks once. `known` reads every known model, when something is typed first; `served` asks a server for its."""
 
     def __init__(
         self,
@@ -34,11 +34,12 @@ class ModelPicker(ListPanel[str]):
         known: Callable[[], Sequence[Offer]],
         theme: str = "auto",
         in_use: ModelFacts | None = None,
+        served: Callable[[], Sequence[Offer]] = tuple,
     ) -> None:
         """`in_use`: the model that answers now, with the window in force."""
         super().__init__(theme)
         self._likely = list(likely)
-        self._read_known = known
+        self._read_known, self._ask_served = known, served
         self._known: Sequence[Offer] | None = None
         self._matching = self._likely
         self._selected = 0
@@ -64,14 +65,27 @@ class ModelPicker(ListPanel[str]):
         elif typed:
             self.end(typed)
 
+    def begin(self) -> None:
+        self.background(self._add_served())
+
+    async def _add_served(self) -> None:
+        """Add what the server lists as soon as it has answered; the chosen row stays chosen."""
+        self._likely = once([*self._likely, *await asyncio.to_thread(self._ask_served)])
+        chosen = self._matching[self._selected : self._selected + 1]
+        self._filter(self.buffer.text)
+        self._selected = self._matching.index(chosen[0]) if chosen else 0
+        self.redraw()
+
     def typed(self, text: str) -> None:
+        self._filter(text)
+        self._selected = 0
+
+    def _filter(self, text: str) -> None:
         words = text.lower().split()
         if words and self._known is None:
-            likely = {offer.name for offer in self._likely}
-            self._known = [offer for offer in self._read_known() if offer.name not in likely]
-        every = [*self._likely, *(self._known or ())] if words else self._likely
+            self._known = self._read_known()
+        every = once([*self._likely, *(self._known or ())]) if words else self._likely
         self._matching = [offer for offer in every if all(word in offer.name.lower() for word in words)]
-        self._selected = 0
 
     def _describe(self, name: str) -> ModelFacts:
         if name not in self._facts:
