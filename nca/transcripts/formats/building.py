@@ -8,13 +8,13 @@ with it.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal, TypeGuard
 
 import msgspec
 
 from nca.messages import AttachmentPart, MediaPart, Message, Part, TextPart, ToolCall, clean_text
-from nca.transcripts.formats.records import Record, Unreadable
+from nca.transcripts.formats.records import Compacted, Record, Said, Unreadable
 from nca.transcripts.formats.row import Row, name_of, text_of
 from nca.transcripts.formats.source import BadLine
 from nca.transcripts.formats.source import Source as Given
@@ -130,13 +130,38 @@ def bad_line(bad: BadLine) -> tuple[Unreadable, ...]:
     return () if bad.is_cut else (Unreadable(f"line {bad.number}", bad.reason),)
 
 
-def read_rows(source: Given, read: Callable[[Row, str], Iterable[Record]]) -> Iterator[Record]:
-    """What `read` makes of each row, given its place ("line 12"), and Unreadable for each bad line."""
-    for line in source.rows():
-        if isinstance(line, BadLine):
-            yield from bad_line(line)
-        else:
-            yield from read(line[1], f"line {line[0]}")
+class Reading:
+    """A session while it is read. `id`, `at` and `place` are those of the record at hand, as in `Said`."""
+
+    id = place = ""
+    at = 0.0
+
+    def lines(self, source: Given) -> Iterator[Record]:
+        """The records of a file of JSON lines, and Unreadable for each bad line."""
+        for line in source.rows():
+            if isinstance(line, BadLine):
+                yield from bad_line(line)
+            else:
+                number, row = line
+                self.place = f"line {number}"
+                yield from self.record(row)
+
+    def record(self, row: Row) -> Iterable[Record]:
+        """The records of a line."""
+        return ()
+
+    def said(self, message: Message, **facts: Any) -> Said:
+        return Said(message=message, id=self.id, at=self.at, place=self.place, **facts)
+
+    def compacted(self, summary: str = "", **facts: Any) -> Compacted:
+        return Compacted(summary=summary, id=self.id, at=self.at, place=self.place, **facts)
+
+    def summarized(self, summary: str, **facts: Any) -> Compacted:
+        """By a summary, which cannot be read where it is missing."""
+        return self.compacted(summary, is_unreadable=not summary, **facts)
+
+    def unreadable(self, reason: str) -> Unreadable:
+        return Unreadable(self.place, reason)
 
 
 _OF_A_PROGRAM = ("nca", "tool")

@@ -7,6 +7,7 @@ from typing import Any
 
 from nca.messages import Message, Part, TextPart
 from nca.transcripts.formats.building import (
+    Reading,
     answer,
     joined,
     person,
@@ -17,27 +18,27 @@ from nca.transcripts.formats.building import (
     tool_call,
     tool_result,
 )
-from nca.transcripts.formats.records import Record, Said, Unreadable
+from nca.transcripts.formats.records import Record
 from nca.transcripts.formats.row import Row, list_of, row_of, text_of
 
 
-class ChatRows:
-    """Turns rows into messages.
+class ChatRows(Reading):
+    """Turns rows into messages; some have ids or times. `added`: how one in the user's role begins that the program
+    wrote."""
 
-    said   makes the record of a row, its message and its place
-    added  how a message in the user's role begins that the program wrote
-    """
+    added: tuple[str, ...] = ()
+    _has_begun = False
 
-    def __init__(self, said: Callable[[Row, Message, str], Said], *, added: tuple[str, ...] = ()) -> None:
-        self._said = said
-        self._added = added
-        self._has_begun = False
-
-    def record(self, row: Row, place: str) -> Iterator[Record]:
+    def record(self, row: Row) -> Iterator[Record]:
+        self.id, self.at = row.text("message_id"), row.seconds("timestamp")
         if not is_row(row):
-            yield Unreadable(place, "is a message without a known role")
+            yield self.unreadable("is a message without a known role")
         elif (message := self._message(row)) is not None:
-            yield self._said(row, message, place)
+            yield self.said(message, **self.facts(row))
+
+    def facts(self, row: Row) -> dict[str, Any]:
+        """What a row says of its message, as in `Said`."""
+        return {}
 
     def _message(self, row: Row) -> Message | None:
         """None for a row without content. A later system row, and a result without a call, are what a program
@@ -56,7 +57,7 @@ class ChatRows:
         if role != "user":
             return printed(joined(parts))
         first = next((part.text for part in parts if isinstance(part, TextPart)), "").lstrip()
-        is_added = row.get("injected") is True or (bool(self._added) and first.startswith(self._added))
+        is_added = row.get("injected") is True or first.startswith(self.added)
         return person(joined(parts), "nca" if is_added else "")
 
 

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator
 
 from nca.errors import InvalidMessages
 from nca.messages import Message, TextPart
-from nca.transcripts.formats.building import answer, as_json, person, printed, tool_call, tool_result
+from nca.transcripts.formats.building import Reading, answer, as_json, person, printed, tool_call, tool_result
 from nca.transcripts.formats.parent_chain import Branches
-from nca.transcripts.formats.records import About, Format, Record, Said, StoredSession, Unreadable
+from nca.transcripts.formats.records import About, Format, Record, StoredSession
 from nca.transcripts.formats.row import Row, list_of, row_of, rows_of, text_of
 from nca.transcripts.formats.source import Source
 
@@ -53,7 +53,7 @@ def _conversations(source: Source) -> Iterator[tuple[str, Row]]:
             yield row.first("conversation_id", "id") or str(number), row
 
 
-class _Reading:
+class _Reading(Reading):
     def __init__(self, nodes: Row) -> None:
         self._nodes = nodes
         self._branches = Branches()
@@ -62,15 +62,13 @@ class _Reading:
 
     def records(self, current: str) -> Iterator[Record]:
         for node_id in self._in_order():
+            self.id, self.place = node_id, f"message {node_id}"
             node = row_of(self._nodes[node_id])
             self._branches.add(node_id, node.text("parent"))
-            place = f"message {node_id}"
-            if node.get("message") is None:
-                continue
-            if not isinstance(node.get("message"), dict):
-                yield Unreadable(place, "is no JSON object")
-                continue
-            yield from self._message(node.row("message"), node_id, place)
+            if isinstance(node.get("message"), dict):
+                yield from self._message(node.row("message"))
+            elif node.get("message") is not None:
+                yield self.unreadable("is no JSON object")
         yield from self._branches.live(current if current in self._nodes else "")
 
     def _in_order(self) -> list[str]:
@@ -89,16 +87,16 @@ class _Reading:
                 waiting.extend(reversed(children.get(node_id, [])))
         return [*order, *(node_id for node_id in self._nodes if node_id not in order)]
 
-    def _message(self, row: Row, node_id: str, place: str) -> Iterator[Record]:
-        role = row.text("author", "role")
+    def _message(self, row: Row) -> Iterator[Record]:
+        role, self.at = row.text("author", "role"), row.seconds("create_time")
         content = row.row("content")
         thoughts = _thoughts(content)
         said = "" if thoughts else _text(content)
         message: Message | None = None
         if role == "assistant":
-            message = self._answer(row, said, thoughts, node_id)
+            message = self._answer(row, said, thoughts)
         elif role == "tool":
-            message = self._result(row, said, node_id)
+            message = self._result(row, said)
         elif role == "user":
             hidden = row.value("metadata", "is_visually_hidden_from_conversation") is True
             # What the person wrote for every conversation is hidden too.
@@ -107,28 +105,21 @@ class _Reading:
         elif role == "system":
             message = Message("system", said) if said.strip() else None
         else:
-            yield Unreadable(place, "is a message without a known author")
+            yield self.unreadable("is a message without a known author")
         if message is not None:
-            beside = row.row("metadata")
-            yield Said(
-                message=message,
-                id=node_id,
-                at=row.seconds("create_time"),
-                model=beside.text("model_slug") if role == "assistant" else "",
-                place=place,
-            )
+            yield self.said(message, model=row.text("metadata", "model_slug"))
 
-    def _answer(self, row: Row, said: str, thoughts: str, node_id: str) -> Message | None:
+    def _answer(self, row: Row, said: str, thoughts: str) -> Message | None:
         recipient = row.text("recipient")
         if recipient in _TO_ALL:
             return answer([TextPart(said)], (), thoughts)
-        self._calls[node_id] = recipient
-        return answer([], [tool_call(node_id, recipient, as_json({"input": said}))], thoughts)
+        self._calls[self.id] = recipient
+        return answer([], [tool_call(self.id, recipient, as_json({"input": said}))], thoughts)
 
-    def _result(self, row: Row, said: str, node_id: str) -> Message | None:
+    def _result(self, row: Row, said: str) -> Message | None:
         """The result of the call above it. What a tool says more than once, and unasked, is a message of its own."""
         name = row.text("author", "name")
-        parent = text_of(row_of(self._nodes.get(node_id)).get("parent"))
+        parent = text_of(row_of(self._nodes.get(self.id)).get("parent"))
         if parent in self._calls:
             failed = row.value("metadata", "aggregate_result", "status")
             is_error = failed == "failed_with_in_kernel_exception"

@@ -17,7 +17,7 @@ import msgspec
 from nca.messages import Usage
 from nca.transcripts.formats.blocks import answer_message, blocks_of, user_message
 from nca.transcripts.formats.blocks import part_of as part
-from nca.transcripts.formats.building import read_rows
+from nca.transcripts.formats.building import Reading
 from nca.transcripts.formats.claude_said import is_said, messages_of, titles_of
 from nca.transcripts.formats.parent_chain import Link, live_branch
 from nca.transcripts.formats.records import About, Compacted, Format, Live, Record, Said, StoredSession, Unreadable
@@ -56,9 +56,7 @@ class ClaudeCode(Format):
         return (msgspec.structs.replace(found, parent=text_of(rows[0]["sessionId"])) if is_subagent else found,)
 
     def read(self, source: Source, key: str = "") -> Iterator[Record]:
-        found = Rows()
-        yield from read_rows(source, found.take)
-        yield from found.records()
+        return Rows().records(source)
 
     def files(self, env: Mapping[str, str], home: Path) -> Iterable[Path]:
         """Without those of subagents: each belongs to a session."""
@@ -136,7 +134,7 @@ class _Boundary(msgspec.Struct):
         )
 
 
-class Rows:
+class Rows(Reading):
     """Takes the lines in the order of the file. Messages are handed out when the person goes on: until then later
     lines may add to them."""
 
@@ -162,35 +160,34 @@ class Rows:
         self._boundary: _Boundary | None = None
         """The newest compaction, while it waits for its summary."""
 
-    def take(self, row: Row, place: str) -> Iterator[Record]:
+    def record(self, row: Row) -> Iterator[Record]:
         kind = row.get("type")
         if kind in ("summary", "custom-title", "ai-title"):
             self._take_title(row)
             return
         is_aside = bool(row.get("isSidechain"))
-        id = row.text("uuid")
-        if id and not self._link(id, row, is_aside=is_aside):
+        self.id, self.at = row.text("uuid"), row.seconds("timestamp")
+        if self.id and not self._link(row, is_aside=is_aside):
             return
-        if id and not is_aside and self._links[-1].is_said:
+        if self.id and not is_aside and self._links[-1].is_said:
             yield from self._finished()
         message = row.get("message")
         if kind in ("user", "assistant") and not isinstance(message, dict):
-            yield Unreadable(place, "has no message")
+            yield self.unreadable("has no message")
         elif kind == "assistant":
-            self._take_answer(id, row, row_of(message), place, is_aside=is_aside)
+            self._take_answer(row, row_of(message), is_aside=is_aside)
         elif kind == "user":
-            yield from self._take_user(id, row, row_of(message), place, is_aside=is_aside)
+            yield from self._take_user(row, row_of(message), is_aside=is_aside)
         elif kind == "attachment":
-            self._take_queued(id, row, row.row("attachment"), place, is_aside=is_aside)
+            self._take_queued(row.row("attachment"), is_aside=is_aside)
         elif kind == "system" and row.get("subtype") == "compact_boundary" and not is_aside:
-            meta = row.row("compactMetadata") or row.row("compact_metadata")
-            self._boundary = _Boundary(id, row.seconds("timestamp"), place, meta)
-            self._waiting.append(self._boundary)
+            self._compact(row.row("compactMetadata") or row.row("compact_metadata"))
             self._answers.clear()
         if kind in ("user", "assistant") and not is_aside:
             self._note(row)
 
-    def records(self) -> Iterator[Record]:
+    def records(self, source: Source) -> Iterator[Record]:
+        yield from self.lines(source)
         if not self._has_begun and self._are_aside():
             # The file is that of a subagent.
             for one in self._waiting:
@@ -243,21 +240,26 @@ class Rows:
             if title := text_of(row.get(key)):
                 self._titles.append((title, row.text("leafUuid")))
 
-    def _link(self, id: str, row: Row, *, is_aside: bool) -> bool:
+    def _link(self, row: Row, *, is_aside: bool) -> bool:
         """Note the place of a record in the chain; False if the record is there already."""
         parent = row.text("parentUuid")
-        if id in self._places:
-            known = self._links[self._places[id]]
+        if self.id in self._places:
+            known = self._links[self._places[self.id]]
             known.parent = known.parent or ("" if known.is_compaction else parent)
             return False
         if not is_aside:
             is_compaction = row.get("subtype") == "compact_boundary"
-            self._places[id] = len(self._links)
+            self._places[self.id] = len(self._links)
             before = "" if parent else row.first("logicalParentUuid", "logical_parent_uuid")
-            self._links.append(Link(id, parent, before, is_compaction, is_said=is_said(row)))
+            self._links.append(Link(self.id, parent, before, is_compaction, is_said=is_said(row)))
         return True
 
-    def _take_answer(self, id: str, row: Row, message: Row, place: str, *, is_aside: bool) -> None:
+    def _compact(self, meta: Row) -> _Boundary:
+        self._boundary = _Boundary(self.id, self.at, self.place, meta)
+        self._waiting.append(self._boundary)
+        return self._boundary
+
+    def _take_answer(self, row: Row, message: Row, *, is_aside: bool) -> None:
         model = message.text("model")
         blocks, usage = blocks_of(message.get("content")), message.row("usage").usage(*_USAGE, adds_cache=True)
         key = message.text("id"), row.text("requestId")
@@ -268,42 +270,35 @@ class Rows:
         is_aside = is_aside or bool(row.get("isApiErrorMessage"))
         answer = self._answers.get(key) if key[0] else None
         if answer is None or answer.is_aside != is_aside:
-            ids = [id] if id else []
-            model = "" if model == _NOT_BY_A_MODEL else model
-            answer = _Answer(ids, [], model, row.seconds("timestamp"), place, is_aside)
+            answer = _Answer([], [], "" if model == _NOT_BY_A_MODEL else model, self.at, self.place, is_aside)
             self._waiting.append(answer)
             if key[0]:
                 self._answers[key] = answer
-        elif id:
-            answer.ids.append(id)
+        answer.ids += [self.id] if self.id else []
         answer.blocks += [block for block in blocks if block not in answer.blocks] if answer.blocks else blocks
         if usage and (answer.usage is None or usage.completion_tokens >= answer.usage.completion_tokens):
             answer.usage = usage
 
-    def _take_user(self, id: str, row: Row, message: Row, place: str, *, is_aside: bool) -> Iterator[Unreadable]:
-        at, blocks = row.seconds("timestamp"), blocks_of(message.get("content"))
+    def _take_user(self, row: Row, message: Row, *, is_aside: bool) -> Iterator[Unreadable]:
+        blocks = blocks_of(message.get("content"))
         if row.get("isCompactSummary") and not is_aside:
-            summary = texts_of(blocks)
-            if self._boundary is None:
-                self._boundary = _Boundary(id, at, place, Row())
-                self._waiting.append(self._boundary)
-            self._boundary.summary = summary
+            boundary = self._boundary or self._compact(Row())
+            boundary.summary = texts_of(blocks)
             self._boundary = None
             return
         if not blocks:
-            yield Unreadable(place, "has a message without content")
+            yield self.unreadable("has a message without content")
         for one in messages_of(row, blocks, self._names):
-            self._waiting.append(Said(message=one, id=id, at=at, is_aside=is_aside, place=place))
+            self._waiting.append(self.said(one, is_aside=is_aside))
 
-    def _take_queued(self, id: str, row: Row, attachment: Row, place: str, *, is_aside: bool) -> None:
+    def _take_queued(self, attachment: Row, *, is_aside: bool) -> None:
         """What was typed while the model worked: it was sent with the next request."""
         blocks = blocks_of(attachment.get("prompt"))
         if attachment.get("type") != "queued_command" or not blocks:
             return
         is_typed = attachment.get("commandMode", "prompt") == "prompt"
         message = user_message([part(block) for block in blocks], source="typed" if is_typed else "nca")
-        at = row.seconds("timestamp")
-        self._waiting.append(Said(message=message, id=id, at=at, is_aside=is_aside, place=place))
+        self._waiting.append(self.said(message, is_aside=is_aside))
 
     def _note(self, row: Row) -> None:
         facts = [row.get(name) for name in _FACTS]

@@ -15,8 +15,8 @@ import msgspec
 
 from nca.messages import Message, Part, TextPart
 from nca.transcripts.formats.blocks import answer_message, blocks_of, part_of, user_message, user_messages
-from nca.transcripts.formats.building import as_json, attached, text_by, typed_after, with_authors
-from nca.transcripts.formats.records import About, Compacted, Format, Record, Said, Unreadable
+from nca.transcripts.formats.building import Reading, as_json, attached, text_by, typed_after, with_authors
+from nca.transcripts.formats.records import About, Format, Record
 from nca.transcripts.formats.row import Row, list_of, parsed, row_of, rows_of, texts_of
 from nca.transcripts.formats.source import Source, json_file, row_file
 
@@ -77,23 +77,24 @@ class Cline(Format):
         names: dict[str, str] = {}
         known = _typed(source)
         kept: list[str] = []
+        reading = Reading()
         for number, given in enumerate(list_of(source.value())):
-            row, place = row_of(given), f"message {number + 1}"
+            row = row_of(given)
+            reading.id = reading.place = f"message {number + 1}"
+            reading.at = row.seconds("ts")
             if row.get("isSummary") is True:
-                summary = texts_of(blocks_of(row.get("content")))
-                yield Compacted(summary=summary, kept=tuple(kept), is_unreadable=not summary, place=place)
+                yield reading.summarized(texts_of(blocks_of(row.get("content"))), kept=tuple(kept))
                 continue
             messages = _messages(row, names, known)
             if messages is None:
-                yield Unreadable(place, "is a message without a known role")
+                yield reading.unreadable("is a message without a known role")
                 continue
             if not any(row.get(key) for key in _REPLACED):
-                kept.append(place)
+                kept.append(reading.id)
             for message in messages:
-                model = row.text("modelInfo", "modelId")
-                yield Said(message=message, id=place, at=row.seconds("ts"), model=model, place=place)
+                yield reading.said(message, model=row.text("modelInfo", "modelId"))
             if left_out is not None and number == left_out[1]:
-                yield Compacted(summary="", kept=tuple(f"message {one + 1}" for one in range(left_out[0])), place=place)
+                yield reading.compacted(kept=tuple(f"message {one + 1}" for one in range(left_out[0])))
 
     def files(self, env: Mapping[str, str], home: Path) -> Iterable[Path]:
         places = [home / ".cline" / "data"]

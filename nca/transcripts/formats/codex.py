@@ -15,7 +15,7 @@ import msgspec
 from nca.messages import AttachmentPart, Message, Part, ToolCall, Usage
 from nca.shapes.shaped import as_chat_message
 from nca.transcripts.formats.blocks import json_of
-from nca.transcripts.formats.building import read_rows
+from nca.transcripts.formats.building import Reading
 from nca.transcripts.formats.codex_items import (
     CALLS,
     OUTPUTS,
@@ -56,7 +56,7 @@ class _Part(NamedTuple):
     is_by_a_person: bool
 
 
-class Rollout:
+class Rollout(Reading):
     """Takes the lines in their order."""
 
     def __init__(self) -> None:
@@ -72,6 +72,7 @@ class Rollout:
         """Whether this rollout says where turns begin; older ones do not."""
         self._open: _Answer | None = None
         self._last: _Answer | None = None
+
         self._names: dict[str, str] = {}
         self._known: dict[tuple[str, ...], str] = {}
         """The newest part with this text or call, by its id."""
@@ -83,15 +84,16 @@ class Rollout:
         self._about: About | None = None
         self._model = ""
 
-    def take(self, row: Row, place: str) -> list[Record]:
+    def record(self, row: Row) -> list[Record]:
         """What no later line adds to: what stands before the newest answer."""
-        self._take(row, place)
+        self.at = row.seconds("timestamp")
+        self._take(row)
         found = []
         while self._waiting and self._waiting[0] is not self._last and self._waiting[0] is not self._asked:
             found.append(_record(self._waiting.pop(0)))
         return found
 
-    def _take(self, row: Row, place: str) -> None:
+    def _take(self, row: Row) -> None:
         kind, payload = row.get("type"), row.row("payload")
         if self._about is None and (kind == "session_meta" or "payload" not in row):
             # Of several the first counts: a fork repeats that of the session it comes from.
@@ -101,15 +103,16 @@ class Rollout:
         if kind == "turn_context":
             self._model = payload.text("model") or self._model
         elif kind == "event_msg":
-            self._take_event(payload, place, row)
+            self._take_event(payload)
         elif kind == "compacted":
-            self._compact(payload, place, _time(row))
+            self._compact(payload)
         elif kind == "response_item":
-            self._take_item(payload, place, _time(row))
+            self._take_item(payload)
         elif "payload" not in row and kind != "session_meta" and kind is not None:
-            self._take_item(row, place, _time(row))
+            self._take_item(row)
 
-    def records(self) -> Iterator[Record]:
+    def records(self, source: Source) -> Iterator[Record]:
+        yield from self.lines(source)
         yield from map(_record, self._waiting)
         if not self._count:
             # Some rollouts have only the events for the screen.
@@ -119,15 +122,14 @@ class Rollout:
             yield Live(frozenset(part.id for part in self._alive))
 
     def _take_meta(self, meta: Row) -> None:
-        parent = meta.first("forked_from_id", "forked_from")
         self._about = About(
             session=meta.text("id"),
             directory=meta.text("cwd"),
             version=meta.text("cli_version"),
-            parent=parent,
+            parent=meta.first("forked_from_id", "forked_from"),
         )
 
-    def _take_event(self, event: Row, place: str, row: Row) -> None:
+    def _take_event(self, event: Row) -> None:
         kind = event.get("type")
         if kind == "token_count":
             usage = _usage(event.row("info", "last_token_usage"))
@@ -145,7 +147,7 @@ class Rollout:
                 self._take_typed(text)
                 message = as_typed(message, text) or message
             if not self._count:
-                self._events.append(Said(message=message, at=_time(row), place=place))
+                self._events.append(Said(message=message, at=self.at, place=self.place))
 
     def _take_typed(self, text: str) -> None:
         """Mark the message that the person typed; the event that says so stands behind it or before it."""
@@ -157,28 +159,27 @@ class Rollout:
         self._waiting[place] = msgspec.structs.replace(asked, message=message)
         self._asked = None
 
-    def _take_item(self, item: Row, place: str, at: float) -> None:
+    def _take_item(self, item: Row) -> None:
         kind = item.get("type")
         if kind == "message" and item.get("role") != "assistant":
-            self._say(said(item), ("message", text_in(item)), place, at, is_aside=is_about_codex(item))
+            self._say(said(item), ("message", text_in(item)), is_aside=is_about_codex(item))
         elif kind in OUTPUTS:
-            self._say(output(item, self._names), ("output", item.text("call_id")), place, at)
+            self._say(output(item, self._names), ("output", item.text("call_id")))
         elif kind in (*CALLS, "message", "reasoning") or (kind not in _NOT_SHOWN and isinstance(kind, str)):
-            self._answer(item, place, at)
+            self._answer(item)
 
-    def _say(
-        self, message: Message | None, key: tuple[str, ...], place: str, at: float, *, is_aside: bool = False
-    ) -> None:
+    def _say(self, message: Message | None, key: tuple[str, ...], *, is_aside: bool = False) -> None:
         self._open = None
         if message is None:
-            self._waiting.append(Unreadable(place, "has no content"))
+            self._waiting.append(self.unreadable("has no content"))
             return
         if message.role == "user" and not message.is_synthetic:
             # A second message in the same turn belongs to it.
             if self._turn_began is not None or not self._has_marks:
                 self._turns.append(len(self._alive) if self._turn_began is None else self._turn_began)
             self._turn_began = None
-        said = Said(message=message, id=self._next_id(), at=at, is_aside=is_aside, place=place)
+        self._number()
+        said = self.said(message, is_aside=is_aside)
         if message.role == "user" and not message.source:
             for typed in self._typed:
                 if marked := as_typed(message, typed):
@@ -188,12 +189,13 @@ class Rollout:
             self._asked = None if said.message.source else said
         self._add(said, key)
 
-    def _answer(self, item: Row, place: str, at: float) -> None:
+    def _answer(self, item: Row) -> None:
         kind = item.get("type")
         self._asked = None
         if self._open is None:
-            self._open = self._last = _Answer(self._next_id(), self._model, at, place)
-            self._add(self._open, ("answer", self._open.id))
+            self._number()
+            self._open = self._last = _Answer(self.id, self._model, self.at, self.place)
+            self._add(self._open, ("answer", self.id))
         if kind == "reasoning":
             self._open.thoughts += [text] if (text := thought(item)) else []
         elif kind == "message":
@@ -201,7 +203,7 @@ class Rollout:
             self._known["message", text_in(item)] = self._open.id
         elif kind in CALLS:
             if (made := call(item)) is None:
-                self._waiting.append(Unreadable(place, "is a call without an id"))
+                self._waiting.append(self.unreadable("is a call without an id"))
                 return
             self._open.calls.append(made)
             self._names[made.id] = made.name
@@ -211,14 +213,15 @@ class Rollout:
             text = json_of(item)
             self._open.parts.append(AttachmentPart(text_of(kind), text, len(text.encode())))
 
-    def _add(self, part: Said | _Answer | Compacted, key: tuple[str, ...]) -> None:
+    def _number(self) -> None:
+        """Number the messages and compactions: these have no ids."""
         self._count += 1
+        self.id = str(self._count)
+
+    def _add(self, part: Said | _Answer | Compacted, key: tuple[str, ...]) -> None:
         self._alive.append(_Part(part.id, _is_by_a_person(part)))
         self._waiting.append(part)
         self._known[key] = part.id
-
-    def _next_id(self) -> str:
-        return f"{self._count + 1}"
 
     def _take_back(self, turns: int) -> None:
         """Take back the newest turns, with the compactions in them."""
@@ -229,7 +232,7 @@ class Rollout:
             del self._turns[-count:]
         self._turn_began = None
 
-    def _compact(self, payload: Row, place: str, at: float) -> None:
+    def _compact(self, payload: Row) -> None:
         self._open = None
         summary = payload.text("message").strip()
         is_unreadable = not summary
@@ -239,15 +242,9 @@ class Rollout:
             summary = summary if summary and not texts else "\n\n".join(texts)
         else:
             kept = [part.id for part in self._alive if part.is_by_a_person]
-        compacted = Compacted(
-            summary=summary,
-            id=self._next_id(),
-            kept=tuple(kept),
-            is_unreadable=is_unreadable,
-            at=at,
-            place=place,
-        )
-        self._add(compacted, ("compacted", compacted.id))
+        self._number()
+        compacted = self.compacted(summary, kept=tuple(kept), is_unreadable=is_unreadable)
+        self._add(compacted, ("compacted", self.id))
 
     def _replaced(self, history: list[Any]) -> tuple[list[str], list[str], bool]:
         """What a replacement kept of the messages before it, what it says besides, and whether that is encrypted."""
@@ -266,10 +263,6 @@ class Rollout:
             elif kind in ("compaction", "compaction_summary", "context_compaction"):
                 is_encrypted = True
         return kept, texts, is_encrypted or not (texts or kept)
-
-
-def _time(row: Row) -> float:
-    return row.seconds("timestamp")
 
 
 def _is_by_a_person(part: Said | _Answer | Compacted) -> bool:
@@ -318,9 +311,7 @@ class Codex(Format):
         return (msgspec.structs.replace(found, parent=_parent(meta)),)
 
     def read(self, source: Source, key: str = "") -> Iterator[Record]:
-        rollout = Rollout()
-        yield from read_rows(source, rollout.take)
-        yield from rollout.records()
+        return Rollout().records(source)
 
     def files(self, env: Mapping[str, str], home: Path) -> Iterable[Path]:
         root = self.folder(env, home)

@@ -16,18 +16,18 @@ from nca.safe_files import open_ordinary
 from nca.tools.skill_places import front_fields
 from nca.tools.tool import ToolError
 from nca.transcripts.formats.building import (
+    Reading,
     answer,
     command_ran,
     joined,
     media,
     person,
     printed,
-    read_rows,
     text_by,
     tool_call,
     tool_result,
 )
-from nca.transcripts.formats.records import About, Compacted, Format, Record, Said, Unreadable
+from nca.transcripts.formats.records import About, Format, Record
 from nca.transcripts.formats.row import Row, rows_of, text_of
 from nca.transcripts.formats.source import Source
 from nca.words import Source as Author
@@ -49,7 +49,7 @@ class Copilot(Format):
         return About(directory=source.first_row.text("data", "context", "cwd"), title=_title(source))
 
     def records(self, source: Source, key: str) -> Iterator[Record]:
-        return read_rows(source, _Reading().record)
+        return _Reading().lines(source)
 
 
 FORMAT = Copilot()
@@ -63,7 +63,7 @@ def _title(source: Source) -> str:
     return ""
 
 
-class _Reading:
+class _Reading(Reading):
     def __init__(self) -> None:
         self._asked: list[str] = []
         """What the person said; `_since`: all that was said since a compaction began. It keeps both."""
@@ -74,24 +74,24 @@ class _Reading:
         self._assets: dict[str, Row] = {}
         self._prompts: dict[str, str] = {}
 
-    def record(self, event: Row, place: str) -> Iterator[Record]:
-        data = event.row("data")
-        if not isinstance(event.get("type"), str) or not isinstance(event.get("data"), dict):
-            yield Unreadable(place, "is no event")
+    def record(self, row: Row) -> Iterator[Record]:
+        data = row.row("data")
+        if not isinstance(row.get("type"), str) or not isinstance(row.get("data"), dict):
+            yield self.unreadable("is no event")
             return
-        agent, record_id = event.text("agentId"), event.text("id") or place
-        at, usage = event.seconds("timestamp"), None
+        agent, usage = row.text("agentId"), None
+        self.id, self.at = row.text("id") or self.place, row.seconds("timestamp")
         message: Message | None = None
-        match event["type"]:
+        match row["type"]:
             case "session.start" | "session.resume" | "session.model_change" if not agent:
                 yield _about(data)
             case "session.compaction_start" if not agent:
                 self._since = []
             case "session.compaction_complete" if not agent and data.get("success") is not False:
-                yield self._compacted(data, record_id, at, place)
+                yield self._compaction(data)
             case "session.context_cleared" if not agent:
                 self._asked = []
-                yield Compacted(summary="", id=record_id, at=at, place=place)
+                yield self.compacted()
             case "session.usage_record":
                 self._take_usage(data.row("usage"))
             case "session.binary_asset":
@@ -99,13 +99,13 @@ class _Reading:
             case "tool.execution_start" | "tool.user_requested":
                 self._calls[agent, data.name("toolCallId")] = data
             case "system.message":
-                yield from self._prompt(data.text("content"), agent, place)
+                yield from self._prompt(data.text("content"), agent)
             case "system.notification":
                 message = person(data.text("content"), "nca")
             case "user.message":
                 message = self._asked_by(data, "nca" if agent or data.get("source") else "typed")
                 if message is not None and message.source != "nca":
-                    self._asked.append(record_id)
+                    self._asked.append(self.id)
             case "assistant.message":
                 usage = self._usage.pop(data.text("apiCallId"), None)
                 message = _answer(data) or (Message("assistant", "") if usage else None)
@@ -114,23 +114,17 @@ class _Reading:
         if message is None:
             return
         if self._since is not None and not agent:
-            self._since.append(record_id)
-        model, is_aside = data.text("model"), bool(agent)
-        yield Said(message=message, id=record_id, at=at, usage=usage, model=model, is_aside=is_aside, place=place)
+            self._since.append(self.id)
+        yield self.said(message, usage=usage, model=data.text("model"), is_aside=bool(agent))
 
-    def _compacted(self, data: Row, record_id: str, at: float, place: str) -> Compacted:
-        summary = data.text("summaryContent")
+    def _compaction(self, data: Row) -> Record:
         since, self._since = self._since or [], None
-        return Compacted(
-            summary=summary,
-            id=record_id,
+        return self.summarized(
+            data.text("summaryContent"),
             kept=tuple(dict.fromkeys([*self._asked, *since])),
-            is_unreadable=not summary,
             trigger="manual" if data.get("trigger") == "manual" else "auto",
             tokens_before=data.count("preCompactionTokens"),
             tokens_after=data.count("postCompactionTokens"),
-            at=at,
-            place=place,
         )
 
     def _take_usage(self, given: Row) -> None:
@@ -138,11 +132,11 @@ class _Reading:
         if usage := given.usage("inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens"):
             self._usage[given.text("apiCallId")] = usage
 
-    def _prompt(self, text: str, agent: str, place: str) -> Iterator[Record]:
+    def _prompt(self, text: str, agent: str) -> Iterator[Record]:
         """Copilot's own instructions, which it writes again when they have changed. They do not hold in nca."""
         if text and self._prompts.get(agent) != text:
             self._prompts[agent] = text
-            yield Said(message=Message("system", text), is_aside=True, place=place)
+            yield self.said(Message("system", text), is_aside=True)
 
     def _asked_by(self, data: Row, source: Author) -> Message | None:
         parts: list[Part | None] = [text_by(source, data.text("content"))]

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 from nca.messages import Message, Part, TextPart
 from nca.transcripts.formats.building import (
+    Reading,
     answer,
     command_ran,
     joined,
@@ -22,7 +23,7 @@ from nca.transcripts.formats.building import (
     tool_call,
     tool_result,
 )
-from nca.transcripts.formats.records import About, Compacted, DatabaseFormat, Record, Said, Tables, Unreadable
+from nca.transcripts.formats.records import About, DatabaseFormat, Record, Tables
 from nca.transcripts.formats.row import Row, parsed, rows_of, texts_of
 from nca.transcripts.formats.source import Source, data_folder, folders_above, row_file
 
@@ -41,9 +42,10 @@ class Crush(DatabaseFormat):
         return About(session=key, title=title, directory=directory, parent=parent, at=row.seconds("updated_at"))
 
     def messages(self, tables: Tables, row: Row) -> Iterator[Record]:
+        reading = _Reading()
         for message in tables.rows("messages", ("created_at", "rowid"), session_id=row.text("id")):
             is_last = bool(message.get("id")) and message.get("id") == row.get("summary_message_id")
-            yield from _message(message, is_summary=is_last or bool(message.get("is_summary_message")))
+            yield from reading.message(message, is_summary=is_last or bool(message.get("is_summary_message")))
 
     def files(self, env: Mapping[str, str], home: Path) -> Iterable[Path]:
         """Those of the projects that Crush lists, and of the folder that one works in."""
@@ -57,20 +59,20 @@ class Crush(DatabaseFormat):
 FORMAT = Crush()
 
 
-def _message(row: Row, *, is_summary: bool) -> Iterator[Record]:
-    record_id, at = row.text("id"), row.seconds("created_at")
-    place = f"message {record_id}"
-    given = parsed(row.get("parts"))
-    if not isinstance(given, list):
-        yield Unreadable(place, "has no list of parts")
-        return
-    parts = [(part.get("type"), part.row("data")) for part in rows_of(given)]
-    if is_summary:
-        summary = texts_of(data for kind, data in parts if kind == "text")
-        yield Compacted(summary=summary, id=record_id, is_unreadable=not summary, at=at, place=place)
-        return
-    for message in _messages(row.get("role"), parts):
-        yield Said(message=message, id=record_id, at=at, model=row.text("model"), place=place)
+class _Reading(Reading):
+    def message(self, row: Row, *, is_summary: bool) -> Iterator[Record]:
+        self.id, self.at = row.text("id"), row.seconds("created_at")
+        self.place = f"message {self.id}"
+        given = parsed(row.get("parts"))
+        if not isinstance(given, list):
+            yield self.unreadable("has no list of parts")
+            return
+        parts = [(part.get("type"), part.row("data")) for part in rows_of(given)]
+        if is_summary:
+            yield self.summarized(texts_of(data for kind, data in parts if kind == "text"))
+            return
+        for message in _messages(row.get("role"), parts):
+            yield self.said(message, model=row.text("model"))
 
 
 def _messages(role: Any, parts: list[tuple[Any, Row]]) -> Iterator[Message]:

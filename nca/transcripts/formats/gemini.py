@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from nca.messages import Message, TextPart
-from nca.transcripts.formats.building import answer, bad_line, joined, shown, tool_call, tool_result
+from nca.transcripts.formats.building import Reading, answer, joined, shown, tool_call, tool_result
 from nca.transcripts.formats.google_parts import Parts, read_parts, read_response, said_by, sent
-from nca.transcripts.formats.records import About, Compacted, Format, Live, Record, Said, Unreadable
+from nca.transcripts.formats.records import About, Format, Live, Record
 from nca.transcripts.formats.row import Row, list_of, row_of, rows_of
 from nca.transcripts.formats.source import BadLine, Source, first_line
 
@@ -68,10 +68,11 @@ def _directory(source: Source) -> str:
     return first_line(source.path.parent.parent / PROJECT_ROOT) if source.path else ""
 
 
-class _Reading:
+class _Reading(Reading):
     def __init__(self, source: Source) -> None:
         self._source = source
-        self._last: dict[str, int] = {}
+        self._last: dict[str, str] = {}
+        """The place of a message's last line."""
         self._known: dict[tuple[str, ...], str] = {}
         """A message by what it says, to find it again in a copy with another id."""
         self._alias: dict[str, str] = {}
@@ -86,11 +87,11 @@ class _Reading:
         if whole is not None:
             yield from self._header(whole)
             for number, message in enumerate(list_of(whole.get("messages")), 1):
-                yield from self._message(message, f"message {number}")
+                self.place = f"message {number}"
+                yield from self._message(message)
         else:
-            self._last = {row["id"]: number for number, row in self._rows() if isinstance(row.get("id"), str)}
-            for line in self._source.rows():
-                yield from bad_line(line) if isinstance(line, BadLine) else self._row(*line)
+            self._last = {row["id"]: f"line {number}" for number, row in self._rows() if isinstance(row.get("id"), str)}
+            yield from self.lines(self._source)
         if self._gone:
             yield Live(frozenset(self._seen.keys() - self._gone))
 
@@ -104,22 +105,21 @@ class _Reading:
     def _rows(self) -> Iterator[tuple[int, Row]]:
         return (row for row in self._source.rows() if not isinstance(row, BadLine))
 
-    def _row(self, number: int, row: Row) -> Iterator[Record]:
-        place = f"line {number}"
+    def record(self, row: Row) -> Iterator[Record]:
         changed = row.get("$set")
         if isinstance(row.get("$rewindTo"), str):
             self._rewind(row["$rewindTo"])
         elif isinstance(row.get("id"), str):
-            if self._last.get(row["id"], number) <= number:
-                yield from self._message(row, place)
+            if self._last[row["id"]] == self.place:
+                yield from self._message(row)
         elif isinstance(changed, dict):
             yield from self._header(row_of(changed))
             if isinstance(changed.get("messages"), list):
-                yield from self._replace(changed["messages"], place)
+                yield from self._replace(changed["messages"])
         elif is_header(row):
             yield from self._header(row)
             for message in list_of(row.get("messages")):
-                yield from self._message(message, place)
+                yield from self._message(message)
 
     def _header(self, row: Row) -> Iterator[Record]:
         directory = _directory(self._source)
@@ -135,38 +135,29 @@ class _Reading:
             del self._present[one]
         self._gone.update(self._seen if is_whole else taken)
 
-    def _message(self, given: Any, place: str) -> Iterator[Record]:
+    def _message(self, given: Any) -> Iterator[Record]:
         row = row_of(given)
-        record_id, kind = row.text("id"), row.get("type")
+        self.id, self.at, kind = row.text("id"), row.seconds("timestamp"), row.get("type")
         if kind not in ("user", "gemini"):
             if not isinstance(kind, str):
-                yield Unreadable(place, "is a message without a type")
+                yield self.unreadable("is a message without a type")
             return
-        self._take(record_id, row)
-        parts = read_parts(row.get("content"), f"{record_id or place}")
-        if kind == "gemini":
-            yield from self._answer(row, parts, record_id, place)
-        else:
-            yield from self._said(row, parts, record_id, place)
+        self._seen[self.id] = self._present[self.id] = None
+        self._gone.discard(self.id)
+        self._known[_says(row)] = self.id
+        parts = read_parts(row.get("content"), self.id or self.place)
+        yield from self._answer(row, parts) if kind == "gemini" else self._asked(row, parts)
 
-    def _take(self, record_id: str, row: Row) -> None:
-        self._seen[record_id] = self._present[record_id] = None
-        self._gone.discard(record_id)
-        self._known[_says(row)] = record_id
-
-    def _said(self, row: Row, parts: Parts, record_id: str, place: str) -> Iterator[Record]:
-        at = row.seconds("timestamp")
-        yield from self._results(parts.results, record_id, at, place)
+    def _asked(self, row: Row, parts: Parts) -> Iterator[Record]:
+        yield from self._results(parts.results)
         typed = read_parts(row.get("displayContent"), "").content
         message = sent(parts.content, "".join(part.text for part in typed if isinstance(part, TextPart)))
         if message is not None:
-            is_command = _COMMAND.match(message.text) is not None
-            yield Said(message=message, id=record_id, at=at, is_aside=is_command, place=place)
+            yield self.said(message, is_aside=_COMMAND.match(message.text) is not None)
 
-    def _answer(self, row: Row, parts: Parts, record_id: str, place: str) -> Iterator[Record]:
-        at = row.seconds("timestamp")
-        made = row.rows("toolCalls")
-        by_id = {call.id: call for call in parts.calls if not made or not call.id.startswith(f"{record_id or place}, ")}
+    def _answer(self, row: Row, parts: Parts) -> Iterator[Record]:
+        made, unnamed = row.rows("toolCalls"), f"{self.id or self.place}, "
+        by_id = {call.id: call for call in parts.calls if not made or not call.id.startswith(unnamed)}
         for one in made:
             if call := tool_call(one.get("id"), one.get("name"), one.get("args")):
                 by_id.setdefault(call.id, call)
@@ -175,24 +166,24 @@ class _Reading:
         message = answer(parts.content, by_id.values(), *thoughts) or (Message("assistant", "") if usage else None)
         if message is None:
             return
-        yield Said(message=message, id=record_id, at=at, usage=usage, model=row.text("model"), place=place)
-        yield from self._results([found for one in made if (found := _result(one))], record_id, at, place)
+        yield self.said(message, usage=usage, model=row.text("model"))
+        yield from self._results([found for one in made if (found := _result(one))])
 
-    def _results(self, results: Iterable[Message], record_id: str, at: float, place: str) -> Iterator[Record]:
+    def _results(self, results: Iterable[Message]) -> Iterator[Record]:
         """The results that were not read before: newer files hold each twice."""
         for message in results:
             if message.tool_call_id and message.tool_call_id not in self._answered:
                 self._answered.add(message.tool_call_id)
-                yield Said(message=message, id=record_id, at=at, place=place)
+                yield self.said(message)
 
-    def _replace(self, messages: list[Any], place: str) -> Iterator[Record]:
+    def _replace(self, messages: list[Any]) -> Iterator[Record]:
         """The messages that take the place of all before them."""
         before = list(self._present)
         kept: list[str] = []
         added: list[Row] = []
         summary = summary_id = ""
         for row in rows_of(messages):
-            record_id, text = row.text("id"), joined(read_parts(row.get("content"), place).content)
+            record_id, text = row.text("id"), joined(read_parts(row.get("content"), self.place).content)
             known = record_id if record_id in self._seen else self._known.get(_says(row), "")
             if known:
                 self._alias[record_id] = known
@@ -201,18 +192,13 @@ class _Reading:
                 summary, summary_id = text, record_id
             elif text != ACKNOWLEDGED or row.get("type") != "gemini":
                 added.append(row)
-        if summary or not before or not set(before) <= set(kept):
-            yield from self._compacted(summary, summary_id, kept, place)
+        if before and (summary or not set(before) <= set(kept)):
+            self.id, self.at = summary_id or self.place, 0.0
+            self._seen[self.id] = None
+            self._present = dict.fromkeys([self.id, *kept])
+            yield self.compacted(summary, kept=tuple(kept))
         for row in added:
-            yield from self._message(row, place)
-
-    def _compacted(self, summary: str, summary_id: str, kept: list[str], place: str) -> Iterator[Record]:
-        if not self._present:
-            return
-        record_id = summary_id or place
-        self._seen[record_id] = None
-        self._present = dict.fromkeys([record_id, *kept])
-        yield Compacted(summary=summary, id=record_id, kept=tuple(kept), place=place)
+            yield from self._message(row)
 
 
 def _says(row: Row) -> tuple[str, ...]:

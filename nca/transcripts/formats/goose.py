@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from nca.messages import Message, Part, TextPart, ToolCall
-from nca.transcripts.formats.building import answer, joined, person, picture, shown, tool_call, tool_result
-from nca.transcripts.formats.records import About, Compacted, DatabaseFormat, Live, Record, Said, Tables, Unreadable
+from nca.transcripts.formats.building import Reading, answer, joined, person, picture, shown, tool_call, tool_result
+from nca.transcripts.formats.records import About, DatabaseFormat, Live, Record, Tables
 from nca.transcripts.formats.row import Row, list_of, parsed, row_of, rows_of, texts_of
 from nca.transcripts.formats.source import Source as Given
 from nca.transcripts.formats.source import chosen_folder, data_folder
@@ -57,7 +57,7 @@ class Goose(DatabaseFormat):
 FORMAT = Goose()
 
 
-class _Reading:
+class _Reading(Reading):
     def __init__(self) -> None:
         self._seen: list[str] = []
         """The messages that the model still sees; `_unseen`: those since the last compaction that it does not."""
@@ -68,39 +68,32 @@ class _Reading:
         row = next(rows, None)
         while row is not None:
             following = next(rows, None)
-            yield from self._record(row, following or Row())
+            yield from self._message(row, following or Row())
             row = following
         if self._unseen:
             yield Live(frozenset(self._ids).difference(self._unseen))
 
-    def _record(self, row: Row, following: Row) -> Iterator[Record]:
-        record_id = row.text("message_id") or row.name("id")
-        place, at = f"message {record_id}", row.seconds("created_timestamp")
+    def _message(self, row: Row, following: Row) -> Iterator[Record]:
+        self.id, self.at = row.text("message_id") or row.name("id"), row.seconds("created_timestamp")
+        self.place = f"message {self.id}"
         given = parsed(row.get("content_json"))
         if not isinstance(given, list):
-            yield Unreadable(place, "has no list of contents")
+            yield self.unreadable("has no list of contents")
             return
         blocks = rows_of(given)
         beside = row_of(parsed(row.get("metadata_json")))
         is_hidden = beside.get("userVisible") is False
-        self._ids.append(record_id)
+        self._ids.append(self.id)
         if is_hidden and row.get("role") == "user" and _announces_summary(following):
-            yield Compacted(
-                summary=_text(blocks),
-                id=record_id,
-                kept=tuple(self._seen),
-                is_unreadable=not _text(blocks),
-                at=at,
-                place=place,
-            )
-            self._seen, self._unseen = [*self._seen, record_id], []
+            yield self.summarized(_text(blocks), kept=tuple(self._seen))
+            self._seen, self._unseen = [*self._seen, self.id], []
             return
-        (self._unseen if beside.get("agentVisible") is False else self._seen).append(record_id)
+        (self._unseen if beside.get("agentVisible") is False else self._seen).append(self.id)
         names = ("inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens")
         usage = beside.row("usage").usage(*names, cost=beside.value("usage", "cost"))
         for message in _messages(row.get("role"), blocks, "nca" if is_hidden else ""):
             model, is_aside = beside.text("inference", "requestedModel"), is_hidden and _says_compacted(blocks)
-            yield Said(message=message, id=record_id, at=at, usage=usage, model=model, is_aside=is_aside, place=place)
+            yield self.said(message, usage=usage, model=model, is_aside=is_aside)
 
 
 def _messages(role: Any, blocks: list[Row], source: Source | Literal[""]) -> Iterator[Message]:

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
-from nca.messages import Message
-from nca.transcripts.formats.building import read_rows
 from nca.transcripts.formats.chat_rows import ChatRows, is_row, most
-from nca.transcripts.formats.records import About, Format, Record, Said
+from nca.transcripts.formats.records import About, Format, Record
 from nca.transcripts.formats.row import Row
 from nca.transcripts.formats.source import Source, chosen_folder, data_folder
 
@@ -32,7 +31,7 @@ class Gptme(Format):
         return About(session=name, title=name)
 
     def records(self, source: Source, key: str) -> Iterator[Record]:
-        return read_rows(source, ChatRows(_said).record)
+        return _Reading().lines(source)
 
     def files(self, env: Mapping[str, str], home: Path) -> Iterable[Path]:
         folder = chosen_folder(env.get("GPTME_LOGS_HOME"), home) or data_folder(env, home) / "gptme" / "logs"
@@ -42,8 +41,9 @@ class Gptme(Format):
 FORMAT = Gptme()
 
 
-def _said(row: Row, message: Message, place: str) -> Said:
-    beside = row.row("metadata")
-    names = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_creation_tokens")
-    usage = (beside.row("usage") or beside).usage(*names, cost=beside.get("cost"), adds_cache=True)
-    return Said(message=message, at=row.seconds("timestamp"), usage=usage, model=beside.text("model"), place=place)
+class _Reading(ChatRows):
+    def facts(self, row: Row) -> dict[str, Any]:
+        beside = row.row("metadata")
+        names = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_creation_tokens")
+        usage = (beside.row("usage") or beside).usage(*names, cost=beside.get("cost"), adds_cache=True)
+        return {"usage": usage, "model": beside.text("model")}

@@ -11,14 +11,11 @@ import hashlib
 from collections.abc import Iterator
 
 from nca.messages import Message
-from nca.transcripts.formats.building import read_rows
 from nca.transcripts.formats.chat_rows import ChatRows
-from nca.transcripts.formats.records import About, Format, Record, Said
+from nca.transcripts.formats.records import About, Format, Record
 from nca.transcripts.formats.row import Row
 from nca.transcripts.formats.source import Source, row_file
 
-_ADDED = ("<system>", "<system-reminder>", "<notification")
-"""How a message in the user's role begins that Kimi CLI wrote."""
 _PROMPT, _NOTES = "_system_prompt", ("_checkpoint", "_usage")
 
 
@@ -36,19 +33,21 @@ class Kimi(Format):
         return About(session=source.path.parent.name if source.path else "", directory=_directory(source))
 
     def records(self, source: Source, key: str) -> Iterator[Record]:
-        rows = ChatRows(lambda row, message, place: Said(message=message, place=place), added=_ADDED)
-
-        def read(row: Row, place: str) -> Iterator[Record]:
-            if row.get("role") == _PROMPT:
-                if prompt := row.text("content"):
-                    yield Said(message=Message("system", prompt), place=place)
-            elif row.get("role") not in _NOTES:
-                yield from rows.record(row, place)
-
-        return read_rows(source, read)
+        return _Reading().lines(source)
 
 
 FORMAT = Kimi()
+
+
+class _Reading(ChatRows):
+    added = ("<system>", "<system-reminder>", "<notification")
+
+    def record(self, row: Row) -> Iterator[Record]:
+        if row.get("role") == _PROMPT:
+            if prompt := row.text("content"):
+                yield self.said(Message("system", prompt))
+        elif row.get("role") not in _NOTES:
+            yield from super().record(row)
 
 
 def _directory(source: Source) -> str:

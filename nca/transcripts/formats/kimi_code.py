@@ -13,17 +13,17 @@ import msgspec
 
 from nca.messages import Message, Part, TextPart, ToolCall, Usage
 from nca.transcripts.formats.building import (
+    Reading,
     answer,
     joined,
     person,
     picture,
     printed,
-    read_rows,
     shown,
     tool_call,
     tool_result,
 )
-from nca.transcripts.formats.records import About, Compacted, Format, Live, Record, Said, StoredSession, Unreadable
+from nca.transcripts.formats.records import About, Format, Live, Record, StoredSession
 from nca.transcripts.formats.row import Row, rows_of
 from nca.transcripts.formats.source import Source, row_file
 
@@ -70,7 +70,7 @@ class KimiCode(Format):
 FORMAT = KimiCode()
 
 
-class _Reading:
+class _Reading(Reading):
     def __init__(self) -> None:
         self._seen: list[tuple[str, bool]] = []
         """The messages that the model still sees, or that a summary stands for; whether the person said each."""
@@ -82,17 +82,18 @@ class _Reading:
         self._calls: list[ToolCall | None] = []
 
     def records(self, source: Source) -> Iterator[Record]:
-        yield from read_rows(source, self._record)
-        yield from self._answered("end", 0.0)
+        yield from self.lines(source)
+        self.id, self.place, self.at = "end", "end", 0.0
+        yield from self._answered()
         if self._left:
             yield Live(frozenset(id for id, _ in self._seen))
 
-    def _record(self, row: Row, place: str) -> Iterator[Record]:
-        at = row.seconds("time")
+    def record(self, row: Row) -> Iterator[Record]:
+        self.id, self.at = self.place, row.seconds("time")
         match row.get("type"):
             case "profile.bind":
                 if prompt := row.text("systemPrompt"):
-                    yield Said(message=Message("system", prompt), at=at, is_aside=True, place=place)
+                    yield self.said(Message("system", prompt), is_aside=True)
             case "llm.request" if row.get("kind") == "loop":
                 self._model = row.text("model")
                 yield About(model=self._model)
@@ -100,36 +101,36 @@ class _Reading:
                 names = ("inputOther", "output", "inputCacheRead", "inputCacheCreation")
                 self._usage = row.row("usage").usage(*names, adds_cache=True)
             case "context.append_message":
-                yield from self._message(row.row("message"), place, at)
+                yield from self._message(row.row("message"))
             case "context.append_loop_event":
-                yield from self._event(row.row("event"), place, at)
+                yield from self._event(row.row("event"))
             case "full_compaction.begin":
                 self._trigger = "manual" if row.get("source") == "manual" else "auto"
             case "context.apply_compaction":
-                yield self._compacted(row, place, at)
+                yield self._compaction(row)
             case "context.clear":
-                yield Compacted(summary="", id=place, at=at, place=place)
+                yield self.compacted()
                 self._seen = [(id, False) for id, _ in self._seen]
             case "context.undo":
                 self._undo(row.count("count"))
             case str():
                 return
             case _:
-                yield Unreadable(place, "is no record with a type")
+                yield self.unreadable("is no record with a type")
 
-    def _message(self, row: Row, place: str, at: float) -> Iterator[Record]:
+    def _message(self, row: Row) -> Iterator[Record]:
         if row.get("role") != "user":
             return
         kind = row.value("origin", "kind")
         content = joined([_part(block) for block in row.rows("content")])
         said = printed(content) if kind == "shell_command" else person(content, "typed" if kind == "user" else "nca")
         if said is not None:
-            yield self._said(said, place, at, is_prompt=kind == "user")
+            yield self._sees(said, is_prompt=kind == "user")
 
-    def _event(self, event: Row, place: str, at: float) -> Iterator[Record]:
+    def _event(self, event: Row) -> Iterator[Record]:
         match event.get("type"):
             case "step.begin":
-                yield from self._answered(place, at)
+                yield from self._answered()
                 self._usage = None
             case "content.part":
                 part = event.row("part")
@@ -140,45 +141,34 @@ class _Reading:
             case "tool.call":
                 self._calls.append(tool_call(event.get("toolCallId"), event.get("name"), event.get("args")))
             case "tool.result":
-                yield from self._answered(place, at)
+                yield from self._answered()
                 result = event.row("result")
                 given = result.get("output")
                 content = joined([_part(one) for one in rows_of(given)]) if isinstance(given, list) else shown(given)
                 is_error = result.get("isError") is True
                 message = tool_result(event.get("toolCallId"), "", content, is_error=is_error)
-                yield self._said(message, f"{place}r", at)
+                self.id = f"{self.place}r"
+                yield self._sees(message)
             case "step.end":
-                yield from self._answered(place, at)
+                yield from self._answered()
 
-    def _answered(self, place: str, at: float) -> Iterator[Record]:
+    def _answered(self) -> Iterator[Record]:
         """The answer whose parts were read: it is whole where its step ends or a first result comes."""
         message = answer(self._parts, self._calls, *self._thoughts)
         self._parts, self._calls, self._thoughts = [], [], []
         if message is not None:
             usage, self._usage = self._usage, None
-            yield self._said(message, place, at, usage=usage)
+            yield self._sees(message, usage=usage)
 
-    def _said(
-        self, message: Message, place: str, at: float, *, is_prompt: bool = False, usage: Usage | None = None
-    ) -> Said:
-        self._seen.append((place, is_prompt))
-        return Said(message=message, id=place, at=at, usage=usage, model=self._model, place=place.removesuffix("r"))
+    def _sees(self, message: Message, *, is_prompt: bool = False, usage: Usage | None = None) -> Record:
+        self._seen.append((self.id, is_prompt))
+        return self.said(message, usage=usage, model=self._model)
 
-    def _compacted(self, row: Row, place: str, at: float) -> Compacted:
-        summary = row.text("summary")
-        compacted = Compacted(
-            summary=summary,
-            id=place,
-            kept=tuple(id for id, is_prompt in self._seen if is_prompt),
-            is_unreadable=not summary,
-            trigger=self._trigger,
-            tokens_before=row.count("tokensBefore"),
-            tokens_after=row.count("tokensAfter"),
-            at=at,
-            place=place,
-        )
-        self._seen.append((place, False))
-        return compacted
+    def _compaction(self, row: Row) -> Record:
+        kept = tuple(id for id, is_prompt in self._seen if is_prompt)
+        self._seen.append((self.id, False))
+        counts = {"tokens_before": row.count("tokensBefore"), "tokens_after": row.count("tokensAfter")}
+        return self.summarized(row.text("summary"), kept=kept, trigger=self._trigger, **counts)
 
     def _undo(self, turns: int) -> None:
         while turns and self._seen:

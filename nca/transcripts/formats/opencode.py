@@ -13,17 +13,14 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from nca.messages import Message, Part, TextPart, Usage
-from nca.transcripts.formats.building import answer, joined, media, person, text_by, tool_call, tool_result
+from nca.transcripts.formats.building import Reading, answer, joined, media, person, text_by, tool_call, tool_result
 from nca.transcripts.formats.records import (
     About,
-    Compacted,
     DatabaseFormat,
     Live,
     Record,
-    Said,
     StoredSession,
     Tables,
-    Unreadable,
     is_database_with,
 )
 from nca.transcripts.formats.row import Row, parsed, row_of, text_of, texts_of
@@ -125,7 +122,7 @@ def _stored_messages(path: Path, session: str) -> Iterator[tuple[str, Any, Parts
         yield message, row, [row_of(part) for part in parts]
 
 
-class _Reading:
+class _Reading(Reading):
     def __init__(self, session: Row) -> None:
         self._reverted = row_of(parsed(session.get("revert"))).text("messageID")
         self._ids: list[str] = []
@@ -133,36 +130,35 @@ class _Reading:
         """The requests for a compaction, by the id of the message that holds them."""
 
     def records(self, messages: Iterable[tuple[str, Any, Parts]]) -> Iterator[Record]:
-        for record_id, row, parts in messages:
-            place = f"message {record_id}"
+        for self.id, row, parts in messages:
+            self.place = f"message {self.id}"
             if not isinstance(row, dict):
-                yield Unreadable(place, "is no JSON object")
+                yield self.unreadable("is no JSON object")
                 continue
-            self._ids.append(record_id)
-            yield from self._message(row_of(row), parts, record_id, place)
+            self._ids.append(self.id)
+            yield from self._message(row_of(row), parts)
         if self._reverted in self._ids:
             yield Live(frozenset(self._ids[: self._ids.index(self._reverted)]))
 
-    def _message(self, row: Row, parts: Parts, record_id: str, place: str) -> Iterator[Record]:
-        at = row.seconds("time", "created")
-        role = row.get("role")
+    def _message(self, row: Row, parts: Parts) -> Iterator[Record]:
+        self.at, role = row.seconds("time", "created"), row.get("role")
         if role == "user":
             asked = next((part for part in parts if part.get("type") == "compaction"), None)
             if asked is not None:
-                self._asked[record_id] = asked
+                self._asked[self.id] = asked
                 return
             message = person(joined([_shown(part) for part in parts]))
             if message is not None:
-                yield Said(message=message, id=record_id, at=at, place=place)
+                yield self.said(message)
         elif role == "assistant":
             if row.get("summary") is True and not row.get("error"):
-                yield from self._compacted(row, parts, record_id, place)
+                yield from self._compaction(row, parts)
             else:
-                yield from _answer(row, parts, record_id, at, place)
+                yield from self._answer(row, parts)
         else:
-            yield Unreadable(place, "is a message without a known role")
+            yield self.unreadable("is a message without a known role")
 
-    def _compacted(self, row: Row, parts: Parts, record_id: str, place: str) -> Iterator[Record]:
+    def _compaction(self, row: Row, parts: Parts) -> Iterator[Record]:
         """The summary. It keeps the messages from the first of the tail up to the request for it."""
         summary = texts_of(part for part in parts if part.get("type") == "text")
         asked_in = row.text("parentID")
@@ -173,41 +169,36 @@ class _Reading:
         if not summary:
             return
         usage = _usage(row)
-        yield Compacted(
-            summary=summary,
-            id=record_id,
+        yield self.compacted(
+            summary,
             kept=tuple(kept),
             trigger=("auto" if asked.get("auto") is True else "manual") if asked else "",
             tokens_before=usage.prompt_tokens if usage else 0,
             cost=usage.cost if usage else None,
-            at=row.seconds("time", "created"),
-            place=place,
         )
 
-
-def _answer(row: Row, parts: Parts, record_id: str, at: float, place: str) -> Iterator[Record]:
-    """An answer with the results of its calls. A message holds several requests; each step of it is one."""
-    for step in _steps(parts):
-        calls = [part for part in step if part.get("type") == "tool"]
-        usage = next((_usage(part) for part in step if part.get("type") == "step-finish"), None)
-        if usage is None and not any(part.get("type") == "step-finish" for part in parts):
-            usage = _usage(row) if step is parts else None
-        message = answer(
-            [TextPart(part.text("text")) for part in step if part.get("type") == "text"],
-            [tool_call(part.get("callID"), part.get("tool"), part.value("state", "input")) for part in calls],
-            "\n\n".join(part.text("text") for part in step if part.get("type") == "reasoning"),
-            was_cut=bool(row.get("error")),
-        )
-        if message is None and usage is None:
-            continue
-        message = message or Message("assistant", "", is_interrupted=True)
-        yield Said(message=message, id=record_id, at=at, usage=usage, model=row.text("modelID"), place=place)
-        known = {call.id for call in message.tool_calls}
-        for part in calls:
-            result = _result(part)
-            if result is not None and result.tool_call_id in known:
-                known.remove(result.tool_call_id)
-                yield Said(message=result, id=record_id, at=at, place=place)
+    def _answer(self, row: Row, parts: Parts) -> Iterator[Record]:
+        """An answer with the results of its calls. A message holds several requests; each step of it is one."""
+        for step in _steps(parts):
+            calls = [part for part in step if part.get("type") == "tool"]
+            usage = next((_usage(part) for part in step if part.get("type") == "step-finish"), None)
+            if usage is None and not any(part.get("type") == "step-finish" for part in parts):
+                usage = _usage(row) if step is parts else None
+            message = answer(
+                [TextPart(part.text("text")) for part in step if part.get("type") == "text"],
+                [tool_call(part.get("callID"), part.get("tool"), part.value("state", "input")) for part in calls],
+                "\n\n".join(part.text("text") for part in step if part.get("type") == "reasoning"),
+                was_cut=bool(row.get("error")),
+            )
+            if message is None and usage is None:
+                continue
+            message = message or Message("assistant", "", is_interrupted=True)
+            yield self.said(message, usage=usage, model=row.text("modelID"))
+            known = {call.id for call in message.tool_calls}
+            for result in filter(None, map(_result, calls)):
+                if result.tool_call_id in known:
+                    known.remove(result.tool_call_id)
+                    yield self.said(result)
 
 
 def _steps(parts: Parts) -> list[Parts]:

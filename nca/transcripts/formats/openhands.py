@@ -16,8 +16,8 @@ import msgspec
 from nca.messages import Message, Part, TextPart, ToolCall, Usage
 from nca.transcripts.formats.building import (
     Content,
+    Reading,
     answer,
-    bad_line,
     joined,
     person,
     picture,
@@ -26,9 +26,9 @@ from nca.transcripts.formats.building import (
     tool_result,
     typed_after,
 )
-from nca.transcripts.formats.records import About, Compacted, Format, Record, Said, Unreadable
+from nca.transcripts.formats.records import About, Format, Record, Said
 from nca.transcripts.formats.row import Row, list_of, row_of, rows_of, text_of, texts_of
-from nca.transcripts.formats.source import BadLine, Source, chosen_folder, json_file, row_file
+from nca.transcripts.formats.source import Source, chosen_folder, json_file, row_file
 
 _KINDS = (
     "MessageEvent",
@@ -94,19 +94,6 @@ def _event_files(folder: Path) -> Iterator[Path]:
     return iter(sorted(inside.glob("event-*-*.json"), key=lambda path: (path.name.split("-")[1].zfill(12), path.name)))
 
 
-def _events(source: Source) -> Iterator[tuple[str, Any]]:
-    folder = _folder(source)
-    if folder is not None:
-        for path in _event_files(folder):
-            yield path.name, json_file(path)
-        return
-    for row in source.rows():
-        if isinstance(row, BadLine):
-            yield f"line {row.number}", row
-        else:
-            yield f"line {row[0]}", row[1]
-
-
 class _Answer(msgspec.Struct):
     """The events of one answer so far."""
 
@@ -115,7 +102,7 @@ class _Answer(msgspec.Struct):
     calls: list[ToolCall | None] = []
 
 
-class _Reading:
+class _Reading(Reading):
     def __init__(self) -> None:
         self._answer: _Answer | None = None
         self._same: dict[str, str] = {}
@@ -127,40 +114,43 @@ class _Reading:
         self._model = ""
 
     def records(self, source: Source) -> Iterator[Record]:
-        for place, event in _events(source):
-            if isinstance(event, BadLine):
-                yield from bad_line(event)
-            elif not isinstance(event, dict):
-                yield Unreadable(place, "is no JSON object")
-            else:
-                yield from self._event(row_of(event), place)
+        folder = _folder(source)
+        if folder is None:
+            yield from self.lines(source)
+        else:
+            for path in _event_files(folder):
+                event, self.place = json_file(path), path.name
+                if isinstance(event, dict):
+                    yield from self.record(Row(event))
+                else:
+                    yield self.unreadable("is no JSON object")
         yield from self._end_answer()
 
-    def _event(self, event: Row, place: str) -> Iterator[Record]:
-        kind = event.get("kind")
+    def record(self, row: Row) -> Iterator[Record]:
+        kind = row.get("kind")
         if kind == "ActionEvent":
-            yield from self._action(event, place)
+            yield from self._action(row)
         elif kind == "ConversationStateUpdateEvent":
-            if event.get("key") == "stats":
-                self._count(event.row("value", "usage_to_metrics"))
+            if row.get("key") == "stats":
+                self._count(row.row("value", "usage_to_metrics"))
         elif kind == "Condensation":
             yield from self._end_answer()
-            yield from self._condensed(event, place)
+            yield from self._condensed(row)
         elif isinstance(kind, str):
-            message = _message(kind, event)
+            message = _message(kind, row)
             if message is not None:
                 yield from self._end_answer()
-                yield self._said(message, event, place)
+                yield self._sees(message, row, self.place)
         else:
-            yield Unreadable(place, "is an event without a kind")
+            yield self.unreadable("is an event without a kind")
 
-    def _action(self, event: Row, place: str) -> Iterator[Record]:
+    def _action(self, event: Row) -> Iterator[Record]:
         response = event.text("llm_response_id")
         if self._answer and response and self._answer.first.get("llm_response_id") == response:
             self._same[event.text("id")] = self._answer.first.text("id")
         else:
             yield from self._end_answer()
-            self._answer = _Answer(event, place)
+            self._answer = _Answer(event, self.place)
         made = event.row("tool_call")
         call_id = made.text("id") or event.get("tool_call_id")
         name = made.text("name") or event.get("tool_name")
@@ -173,21 +163,15 @@ class _Reading:
         parts = _parts(given.first.get("thought"))
         message = answer(parts, given.calls, given.first.text("reasoning_content"))
         if message is not None:
-            yield self._said(message, given.first, given.place)
+            yield self._sees(message, given.first, given.place)
 
-    def _said(self, message: Message, event: Row, place: str) -> Said:
+    def _sees(self, message: Message, event: Row, place: str) -> Record:
         record_id, usage = event.text("id"), None
         if message.role == "assistant" and self._spent != self._reported:
             usage, self._reported = _difference(self._spent, self._reported), self._spent
         self._seen[record_id] = None
-        return Said(
-            message=message,
-            id=record_id,
-            at=event.seconds("timestamp"),
-            usage=usage,
-            model=self._model if message.role == "assistant" else "",
-            place=place,
-        )
+        at = event.seconds("timestamp")
+        return Said(message=message, id=record_id, at=at, usage=usage, model=self._model, place=place)
 
     def _count(self, metrics: Row) -> None:
         """The sum of all requests so far, but for those of the condenser."""
@@ -200,23 +184,18 @@ class _Reading:
                 total += row.row("accumulated_token_usage").usage(*_COUNTS, cost=cost) or Usage(0, 0)
         self._spent = total
 
-    def _condensed(self, event: Row, place: str) -> Iterator[Record]:
+    def _condensed(self, event: Row) -> Iterator[Record]:
         gone = {self._same.get(one, one) for one in list_of(event.get("forgotten_event_ids")) if isinstance(one, str)}
         kept = [one for one in self._seen if one not in gone]
-        summary, record_id = event.text("summary"), event.text("id")
+        summary = event.text("summary")
+        self.id, self.at = event.text("id"), event.seconds("timestamp")
         before = len(self._seen)
         self._seen = dict.fromkeys(kept)
         self._summaries = {one: text for one, text in self._summaries.items() if one not in gone}
         if summary and isinstance(event.get("summary_offset"), int):
-            self._summaries[f"{record_id}-summary"] = summary
+            self._summaries[f"{self.id}-summary"] = summary
         if len(kept) < before or summary:
-            yield Compacted(
-                summary="\n\n".join(self._summaries.values()),
-                id=record_id,
-                kept=tuple(kept),
-                at=event.seconds("timestamp"),
-                place=place,
-            )
+            yield self.compacted("\n\n".join(self._summaries.values()), kept=tuple(kept))
 
 
 def _message(kind: str, event: Row) -> Message | None:

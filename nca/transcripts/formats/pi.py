@@ -13,6 +13,7 @@ from typing import Any
 from nca.messages import Message, Part, TextPart
 from nca.transcripts.formats.building import (
     Content,
+    Reading,
     answer,
     attached,
     command_ran,
@@ -20,12 +21,11 @@ from nca.transcripts.formats.building import (
     person,
     picture,
     printed,
-    read_rows,
     tool_call,
     tool_result,
 )
 from nca.transcripts.formats.parent_chain import Branches
-from nca.transcripts.formats.records import About, Compacted, Format, Record, Said, Unreadable
+from nca.transcripts.formats.records import About, Format, Record
 from nca.transcripts.formats.row import Row, rows_of, text_of
 from nca.transcripts.formats.source import Source
 
@@ -53,7 +53,7 @@ class Pi(Format):
 FORMAT = Pi()
 
 
-class _Reading:
+class _Reading(Reading):
     """What is known of the lines before. `_entries` are the ids by number, the header first: version 1 counts them."""
 
     def __init__(self) -> None:
@@ -62,62 +62,50 @@ class _Reading:
         self._shown: set[str] = set()
 
     def records(self, source: Source) -> Iterator[Record]:
-        yield from read_rows(source, self._record)
+        yield from self.lines(source)
         yield from self._branches.live()
 
-    def _record(self, entry: Row, place: str) -> Iterator[Record]:
-        kind = entry.get("type")
+    def record(self, row: Row) -> Iterator[Record]:
+        kind = row.get("type")
         if kind == "session":
             self._entries.append("")
             yield About(
-                session=entry.text("id"),
-                directory=entry.text("cwd"),
-                model=entry.text("modelId"),
-                parent=entry.first("parentSession", "branchedFrom"),
-                version=entry.name("version"),
+                session=row.text("id"),
+                directory=row.text("cwd"),
+                model=row.text("modelId"),
+                parent=row.first("parentSession", "branchedFrom"),
+                version=row.name("version"),
             )
             return
-        record_id = self._take(entry, place)
+        own_id = row.text("id")
+        self.id, self.at = own_id or self.place, row.seconds("timestamp")
+        self._branches.add(self.id, row.text("parentId") if own_id else self._branches.last)
+        self._entries.append(self.id)
         match kind:
             case "message":
-                yield from self._message(entry, record_id, place)
+                yield from self._message(row.row("message"))
             case "custom_message":
-                yield from self._said(person(_content(entry.get("content")), "nca"), entry, record_id, place)
+                yield from self._shows(person(_content(row.get("content")), "nca"))
             case "branch_summary":
-                yield from self._said(person(entry.text("summary"), "nca"), entry, record_id, place)
+                yield from self._shows(person(row.text("summary"), "nca"))
             case "compaction":
-                yield self._compacted(entry, record_id, place)
+                yield self._compaction(row)
             case "model_change":
-                yield About(model=entry.text("modelId"))
+                yield About(model=row.text("modelId"))
             case "session_info":
-                yield About(title=entry.text("name"))
+                yield About(title=row.text("name"))
 
-    def _take(self, entry: Row, place: str) -> str:
-        record_id = entry.text("id")
-        self._branches.add(record_id or place, entry.text("parentId") if record_id else self._branches.last)
-        self._entries.append(record_id or place)
-        return record_id or place
-
-    def _compacted(self, entry: Row, record_id: str, place: str) -> Record:
-        first = entry.text("firstKeptEntryId")
-        index = entry.get("firstKeptEntryIndex")
+    def _compaction(self, row: Row) -> Record:
+        first = row.text("firstKeptEntryId")
+        index = row.get("firstKeptEntryIndex")
         if not first and isinstance(index, int) and 0 <= index < len(self._entries):
             first = self._entries[index]
-        seen = self._branches.to(record_id)
-        kept = seen[seen.index(first) :] if first in seen else []
-        summary = entry.text("summary")
-        return Compacted(
-            summary=summary,
-            id=record_id,
-            kept=tuple(one for one in kept if one in self._shown),
-            is_unreadable=not summary,
-            tokens_before=entry.count("tokensBefore"),
-            at=entry.seconds("timestamp"),
-            place=place,
-        )
+        seen = self._branches.to(self.id)
+        kept = tuple(one for one in seen[seen.index(first) :] if one in self._shown) if first in seen else ()
+        return self.summarized(row.text("summary"), kept=kept, tokens_before=row.count("tokensBefore"))
 
-    def _message(self, entry: Row, record_id: str, place: str) -> Iterator[Record]:
-        row = entry.row("message")
+    def _message(self, row: Row) -> Iterator[Record]:
+        self.at = self.at or row.seconds("timestamp")
         message: Message | None
         match row.get("role"):
             case "user":
@@ -134,27 +122,19 @@ class _Reading:
             case "branchSummary" | "compactionSummary":
                 message = person(row.text("summary"), "nca")
             case _:
-                yield Unreadable(place, "is a message without a known role")
+                yield self.unreadable("is a message without a known role")
                 return
-        yield from self._said(message, entry, record_id, place)
-
-    def _said(self, message: Message | None, entry: Row, record_id: str, place: str) -> Iterator[Record]:
-        row = entry.row("message")
         cost = row.value("usage", "cost", "total")
         usage = row.row("usage").usage("input", "output", "cacheRead", "cacheWrite", cost=cost, adds_cache=True)
-        if message is None and usage is None:
-            return
-        self._shown.add(record_id)
-        message = message or Message("assistant", "", is_interrupted=True)
-        yield Said(
-            message=message,
-            id=record_id,
-            at=entry.seconds("timestamp") or row.seconds("timestamp"),
-            usage=usage,
-            model=row.text("model"),
-            is_aside=row.get("excludeFromContext") is True,
-            place=place,
-        )
+        if message is None and usage is not None:
+            message = Message("assistant", "", is_interrupted=True)
+        is_aside = row.get("excludeFromContext") is True
+        yield from self._shows(message, usage=usage, model=row.text("model"), is_aside=is_aside)
+
+    def _shows(self, message: Message | None, **facts: Any) -> Iterator[Record]:
+        if message is not None:
+            self._shown.add(self.id)
+            yield self.said(message, **facts)
 
 
 def _answer(row: Row) -> Message | None:

@@ -13,11 +13,11 @@ from typing import Any
 import msgspec
 
 from nca.messages import Message, Part, TextPart
-from nca.transcripts.formats.building import answer, joined, person, read_rows
+from nca.transcripts.formats.building import Reading, answer, joined, person
 from nca.transcripts.formats.gemini import ACKNOWLEDGED, FAILED
 from nca.transcripts.formats.google_parts import Parts, read_parts, said_by, sent
 from nca.transcripts.formats.parent_chain import Branches
-from nca.transcripts.formats.records import About, Compacted, Format, Record, Said, Unreadable
+from nca.transcripts.formats.records import About, Format, Record
 from nca.transcripts.formats.row import Row
 from nca.transcripts.formats.source import Source
 
@@ -52,7 +52,7 @@ def _is_record(row: Row) -> bool:
     return isinstance(row.value("message", "parts"), list) or "systemPayload" in row
 
 
-class _Reading:
+class _Reading(Reading):
     def __init__(self) -> None:
         self._branches = Branches()
         self._known: dict[tuple[str, ...], str] = {}
@@ -61,15 +61,15 @@ class _Reading:
         self._title = ""
 
     def records(self, source: Source) -> Iterator[Record]:
-        yield from read_rows(source, self._record)
+        yield from self.lines(source)
         yield from self._branches.live()
 
-    def _record(self, row: Row, place: str) -> Iterator[Record]:
-        record_id = row.text("uuid")
-        if not record_id or row.get("type") not in _KINDS:
-            yield Unreadable(place, "is a record without an id or a known type")
+    def record(self, row: Row) -> Iterator[Record]:
+        self.id, self.at = row.text("uuid"), row.seconds("timestamp")
+        if not self.id or row.get("type") not in _KINDS:
+            yield self.unreadable("is a record without an id or a known type")
             return
-        self._branches.add(record_id, row.text("parentUuid"))
+        self._branches.add(self.id, row.text("parentUuid"))
         yield About(
             session=row.text("sessionId"),
             directory=row.text("cwd"),
@@ -79,7 +79,7 @@ class _Reading:
         payload = row.row("systemPayload")
         match row.get("subtype"):
             case "chat_compression":
-                yield from self._compacted(payload, record_id, row, place)
+                yield self._compaction(payload)
             case "custom_title":
                 yield About(title=payload.text("customTitle"))
             case "parent_session":
@@ -88,19 +88,13 @@ class _Reading:
                 return
             case _:
                 if "message" in row:
-                    yield from self._message(row, record_id, place)
+                    yield from self._message(row)
 
-    def _message(self, row: Row, record_id: str, place: str) -> Iterator[Record]:
+    def _message(self, row: Row) -> Iterator[Record]:
         content = row.row("message")
-        parts = read_parts(content.get("parts"), record_id)
-        self._known[said_by(content.text("role"), parts)] = record_id
-        said = Said(
-            message=Message("user", ""),
-            id=record_id,
-            at=row.seconds("timestamp"),
-            is_aside=row.get("isSidechain") is True,
-            place=place,
-        )
+        parts = read_parts(content.get("parts"), self.id)
+        self._known[said_by(content.text("role"), parts)] = self.id
+        is_aside = row.get("isSidechain") is True
         if row.get("type") == "assistant":
             counts = ("promptTokenCount", "candidatesTokenCount", "cachedContentTokenCount")
             usage = row.row("usageMetadata").usage(*counts, thoughts="thoughtsTokenCount", adds_thoughts=True)
@@ -108,27 +102,27 @@ class _Reading:
                 Message("assistant", "") if usage else None
             )
             if message is not None:
-                yield msgspec.structs.replace(said, message=message, usage=usage, model=row.text("model"))
+                yield self.said(message, usage=usage, model=row.text("model"), is_aside=is_aside)
             return
-        yield from self._results(row, parts, said)
+        yield from (self.said(result, is_aside=is_aside) for result in self._results(row, parts))
         asked = _asked(parts.content, row.get("provenance"))
         if asked is not None:
-            yield msgspec.structs.replace(said, message=asked)
+            yield self.said(asked, is_aside=is_aside)
 
-    def _results(self, row: Row, parts: Parts, said: Said) -> Iterator[Record]:
+    def _results(self, row: Row, parts: Parts) -> Iterator[Message]:
         about = row.row("toolCallResult")
         failed = about.get("status") in FAILED or bool(about.get("error"))
         for result in parts.results:
             if result.tool_call_id and result.tool_call_id not in self._answered:
                 self._answered.add(result.tool_call_id)
                 is_error = result.is_error or (failed and len(parts.results) == 1)
-                yield msgspec.structs.replace(said, message=msgspec.structs.replace(result, is_error=is_error))
+                yield msgspec.structs.replace(result, is_error=is_error)
 
-    def _compacted(self, payload: Row, record_id: str, row: Row, place: str) -> Iterator[Record]:
+    def _compaction(self, payload: Row) -> Record:
         kept: list[str] = []
         said: list[str] = []
         for content in payload.rows("compressedHistory"):
-            parts = read_parts(content.get("parts"), record_id)
+            parts = read_parts(content.get("parts"), self.id)
             known = self._known.get(said_by(content.text("role"), parts))
             shown = joined(parts.content)
             if known:
@@ -136,17 +130,13 @@ class _Reading:
             elif isinstance(shown, str) and shown and shown != ACKNOWLEDGED:
                 said.append(shown)
         info = payload.row("info")
-        is_lost = not isinstance(payload.get("compressedHistory"), list)
-        yield Compacted(
-            summary="\n\n".join(said),
-            id=record_id,
+        return self.compacted(
+            "\n\n".join(said),
             kept=tuple(kept),
-            is_unreadable=is_lost,
+            is_unreadable=not isinstance(payload.get("compressedHistory"), list),
             trigger=info.text("trigger"),
             tokens_before=info.count("originalTokenCount"),
             tokens_after=info.count("newTokenCount"),
-            at=row.seconds("timestamp"),
-            place=place,
         )
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from nca.messages import Message
-from nca.transcripts.formats.building import read_rows
 from nca.transcripts.formats.chat_rows import ChatRows, is_row, most
 from nca.transcripts.formats.records import About, Format, Record, Said
 from nca.transcripts.formats.row import Row
@@ -42,8 +41,7 @@ class Vibe(Format):
     def records(self, source: Source, key: str) -> Iterator[Record]:
         if prompt := _meta(source).text("system_prompt", "content"):
             yield Said(message=Message("system", prompt), place="meta.json")
-        rows = ChatRows(lambda row, message, place: Said(message=message, id=row.text("message_id"), place=place))
-        yield from read_rows(source, rows.record)
+        yield from ChatRows().lines(source)
 
 
 FORMAT = Vibe()
