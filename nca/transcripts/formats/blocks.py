@@ -5,34 +5,19 @@ A block that is not known, or not as it should be, becomes text that says what i
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
 
 import msgspec
 
 from nca.context.request import SIGNED_THOUGHTS
-from nca.context.rules.messages import NO_OUTPUT
-from nca.messages import AttachmentPart, MediaPart, Message, Part, TextPart, ToolCall, clean_text
+from nca.messages import MediaPart, Message, Part, TextPart, ToolCall, clean_text
 from nca.shapes.shaped import as_chat_message
-from nca.transcripts.formats.row import Row, row_of, rows_of
+from nca.transcripts.formats.building import as_json, attached, has_content, tool_call, tool_result
+from nca.transcripts.formats.row import Row, row_of, rows_of, text_of
 from nca.words import Source
 
-THOUGHTS = ("thinking", "redacted_thinking")
-
-
-def json_of(value: Any) -> str:
-    try:
-        return msgspec.json.encode(value).decode()
-    except UnicodeEncodeError:
-        return json.dumps(value)
-
-
-def arguments_of(value: Any) -> str:
-    """A call's arguments as JSON text. A text that is no JSON is kept as it is: nca repairs what it sends."""
-    if isinstance(value, str):
-        return clean_text(value) or "{}"
-    return json_of({} if value is None else value)
+_THOUGHTS = ("thinking", "redacted_thinking")
 
 
 def blocks_of(content: Any) -> list[Row]:
@@ -66,20 +51,13 @@ def user_messages(
         if parts:
             found.append(said(parts))
             parts = []
-        name, is_error = names.get(answered, ""), bool(block.get("is_error"))
-        found.append(tool_message(block.get("content"), answered, name, is_error=is_error))
+        given, is_error = block.get("content"), bool(block.get("is_error"))
+        content = text_of(given) if isinstance(given, str) else tuple(map(part_of, blocks_of(given)))
+        shown = content if has_content(content) else ""
+        found.append(as_chat_message(tool_result(answered, names.get(answered), shown, is_error=is_error)))
     if parts:
         found.append(said(parts))
     return found
-
-
-def tool_message(content: Any, answered: str, name: str, *, is_error: bool = False) -> Message:
-    if isinstance(content, str) and content.strip():
-        return Message("tool", clean_text(content), tool_call_id=answered, name=name, is_error=is_error)
-    parts = [part_of(block) for block in blocks_of(content)]
-    is_empty = not any(not isinstance(part, TextPart) or part.text.strip() for part in parts)
-    shown = NO_OUTPUT if is_empty else tuple(parts)
-    return as_chat_message(Message("tool", shown, tool_call_id=answered, name=name, is_error=is_error))
 
 
 def answer_message(blocks: Iterable[Row], model: str) -> Message:
@@ -88,10 +66,10 @@ def answer_message(blocks: Iterable[Row], model: str) -> Message:
     calls: list[ToolCall] = []
     thoughts: list[Row] = []
     for block in blocks:
-        kind, name = block.get("type"), block.get("name")
-        if kind == "tool_use" and isinstance(block.get("id"), str) and block["id"] and isinstance(name, str) and name:
-            calls.append(ToolCall(clean_text(block["id"]), clean_text(name), arguments_of(block.get("input"))))
-        elif kind in THOUGHTS:
+        kind = block.get("type")
+        if kind == "tool_use" and (call := tool_call(block.get("id"), block.get("name"), block.get("input"))):
+            calls.append(call)
+        elif kind in _THOUGHTS:
             thoughts.append(block)
         else:
             parts.append(part_of(block))
@@ -124,6 +102,4 @@ def part_of(block: Row) -> Part:
             return TextPart(clean_text(data))
         if source.get("type") == "base64":
             return MediaPart("document", {**block})
-    name = clean_text(kind) if isinstance(kind, str) and kind else "block"
-    shown = json_of(block)
-    return AttachmentPart(name, shown, len(shown.encode()))
+    return attached(text_of(kind) or "block", as_json(block))

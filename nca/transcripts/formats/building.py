@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any, Literal, TypeGuard
 
 import msgspec
@@ -25,6 +26,8 @@ Content = str | tuple[Part, ...]
 
 def as_json(value: Any) -> str:
     """A value as compact JSON with clean text."""
+    with suppress(TypeError, ValueError, OverflowError, RecursionError):
+        return msgspec.json.encode(value).decode()
     try:
         return clean_text(json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str))
     except (ValueError, RecursionError):
@@ -90,7 +93,7 @@ def tool_result(call_id: Any, tool: Any, content: Content, *, is_error: bool = F
 
 def person(content: Content, source: Source | Literal[""] = "") -> Message | None:
     """What stands in the user's role; None if there is nothing. `source` is that of the parts without one."""
-    return with_authors(Message("user", content, source=source)) if _has_content(content) else None
+    return with_authors(Message("user", content, source=source)) if has_content(content) else None
 
 
 def printed(content: Content) -> Message | None:
@@ -114,12 +117,12 @@ def answer(
     for one in calls:
         if one is not None:
             kept.setdefault(one.id, one)
-    if not _has_content(content) and not kept and not reasoning.strip():
+    if not has_content(content) and not kept and not reasoning.strip():
         return None
     return Message("assistant", content or None, tuple(kept.values()), reasoning=reasoning, is_interrupted=was_cut)
 
 
-def _has_content(content: Content) -> bool:
+def has_content(content: Content) -> bool:
     if isinstance(content, str):
         return bool(content.strip())
     return any(not isinstance(part, TextPart) or part.text.strip() for part in content)

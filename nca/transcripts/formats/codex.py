@@ -12,10 +12,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from nca.messages import AttachmentPart, Message, Part, ToolCall, Usage
+from nca.messages import Message, Part, ToolCall, Usage
 from nca.shapes.shaped import as_chat_message
-from nca.transcripts.formats.blocks import json_of
-from nca.transcripts.formats.building import Reading
+from nca.transcripts.formats.building import Reading, as_json, attached
 from nca.transcripts.formats.codex_items import (
     CALLS,
     OUTPUTS,
@@ -210,8 +209,7 @@ class Rollout(Reading):
             self._known["call", made.id] = self._open.id
         else:
             # What the provider did by itself, such as a search.
-            text = json_of(item)
-            self._open.parts.append(AttachmentPart(text_of(kind), text, len(text.encode())))
+            self._open.parts.append(attached(text_of(kind), as_json(item)))
 
     def _number(self) -> None:
         """Number the messages and compactions: these have no ids."""

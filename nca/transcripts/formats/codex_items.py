@@ -8,11 +8,9 @@ from typing import Any
 
 import msgspec
 
-from nca.context.rules.messages import NO_OUTPUT
 from nca.messages import MediaPart, Message, Part, TextPart, ToolCall
 from nca.shapes.shaped import as_chat_message
-from nca.transcripts.formats.blocks import arguments_of, json_of
-from nca.transcripts.formats.building import text_by, with_authors
+from nca.transcripts.formats.building import as_json, text_by, tool_call, tool_result, with_authors
 from nca.transcripts.formats.row import Row, row_of, rows_of, text_of
 
 CALLS = ("function_call", "custom_tool_call", "local_shell_call")
@@ -57,7 +55,7 @@ def parts_of(content: Any) -> list[Part]:
         elif kind == "input_image" and isinstance(part.get("image_url"), str):
             found.append(MediaPart("image", dict(part)))
         else:
-            found.append(TextPart(json_of(part)))
+            found.append(TextPart(as_json(part)))
     return found
 
 
@@ -109,17 +107,14 @@ def _request(text: str) -> str:
 
 def call(item: Row) -> ToolCall | None:
     """A tool call; None if it has no id."""
-    kind = item.get("type")
-    call_id = item.first("call_id", "id")
-    if not call_id:
-        return None
-    if kind == "custom_tool_call":
-        arguments = arguments_of({"input": item.text("input")})
-    elif kind == "local_shell_call":
-        arguments = arguments_of(item.row("action"))
-    else:
-        arguments = arguments_of(item.get("arguments"))
-    return ToolCall(call_id, item.text("name") or "shell", arguments)
+    match item.get("type"):
+        case "custom_tool_call":
+            arguments: Any = {"input": item.text("input")}
+        case "local_shell_call":
+            arguments = item.row("action")
+        case _:
+            arguments = item.get("arguments")
+    return tool_call(item.first("call_id", "id"), item.text("name") or "shell", arguments)
 
 
 def output(item: Row, names: Mapping[str, str]) -> Message | None:
@@ -138,10 +133,7 @@ def output(item: Row, names: Mapping[str, str]) -> Message | None:
     beginning = first[:_EXIT_CODE_WITHIN_CHARS]
     if "code" in beginning and (code := _EXIT_CODE.search(beginning)):
         is_error = is_error or int(code[1]) != 0
-    message = Message(
-        "tool", tuple(parts) or NO_OUTPUT, tool_call_id=answered, name=names.get(answered, ""), is_error=is_error
-    )
-    return as_chat_message(message)
+    return as_chat_message(tool_result(answered, names.get(answered), tuple(parts), is_error=is_error))
 
 
 def _unwrapped(text: str) -> tuple[str, bool]:
