@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from functools import cache
 from typing import Any, TypeVar
@@ -28,7 +29,8 @@ def encode_bytes(value: msgspec.Struct) -> bytes:
         try:
             return _encoder.encode(value)
         except UnicodeEncodeError:
-            return _encoder.encode(_cleaned(msgspec.to_builtins(value)))
+            text = json.dumps(msgspec.to_builtins(value), ensure_ascii=False, separators=(",", ":"))
+            return clean_text(text).encode()
     except (TypeError, ValueError, RecursionError) as error:
         raise StoreError(f"A {type(value).__name__.lower()} cannot be stored: {error}") from error
 
@@ -50,15 +52,3 @@ def upgraded(body: str) -> str:
 def decode_message(body: str, what: str) -> Message:
     """Decode a stored message. Raises StoreDamaged, which names `what` was read."""
     return decode(body, Message, what)
-
-
-def _cleaned(value: Any) -> Any:
-    match value:
-        case str():
-            return clean_text(value)
-        case dict():
-            return {_cleaned(key): _cleaned(item) for key, item in value.items()}
-        case list() | tuple():
-            return [_cleaned(item) for item in value]
-        case _:
-            return value

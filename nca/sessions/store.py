@@ -8,8 +8,6 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-import msgspec
-
 from nca.errors import SessionLocked, SessionNotFound, StoreError
 from nca.sessions import results, transfer, usage
 from nca.sessions import session as rows_of
@@ -264,7 +262,7 @@ class Store:
         self._refuse_reader()
         if not keeps_id and forked_from is None:
             # It may be somebody else's session: what they chose says nothing about this person's models.
-            copy = msgspec.structs.replace(copy, info=msgspec.structs.replace(copy.info, chosen_model=""))
+            copy = copy.with_info(chosen_model="")
         session_id = copy.info.id if keeps_id else rows_of.new_id(self._database, self.archive_of)
         try:
             is_added = transfer.add(self._database, session_id, copy, forked_from=forked_from)

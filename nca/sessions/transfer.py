@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import msgspec
 
@@ -39,16 +40,22 @@ class ViewCopy(msgspec.Struct, frozen=True):
 
 
 class SessionCopy(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything in a session except an answer that is being streamed. `head_view`: the view in force."""
+    """Everything in a session except an answer that is being streamed. `head_view`: the view in force.
 
-    info: SessionInfo
-    entries: tuple[Entry, ...]
+    The names of the fields in JSON are those of an exported file.
+    """
+
+    info: SessionInfo = msgspec.field(name="session")
+    entries: tuple[Entry, ...] = msgspec.field(name="messages")
     views: tuple[ViewCopy, ...]
     head_view: int
     summaries: tuple[Summary, ...] = ()
     compactions: tuple[CompactionRecord, ...] = ()
     pins: tuple[int, ...] = ()
     usage: tuple[UsageRow, ...] = ()
+
+    def with_info(self, **changes: Any) -> SessionCopy:
+        return msgspec.structs.replace(self, info=msgspec.structs.replace(self.info, **changes))
 
     def view(self, number: int) -> View:
         """A view with its summaries. Raises StoreError if there is no such view."""
@@ -127,8 +134,7 @@ def cut(copy: SessionCopy, at: int) -> SessionCopy:
         return number
 
     return msgspec.structs.replace(
-        copy,
-        info=msgspec.structs.replace(copy.info, messages=at),
+        copy.with_info(messages=at),
         entries=copy.entries[:at],
         views=tuple(
             msgspec.structs.replace(
@@ -148,8 +154,8 @@ def cut(copy: SessionCopy, at: int) -> SessionCopy:
 def as_fork(copy: SessionCopy, name: str = "") -> SessionCopy:
     """The copy as a session of its own, without usage."""
     name = name or (f"{copy.info.name} (fork)" if copy.info.name else "")
-    info = msgspec.structs.replace(copy.info, name=name, is_pinned=False, has_forks=False, origin=None)
-    return msgspec.structs.replace(copy, info=info, usage=())
+    copy = copy.with_info(name=name, is_pinned=False, has_forks=False, origin=None)
+    return msgspec.structs.replace(copy, usage=())
 
 
 def with_end(copy: SessionCopy, entries: Sequence[Entry], used: Sequence[UsageRow]) -> SessionCopy:

@@ -120,17 +120,18 @@ def _foreign_kind(source: Source) -> str:
 
 def with_origin(copy: SessionCopy, place: StoredSession, session_id: str) -> SessionCopy:
     """The copy with where it comes from. `place` was looked at before the copy was read."""
-    origin = Origin(
-        agent=place.agent,
-        session_id=session_id,
-        path=str(place.path.absolute()),
-        key=place.key,
-        size_bytes=place.size_bytes,
-        at=place.at,
-        messages=len(copy.entries),
-        views=len(copy.views),
+    return copy.with_info(
+        origin=Origin(
+            agent=place.agent,
+            session_id=session_id,
+            path=str(place.path.absolute()),
+            key=place.key,
+            size_bytes=place.size_bytes,
+            at=place.at,
+            messages=len(copy.entries),
+            views=len(copy.views),
+        )
     )
-    return msgspec.structs.replace(copy, info=msgspec.structs.replace(copy.info, origin=origin))
 
 
 def chosen_session(found: Format, source: Source, key: str) -> StoredSession:

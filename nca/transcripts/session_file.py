@@ -17,13 +17,11 @@ from typing import Any
 
 import msgspec
 
-from nca.context.view import Summary
 from nca.errors import InvalidMessages, StoreError
 from nca.messages import Entry, Message, collector_paused
 from nca.redact import Redactor
-from nca.sessions import CompactionRecord, SessionInfo, UsageRow
 from nca.sessions.encoding import upgraded
-from nca.sessions.transfer import SessionCopy, ViewCopy, check, new_copy
+from nca.sessions.transfer import SessionCopy, check, new_copy
 from nca.shapes.detect import read_shape, shape_of
 from nca.shapes.shaped import as_chat_message
 from nca.transcripts.formats.row import decode
@@ -95,31 +93,15 @@ def _lines(text: bytes, place: str, first_error: Exception, first_line: int) -> 
 
 FORMAT = "nca-session"
 VERSION = 1
-_CONVERTED = frozenset({"entries", "info"})
-"""Fields of SessionCopy that the file holds in another shape; the others are written as they are."""
-
 _NOT_ASCII = re.compile("[^ -~\n]+")
 
 _encoder = msgspec.json.Encoder()
 
 
-class _SessionFile(msgspec.Struct, kw_only=True):
-    """The file without its messages. The field names are those of `SessionCopy`."""
-
-    session: SessionInfo
-    head_view: int
-    views: tuple[ViewCopy, ...]
-    summaries: tuple[Summary, ...] = ()
-    compactions: tuple[CompactionRecord, ...] = ()
-    pins: tuple[int, ...] = ()
-    usage: tuple[UsageRow, ...] = ()
-
-
 def to_json(copy: SessionCopy, *, is_ascii: bool = False) -> bytes:
     """The file's bytes. `is_ascii` is for a terminal: it keeps stored text from becoming control characters."""
-    messages = [_row(entry) for entry in copy.entries]
-    parts = {name: getattr(copy, name) for name in copy.__struct_fields__ if name not in _CONVERTED}
-    whole = {"format": FORMAT, "version": VERSION, "session": copy.info, "messages": messages, **parts}
+    parts = dict(zip(copy.__struct_encode_fields__, msgspec.structs.astuple(copy), strict=True))
+    whole = {"format": FORMAT, "version": VERSION, **parts, "messages": [_row(entry) for entry in copy.entries]}
     return _ended(msgspec.json.format(_encoder.encode(whole), indent=1), is_ascii=is_ascii)
 
 
@@ -153,8 +135,7 @@ def session_of(transcript: Transcript, place: str, *, directory: str, name: str 
     """
     if transcript.whole.get("format") == FORMAT:
         copy = _read_own(transcript, place)
-        info = msgspec.structs.replace(copy.info, name=name or copy.info.name)
-        return msgspec.structs.replace(copy, info=info)
+        return copy.with_info(name=name) if name else copy
     now = time.time()
     given = transcript.whole or transcript.messages
     if shape_of(given) == "openai":
@@ -194,13 +175,8 @@ def _read_own(transcript: Transcript, place: str) -> SessionCopy:
             advice="Upgrade nca.",
         )
     try:
-        parts = msgspec.convert(transcript.whole, _SessionFile)
         entries = tuple(_own_entry(transcript, index, place) for index in range(len(transcript.messages)))
-        copy = SessionCopy(
-            info=msgspec.structs.replace(parts.session, messages=len(entries)),
-            entries=entries,
-            **{name: getattr(parts, name) for name in SessionCopy.__struct_fields__ if name not in _CONVERTED},
-        )
+        copy = msgspec.convert({**transcript.whole, "messages": entries}, SessionCopy).with_info(messages=len(entries))
         check(copy)
     except (msgspec.ValidationError, UnicodeEncodeError) as error:
         # A name of a field may hold half of a surrogate pair, which msgspec cannot look up.

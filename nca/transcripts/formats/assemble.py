@@ -27,6 +27,7 @@ from nca.context.view import (
 )
 from nca.errors import InvalidMessages
 from nca.messages import Entry, Message, clean_text, collector_paused
+from nca.sessions.encoding import decode_message, encode
 from nca.sessions.log import title_of
 from nca.sessions.session import SessionInfo, as_name
 from nca.sessions.transfer import FIRST_VIEW, SessionCopy, ViewCopy, check
@@ -101,21 +102,9 @@ def _storable(said: Said) -> Said | Unreadable:
         msgspec.json.encode(said.message)
         return said
     except UnicodeEncodeError:
-        message = msgspec.convert(_cleaned(msgspec.to_builtins(said.message)), Message)
-        return msgspec.structs.replace(said, message=message)
+        return msgspec.structs.replace(said, message=decode_message(encode(said.message), said.place))
     except (OverflowError, RecursionError, TypeError, ValueError) as error:
         return Unreadable(said.place, f"cannot be stored ({error})")
-
-
-def _cleaned(value: object) -> object:
-    match value:
-        case str():
-            return clean_text(value)
-        case dict():
-            return {_cleaned(key): _cleaned(one) for key, one in value.items()}
-        case list() | tuple():
-            return [_cleaned(one) for one in value]
-    return value
 
 
 def _live_parts(parts: Sequence[Said | Compacted], ids: frozenset[str] | None) -> set[int]:
