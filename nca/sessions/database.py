@@ -26,7 +26,7 @@ from nca.sessions import store_errors as faults
 from nca.sessions.full_text import FTS5Index, insert_passages, register_functions
 from nca.sessions.lock import FileLock, lock_session
 from nca.sessions.paths import log_of, mark_closed, outputs_of, size_of, suspicion_of, unused
-from nca.sessions.sql import Binding, Lease, Row, Transaction, Whose
+from nca.sessions.sql import Binding, Lease, Row, SessionDatabase, Transaction
 
 T = TypeVar("T")
 
@@ -45,10 +45,10 @@ class _Stamp(NamedTuple):
     has_log: bool
 
 
-class Database:
+class Database(SessionDatabase):
     """One SQLite file; see `nca.sessions.sql.SessionDatabase`. File records and other agents' sessions use it too."""
 
-    said, todo_result, can_take_over = sql.SAID, sql.TODO_RESULT, False
+    said, todo_result = sql.SAID, sql.TODO_RESULT
 
     def __init__(
         self, connection: apsw.Connection, path: Path | None, *, is_read_only: bool = False, is_immutable: bool = False
@@ -66,10 +66,6 @@ class Database:
         """All rows of a query, as one consistent read. Damaged text has U+FFFD for each bad byte. Raises StoreError."""
         with self._guarded():
             return self._steadily(lambda: fetch(self.connection, sql, bindings), "read")
-
-    def row(self, sql: str, bindings: Sequence[Binding] = ()) -> Row | None:
-        rows = self.rows(sql, bindings)
-        return rows[0] if rows else None
 
     @contextmanager
     def transaction(self, lease: Lease | None = None) -> Iterator[apsw.Connection]:
@@ -94,9 +90,6 @@ class Database:
         if self.path is None:
             return None
         return lock_session(self.path.parent / "locks" / f"{session_id}.lock", session_id)
-
-    def whose(self, ids: Sequence[str]) -> dict[str, Whose]:
-        return {}
 
     def deliver(self) -> None:
         """A file can always be reached: nothing is kept elsewhere."""

@@ -37,7 +37,6 @@ class Result(Protocol):
     @property
     def get(self) -> Any:
         """The first row, or its value if it has only one; None if there is no row."""
-        ...
 
     def fetchall(self) -> list[Any]: ...
     def __iter__(self) -> Iterator[Any]: ...
@@ -59,19 +58,15 @@ class Spool(Protocol):
     def keep_messages(self, entries: Sequence[Entry]) -> None: ...
     def keep_usage(self, body: str) -> None:
         """Keep a report of usage, in JSON."""
-        ...
 
     def keep_partial(self, seq: int, body: str) -> None:
         """Keep the answer that is being streamed, which will be message `seq`, in place of the one kept before."""
-        ...
 
     def write(self, transaction: Transaction, session: int) -> None:
         """Store all that is kept, in the transaction of the session's holder. What is stored already stays as it is."""
-        ...
 
     def clear(self) -> None:
         """All of it is stored."""
-        ...
 
 
 class Lease(Protocol):
@@ -80,7 +75,6 @@ class Lease(Protocol):
     @property
     def spool(self) -> Spool | None:
         """None: nothing is kept, so that what cannot be stored raises StoreError."""
-        ...
 
     def release(self, *, remove: bool = False) -> None: ...
 
@@ -105,7 +99,6 @@ class TextIndex(Protocol):
 
     def holding(self, phrases: Iterable[Phrase]) -> Mapping[Phrase, tuple[int, int]]:
         """How many passages hold each of these words or beginnings, and the row that was reached, up to COUNTED."""
-        ...
 
     def best(
         self, terms: Sequence[WeightedTerm], sessions: Sequence[int], first: int, only: Only | None, limit: int
@@ -116,15 +109,12 @@ class TextIndex(Protocol):
         first     the first row that is searched
         only      the sessions and the time that each found message is looked up in; None for all
         """
-        ...
 
     def counts(self, terms: Sequence[WeightedTerm], rows: Sequence[int]) -> list[Matched]:
         """Those of these passages that hold any of the terms."""
-        ...
 
     def stemmer(self) -> Callable[[str], str]:
         """A function that stems a word as the index does."""
-        ...
 
 
 class SessionDatabase(Protocol):
@@ -133,69 +123,57 @@ class SessionDatabase(Protocol):
     said         the condition for messages that a person wrote
     todo_result  the condition for messages that are probably results of the todo tool; it misses none
     can_take_over  whether a session can be taken from a process that has it open
+    path         what belongs to this machine, such as complete tool outputs, is beside this file; None: nowhere
     """
 
     said: str
     todo_result: str
-    can_take_over: bool
-
-    @property
-    def path(self) -> Path | None:
-        """What belongs to this machine, such as complete tool outputs, is beside this file; None: nowhere."""
-        ...
-
-    @property
-    def index(self) -> TextIndex: ...
+    can_take_over: bool = False
+    path: Path | None
+    index: TextIndex
 
     def rows(self, sql: str, bindings: Sequence[Binding] = ()) -> list[Row]:
         """All rows of a query, as one consistent read."""
-        ...
 
-    def row(self, sql: str, bindings: Sequence[Binding] = ()) -> Row | None: ...
+    def row(self, sql: str, bindings: Sequence[Binding] = ()) -> Row | None:
+        """The first row."""
+        return next(iter(self.rows(sql, bindings)), None)
 
     def transaction(self, lease: Lease | None = None) -> AbstractContextManager[Transaction]:
         """A write transaction, durable on return. An exception inside rolls everything back.
 
         lease  must still be held, or SessionLocked is raised and nothing is written
         """
-        ...
 
     def hold(self, session_id: str, *, takes_over: bool = False) -> Lease | None:
         """Take the lease of a session; None in memory. Raises SessionLocked, which names the process that has it.
 
         takes_over  from a process that has it: that one's next write raises SessionLocked
         """
-        ...
 
     def whose(self, ids: Sequence[str]) -> dict[str, Whose]:
         """Whose these sessions are; empty if the database is one person's on one machine."""
-        ...
+        return {}
 
     def deliver(self) -> None:
         """Store what earlier processes of this machine kept while the database could not be reached."""
-        ...
 
     def insert_messages(
         self, transaction: Transaction, session: int, entries: Sequence[Entry], bodies: Sequence[str], *, is_copy: bool
     ) -> None:
         """Add messages that follow the last one, and index them. `is_copy`: of a copied session, which has many."""
-        ...
 
     def number_in(self, field: str) -> str:
         """A number of a stored view's body, as an expression."""
-        ...
 
     def part_bytes(self) -> tuple[list[tuple[str, int]], int]:
         """What each table takes on the disk, and what is free there, in bytes."""
-        ...
 
     def report(self, how: str) -> NoReturn:
         """Raise StoreDamaged for damage that the database does not see."""
-        ...
 
     def back_up(self, target: Path) -> None:
         """Copy the whole database into a new private file. Raises StoreError."""
-        ...
 
     def close(self) -> None: ...
 

@@ -27,7 +27,7 @@ from nca.sessions.postgres.full_text import TsvectorIndex
 from nca.sessions.postgres.lease import PostgresLease
 from nca.sessions.postgres.schema import migrate
 from nca.sessions.postgres.spool import Spool, deliver, spool_of
-from nca.sessions.sql import Binding, Lease, Row, Transaction, Whose
+from nca.sessions.sql import Lease, Row, SessionDatabase, Transaction, Whose
 
 T = TypeVar("T")
 
@@ -43,7 +43,7 @@ _ENDING_SECONDS = 5.0
 """How long the server may take to end the process of a lost connection."""
 
 
-class PostgresDatabase:
+class PostgresDatabase(SessionDatabase):
     """See `nca.sessions.sql.SessionDatabase`."""
 
     said, todo_result, can_take_over = "is_said", sql.TODO_RESULT, True
@@ -82,10 +82,6 @@ class PostgresDatabase:
             if self._transaction is not None:
                 return self._transaction.execute(sql, bindings).fetchall()
             return self.steadily(lambda: self.connection.run(sql, bindings))
-
-    def row(self, sql: str, bindings: Sequence[Binding] = ()) -> Row | None:
-        rows = self.rows(sql, bindings)
-        return rows[0] if rows else None
 
     @contextmanager
     def transaction(self, lease: Lease | None = None) -> Iterator[Transaction]:
