@@ -9,7 +9,7 @@ from pathlib import Path
 from nca.agent.approvals import Approvals, Person, SavedRules
 from nca.agent.archive import Archive
 from nca.agent.background import Background
-from nca.agent.fallbacks import Fallbacks, ModelOpener
+from nca.agent.fallbacks import Fallbacks
 from nca.agent.hooks import Hooks
 from nca.agent.instructions import ProjectPrompts
 from nca.agent.mcp import ServerRequests
@@ -25,6 +25,7 @@ from nca.agent.window import Window
 from nca.config.loaded import LoadedSettings
 from nca.events import Listener, Notice
 from nca.file_history.history import FileHistory
+from nca.models.choose import open_model
 from nca.models.model import Model
 from nca.models.providers import known_secrets
 from nca.redact import Redactor
@@ -83,8 +84,8 @@ def assemble(
         editor=editor,
     )
     tools = toolbox or own_toolbox(state, directory, archive, outputs, given)
-    window = Window(state, tools, prompts)
-    models = Fallbacks(model, ModelOpener(state, emit), window, emit)
+    window = Window(state, tools, prompts.of)
+    models = Fallbacks(model, lambda name: open_model(name, state.loaded, emit), window.use_model, emit)
     hooks = Hooks(window, directory, emit, redactor, models, files.recorder)
     compactor = Background(window, models, emit, memory, is_on=prepares, hooks=hooks, files=files, wish=wish)
     approvals = Approvals(state, directory, SavedRules(window), emit, person)

@@ -8,14 +8,11 @@ the person to solve, so no other model takes over.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Sequence
 
-from nca.agent.state import SessionState
 from nca.errors import ModelNotFound, NcaError, ProviderError, sentence
 from nca.events import Listener, Notice
 from nca.models.catalog import ModelFacts
-from nca.models.choose import open_model
 from nca.models.failures import PassingFailure
 from nca.models.model import Model
 
@@ -23,50 +20,27 @@ COOL_DOWN_SECONDS = 300.0
 """How long a provider that is down is left alone, because asking it costs a turn all its retries."""
 
 
-class Opener(Protocol):
-    async def open(self, name: str) -> Model:
-        """The model of that name. Raises NcaError if it cannot be opened."""
-        ...
-
-
-class TakesModel(Protocol):
-    def use_model(self, facts: ModelFacts) -> None:
-        """Work with another model. Raises NcaError, and nothing has changed, if its window leaves no budget."""
-        ...
-
-
-class ModelOpener:
-    """Opens models with the settings in force."""
-
-    def __init__(self, state: SessionState, emit: Listener) -> None:
-        self._state = state
-        self._emit = emit
-
-    async def open(self, name: str) -> Model:
-        return await open_model(name, self._state.loaded, self._emit)
-
-
 class Fallbacks:
     """The models of one conversation, each opened when it is first needed.
 
-    first    the chat's own
-    active   the one that answers now; it keeps answering until the end of the turn
+    first      the chat's own
+    active     the one that answers now; it keeps answering until the end of the turn
+    open_named opens the model of a name. Raises NcaError
+    use_facts  works with another model. Raises NcaError, and nothing has changed, if its window leaves no budget
     """
 
     def __init__(
         self,
         first: Model,
-        opener: Opener,
-        window: TakesModel,
+        open_named: Callable[[str], Awaitable[Model]],
+        use_facts: Callable[[ModelFacts], None],
         emit: Listener,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.first = first
         self.active = first
-        self._opener = opener
-        self._window = window
-        self._emit = emit
-        self._clock = clock
+        self._open_named, self._use_facts = open_named, use_facts
+        self._emit, self._clock = emit, clock
         self._opened: dict[str, Model] = {}
         self._failed: set[str] = set()
         self._first_again_at = 0.0
@@ -105,7 +79,7 @@ class Fallbacks:
     def replace_first(self, model: Model) -> Model:
         """Go on with a model that the person chose. Returns the one before, for the caller to close."""
         before = self.first
-        self._window.use_model(model.facts)
+        self._use_facts(model.facts)
         self.first = self.active = model
         self._first_again_at = 0.0
         return before
@@ -121,7 +95,7 @@ class Fallbacks:
         if name == self.first.facts.name:
             return self.first
         if name not in self._opened:
-            model = await self._opener.open(name)
+            model = await self._open_named(name)
             if self._opened.setdefault(name, model) is not model:
                 # Two tasks opened it at the same time.
                 await model.close()
@@ -129,8 +103,8 @@ class Fallbacks:
 
     def _switch(self, model: Model) -> None:
         try:
-            self._window.use_model(model.facts)
+            self._use_facts(model.facts)
         except NcaError:
-            self._window.use_model(self.active.facts)
+            self._use_facts(self.active.facts)
             raise
         self.active = model

@@ -10,7 +10,7 @@ from functools import cache
 from importlib.resources import files
 from itertools import accumulate
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import BinaryIO
 
 from nca.agent.project_instructions import UsualNotice, project_instructions
 from nca.agent.surroundings import surroundings
@@ -84,22 +84,8 @@ class SystemPrompt:
     project: str = ""
 
 
-class PromptSource(Protocol):
-    """Where a window gets its system prompt."""
-
-    def of(self, settings: Settings, facts: ModelFacts) -> SystemPrompt:
-        """The prompt for a model with its settings. Raises ConfigError for a section whose file cannot be used."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class FixedPrompt:
-    """The same text for every model."""
-
-    text: str
-
-    def of(self, settings: Settings, facts: ModelFacts) -> SystemPrompt:
-        return SystemPrompt(self.text)
+PromptOf = Callable[[Settings, ModelFacts], SystemPrompt]
+"""The prompt for a model with its settings. Raises ConfigError for a section whose file cannot be used."""
 
 
 def _built(
@@ -147,7 +133,7 @@ class ProjectPrompts:
         self._made: dict[Hashable, SystemPrompt] = {}
 
     def of(self, settings: Settings, facts: ModelFacts) -> SystemPrompt:
-        """Raises ConfigError for a section whose file cannot be used."""
+        """See PromptOf."""
         limits = settings.model.context_window or facts.window_tokens, settings.model.max_output_tokens
         context, agent = settings.context, settings.agent
         texts = context.max_tokens, context.section, agent.system_prompt, agent.use_claude_home

@@ -20,7 +20,7 @@ import msgspec
 from nca import events
 from nca.agent.compactor import Compactor
 from nca.agent.fallbacks import Fallbacks
-from nca.agent.instructions import FixedPrompt
+from nca.agent.instructions import SystemPrompt
 from nca.agent.parts import Parts
 from nca.agent.project_instructions import NestedInstructions
 from nca.agent.spending import ask_beside
@@ -124,7 +124,7 @@ class _Task:
         own = own_toolbox(state, parent.directory, parent.archive, outputs, given)
         toolbox = parent.toolbox.renewed(own, has=lambda name: name != TASK and (agent is None or agent.has(name)))
         self.window = _TaskWindow(parent.window, state, toolbox, text)
-        models = Fallbacks(first, parent.models, self.window, self._hear)
+        models = Fallbacks(first, parent.models.open, self.window.use_model, self._hear)
         reading = Reading(lambda: state.settings.permissions, parent.directory)
         has_own = state.settings.agent.use_claude_home
         parts = replace(
@@ -170,7 +170,8 @@ class _TaskWindow(Window):
         self._parent = parent
         self.spent_tokens = 0
         """All that was read and written so far."""
-        super().__init__(state, toolbox, FixedPrompt(f"{parent.prompt.text}\n\n{PROMPT}\n\n{agent}".strip()))
+        prompt = SystemPrompt(f"{parent.prompt.text}\n\n{PROMPT}\n\n{agent}".strip())
+        super().__init__(state, toolbox, lambda *_: prompt)
 
     @property
     def spent(self) -> float:

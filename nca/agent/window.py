@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
-from nca.agent.instructions import PromptSource, SystemPrompt
+from nca.agent.instructions import PromptOf, SystemPrompt
 from nca.agent.state import SessionState
 from nca.agent.tool_selection import offered
 from nca.config.loaded import LoadedSettings
@@ -40,20 +40,20 @@ MOST_TAKEN_UP = 500
 class Window:
     """What the next request holds and what it may cost."""
 
-    def __init__(self, state: SessionState, toolbox: Toolbox, prompts: PromptSource) -> None:
+    def __init__(self, state: SessionState, toolbox: Toolbox, prompt_of: PromptOf) -> None:
         """Raises ConfigError for a section of the system prompt whose file cannot be used."""
         self.state = state
         self._toolbox = toolbox
-        self._prompts = prompts
+        self._prompt_of = prompt_of
         self.store, self.session, self.history = state.store, state.session, state.history
         self._policy = FRESH
         self._looked_at: tuple[View | None, int] = None, 0
         self.meter = Meter()
-        self._take_model(prompts.of(state.settings, state.facts))
+        self._take_model(prompt_of(state.settings, state.facts))
 
     def use(self, loaded: LoadedSettings, facts: ModelFacts) -> None:
         """Take other settings or another model. Raises ConfigError if they leave no budget; then nothing changed."""
-        prompt = self._prompts.of(loaded.for_model(facts.name).settings, facts)
+        prompt = self._prompt_of(loaded.for_model(facts.name).settings, facts)
         self.state.use(loaded, facts)
         self._take_model(prompt)
 

@@ -9,8 +9,8 @@ from typing import Any
 from nca.agent.archive import Archive
 from nca.agent.background import Background
 from nca.agent.context import Context
-from nca.agent.fallbacks import Fallbacks, Opener
-from nca.agent.instructions import FixedPrompt
+from nca.agent.fallbacks import Fallbacks
+from nca.agent.instructions import SystemPrompt
 from nca.agent.memory import Memory
 from nca.agent.state import SessionState
 from nca.agent.window import Window
@@ -55,14 +55,15 @@ def window_of(
     prompt: str = "You are a test.",
     tools: Sequence[dict[str, Any]] = (),
 ) -> Window:
-    return Window(SessionState(store, session, loaded, facts), FixedTools(tools), FixedPrompt(prompt))
+    return Window(SessionState(store, session, loaded, facts), FixedTools(tools), lambda *_: SystemPrompt(prompt))
 
 
 def compactor_of(
-    window: Window, model: Model, emit: Listener | None = None, opener: Opener | None = None
+    window: Window, model: Model, emit: Listener | None = None, opener: OnlyModel | None = None
 ) -> Background:
     emit = emit or Listeners().emit
-    return Background(window, Fallbacks(model, opener or OnlyModel(), window, emit), emit, None, is_on=False)
+    models = Fallbacks(model, (opener or OnlyModel()).open, window.use_model, emit)
+    return Background(window, models, emit, None, is_on=False)
 
 
 def context_of(window: Window, compactor: Background | None = None) -> Context:

@@ -38,7 +38,7 @@ class Lineup:
         self.unusable = unusable
         self.first = scripted("first")
         self.models = {name: scripted(name) for name in names}
-        self.fallbacks = Fallbacks(self.first, self, self, self.say, clock=lambda: self.now)
+        self.fallbacks = Fallbacks(self.first, self.open, self.use_model, self.say, clock=lambda: self.now)
 
     async def open(self, name: str) -> Model:
         if name.startswith("keyless"):
