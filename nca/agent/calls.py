@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
 from itertools import groupby
 
 import msgspec
 
 from nca.agent.approvals import AFTER_FAILURE, BY_HOOK, STOPPED, Refused, refused
-from nca.agent.live_output import LiveOutput
 from nca.agent.parts import Parts
 from nca.agent.project_instructions import ProjectInstructions
 from nca.context.admission import SAVED, LeftOut, admit_output
@@ -24,6 +23,7 @@ from nca.context.repeats import Repeats
 from nca.events import Notice, ToolFinished, ToolOutput, ToolProgress, ToolStarted
 from nca.messages import Message, TextPart, ToolCall, clean_text
 from nca.sessions.passages import RECALL
+from nca.tools.shell.output_capture import Redact, as_on_terminal
 from nca.tools.tool import ToolOutcome, current_call, interrupt_listener, output_listener, progress_listener
 
 MOST_AT_ONCE = 4
@@ -31,6 +31,12 @@ MOST_AT_ONCE = 4
 _MAY_CHANGE = frozenset({"task", "job"})
 """A subtask has all tools, and a job can be stopped, although neither needs a permission of its own."""
 _SUMMARY_CHARS = 200
+LIVE_LINES = 5
+LIVE_SECONDS = 0.2
+"""How often at most a running call's output is told. A call that ends sooner is not told of: its result is there."""
+_KEPT_CHARS = 16_384
+"""Enough to know a private key by its first line, which comes long before its last."""
+_LIVE_CHARS = 4_000
 
 
 class Calls:
@@ -212,3 +218,36 @@ async def _end(tasks: Sequence[asyncio.Task[tuple[ToolOutcome, float]]]) -> None
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
+
+
+class LiveOutput:
+    """What a running call prints, told a few times a second: its last lines, however much comes.
+
+    Call `feed` with each piece of output, and `end` when the call has ended.
+    """
+
+    def __init__(self, redact: Redact, tell: Callable[[str], None]) -> None:
+        self._redact, self._tell = redact, tell
+        self._kept = self._told = ""
+        self._timer: asyncio.TimerHandle | None = None
+
+    def feed(self, text: str) -> None:
+        self._kept = (self._kept + text[-_KEPT_CHARS:])[-_KEPT_CHARS:]
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(LIVE_SECONDS, self._look)
+
+    def end(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _look(self) -> None:
+        self._timer = None
+        kept = self._kept
+        if len(kept) == _KEPT_CHARS and "\n" in kept:
+            # The beginning of its first line is gone, so a key in there would not be known.
+            kept = kept.partition("\n")[2]
+        lines = self._redact(as_on_terminal(kept)).split("\n")
+        text = "\n".join(lines[-LIVE_LINES:])[-_LIVE_CHARS:]
+        if text != self._told:
+            self._told = text
+            self._tell(text)
