@@ -29,6 +29,12 @@ def counted(number: int, one: str, many: str = "") -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
+def one_line(text: str, most_chars: int) -> str:
+    """A text on one line of at most so many characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= most_chars else line[: most_chars - 1].rstrip() + "…"
+
+
 def duration(seconds: float) -> str:
     """A time span: 0.4 s, 12 s, 2 min 05 s."""
     if seconds < 10:

@@ -21,6 +21,7 @@ from nca.context.record.said import Said
 from nca.context.view import Stub, without_ranges
 from nca.errors import ContextDoesNotFit, StoreError
 from nca.events import ContextWarning
+from nca.humanize import one_line
 from nca.models.catalog import money
 from nca.tools.planning import Compact
 from nca.wire import content_text
@@ -225,5 +226,4 @@ def _named(names: list[str]) -> str:
 
 
 def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _CHARS else f"{line[: _CHARS - 1]}…"
+    return one_line(text, _CHARS)

@@ -19,6 +19,7 @@ from nca.context.stages.deduplicate import superseded
 from nca.context.tokenizers import tools_text, tools_tokens
 from nca.context.tokens import call_tokens, part_tokens, text_tokens
 from nca.context.view import Marker, Stub, Summary, Verbatim
+from nca.humanize import one_line
 from nca.messages import Message, ToolCall
 from nca.tools.mcp.tool import PREFIX
 from nca.wire import content_text
@@ -253,9 +254,5 @@ def _label(item: _Shown, call: ToolCall | None) -> str:
     who = message.role if message.role != "user" else "nca" if message.is_synthetic else "you"
     if not message.text.strip() and message.tool_calls:
         return f"{who}: → {', '.join(f'{call.name} {_path(call)}'.rstrip() for call in message.tool_calls)}{short}"
-    return f"{who}: {_one_line(message.text)}{short}" if message.text.strip() else f"{who}{short}"
-
-
-def _one_line(text: str) -> str:
-    line = " ".join(text[: 4 * _LABEL_CHARS].split())
-    return line if len(line) <= _LABEL_CHARS else line[: _LABEL_CHARS - 1] + "…"
+    said = one_line(message.text[: 4 * _LABEL_CHARS], _LABEL_CHARS)
+    return f"{who}: {said}{short}" if said else f"{who}{short}"

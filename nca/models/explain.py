@@ -5,16 +5,17 @@ from __future__ import annotations
 import re
 
 from nca.errors import ModelNotFound, ModelUnavailable, ProviderError, ProviderFailure
+from nca.humanize import one_line
 from nca.models.error_details import ErrorDetails, causes, read_error
 from nca.models.failure_rules import AUTH_CODES, FILTER_CODES, MODEL_CODES, QUOTA, QUOTA_CODES
 from nca.models.failures import (
     EMPTY_TRIES,
     LATE_TRIES,
     LONGEST_ASKED_SECONDS,
+    MAX_TEXT_CHARS,
     UNREACHABLE_TRIES,
     PassingFailure,
     classify_provider_error,
-    shorten,
 )
 from nca.models.providers import key_of, provider_of
 from nca.models.redirects import RedirectRefused
@@ -59,7 +60,7 @@ def explain(error: BaseException, *, model: str = "", api_base: str = "") -> Pro
     if isinstance(error, EmptyAnswer) and not error.body.strip():
         return _passing(f"{model} sent an empty answer.", most_retries=EMPTY_TRIES)
     if isinstance(error, BrokenStream):
-        return _passing(shorten(str(error)))
+        return _passing(one_line(str(error), MAX_TEXT_CHARS))
     if isinstance(error, TimeoutError) and str(error):
         advice = "Try again, raise the setting (`nca config set`), or choose another model with --model."
         return _passing(str(error), advice, most_retries=LATE_TRIES)
@@ -70,7 +71,7 @@ def explain(error: BaseException, *, model: str = "", api_base: str = "") -> Pro
     failure = classify_provider_error(error)
     at = f" at {api_base}" if api_base else ""
     if isinstance(error, EmptyAnswer) and failure.action == "fail" and not (details.statuses or _is_quota(details)):
-        message = f"The server{at} does not speak the chat protocol: {shorten(error.body)}"
+        message = f"The server{at} does not speak the chat protocol: {one_line(error.body, MAX_TEXT_CHARS)}"
         return _passing(message, "Check model.api_base, or the proxy.", most_retries=EMPTY_TRIES)
     if "TooManyRedirects" in details.classes:
         return ProviderError(f"The server{at} redirects in a loop.", advice="Check model.api_base.", failure=failure)

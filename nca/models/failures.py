@@ -21,6 +21,7 @@ from typing import TypeVar
 
 from nca.errors import Action, ProviderError, ProviderFailure
 from nca.events import RetryScheduled
+from nca.humanize import one_line
 from nca.models import failure_rules as rules
 from nca.models.error_details import ErrorDetails, read_error
 
@@ -94,12 +95,6 @@ def context_overflow_provider(error: object) -> str | None:
         if sign.search(said):
             return name
     return details.provider or None
-
-
-def shorten(text: str, limit: int = MAX_TEXT_CHARS) -> str:
-    """A provider's text on one line, at most `limit` characters."""
-    line = " ".join(text.split())
-    return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
 
 
 def _decide(details: ErrorDetails) -> tuple[Action, bool]:
@@ -245,11 +240,12 @@ def _message(details: ErrorDetails) -> str:
         text for text in texts if text and not rules.PAGE.match(text) and not rules.ONLY_STATUS.fullmatch(text)
     ]
     if sentences:
-        return shorten(sentences[-1])
+        return one_line(sentences[-1], MAX_TEXT_CHARS)
     if not any(rules.PAGE.match(text) for text in texts):
         return ""
     title = rules.TITLE.search("\n".join(texts))
-    return shorten(f"the server sent a web page, “{title[1]}”" if title else "the server sent a web page")
+    sent = "the server sent a web page"
+    return one_line(f"{sent}, “{title[1]}”" if title else sent, MAX_TEXT_CHARS)
 
 
 def retry_after_seconds(headers: Mapping[str, str], text: str = "", *, now: datetime | None = None) -> float | None:
@@ -345,7 +341,7 @@ async def with_retries(
                     failure.message = f"{failure.message.rstrip('.')}; tried {tries} times, {waited:.0f} s in all."
                 raise
             wait = backoff_seconds(tries) if asked is None else asked
-            reason = shorten(failure.message)
+            reason = one_line(failure.message, MAX_TEXT_CHARS)
         on_retry(RetryScheduled(attempt=tries, wait_seconds=round(wait, 2), reason=reason, retries=bound))
         await sleep(wait)
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Annotated, Any, ClassVar, Protocol
 
 from nca.context.todo import NAME
+from nca.humanize import one_line
 from nca.tools.tool import Permission, ToolError, ToolOutcome, TypedTool
 
 MAX_CHARS = 2_000
@@ -126,8 +127,8 @@ class Task(TypedTool):
         return {**parameters, "properties": kept}
 
     def summarize(self, arguments: dict[str, Any]) -> str:
-        line = ": ".join(" ".join(str(arguments[key]).split()) for key in ("agent", "question") if arguments.get(key))
-        return f"task {line[:_SHOWN_CHARS]}{'…' if len(line) > _SHOWN_CHARS else ''}"
+        line = ": ".join(str(arguments[key]) for key in ("agent", "question") if arguments.get(key))
+        return f"task {one_line(line, _SHOWN_CHARS)}"
 
 
 LEAST_SHARE = 0.3

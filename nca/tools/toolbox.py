@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nca.context.admission import Limits
+from nca.humanize import one_line
 from nca.messages import ToolCall, clean_text
 from nca.tools.tool import Approval, Permission, Tool, ToolError, ToolOutcome, TypedTool
 
@@ -272,5 +273,4 @@ def _size_of(text: str) -> str:
 
 
 def _one_line(text: str) -> str:
-    line = " ".join(clean_text(text[: 10 * _LONGEST_LINE_CHARS]).split())
-    return line if len(line) <= _LONGEST_LINE_CHARS else line[: _LONGEST_LINE_CHARS - 1] + "…"
+    return one_line(clean_text(text[: 10 * _LONGEST_LINE_CHARS]), _LONGEST_LINE_CHARS)

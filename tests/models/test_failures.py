@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nca.humanize import one_line
 from nca.models.failures import (
     classify_provider_error,
     context_overflow_provider,
     is_context_overflow_error,
     retry_after_seconds,
-    shorten,
 )
 
 ROWS: list[dict[str, Any]] = [
@@ -183,7 +183,7 @@ def test_nothing_makes_it_raise(error: Any) -> None:
 
 def test_a_providers_text_is_bounded() -> None:
     assert len(classify_provider_error("x" * 10_000, status=400).message) == 200
-    assert shorten("one\n two") == "one two"
+    assert one_line("one\n two", 200) == "one two"
 
 
 NOW = datetime(2030, 1, 1, 12, 0, 0, tzinfo=UTC)

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from nca.errors import ModelUnavailable, NcaError
+from nca.humanize import one_line
 from nca.models.embedded.known import KnownModel, WheelPart, free_disk_bytes
 from nca.models.redirects import refuse_inward
 from nca.safe_files import sync_folder
@@ -66,8 +67,9 @@ def bring_from_hub(model: KnownModel, part: Path, report: Callable[[int], None],
     except Exception as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
+        why = one_line(str(error), _MOST_CHARS) or type(error).__name__
         raise ModelUnavailable(
-            f"{hub.repository} could not be downloaded from Hugging Face: {_one_line(error)}",
+            f"{hub.repository} could not be downloaded from Hugging Face: {why}",
             advice="Check the network, or use the other source: --source pip.",
         ) from error
     Path(path).replace(part)
@@ -107,10 +109,6 @@ def _meter(report: Callable[[int], None]) -> Any:
             report(self._arrived)
 
     return Meter
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())[:_MOST_CHARS] or type(error).__name__
 
 
 Source = Literal["auto", "pip", "hub"]

@@ -16,6 +16,7 @@ from shutil import which
 from typing import TYPE_CHECKING, Any, Literal
 
 from nca.config.servers import McpServer
+from nca.humanize import one_line
 from nca.messages import clean_text
 from nca.models.providers import known_secrets
 from nca.redact import Redactor
@@ -90,8 +91,8 @@ class Connection:
     @property
     def why(self) -> str:
         """The reason with what the program wrote last."""
-        last = "".join(self.error_lines[-1:]).strip()
-        return f"{self.reason}: {_short(last)}" if last and self.reason == self._ended else self.reason
+        last = "".join(self.error_lines[-1:])
+        return f"{self.reason}: {one_line(last, _REASON_CHARS)}" if last and self.reason == self._ended else self.reason
 
     def start(self) -> None:
         if self.state == "off" and self.server.enabled:
@@ -317,9 +318,4 @@ def one_reason(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
         where = f": {error.filename}" if error.filename else ""
         return f"{error.strerror}{where}"
-    line = " ".join(clean_text(str(error)[: 10 * _REASON_CHARS]).split()) or type(error).__name__
-    return _short(line)
-
-
-def _short(line: str) -> str:
-    return line if len(line) <= _REASON_CHARS else line[: _REASON_CHARS - 1] + "…"
+    return one_line(clean_text(str(error)[: 10 * _REASON_CHARS]), _REASON_CHARS) or type(error).__name__

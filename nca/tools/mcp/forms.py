@@ -9,7 +9,7 @@ from datetime import date, datetime
 from typing import Any
 from urllib.parse import urlsplit
 
-from nca.humanize import unambiguous
+from nca.humanize import one_line, unambiguous
 
 Value = str | int | float | bool | list[str]
 MOST_FIELDS = 20
@@ -202,5 +202,4 @@ def fields_of(schema: Mapping[str, Any]) -> tuple[Field, ...]:
 
 def _line(value: object, most: int) -> str:
     """A server's words in one line, such that they cannot pass for others."""
-    text = unambiguous(" ".join(str(value).split()), kept="") if value else ""
-    return text if len(text) <= most else f"{text[: most - 1]}…"
+    return one_line(unambiguous(" ".join(str(value).split()), kept=""), most) if value else ""
