@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import httpx
+import msgspec
 import pytest
 from pydantic import AnyUrl
 
@@ -194,7 +195,8 @@ async def test_what_has_no_login_is_said(guarded: Guarded) -> None:
 async def test_a_registration_need_not_repeat_what_was_registered(guarded: Guarded) -> None:
     assert await guarded.log_in()
     login = guarded.login
-    guarded.logins.save(guarded.server.url, replace(login, client={"client_id": login.client["client_id"]}))
+    client = {"client_id": login.client["client_id"]}
+    guarded.logins.save(guarded.server.url, msgspec.structs.replace(login, client=client))
     async with connected(guarded.server) as server:
         assert server.state == "ready", server.reason
 

@@ -9,11 +9,11 @@ anew.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from nca.config.paths import data_dir
 from nca.safe_files import write_atomically
@@ -27,9 +27,8 @@ FOLDER = "mcp-logins"
 _MAX_BYTES = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class Login:
-    """What OAuth gave for one server, as JSON objects of the SDK's types.
+class Login(msgspec.Struct, frozen=True, kw_only=True):
+    """What OAuth gave for the server at `url`, as JSON objects of the SDK's types.
 
     tokens      OAuthToken
     client      OAuthClientInformationFull: how the authorization server knows nca
@@ -37,9 +36,10 @@ class Login:
     expires_at  seconds since the epoch; None if the server did not say
     """
 
-    tokens: Mapping[str, Any]
-    client: Mapping[str, Any]
-    metadata: Mapping[str, Any]
+    url: str = ""
+    tokens: dict[str, Any]
+    client: dict[str, Any]
+    metadata: dict[str, Any]
     expires_at: float | None
 
 
@@ -53,19 +53,16 @@ class Logins:
         """None if there is none, or if it cannot be read: the person then logs in again."""
         try:
             with self._path(url).open("rb") as file:
-                data = json.loads(file.read(_MAX_BYTES))
-            login = Login(**{name: data[name] for name in Login.__slots__})
-        except (OSError, ValueError, RecursionError, KeyError, TypeError):
+                return msgspec.json.decode(file.read(_MAX_BYTES), type=Login)
+        except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return None
-        parts = (login.tokens, login.client, login.metadata)
-        is_valid = all(isinstance(part, dict) for part in parts) and isinstance(login.expires_at, float | int | None)
-        return login if is_valid else None
 
     def save(self, url: str, login: Login) -> None:
         """Raises OSError."""
         path = self._path(url)
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        write_atomically(path, json.dumps({"url": url, **asdict(login)}, indent=1).encode())
+        data = msgspec.json.encode(msgspec.structs.replace(login, url=url))
+        write_atomically(path, msgspec.json.format(data, indent=1))
 
     def remove(self, url: str) -> bool:
         """Whether there was one. Raises OSError."""
