@@ -114,8 +114,8 @@ class Assembler:
         if not self.finish_reason:
             raise BrokenStream("The answer ended early, without a finish reason.")
         has_stopped = self._blocks.summary is not None and not text.strip() and not calls
-        if not has_stopped:
-            self._refuse_errors(text, bool(calls))
+        if not has_stopped and not calls:
+            self._refuse_errors(text)
         thinking = {"thinking_blocks": self._blocks.thinking} if self._blocks.thinking else {}
         message = Message(
             role="assistant",
@@ -134,14 +134,12 @@ class Assembler:
         several = self._samplings if self._blocks.summary or len(self._samplings) > 1 else ()
         return Reply(message, self.usage, finish, several, self._blocks.summary, self.response)
 
-    def _refuse_errors(self, text: str, has_calls: bool) -> None:
-        """Raise if the answer is an error message, or empty."""
+    def _refuse_errors(self, text: str) -> None:
+        """Raise if an answer without calls is an error message, or empty."""
         shown = {
             "choices": [{"finish_reason": self.finish_reason, "message": {"content": text}}],
             "usage": {"prompt_tokens": 0, "completion_tokens": 1, **self._usage},
         }
-        if has_calls:
-            return
         is_error_text = self.finish_reason.startswith("error") or looks_like_error(text)
         if not text.strip() or is_error_text:
             verdict = classify_provider_error(shown)
@@ -159,10 +157,9 @@ class Assembler:
                 advice = "Raise model.max_output_tokens, or let the model reason less (model.reasoning low)."
                 raise OnlyReasoned(said, advice=advice, failure=ProviderFailure("fail", False, message=said))
             case "content_filter" | "refusal":
-                raise _failed(
-                    "The provider's content filter stopped the answer.",
-                    "Rephrase it, or choose another model with --model.",
-                )
+                said = "The provider's content filter stopped the answer."
+                advice = "Rephrase it, or choose another model with --model."
+                raise ProviderError(said, advice=advice, failure=ProviderFailure("fail", False, message=said))
             case _:
                 raise EmptyAnswer
 
@@ -258,7 +255,3 @@ def _counts(usage: object) -> dict[str, int]:
         "reasoning_tokens": outside.get("reasoning_tokens"),
     }
     return {name: count for name, value in found.items() if (count := as_count(value)) is not None}
-
-
-def _failed(message: str, advice: str) -> ProviderError:
-    return ProviderError(message, advice=advice, failure=ProviderFailure("fail", False, message=message))

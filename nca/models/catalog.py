@@ -120,24 +120,17 @@ def describe(name: str, *, context_window: int = 0) -> ModelFacts:
 
 
 def _window(name: str, provider: str, match: price_map.Match | None) -> tuple[int, str]:
-    """Window and its source: the longer match in price map or table (the map wins a tie), then the defaults."""
-    listed = _listed(name)
-    mapped = match.length if match and match.entry.window_tokens else 0
-    if match and match.entry.window_tokens and (match.is_exact or mapped >= len(listed)):
-        return match.entry.window_tokens, f"litellm's entry for {match.entry.name}"
-    if listed:
-        return MODEL_WINDOWS[listed], f"the table's entry for {listed}"
+    """Window and its source: the name in the price map or the table, the map's nearest name, then the defaults."""
+    mapped = match if match and match.entry.window_tokens else None
+    if mapped is None or not mapped.is_exact:
+        for spelling in price_map.shorten(name.strip().lower()):
+            if spelling in MODEL_WINDOWS:
+                return MODEL_WINDOWS[spelling], f"the table's entry for {spelling}"
+    if mapped and mapped.entry.window_tokens:
+        return mapped.entry.window_tokens, f"litellm's entry for {mapped.entry.name}"
     if provider in PROVIDER_WINDOWS:
         return PROVIDER_WINDOWS[provider], f"{_USUAL}{provider}"
     return DEFAULT_WINDOW_TOKENS, _ASSUMED_CONTEXT
-
-
-def _listed(name: str) -> str:
-    """The longest name in the table that matches this one, or ""."""
-    lowered = name.strip().lower()
-    exact = [spelling for spelling in price_map.shorten(lowered) if spelling in MODEL_WINDOWS]
-    starts = [start for start in price_map.prefixes(lowered) if start in MODEL_WINDOWS]
-    return max(exact or starts, key=len, default="")
 
 
 def _first_party(entry: price_map.PriceEntry | None) -> str:

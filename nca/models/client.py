@@ -133,7 +133,8 @@ class ProviderModel:
         self._wire_name = wire_name or facts.name
         self._api_base = api_base or settings.api_base
         self._api_key = api_key
-        self._route: Route | None = None
+        self._route = direct_route(self._wire_name, api_base=self._api_base, api_key=api_key, env=os.environ)
+        """None until litellm, if it is needed, says how to call the model."""
         self._http: ChatEndpoint | OpenAIClient | AnthropicClient | None = None
 
     async def ask(self, request: ModelRequest, on_delta: OnDelta) -> Reply:
@@ -178,11 +179,10 @@ class ProviderModel:
     @property
     def endpoint(self) -> str:
         """The URL of the endpoint; "" if litellm chooses it."""
-        name, base = self._wire_name, self._api_base
-        way = self._route or direct_route(name, api_base=base, api_key=self._api_key, env=os.environ)
-        if found := (way.api_base if way else base):
+        way = self._route
+        if found := (way.api_base if way else self._api_base):
             return found
-        is_openai = (way.provider if way else provider_of(name)) == "openai"
+        is_openai = (way.provider if way else provider_of(self._wire_name)) == "openai"
         return (os.environ.get("OPENAI_BASE_URL") or _OPENAI) if is_openai else ""
 
     async def close(self) -> None:
@@ -194,10 +194,12 @@ class ProviderModel:
     async def _routed(self) -> Route:
         """The route, for which litellm is imported if it is needed."""
         if self._route is None:
-            name, base, key = self._wire_name, self._api_base, self._api_key
-            direct = direct_route(name, api_base=base, api_key=key, env=os.environ)
-            self._route = direct or litellm_route(
-                name, api_base=base, api_key=key, env=os.environ, litellm=await warm()
+            self._route = litellm_route(
+                self._wire_name,
+                api_base=self._api_base,
+                api_key=self._api_key,
+                env=os.environ,
+                litellm=await warm(),
             )
         return self._route
 

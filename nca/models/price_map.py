@@ -69,10 +69,9 @@ class PriceEntry(Prices, frozen=True):
 
 
 class Match(msgspec.Struct, frozen=True):
-    """An entry, and how many characters of the requested name it matches (`is_exact`: all)."""
+    """An entry, and whether its name is all of the requested one, or only its beginning."""
 
     entry: PriceEntry
-    length: int
     is_exact: bool
 
 
@@ -130,13 +129,13 @@ def find(name: str) -> Match | None:
     spellings = shorten(asked)
     for spelling in spellings:
         if entry := load().get(spelling):
-            return Match(entry, len(spelling), is_exact=True)
+            return Match(entry, is_exact=True)
     for spelling in spellings:
         if entry := _under_another_provider(spelling, provider):
-            return Match(entry, len(spelling), is_exact=True)
+            return Match(entry, is_exact=True)
     for start in prefixes(asked):
         if entry := load().get(start) or _under_another_provider(start, provider):
-            return Match(entry, len(start), is_exact=False)
+            return Match(entry, is_exact=False)
     return None
 
 

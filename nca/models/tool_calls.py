@@ -50,9 +50,6 @@ class ToolCallAssembler:
     def __init__(self) -> None:
         self._calls: list[_Call] = []
 
-    def __bool__(self) -> bool:
-        return bool(self._calls)
-
     def add(self, pieces: object) -> None:
         """Add a delta's `tool_calls`: a list of pieces, or one; anything else is ignored."""
         for piece in pieces if isinstance(pieces, list | tuple) else [pieces]:

@@ -60,10 +60,6 @@ def facts_of(model: KnownModel, context_window: int, *, available_ram: int | Non
     )
 
 
-def _ignore(_: RetryScheduled) -> None:
-    return
-
-
 def _drop(_: Delta) -> None:
     return
 
@@ -124,25 +120,21 @@ class EmbeddedModel:
         bounded = self._bounded(request)
         client = await self._running()
         self._waiting = on_delta
-        try:
-            return await client.ask(bounded, hand_on)
-        except ProviderError as error:
-            reason = await self._reason_of_end(error)
-            if not reason:
-                raise
-            if handed_on:
-                raise self._crashed(reason) from error
-        finally:
-            self._waiting = _drop
-        said = f"The embedded model is restarted: {reason}"
-        self._on_retry(RetryScheduled(attempt=1, wait_seconds=0.0, reason=said, retries=1))
-        client = await self._running()
-        try:
-            return await client.ask(bounded, hand_on)
-        except ProviderError as error:
-            if reason := await self._reason_of_end(error):
-                raise self._crashed(reason) from error
-            raise
+        is_second = False
+        while True:
+            try:
+                return await client.ask(bounded, hand_on)
+            except ProviderError as error:
+                reason = await self._reason_of_end(error)
+                if not reason:
+                    raise
+                if handed_on or is_second:
+                    raise self._crashed(reason) from error
+            finally:
+                self._waiting = _drop
+            said = f"The embedded model is restarted: {reason}"
+            self._on_retry(RetryScheduled(attempt=1, wait_seconds=0.0, reason=said, retries=1))
+            client, is_second = await self._running(), True
 
     async def close(self) -> None:
         """Stop the child process and close its connections. Idempotent."""
@@ -202,7 +194,7 @@ async def open_embedded(
     context_window: int = 0,
     *,
     settings: ModelSettings | None = None,
-    on_retry: OnRetry = _ignore,
+    on_retry: OnRetry = lambda _: None,
     env: Mapping[str, str] = os.environ,
 ) -> Model:
     """The embedded model of this name, with or without "embedded/". Its child process starts when first needed.
