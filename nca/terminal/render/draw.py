@@ -24,6 +24,7 @@ from nca.events import (
     ReasoningDelta,
     RequestRead,
     RequestStarted,
+    RetryScheduled,
     TextDelta,
     ToolFinished,
     ToolOutput,
@@ -95,6 +96,8 @@ class Draw:
         self._section = ""
         self._status = ""
         self._status_since = 0.0
+        self._retry: RetryScheduled | None = None
+        """What the status counts down to."""
         self._running = RunningCalls()
         self._notices = event_lines.Notices()
         self._asked: set[str] = set()
@@ -129,6 +132,9 @@ class Draw:
             case RequestRead(read, total):
                 is_long = total - read >= LONG_READ_TOKENS
                 self._set_status(f"Reading {read:,} of {total:,} tokens" if is_long else "Thinking", goes_on=True)
+            case RetryScheduled():
+                self._set_status(event_lines.retry_status(event, 0.0))
+                self._retry = event
             case ToolStarted():
                 self._end_stream()
                 self._running.begin(event)
@@ -155,7 +161,7 @@ class Draw:
             case TurnFinished():
                 self._end_stream()
                 self._status = ""
-        if line := self._notices.line(event):
+        if not isinstance(event, RetryScheduled) and (line := self._notices.line(event)):
             # Where no answer came, the text stands in the prompt again, and Ctrl-C clears it first.
             leaves = isinstance(event, TurnFinished) and event.reason == "interrupted" and not event.is_empty
             self._line(f"{line[0]} Ctrl-C twice leaves." if leaves else line[0], line[1])
@@ -334,6 +340,7 @@ class Draw:
 
     def _set_status(self, status: str, *, goes_on: bool = False) -> None:
         """Change the status. `goes_on`: the same work continues, so its time keeps counting."""
+        self._retry = None
         if status != self._status:
             self._status_since = self._status_since if goes_on else self._clock()
             self._status = status
@@ -380,6 +387,8 @@ class Draw:
 
     def _status_line(self, now: float) -> Text:
         elapsed = now - self._status_since
+        if self._retry is not None:
+            self._status = event_lines.retry_status(self._retry, elapsed)
         mark = _SPINNER[int(now / FRAME_SECONDS) % len(_SPINNER)]
         key = "Ctrl-C" if self._typed_ahead is None else "Esc"
         waited = f" {elapsed:.0f} s · {key} stops" if elapsed >= 2 else ""

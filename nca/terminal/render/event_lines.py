@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from nca.errors import NcaError, sentence
 from nca.events import (
     ContextCompaction,
@@ -158,6 +160,14 @@ def retry_line(event: RetryScheduled, *, is_known: bool = False) -> str:
     if is_known:
         return f"Another request: r{again}" if event.attempt == 1 else f"R{again}"
     return f"{sentence(one_line(event.reason, ERROR_CHARS))} R{again}".lstrip()
+
+
+def retry_status(event: RetryScheduled, waited_seconds: float) -> str:
+    """The same for a line that is redrawn while the time runs; how long it still takes stands where nothing is cut."""
+    left = math.ceil(event.wait_seconds - waited_seconds)
+    again = f"Retrying in {left} s" if left > 0 else "Retrying"
+    which = f"{event.attempt} of {event.retries}" if event.retries else f"{event.attempt}"
+    return f"{again} ({which}): {one_line(event.reason, ERROR_CHARS).rstrip('.')}"
 
 
 def error_line(error: NcaError | ErrorRaised) -> tuple[str, str]:

@@ -30,6 +30,7 @@ from nca.events import (
     TurnFinished,
 )
 from nca.terminal.render.draw import DIFF_LINES, FRAME_SECONDS, Draw
+from nca.terminal.render.event_lines import Notices
 from nca.terminal.render.output import ANSWER_LINES
 from nca.terminal.render.screen import Screen
 from tests.terminal.render.test_screen import Glass
@@ -309,21 +310,43 @@ def test_a_card_takes_a_row_for_each_line() -> None:
     assert answer.endswith("…")
 
 
-def test_retries_notices_and_ends() -> None:
-    assert Seen().lines(
-        RetryScheduled(2, 1.5, "The provider is overloaded."), Notice("A note."), finished("max_steps", 15)
-    ) == [
-        "The provider is overloaded. Retrying in 1.5 s (2).",
-        "A note.",
-        "Stopped after 15 steps (agent.max_steps). Say “go on” to continue.",
-    ]
-    busy = [RetryScheduled(attempt, 0.5, "It is busy", 3) for attempt in (1, 2, 1)]
-    assert Seen().lines(*busy, Notice("A note."), busy[0]) == [
+async def test_a_retry_is_one_line_that_counts_down_and_goes() -> None:
+    seen = Seen()
+    async with seen.draw.at_work("Thinking"):
+        for attempt in (1, 2):
+            seen.lines(RetryScheduled(attempt, 12.0, "It is busy.", 5))
+            seen.seconds += 5
+            await asyncio.sleep(3 * FRAME_SECONDS)
+            (line,) = seen.lines()
+            assert f"Retrying in 7 s ({attempt} of 5): It is busy… 5 s · Esc stops" in line
+        seen.seconds += 9
+        await asyncio.sleep(3 * FRAME_SECONDS)
+        assert "Retrying (2 of 5): It is busy" in seen.lines()[0]
+        seen.lines(TextDelta("The answer.\n\nAnd"))
+        seen.seconds += 1
+        await asyncio.sleep(3 * FRAME_SECONDS)
+        assert "Retrying" not in "".join(seen.lines())
+    assert seen.lines(finished()) == ["", "The answer.", "", "And"]
+
+
+def test_plain_lines_have_one_for_each_retry() -> None:
+    notices = Notices()
+    busy: list[Event] = [RetryScheduled(attempt, 0.5, "It is busy", 3) for attempt in (1, 2, 1)]
+    said = [notices.line(event) for event in (*busy, Notice("A note."), busy[0], RetryScheduled(2, 1.5, "It is down."))]
+    assert [line[0] for line in said if line] == [
         "It is busy. Retrying in 0.5 s (1 of 3).",
         "Retrying in 0.5 s (2 of 3).",
         "Another request: retrying in 0.5 s (1 of 3).",
         "A note.",
         "It is busy. Retrying in 0.5 s (1 of 3).",
+        "It is down. Retrying in 1.5 s (2).",
+    ]
+
+
+def test_notices_and_ends() -> None:
+    assert Seen().lines(Notice("A note."), finished("max_steps", 15)) == [
+        "A note.",
+        "Stopped after 15 steps (agent.max_steps). Say “go on” to continue.",
     ]
     assert Seen().lines(TextDelta("Half an"), finished("interrupted")) == [
         "Half an",
