@@ -150,10 +150,12 @@ class Draw:
             case ContextCompaction() if not event_lines.is_silent(event):
                 self._on_compaction(event)
             case ApprovalAsked():
+                # It has started for the person only when they allow it. Until they pause, no question is asked.
                 self._asked.add(event.call_id)
+                self._set_status("Waiting to ask you")
             case ApprovalGiven():
                 # What the person took to answer is not the work's time.
-                self._status_since = self._clock()
+                self._set_status(self._running.line() or "Thinking")
             case MessageTaken():
                 self._line(f"› {event.text}", "none")
             case ErrorRaised():

@@ -455,6 +455,8 @@ async def test_the_time_of_an_answer_to_a_question_is_not_the_call_s() -> None:
             ToolStarted("1", "shell", "{}", "$ make"), ApprovalAsked("1", "shell", "execute", "$ make", command="make")
         )
         seen.seconds += 60.0
+        await asyncio.sleep(2 * FRAME_SECONDS)
+        assert not any("$ make" in line for line in seen.lines()), "it does not run before it is allowed"
         seen.lines(ApprovalGiven("1", "shell", "once"))
         seen.seconds += 3.0
         await asyncio.sleep(2 * FRAME_SECONDS)
