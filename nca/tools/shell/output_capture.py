@@ -26,6 +26,8 @@ _LEAST_TOKENS = 100
 _PIECE_BYTES = 262_144
 _LONGEST_KEY_BYTES = 8_192
 _NO_KEY = re.compile(rb"[^A-Za-z0-9_.~+/=-]")
+_LONGEST_OPEN_BYTES = 4_096
+"""Held back of a line until its end. No progress bar is longer."""
 _SEAM = "\n[…]\n".encode()
 _BEGIN, _END = b"-----BEGIN ", b"-----END "
 
@@ -43,7 +45,7 @@ class Output:
     """The output of a command.
 
     text         for the model, within the limits, with a notice where it was cut
-    total_bytes  the size of the whole output
+    total_bytes  the size of the whole output, without what was written over
     saved        the file with the whole output; None if nothing was cut, or there is no folder for it
     saved_bytes  how much of the output the file holds
     left_out     the lines of the whole output that `text` misses in its middle, or None
@@ -68,13 +70,30 @@ class OutputCapture:
         self._tail = bytearray()
         self._total = 0
         self._lines = 0
+        self._open = b""
+        """The line that no newline has ended yet: a carriage return may replace it."""
         self._is_over = False
         self._file: BinaryIO | None = None
         self._path: Path | None = None
         self._written = 0
 
     def feed(self, data: bytes) -> None:
-        """Never raises: if the disk fails, the file is deleted and the capture goes on."""
+        """Never raises: if the disk fails, the file is deleted and the capture goes on.
+
+        Of a line that is written over, such as a progress bar, the newest text counts, as on a terminal.
+        """
+        data = self._open + data
+        whole, newline, self._open = data.rpartition(b"\n")
+        self._keep(written_over(whole) + newline)
+        self._open = written_over(self._open)
+        if len(self._open) > _LONGEST_OPEN_BYTES:
+            self._keep_open()
+
+    def _keep_open(self) -> None:
+        rest, self._open = self._open, b""
+        self._keep(rest)
+
+    def _keep(self, data: bytes) -> None:
         self._total += len(data)
         self._lines += _line_ends(data)
         room = self._keep_bytes - len(self._head)
@@ -94,6 +113,7 @@ class OutputCapture:
 
     def finish(self, redact: Redact) -> Output:
         """The output. Redacting a large file may take seconds, so do not call this on the event loop."""
+        self._keep_open()
         # Mark the seam, as admission may cut elsewhere.
         seam = _SEAM if self._is_over else b""
         kept = bytes(self._head) + seam + bytes(self._tail[-self._keep_bytes :])
@@ -172,6 +192,17 @@ class OutputCapture:
         except OSError:
             clean.unlink(missing_ok=True)
             self._delete_file()
+
+
+def written_over(data: bytes) -> bytes:
+    """Output without what a carriage return lets a terminal write over. One before a newline writes over nothing."""
+    if b"\r" not in data:
+        return data
+    lines = []
+    for line in data.split(b"\n"):
+        text = line.rstrip(b"\r")
+        lines.append(text.rpartition(b"\r")[2] + line[len(text) :])
+    return b"\n".join(lines)
 
 
 def readable(data: bytes) -> str:
