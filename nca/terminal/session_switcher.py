@@ -18,6 +18,7 @@ from nca.errors import ModelUnavailable
 from nca.models.choose import Choice, choice_of_session, choose, open_model
 from nca.models.reasoning import split_level
 from nca.terminal.panels.session_loader import resolve_lock
+from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.sessions import short_id, show_resumed
 
 if TYPE_CHECKING:
@@ -103,14 +104,14 @@ class SessionSwitcher:
         """Begin a new session. Raises NcaError, and nothing has changed."""
         before = self.conversation
         if not before.context.entries and not before.session.is_read_only:
-            # It is new already, and would leave nothing behind.
-            if name:
-                before.session.rename(name)
+            # It is new already, and would leave nothing behind, such as the name that it had.
+            before.session.rename(name)
             self._output.notice("This session is new: it has no messages yet.")
             return
-        before_id = short_id(before.session.info.id)
+        left = before.session.info
         await self._switch(None, name=name)
-        self._output.notice(f"New session. The previous one is kept: /resume {before_id}")
+        named = f" (“{one_line(left.name)}”)" if left.name else ""
+        self._output.notice(f"New session. The previous one is kept: /resume {short_id(left.id)}{named}")
 
     async def resume(self, wanted: str) -> None:
         """Continue a session, by id or name. Raises SessionNotFound, SessionLocked; then nothing has changed."""

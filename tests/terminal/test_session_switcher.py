@@ -41,6 +41,19 @@ async def test_a_new_session_has_the_model_and_settings_and_nothing_else_of_the_
         await after.close()
 
 
+async def test_a_new_session_has_no_name_of_before(tmp_path: Path) -> None:
+    with a_stage(tmp_path, ["One."]) as stage:
+        await stage.command("/rename my work")
+        await stage.command("/new")
+        assert stage.conversation.session.info.name == ""
+        await stage.command("/rename my work")
+        await stage.conversation.send("first question")
+        assert " (“my work”)" in await stage.command("/new")
+        assert stage.conversation.session.info.name == ""
+        await stage.command("/new other work")
+        assert stage.conversation.session.info.name == "other work"
+
+
 async def test_back_and_forth_between_two_sessions(tmp_path: Path) -> None:
     with a_stage(tmp_path, ["One.", "Two.", "Three."]) as stage:
         first = stage.conversation.session.info.id
