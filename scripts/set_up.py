@@ -88,7 +88,7 @@ def main() -> int:
         lines += entry(RUNTIME)
     total = len(re.findall(r"(?m)^[\w.-]+==", lines))
     size = "400 MB" if wanted == "all" else "300 MB"
-    print(f"Setting up {venv} ({total} packages, {size}; once) ...", file=sys.stderr, flush=True)
+    print(f"Setting up {venv} ({total} packages, {size}; once, a minute or two) ...", file=sys.stderr, flush=True)
     with (
         tempfile.TemporaryDirectory() as folder,
         Progress(total) as progress,

@@ -78,7 +78,7 @@ def build(wanted: str | None = None) -> TyperGroup:
     """
     app = typer.Typer(
         name="nca",
-        help="A chat agent for the terminal. Its context never overflows and nothing is lost.",
+        help="A chat agent for the terminal. It keeps its context within the window, and nothing is lost.",
         epilog="Without a command, nca opens the chat: `nca -m MODEL`, `nca -c`.",
         no_args_is_help=False,
         add_completion=False,
