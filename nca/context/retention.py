@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 
 from nca.context.history import History
 from nca.context.record.past import Past, changes_file
@@ -13,11 +14,13 @@ MOST_COUNTED = 4_000
 """Messages that are looked at, from the newest on: a log may have a million."""
 READ_CHARS = 80
 """A message can be read where its beginning can; whether it is there whole is counted apart."""
-WORDS, WHOLE, FILES = "words", "whole", "files"
+WORDS, WHOLE, FILES, ANSWERS, CUT = "words", "whole", "files", "answers", "answers_cut"
 _IN_WORDS = {
     WORDS: "{0:,} of {1:,} of your messages",
     WHOLE: "{0:,} of them whole",
     FILES: "{0:,} of {1:,} changed files",
+    ANSWERS: "{0:,} of {1:,} answers whole",
+    CUT: "{0:,} cut",
 }
 
 
@@ -33,7 +36,7 @@ def kept_in_words(by_kind: Mapping[str, tuple[int, int]], kept: int = 0, total: 
 
 
 class KeptFacts:
-    """Counted when somebody first asks, for the log as it was."""
+    """Counted when somebody first asks, for the log as it was. What the model said is no fact, and counted beside."""
 
     def __init__(self, history: History, view: View, changed_files: Iterable[tuple[int, str]] = ()) -> None:
         self._history = history.so_far()
@@ -43,7 +46,7 @@ class KeptFacts:
 
     def count(self) -> tuple[int, int]:
         """(what can be read in the view, all that there was)."""
-        counted = [pair for kind, pair in self.by_kind().items() if kind != WHOLE]
+        counted = [pair for kind, pair in self.by_kind().items() if kind in (WORDS, FILES)]
         return sum(kept for kept, _ in counted), sum(total for _, total in counted)
 
     def by_kind(self) -> dict[str, tuple[int, int]]:
@@ -57,7 +60,18 @@ class KeptFacts:
             self._counted = {WORDS: (sum(begun), len(said))} if said else {}
             self._counted |= {WHOLE: (whole, sum(begun))} if whole < sum(begun) else {}
             self._counted |= {FILES: (sum(files), len(files))} if files else {}
+            self._counted |= _answers_in(text, self._history)
         return self._counted
+
+
+def _answers_in(text: str, history: History) -> dict[str, tuple[int, int]]:
+    """How many of the model's answers are in a text: whole, and by their beginning alone where there are such."""
+    said = islice(Past.of(history).answers, MOST_COUNTED)
+    answers = [_squeezed(one.text) for one in said if one.line is None]
+    whole = sum(answer in text for answer in answers)
+    cut = sum(answer[:READ_CHARS].rstrip() in text for answer in answers) - whole
+    counted = {ANSWERS: (whole, len(answers))} if answers else {}
+    return counted | ({CUT: (cut, len(answers))} if cut else {})
 
 
 def _texts(history: History, view: View) -> Iterator[str]:

@@ -42,6 +42,19 @@ def test_the_sum_counts_each_message_once() -> None:
     assert KeptFacts(history, view).count() == (1, 1)
 
 
+def test_the_model_s_answers_are_said_and_are_no_facts() -> None:
+    texts = ("It is Tuesday.", LONG, "Gone.")
+    said = [Message("user", "What day?", source="typed"), Message("assistant", texts[0])]
+    said += [Message("user", "And the letter?", source="typed"), Message("assistant", texts[1])]
+    said += [Message("user", "And he?", source="typed"), Message("assistant", texts[2])]
+    history = History(Entry(seq, message) for seq, message in enumerate(said, 1))
+    record = f"- What day?\n- And the letter?\n- And he?\n{texts[0]}\n{LONG[:90]} […]"
+    facts = KeptFacts(history, View((Summary("s", ((1, 6),), record),), 7))
+    assert facts.by_kind() == {"words": (3, 3), "answers": (1, 3), "answers_cut": (1, 3)}
+    assert kept_in_words(facts.by_kind()) == "3 of 3 of your messages, 1 of 3 answers whole, 1 cut"
+    assert facts.count() == (3, 3)
+
+
 def test_files_that_commands_changed_are_counted() -> None:
     history = History([Entry(1, Message("user", LONG, source="typed"))])
     view = View((Summary("s", ((1, 1),), f"{LONG}\n- out.db: changed"),), 2)
