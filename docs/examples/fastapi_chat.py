@@ -19,7 +19,7 @@ import nca
 
 FOLDER, USERS = Path(os.environ["CHAT_FOLDER"]), json.loads(os.environ["CHAT_USERS"])  # {token: user}; use your own
 MODEL, WINDOW = os.environ.get("CHAT_MODEL", "gpt-5"), int(os.environ.get("CHAT_WINDOW", "0"))
-RECALL = nca.ContextView().recall_tool
+RECALL = nca.ContextView.recall_tool
 app, client, store = FastAPI(), AsyncOpenAI(), nca.Store.open(FOLDER / "views.db")
 
 

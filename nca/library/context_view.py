@@ -80,6 +80,18 @@ class FittedRequest:
         return shown
 
 
+class _RecallTool:
+    """The tool with which a model reads what was compacted: its definition, OpenAI-shaped. `recall` answers it.
+
+    It is the same for all views, so that the class has it, too: `ContextView(tools=[ContextView.recall_tool])`.
+    """
+
+    def __get__(self, view: ContextView | None, owner: type[ContextView]) -> dict[str, Any]:
+        tool = (view or owner())._recall
+        function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+        return {"type": "function", "function": function}
+
+
 class ContextView:
     """The view of one conversation.
 
@@ -195,12 +207,7 @@ class ContextView:
             raise _too_large(measured)
         return self._fitted(shaped, history, measured, notices, compacted=history.view is not before)
 
-    @property
-    def recall_tool(self) -> dict[str, Any]:
-        """The tool with which a model reads what was compacted: its definition, OpenAI-shaped. `recall` answers it."""
-        tool = self._recall
-        function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
-        return {"type": "function", "function": function}
+    recall_tool = _RecallTool()
 
     def recall(self, **arguments: Any) -> str:
         """Answer a call of `recall_tool`: `query`, or `expand="12-15"`. It is about the last request that fit.

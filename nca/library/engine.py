@@ -19,7 +19,7 @@ from nca.context.plan import compact as plan_compaction
 from nca.context.stages.custom import StageReply, consult
 from nca.context.summary import SummaryFailure, SummaryReply, SummaryRequest
 from nca.errors import UsageError
-from nca.library.inputs import budget_of, facts_of, kind_of
+from nca.library.inputs import budget_of, facts_of, kind_of, shown
 from nca.models.catalog import describe
 from nca.wire import message_to_dict
 
@@ -105,7 +105,12 @@ class Engine:
 
     def notices(self, proposal: Proposal) -> tuple[str, ...]:
         """Without a summarizer, nothing about a summary that no model wrote."""
-        return tuple(proposal.notices if self.has_summarizer else proposal.stage_notices)
+        said = tuple(proposal.notices if self.has_summarizer else proposal.stage_notices)
+        if not (self._model and self.facts.is_window_guess):
+            return said
+        window = f"{self.facts.window_tokens:,} tokens"
+        guess = f"The window of {shown(self._model)} is not known: {window} are assumed; context_window sets it."
+        return (guess, *said)
 
     def _meter_for(self, provider: str) -> Meter:
         return Meter(

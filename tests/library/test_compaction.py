@@ -76,3 +76,11 @@ def test_a_newest_message_that_is_larger_than_the_window_is_cut_only_where_the_c
         assert "The last word." in newest
     with pytest.raises(nca.ConfigError, match="cut, refuse"):
         nca.compact(rows, context_window=WINDOW, fit="shorten")
+
+
+def test_a_window_that_is_assumed_is_said() -> None:
+    unknown, messages = "openai/does-not-exist", [{"role": "user", "content": "hello"}]
+    (said,) = nca.compact(messages, model=unknown).notices
+    assert said.startswith(f"The window of '{unknown}' is not known: 128,000 tokens are assumed")
+    assert nca.compact(messages, model=unknown, context_window=9_000).notices == ()
+    assert nca.compact(messages, model="openai/gpt-4.1").notices == nca.compact(messages).notices == ()

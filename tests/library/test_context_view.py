@@ -213,6 +213,6 @@ def test_a_state_of_something_else_is_refused(state: Any) -> None:
 def test_system_prompt_and_tools_count() -> None:
     bare = nca.ContextView(context_window=WINDOW).fit(talk(1))
     with_prompt = nca.ContextView(context_window=WINDOW, system_prompt="Be brief. " * 50).fit(talk(1))
-    with_tools = nca.ContextView(context_window=WINDOW, tools=[nca.ContextView().recall_tool]).fit(talk(1))
+    with_tools = nca.ContextView(context_window=WINDOW, tools=[nca.ContextView.recall_tool]).fit(talk(1))
     assert bare.used_tokens < with_prompt.used_tokens
     assert bare.used_tokens < with_tools.used_tokens

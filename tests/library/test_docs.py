@@ -27,3 +27,11 @@ def test_the_examples_give_what_they_say() -> None:
 @pytest.mark.parametrize("name", nca.__all__)
 def test_every_public_name_stands_in_it(name: str) -> None:
     assert re.search(rf"`(nca\.)?{name}\b", PAGE.read_text(encoding="utf-8"))
+
+
+def test_every_name_in_it_is_public() -> None:
+    """What is called behind `nca.`, and each class at the beginning of a table's row."""
+    page = PAGE.read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (`[A-Z].*?) \|", page, re.MULTILINE)
+    named = {*re.findall(r"\bnca\.([A-Za-z_]+)\(", page), *re.findall(r"`([A-Z]\w+)`", " ".join(rows))}
+    assert {"compact", "CostLimitReached", "ModelNotFound"} <= named <= {*nca.__all__}

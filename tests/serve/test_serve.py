@@ -89,7 +89,7 @@ def test_compress_gives_the_view_as_the_library_does(url: str) -> None:
     body = post(url, "/v1/compress", {"messages": log, "context_window": WINDOW, "rows": False}).json()
     assert body["messages"] == nca.ContextView(context_window=WINDOW, has_recall=False).fit(log).messages
     assert body["fits"]
-    tools = [nca.ContextView().recall_tool]
+    tools = [nca.ContextView.recall_tool]
     body = post(url, "/v1/compress", {"messages": log, "context_window": WINDOW, "rows": False, "tools": tools}).json()
     assert body["messages"] == nca.ContextView(context_window=WINDOW, tools=tools).fit(log).messages
     assert "recall" in json.dumps(body["messages"])
