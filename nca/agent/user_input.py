@@ -15,7 +15,9 @@ from nca.agent.window import Window
 from nca.config.tables import Injection
 from nca.context.admission import file_token_budget
 from nca.context.budget import Measurement
+from nca.context.fit import too_large
 from nca.context.reminders import Reminders, shown_injections, with_reminders
+from nca.context.tokens import message_tokens
 from nca.errors import UsageError
 from nca.events import Listener, MessageTaken, Notice
 from nca.messages import AttachmentPart, Message, clean_text, user_message
@@ -116,7 +118,8 @@ class UserInput:
     def enter(self, said: Words, attachments: Sequence[Path]) -> None:
         """Append a turn's message, unless a failed turn left the same one unanswered.
 
-        Raises UsageError for a file that cannot be attached; then nothing is stored.
+        Raises UsageError for a file that cannot be attached, ContextDoesNotFit for a message that can never be sent
+        and must not be cut; then nothing is stored.
         """
         if self._goes_on(said) and not attachments and not self._shared:
             return
@@ -129,6 +132,9 @@ class UserInput:
         is_waiting = last is not None and last.message.role == "user" and merged(last.message.said) == merged(said)
         if is_waiting and not self._shared:
             return
+        tokens = self._window.meter.scaled(message_tokens(message))
+        if self._window.context.fit == "refuse" and tokens > measured.budget.budget_tokens:
+            raise too_large(tokens, measured.budget)
         self._window.append(with_reminders(message, self._due_reminders(measured)))
         self._shared.clear()
         self._say_attached(message)

@@ -179,7 +179,8 @@ class _TurnPrinter:
         """To a person at a terminal; what a program reads stays as it is."""
         from nca.terminal.render.sessions import short_id
 
-        if sys.stderr.isatty() and not self._stream and conversation.store.path is not None:
+        is_kept = conversation.store.path is not None and bool(conversation.context.entries)
+        if sys.stderr.isatty() and not self._stream and is_kept:
             session = short_id(conversation.session.info.id)
             print(f'To go on with this session: nca run --session {session} "…"', file=sys.stderr)
 

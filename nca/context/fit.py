@@ -78,7 +78,11 @@ def make_room_beside_newest(draft: Draft, limit_tokens: int) -> bool:
 def refuse_newest(draft: Draft, budget: Budget) -> ContextDoesNotFit:
     """The error for a newest message that is larger than the window, where nobody has said that it may be cut."""
     seq = draft.newest_user or draft.history.head
-    tokens = draft.meter.scaled(draft.history.run_tokens(seq, seq))
+    return too_large(draft.meter.scaled(draft.history.run_tokens(seq, seq)), budget)
+
+
+def too_large(tokens: int, budget: Budget) -> ContextDoesNotFit:
+    """The same for a message of so many tokens."""
     return ContextDoesNotFit(
         f"The message has {tokens:,} tokens, and the budget is {budget.budget_tokens:,} (window"
         f" {budget.window_tokens:,}, of which {budget.reserve_tokens:,} are kept for the answer).",

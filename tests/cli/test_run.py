@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from nca.context.validate import validate_request
+from nca.sessions.store import Store
 from nca.testing.provider import Provider
 from nca.testing.scripted import Answer
 from tests.cli.command import nca
@@ -113,6 +114,9 @@ def test_a_message_larger_than_the_window_is_refused_unless_it_may_be_cut(provid
     assert "The message has" in done.stderr
     assert "--fit cut" in done.stderr
     assert provider.requests == []
+    # It was never to be sent, and whoever piped it in has it.
+    with Store.open(tmp_path / "nca" / "sessions.db") as store:
+        assert store.list() == []
     cut = run(provider, tmp_path, "Sum it up:", "--fit", "cut", "--context-window", "4000", stdin=piped)
     assert (cut.returncode, cut.stdout) == (0, "Read.\n")
     sent = provider.requests[-1]["messages"][-1]["content"]
