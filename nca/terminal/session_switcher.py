@@ -7,6 +7,7 @@ was chosen in it, and so do the settings. The rules "for this session" and the M
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import time
 from typing import TYPE_CHECKING
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING
 from nca.agent.conversation import Conversation
 from nca.config.overrides import Layer
 from nca.config.projects import ChosenModel, ChosenModels
-from nca.errors import ModelUnavailable
+from nca.errors import ModelUnavailable, SessionNotFound
 from nca.models.choose import Choice, choice_of_session, choose, open_model
 from nca.models.reasoning import split_level
 from nca.terminal.panels.session_loader import resolve_lock
@@ -22,6 +23,8 @@ from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.sessions import short_id, show_resumed
 
 if TYPE_CHECKING:
+    from nca.sessions import Store
+    from nca.sessions.session import SessionInfo
     from nca.terminal.reader import Reader
     from nca.terminal.render.output import Output
 
@@ -86,6 +89,14 @@ async def go_on(conversation: Conversation, output: Output) -> None:
     output.notice(f"{choice.model} answers: {choice.why}; /model default goes back to the configured one.")
 
 
+def _called(info: SessionInfo, store: Store) -> str:
+    """What /resume takes for this session: its name where that leads to it, else its id."""
+    with contextlib.suppress(SessionNotFound):
+        if info.name and one_line(info.name) == info.name and store.find(info.name).id == info.id:
+            return info.name
+    return short_id(info.id)
+
+
 class SessionSwitcher:
     """`conversation` is the one that the chat has now."""
 
@@ -108,10 +119,9 @@ class SessionSwitcher:
             before.session.rename(name)
             self._output.notice("This session is new: it has no messages yet.")
             return
-        left = before.session.info
+        before_name = _called(before.session.info, before.store)
         await self._switch(None, name=name)
-        named = f" (“{one_line(left.name)}”)" if left.name else ""
-        self._output.notice(f"New session. The previous one is kept: /resume {short_id(left.id)}{named}")
+        self._output.notice(f"New session. The previous one is kept: /resume {before_name}")
 
     async def resume(self, wanted: str) -> None:
         """Continue a session, by id or name. Raises SessionNotFound, SessionLocked; then nothing has changed."""

@@ -129,7 +129,7 @@ async def test_what_you_changed_since_is_left_unless_you_say_otherwise(stage: St
     said = await asked.command("/rewind 1")
     assert "-two" in said
     assert "Databases, the network and installed packages do not come back." in person.questions[0]
-    assert "1 file changed since, and not by this session alone: a.txt." in person.questions[1]
+    assert "You or another program changed 1 file since, too: a.txt." in person.questions[1]
     assert files(tmp_path) == {}
     await asked.command("/redo")
     assert files(tmp_path) == {"a": "mine\n", "b": "two\n"}

@@ -37,6 +37,9 @@ async def test_a_new_session_has_the_model_and_settings_and_nothing_else_of_the_
         with pytest.raises(StoreError, match="closed"):
             before.session.rename("gone")
         await after.send("another")
+        assert "The previous one is kept: /resume The second" in await stage.command("/new")
+        await stage.command("/resume The second")
+        after = stage.conversation
         assert [entry.message.text for entry in after.context.entries] == ["another", "Two."]
         await after.close()
 

@@ -314,10 +314,11 @@ async def _jobs_ended(app: App, plan: RewindPlan) -> bool:
 async def _of_others(app: App, left: Sequence[PlannedChange]) -> Choice | None:
     """What becomes of files that somebody changed since."""
     merges = [found for one in left if (found := await app.conversation.rewinds.merged(one)) is not None]
-    question = f"{counted(len(left), 'file')} changed since, and not by this session alone: {paths(left)}."
-    keys = [("l", "leave as they are"), ("o", "take the older")]
+    it = "it" if len(left) == 1 else "them"
+    question = f"You or another program changed {counted(len(left), 'file')} since, too: {paths(left)}."
+    keys = [("l", f"leave {it}"), ("o", f"take {it} back all the same, without those changes")]
     if merges:
-        keys.append(("m", "merge"))
+        keys.append(("m", "merge: keep those changes, take the session's back"))
     while True:
         answer = await app.reader.choose(question, keys)
         if answer == "o":
