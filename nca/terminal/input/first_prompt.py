@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from prompt_toolkit.history import InMemoryHistory
 
-from nca.terminal.input.history import PrivateHistory
+from nca.terminal.input.history import DraftFile, PrivateHistory
 from nca.terminal.input.pastes import FoldedPastes
 from nca.terminal.input.prompt import Prompt
 from nca.terminal.input.prompt_text import PromptText
@@ -27,7 +27,8 @@ class FirstPrompt:
     def __init__(
         self, settings: TerminalSettings, directory: Path, history_file: Path | None, interrupts: Interrupts
     ) -> None:
-        pastes, text = FoldedPastes(), PromptText()
+        pastes = FoldedPastes()
+        text = PromptText(DraftFile(history_file, pastes).note) if history_file else PromptText()
         history = PrivateHistory(history_file, pastes, text) if history_file else InMemoryHistory()
         self._history, self._text = history, text
         self.prompt = Prompt(settings, directory, history, pastes, text, interrupts)

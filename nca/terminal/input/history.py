@@ -1,7 +1,8 @@
-"""The history of typed lines, in a private file, and suggestions from it."""
+"""The history of typed lines, in a private file, the draft beside it, and suggestions from the history."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import re
@@ -105,16 +106,75 @@ class PrivateHistory(FileHistory):
                 self._store(said)
 
     def _store(self, said: Words) -> None:
-        said = merged(tuple(span._replace(text=clean_text(span.text)) for span in said))
-        places: list[str] = []
-        start = 0
-        for span in said:
-            if span.source != "typed":
-                places.append(f" {start}-{start + len(span.text)}")
-            start += len(span.text)
-        lines = "".join(f"+{line}\n" for line in text_of(said).split("\n"))
         with self._path.open("a", encoding="utf-8") as file:
-            file.write(f"\n# {datetime.now()}\n{_PASTED}{''.join(places)}\n{lines}")
+            file.write(_as_entry(said))
+
+
+def _as_entry(said: Words) -> str:
+    """As it is in the file."""
+    said = merged(tuple(span._replace(text=clean_text(span.text)) for span in said))
+    places: list[str] = []
+    start = 0
+    for span in said:
+        if span.source != "typed":
+            places.append(f" {start}-{start + len(span.text)}")
+        start += len(span.text)
+    lines = "".join(f"+{line}\n" for line in text_of(said).split("\n"))
+    return f"\n# {datetime.now()}\n{_PASTED}{''.join(places)}\n{lines}"
+
+
+class DraftFile:
+    """What stands in the prompt, in a file of this process: if it is killed, the next start puts it in the history."""
+
+    EACH_SECONDS = 1.0
+    """Between a change and its writing: so much may be lost."""
+
+    def __init__(self, history_file: Path, pastes: FoldedPastes) -> None:
+        self._path = history_file.with_name(f"{history_file.name}.draft-{os.getpid()}")
+        self._pastes = pastes
+        self._said: Words = ()
+        self._writing: asyncio.TimerHandle | None = None
+        self._is_written = False
+        with contextlib.suppress(OSError):
+            _take_drafts(history_file)
+
+    def note(self, said: Words) -> None:
+        """The text has changed to this."""
+        self._said = said
+        if said and self._writing is None:
+            self._writing = asyncio.get_running_loop().call_later(self.EACH_SECONDS, self._write)
+        if not said and self._is_written:
+            self._is_written = False
+            with contextlib.suppress(OSError):
+                self._path.unlink(missing_ok=True)
+
+    def _write(self) -> None:
+        self._writing = None
+        said = self._pastes.unfold(self._said)
+        if not said or len(text_of(said)) > PrivateHistory.MAX_KEPT_CHARS:
+            return
+        self._is_written = True
+        with contextlib.suppress(OSError):
+            self._path.touch(0o600)
+            self._path.write_text(_as_entry(said), encoding="utf-8")
+
+
+def _take_drafts(history_file: Path) -> None:
+    """Put what killed processes have left in the history; in a container, one of them had this process's number."""
+    for left in history_file.parent.glob(f"{history_file.name}.draft-*"):
+        process = left.name.rpartition("-")[2]
+        if process.isdecimal() and (int(process) == os.getpid() or not _runs(int(process))):
+            with history_file.open("ab") as file:
+                file.write(left.read_bytes())
+            left.unlink(missing_ok=True)
+
+
+def _runs(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except OSError as error:
+        return not isinstance(error, ProcessLookupError)
+    return True
 
 
 class _Entry:

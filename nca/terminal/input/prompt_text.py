@@ -10,7 +10,7 @@ A text that had no effect, or was not sent, comes back, and the next thing typed
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from itertools import islice
 from typing import NamedTuple
 
@@ -84,7 +84,9 @@ class PromptText:
     refused  lines of it that had no effect the last time, as a mistyped command; they are not suggested
     """
 
-    def __init__(self) -> None:
+    def __init__(self, note: Callable[[Words], None] = lambda _: None) -> None:
+        """`note` is told of each change."""
+        self._note = note
         self.said: Words = ()
         self.refused: set[str] = set()
         self.known = KnownTexts()
@@ -96,6 +98,7 @@ class PromptText:
         """The text is now this, and who said each part of it is known. What was not typed counts as pasted."""
         self.said = merged(tuple(Span(text, "typed" if source == "typed" else "pasted") for text, source in said))
         self._earlier.add(self.said)
+        self._note(self.said)
 
     def offer(self, offer: Offer) -> None:
         """A completion or a suggestion that the person may take; what they take counts as typed."""

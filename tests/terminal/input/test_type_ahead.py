@@ -170,6 +170,22 @@ def test_what_stood_in_the_prompt_when_a_signal_ended_it_is_kept(tmp_path: Path)
         tty.sees("› half a line")
 
 
+def test_what_stood_in_the_prompt_when_nca_was_killed_is_kept(tmp_path: Path) -> None:
+    with chat(home=str(tmp_path)) as tty:
+        tty.sees("›")
+        tty.send("half a line")
+        tty.sees("› half a line")
+        while not any("half a line" in one.read_text() for one in tmp_path.glob("history.draft-*")):
+            time.sleep(0.02)
+        tty.process.kill(signal.SIGKILL)
+        tty.ends()
+    with chat(home=str(tmp_path)) as tty:
+        tty.sees("›")
+        tty.send(UP)
+        tty.sees("› half a line")
+        assert not list(tmp_path.glob("history.draft-*"))
+
+
 def test_without_a_history_on_disk_what_was_not_sent_is_said_whole() -> None:
     with at_work() as tty:
         tty.send(f"{'word ' * 80}the end\r/tools\r")
