@@ -24,6 +24,8 @@ MAX_COMPARED_LINES = 4_000
 _NO_END = "\n\\ No newline at end of file"
 _BESIDE = "\0"
 """No visible text holds it."""
+_FIRST_LINE = re.compile(r"(?<= [-+])\d+")
+"""In the header of a hunk: the number of its first line, before and after."""
 _BARE_RETURN = re.compile(r"\r(?!\n|\Z)")
 
 
@@ -173,14 +175,8 @@ def _one_hunk(old: list[str], new: list[str], head: int, tail: int) -> list[str]
 
 def _renumbered(lines: list[str], by: int) -> list[str]:
     """Count the lines in hunk headers from the start of the file, not of the stretch that was compared."""
-    return [_header(line, by) if line.startswith("@@ ") else line for line in lines]
 
+    def shifted(first: re.Match[str]) -> str:
+        return str(int(first[0]) + by)
 
-def _header(line: str, by: int) -> str:
-    _, old, new, _ = line.split(" ")
-    return f"@@ {_shifted(old, by)} {_shifted(new, by)} @@"
-
-
-def _shifted(span: str, by: int) -> str:
-    first, comma, length = span[1:].partition(",")
-    return f"{span[0]}{int(first) + by}{comma}{length}"
+    return [_FIRST_LINE.sub(shifted, line) if line.startswith("@@ ") else line for line in lines]

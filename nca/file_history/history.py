@@ -9,9 +9,9 @@ import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
-from nca.config.tool_settings import RewindSettings
 from nca.errors import UsageError
 from nca.file_history.changes import FileChange, net_changes
 from nca.file_history.disk import look, state_of
@@ -20,7 +20,6 @@ from nca.file_history.recording import Recording
 from nca.file_history.restore import CHANGED, NotRestored, Watch, restore, take_back
 from nca.file_history.scope import Scope, explanation, finish, settle
 from nca.sessions.file_record import Change
-from nca.sessions.store import Store
 
 REWIND = "rewind"
 """The actor of changes that a rewind makes."""
@@ -44,40 +43,29 @@ class RewindOutcome:
     unset: tuple[PlannedChange, ...] = ()
 
 
-class FileHistory:
-    """All methods but those of `recorder` block, and may be called in any thread.
+class FileHistory(Scope):
+    """All methods but those of `recorder` block, and may be called in any thread."""
 
-    recorder  what the tools of the session record with
-    """
-
-    def __init__(
-        self,
-        store: Store,
-        session_id: str,
-        root: Path,
-        *,
-        head: Callable[[], int],
-        limits: Callable[[], RewindSettings],
-    ) -> None:
-        """head: the newest message of the log, to which a change belongs."""
-        self._scope = Scope(store, session_id, root, head=head, limits=limits)
-        self.recorder = Recording(self._scope)
+    @cached_property
+    def recorder(self) -> Recording:
+        """What the tools of the session record with."""
+        return Recording(self)
 
     def changed_since(self, seq: int) -> tuple[FileChange, ...]:
         """The net change of each file since message `seq` was about to enter the log; 0: of the whole session.
 
         Raises StoreError.
         """
-        return net_changes(self._journal(seq=seq), self._scope.record.content)
+        return net_changes(self._journal(seq=seq), self.record.content)
 
     def last_changes(self) -> list[tuple[int, str]]:
         """Each path that changed, with the newest message of the log at that time; rewinds do not count.
 
         Raises StoreError.
         """
-        if not self._scope.is_recorded:
+        if not self.is_recorded:
             return []
-        last = {one.path: one.seq for one in self._scope.record.changes() if one.rewind is None and one.is_done}
+        last = {one.path: one.seq for one in self.record.changes() if one.rewind is None and one.is_done}
         return [(seq, path) for path, seq in last.items()]
 
     def changed_in(self, first: int, last: int) -> tuple[FileChange, ...]:
@@ -86,24 +74,24 @@ class FileHistory:
         Raises StoreError.
         """
         journal = (one for one in self._journal(seq=first) if one.seq <= last and one.rewind is None)
-        return net_changes(journal, self._scope.record.content)
+        return net_changes(journal, self.record.content)
 
     def plan(self, seq: int) -> RewindPlan:
         """The way back to the files as they were before message `seq`. Raises StoreError."""
         plan = self._plan(self._journal(seq=seq))
-        gaps = self._scope.record.gaps(seq) if self._scope.is_recorded else ()
+        gaps = self.record.gaps(seq) if self.is_recorded else ()
         return replace(plan, unrecorded=tuple(gaps))
 
     def plan_back(self, outcome_id: int) -> RewindPlan:
         """The way back to the files as they were before a rewind. Raises UsageError, StoreError."""
-        first = self._scope.record.first_of_rewind(outcome_id)
+        first = self.record.first_of_rewind(outcome_id)
         if first is None:
             raise UsageError(f"There is no rewind {outcome_id} in this session")
         return self._plan(self._journal(first=first))
 
     def last_rewind(self) -> tuple[int, str]:
         """The id of this session's last rewind (0: none) and the `chat` that was given with it. Raises StoreError."""
-        return self._scope.record.last_rewind()
+        return self.record.last_rewind()
 
     def apply(
         self,
@@ -121,13 +109,13 @@ class FileHistory:
         watch  hears of the progress, and may stop it; then all goes back
         Raises UsageError, StoreError; then nothing was changed, or the message names what could not go back.
         """
-        with self._scope.alone() as is_alone:
+        with self.alone() as is_alone:
             if not is_alone:
                 raise UsageError(
                     "Files of this folder are being changed just now, by a command or by another nca.",
                     advice="Nothing was changed; try again when that has ended.",
                 )
-            with self._scope.marked():
+            with self.marked():
                 return self._apply(plan.chosen(choice), chat, then, watch or Watch())
 
     def merged(self, one: PlannedChange) -> tuple[PlannedChange, int] | None:
@@ -137,7 +125,7 @@ class FileHistory:
         """
         if {one.before.kind, one.base.kind, one.after.kind} != {"file"}:
             return None
-        read, most_bytes = self._scope.record.content, self._scope.limits().max_file_bytes
+        read, most_bytes = self.record.content, self.limits().max_file_bytes
         contents = [one.read(one.before), read(one.base), read(one.after)]
         if any(b"\0" in content for content in contents) or (merged := _merged(contents)) is None:
             return None
@@ -154,17 +142,17 @@ class FileHistory:
         ), conflicts
 
     def _apply(self, plan: RewindPlan, chat: str, then: Callable[[int], None], watch: Watch) -> RewindOutcome:
-        root = self._scope.root
+        root = self.root
         unchanged, contents = self._unchanged([*plan.restored, *plan.deleted, *plan.folders])
         in_the_way = obstacles(root, unchanged.values())
         steps = [
-            Change(one.path, REWIND, one.before, one.after, seq=self._scope.head())
+            Change(one.path, REWIND, one.before, one.after, seq=self.head())
             for one in unchanged.values()
             if one.path not in in_the_way
         ]
         with suppress(OSError):  # each step then says why it fails
             root.mkdir(parents=True, exist_ok=True)
-        outcome_id, begun = self._scope.record.begin_rewind(steps, contents, chat)
+        outcome_id, begun = self.record.begin_rewind(steps, contents, chat)
         reasons = self._carry_out(outcome_id, begun, then, watch)
         self.recorder.note([one for one in begun if one.path not in reasons])
         done = {one.path for one in begun} - reasons.keys()
@@ -186,7 +174,7 @@ class FileHistory:
         """Those that are still as they were planned, by path, and the contents that are not stored yet."""
         found, contents = {}, {}
         for one in planned:
-            now, content = look(self._scope.root, one.path, self._scope.limits().max_file_bytes)
+            now, content = look(self.root, one.path, self.limits().max_file_bytes)
             if not now.is_same(one.before):
                 continue
             found[one.path] = one
@@ -200,34 +188,34 @@ class FileHistory:
         self, rewind: int, begun: Sequence[Change], then: Callable[[int], None], watch: Watch
     ) -> dict[str, str]:
         """Restore the files, then do what goes with it. Returns the paths that were left, with the reasons."""
-        root, read, most = self._scope.root, self._scope.record.content, self._scope.limits().max_file_bytes
+        root, read, most = self.root, self.record.content, self.limits().max_file_bytes
         try:
             reasons = restore(root, begun, read, most, watch)
         except NotRestored as failed:
-            settle(self._scope, rewind, begun, failed.stuck)
+            settle(self, rewind, begun, failed.stuck)
             message, advice = explanation(failed)
             raise UsageError(message, advice=advice) from None
         try:
             then(rewind)
         except BaseException:
-            settle(self._scope, rewind, begun, take_back(root, begun, read, most))
+            settle(self, rewind, begun, take_back(root, begun, read, most))
             raise
-        finish(self._scope, begun, reasons)
+        finish(self, begun, reasons)
         return reasons
 
     def _is_unset(self, one: PlannedChange, left: Sequence[PlannedChange]) -> bool:
         """A new folder may have its bit from the folder above."""
-        now, _ = look(self._scope.root, one.path, 0)
+        now, _ = look(self.root, one.path, 0)
         return bool(one.after.missing(now.mode)) and one.path not in {other.path for other in left}
 
     def _plan(self, journal: Sequence[Change]) -> RewindPlan:
-        return plan_rewind(self._scope.root, journal, self._scope.record.content, self._scope.limits().max_file_bytes)
+        return plan_rewind(self.root, journal, self.record.content, self.limits().max_file_bytes)
 
     def _journal(self, *, first: int = 0, seq: int = 0) -> list[Change]:
-        if not self._scope.is_recorded:
+        if not self.is_recorded:
             return []
         self.recorder.recover()
-        return self._scope.record.changes(first=first, seq=seq)
+        return self.record.changes(first=first, seq=seq)
 
 
 def _sorted(files: Iterable[PlannedChange]) -> tuple[PlannedChange, ...]:

@@ -183,7 +183,6 @@ class FileRecord:
         """Take note of paths as they are now (None: gone), and of changes that a command made to them."""
         with self._database.transaction() as connection:
             self._join(connection)
-            store = _Store(connection, self._workspace, contents)
             for path, known in seen.items():
                 key = self._workspace, os.fsencode(path)
                 if known is None:
@@ -191,9 +190,9 @@ class FileRecord:
                 else:
                     connection.execute(
                         "INSERT OR REPLACE INTO known VALUES (?, ?, ?, ?)",
-                        (*key, encode_bytes(known), store.number(known.state)),
+                        (*key, encode_bytes(known), self._content(connection, contents, known.state)),
                     )
-            self._insert(connection, store, changes)
+            self._insert(connection, contents, changes)
 
     def begin(self, changes: Sequence[Change], contents: Contents) -> list[Change]:
         """Record changes before they are made. Returns them with their numbers."""
@@ -298,9 +297,9 @@ class FileRecord:
         self, connection: apsw.Connection, changes: Sequence[Change], contents: Contents, rewind: int | None
     ) -> list[Change]:
         begun = [msgspec.structs.replace(one, is_done=False, rewind=rewind) for one in changes]
-        return self._insert(connection, _Store(connection, self._workspace, contents), begun)
+        return self._insert(connection, contents, begun)
 
-    def _insert(self, connection: apsw.Connection, store: _Store, changes: Sequence[Change]) -> list[Change]:
+    def _insert(self, connection: apsw.Connection, contents: Contents, changes: Sequence[Change]) -> list[Change]:
         inserted = []
         for one in changes:
             connection.execute(
@@ -308,35 +307,31 @@ class FileRecord:
                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                 (
                     *(self._use, one.seq, os.fsencode(one.path), _body(one), one.is_done, one.rewind),
-                    *(store.number(one.before), store.number(one.after)),
+                    *(self._content(connection, contents, state) for state in (one.before, one.after)),
                 ),
             )
             inserted.append(msgspec.structs.replace(one, number=connection.last_insert_rowid()))
         return inserted
 
+    def _content(self, connection: apsw.Connection, contents: Contents, state: FileState) -> int | None:
+        """The row of a state's content, which is stored if it is new; None if the state has none.
 
-class _Store:
-    """Stores contents once each, within one transaction."""
-
-    def __init__(self, connection: apsw.Connection, workspace: int, contents: Contents) -> None:
-        self._connection, self._workspace, self._contents = connection, workspace, contents
-
-    def number(self, state: FileState) -> int | None:
-        """The row of a state's content; None if the state has none. Raises StoreDamaged if it was never stored."""
+        Raises StoreDamaged if it was never stored.
+        """
         if not state.sha256:
             return None
         digest = bytes.fromhex(state.sha256)
-        number = self._connection.execute("SELECT number FROM contents WHERE sha256 = ?", (digest,)).get
+        number = connection.execute("SELECT number FROM contents WHERE sha256 = ?", (digest,)).get
         if number is not None:
             return int(number)
-        if state.sha256 not in self._contents:
+        if state.sha256 not in contents:
             raise StoreDamaged(f"The stored content {state.sha256[:12]} is missing")
-        packed = zlib.compress(self._contents[state.sha256], _FASTEST)
-        self._connection.execute(
+        packed = zlib.compress(contents[state.sha256], _FASTEST)
+        connection.execute(
             "INSERT INTO contents (sha256, workspace, packed_bytes, packed) VALUES (?, ?, ?, ?)",
             (digest, self._workspace, len(packed), packed),
         )
-        return self._connection.last_insert_rowid()
+        return connection.last_insert_rowid()
 
 
 def _body(change: Change) -> bytes:

@@ -54,11 +54,11 @@ class Folder:
         recorder = history.recorder
         recorder.begin()
         recorder._look_first()
-        running = history._scope.record.begin_command(1, "shell")
+        running = history.record.begin_command(1, "shell")
         recorder._running.append(running)
         self._write("new", 1, (0, 2, 3))
         recorder._look("")
-        history._scope.record.end_command(running)
+        history.record.end_command(running)
 
     def history(self) -> FileHistory:
         store = Store.open(self.folder / "home/sessions.db")
@@ -79,7 +79,7 @@ class Folder:
         self.history().recorder.begin()
 
     def unfinished(self) -> list[Change]:
-        return self.history()._scope.record.unfinished()
+        return self.history().record.unfinished()
 
 
 def main() -> None:
