@@ -15,9 +15,7 @@ from typing import Any
 import msgspec
 
 from nca.messages import Usage
-from nca.transcripts.formats.blocks import answer_message, blocks_of, user_message
-from nca.transcripts.formats.blocks import part_of as part
-from nca.transcripts.formats.building import Reading
+from nca.transcripts.formats.building import Reading, answer_message, blocks_of, part_of, user_message
 from nca.transcripts.formats.claude_said import is_said, messages_of, titles_of
 from nca.transcripts.formats.parent_chain import Link, live_branch
 from nca.transcripts.formats.records import About, Compacted, Format, Live, Record, Said, StoredSession, Unreadable
@@ -297,7 +295,7 @@ class Rows(Reading):
         if attachment.get("type") != "queued_command" or not blocks:
             return
         is_typed = attachment.get("commandMode", "prompt") == "prompt"
-        message = user_message([part(block) for block in blocks], source="typed" if is_typed else "nca")
+        message = user_message([part_of(block) for block in blocks], source="typed" if is_typed else "nca")
         self._waiting.append(self.said(message, is_aside=is_aside))
 
     def _note(self, row: Row) -> None:

@@ -10,8 +10,7 @@ from typing import Literal
 import msgspec
 
 from nca.messages import Message
-from nca.transcripts.formats.blocks import blocks_of, user_messages
-from nca.transcripts.formats.building import typed_after
+from nca.transcripts.formats.building import blocks_of, typed_after, user_messages
 from nca.transcripts.formats.row import Row, text_of
 from nca.words import Source
 

@@ -14,8 +14,19 @@ from pathlib import Path
 import msgspec
 
 from nca.messages import Message, Part, TextPart
-from nca.transcripts.formats.blocks import answer_message, blocks_of, part_of, user_message, user_messages
-from nca.transcripts.formats.building import Reading, as_json, attached, text_by, typed_after, with_authors
+from nca.transcripts.formats.building import (
+    Reading,
+    answer_message,
+    as_json,
+    attached,
+    blocks_of,
+    part_of,
+    text_by,
+    typed_after,
+    user_message,
+    user_messages,
+    with_authors,
+)
 from nca.transcripts.formats.records import About, Format, Record
 from nca.transcripts.formats.row import Row, list_of, parsed, row_of, rows_of, texts_of
 from nca.transcripts.formats.source import Source, json_file, row_file

@@ -14,8 +14,7 @@ import msgspec
 
 from nca.messages import Message, Part, TextPart
 from nca.transcripts.formats.building import Reading, answer, joined, person
-from nca.transcripts.formats.gemini import ACKNOWLEDGED, FAILED
-from nca.transcripts.formats.google_parts import Parts, read_parts, said_by, sent
+from nca.transcripts.formats.gemini import ACKNOWLEDGED, FAILED, Parts, read_parts, said_by, sent
 from nca.transcripts.formats.parent_chain import Branches
 from nca.transcripts.formats.records import About, Format, Record
 from nca.transcripts.formats.row import Row

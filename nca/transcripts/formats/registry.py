@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib import import_module
@@ -88,79 +89,10 @@ def stored_sessions(
     return Stored(tuple(found), tuple(notes))
 
 
-_NEIGHBOURS: tuple[tuple[bytes, str, str], ...] = (
-    (
-        rb'\[ \{ "ts" : \d+ , "type" : "(?:say|ask)"',
-        "what Cline or Roo Code shows, not what its model was sent",
-        "api_conversation_history.json beside it",
-    ),
-    (
-        rb'\{ "display" : ".*"project" :',
-        "what was typed into Claude Code, without answers",
-        "a session's file below ~/.claude/projects/",
-    ),
-    (
-        rb'\{ "session_id" : "[^"]*" , "ts" : \d+ , "text" :',
-        "what was typed into Codex CLI, without answers",
-        "a session's file below ~/.codex/sessions/",
-    ),
-    (
-        rb'\{ "id" : "(?:msg|prt)_',
-        "one message or a part of one of opencode",
-        "the session's file below storage/session/, or what `opencode export` writes",
-    ),
-    (
-        rb'\{ "id" : "ses_',
-        "what opencode knows of a session, without its messages",
-        "this file where opencode has it, below storage/session/, or what `opencode export` writes",
-    ),
-    (
-        rb"# \d{4}-\d\d-\d\d\x20\d\d:\d\d:\d\d\.\d+\r?\n\+",
-        "what was typed into aider, without answers",
-        ".aider.chat.history.md beside it",
-    ),
-    (rb"TO\x20LLM\x20\d{4}-\d\d-\d\dT", "aider's log of its requests, each whole", ".aider.chat.history.md beside it"),
-    (
-        rb"#V2\r?\n",
-        "what was typed at the prompt of goose or of another program, without answers",
-        "goose's ~/.local/share/goose/sessions/sessions.db",
-    ),
-    (
-        rb'\{ "working_dir" : "[^"]*" , "description" :',
-        "a session of an older goose, which nca does not read",
-        "sessions.db beside it, into which a newer goose takes it",
-    ),
-    (
-        rb'\[ \{ "sessionId" : "[^"]*" , "messageId" : \d+',
-        "what was typed into Gemini CLI or Qwen Code, without answers",
-        "a session's file in chats/ beside it",
-    ),
-    (
-        rb'(?:\{ "history" : )?\[ \{ "role" : "(?:user|model)" , "parts" : \[ \{ "text" :',
-        "what Gemini CLI or Qwen Code saved under a name, without times and models",
-        "a session's file in chats/ beside it",
-    ),
-    (
-        rb'\{ "type" : "metadata" , "protocol_version" :',
-        "what Kimi CLI's user interface was sent, or a session of Kimi Code without messages",
-        "Kimi CLI's context.jsonl beside it",
-    ),
-    (
-        rb'\{ "session_id" : "[^"]*" ,(?: "parent_session_id" : [^,]*,)? "start_time" :',
-        "what Mistral Vibe knows of a session, without its messages",
-        "messages.jsonl beside it",
-    ),
-    (rb"<html>.*ChatGPT\x20Data\x20Export", "an export of ChatGPT to look at", "conversations.json beside it"),
-    (rb"PK\x03\x04", "a ZIP file", "what is in it, unpacked (of an export of ChatGPT: conversations.json)"),
-)
-"""How such a file begins behind white space, what it is, and which one is meant.
-
-A blank stands for any white space, or none: some write their JSON on one line, some with indents.
-"""
-
-
 def refuse_neighbour(source: Source) -> None:
     """Raises InvalidMessages, with the file to give instead, if this one lies beside an agent's session."""
-    for begins, what, valid in _NEIGHBOURS:
-        if re.match(rb"\s*" + begins.replace(b" ", rb"\s*"), source.head, re.DOTALL):
-            raise InvalidMessages(f"{source.place}: is {what}; valid: {valid}.")
+    table = tomllib.loads(Path(__file__).with_name("neighbours.toml").read_text(encoding="utf-8"))
+    for one in table["neighbour"]:
+        begins = one["begins"].replace(" ", r"\s*").encode()
+        if re.match(rb"\s*" + begins, source.head, re.DOTALL):
+            raise InvalidMessages(f"{source.place}: is {one['what']}; valid: {one['valid']}.")
