@@ -87,7 +87,7 @@ def assemble(
     window = Window(state, tools, prompts.of)
     models = Fallbacks(model, lambda name: open_model(name, state.loaded, emit), window.use_model, emit)
     hooks = Hooks(window, directory, emit, redactor, models, files.recorder)
-    compactor = Background(window, models, emit, memory, is_on=prepares, hooks=hooks, files=files, wish=wish)
+    compactor = Background(window, models, emit, memory, prepares=prepares, hooks=hooks, files=files, wish=wish)
     approvals = Approvals(state, directory, SavedRules(window), emit, person)
     spending = Spending(window, emit)
     host = ServerRequests(directory, window, models, spending, approvals, emit)

@@ -13,17 +13,10 @@ from dataclasses import replace
 
 from nca.agent.compaction_diff import Preview
 from nca.agent.compactor import CompactionOutcome, Compactor, Trigger
-from nca.agent.fallbacks import Fallbacks
-from nca.agent.hooks import Hooks
-from nca.agent.memory import Memory
-from nca.agent.window import Window
 from nca.context.plan import Proposal
 from nca.context.policy import is_worth_it
 from nca.context.view import Range
 from nca.errors import NcaError
-from nca.events import Listener
-from nca.file_history.history import FileHistory
-from nca.tools.planning import CompactionWish
 
 MOVED_ON = "The context has changed since the preparation began."
 
@@ -31,23 +24,8 @@ MOVED_ON = "The context has changed since the preparation began."
 class Background(Compactor):
     """A compactor that also prepares, one compaction at a time. Each one that begins ends with exactly one event."""
 
-    def __init__(
-        self,
-        window: Window,
-        models: Fallbacks,
-        emit: Listener,
-        memory: Memory | None,
-        *,
-        is_on: bool,
-        hooks: Hooks | None = None,
-        files: FileHistory | None = None,
-        wish: CompactionWish | None = None,
-    ) -> None:
-        """is_on: False never prepares anything."""
-        super().__init__(window, models, emit, memory, hooks, files, wish)
-        self.is_on = is_on
-        self._task: asyncio.Task[tuple[Proposal, float]] | None = None
-        self._planned_on: tuple[object, ...] = ()
+    _task: asyncio.Task[tuple[Proposal, float]] | None = None
+    _planned_on: tuple[object, ...] = ()
 
     @property
     def is_running(self) -> bool:
@@ -60,7 +38,7 @@ class Background(Compactor):
 
     def consider(self) -> None:
         """Begin a preparation after a turn, where the policy says so."""
-        if not self.is_on or self._task is not None or self.window.decide("idle").action != "prepare":
+        if not self.prepares or self._task is not None or self.window.decide("idle").action != "prepare":
             return
         self._planned_on = self._now()
         self.say_starting("idle")

@@ -59,6 +59,7 @@ class Compactor:
     """One for each window.
 
     models  the one that answers, or the one that the settings name, is asked for summaries
+    prepares  a Background begins compactions while nobody waits
     memory  keeps the summaries of trimmed turns, once their compaction is on disk; None: nobody keeps them
     hooks   may forbid a compaction; None: nobody is asked
     files   knows what changed in the project; None: the calls alone say it
@@ -70,7 +71,9 @@ class Compactor:
         window: Window,
         models: Fallbacks,
         emit: Listener,
-        memory: Memory | None,
+        memory: Memory | None = None,
+        *,
+        prepares: bool = False,
         hooks: Hooks | None = None,
         files: FileHistory | None = None,
         wish: CompactionWish | None = None,
@@ -78,6 +81,7 @@ class Compactor:
         self.window, self.summarizer, self._emit = window, Summarizer(window, models, emit), emit
         self._memory, self._hooks, self._files, self._wish = memory, hooks, files, wish or CompactionWish()
         self._wish.share = self._share
+        self.prepares = prepares
 
     def after_turn(self, *, is_preparing: bool = False) -> None:
         """Show the notice that is due. `is_preparing`: a compaction is being prepared in the background."""

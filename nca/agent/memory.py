@@ -136,7 +136,7 @@ def add_note(notes: Path, text: str, *, at: float, max_notes: int) -> list[Note]
 def _write(notes: Path, kept: list[Note]) -> None:
     content = msgspec.json.format(msgspec.json.encode(_Notes(kept)), indent=1) + b"\n"
     try:
-        _private_folder(notes.parent)
+        notes.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_atomically(notes, content)
     except OSError as error:
         raise _left(notes, f"cannot be written ({error.strerror})") from error
@@ -155,7 +155,7 @@ def append_day(notes: Path, summary: str, day: date, *, heading: str = "") -> Pa
         raise _left(path.parent, "is a link, which a project could lay anywhere")
     title = " ".join(clean_text(heading).split()) or "Earlier part of a conversation"
     try:
-        _private_folder(path.parent)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with open_ordinary(path, "ab", follows_links=False) as file:
             # One write, so that the entries of two sessions do not mix.
             file.write(f"## {title}\n\n{text}\n\n".encode())
@@ -205,11 +205,6 @@ def _read(path: Path) -> bytes | None:
     if len(raw) > MAX_FILE_BYTES:
         raise _left(path, f"is larger than {MAX_FILE_BYTES:,} bytes")
     return raw
-
-
-def _private_folder(folder: Path) -> None:
-    """Create the folder for the owner only; an existing folder keeps its mode."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
 def _left(path: Path, why: str) -> ConfigError:

@@ -125,7 +125,7 @@ def _next_rung(window: Window, background: Background) -> str:
         return "a compaction is ready and is put in force before the next request"
     if background.is_running:
         return "a compaction is being prepared and is put in force before the first request after that"
-    rungs = window.rungs_ahead(prepares=background.is_on)
+    rungs = window.rungs_ahead(prepares=background.prepares)
     return ", ".join(_in_words(rung, context.auto, budget.budget_tokens) for rung in rungs)
 
 

@@ -61,8 +61,9 @@ class Subtasks:
     when all of them are built.
     """
 
+    _parent: Parts
+
     def __init__(self, agents: Sequence[AgentFile] = ()) -> None:
-        self._parent: Parts | None = None
         self.agents = {agent.about.name: agent for agent in agents}
 
     def serve(self, parent: Parts) -> None:
@@ -71,8 +72,6 @@ class Subtasks:
 
     async def answer(self, question: str, agent: str) -> ToolOutcome:
         """The answer, for the model that asked. Raises ToolError if there is none; if cancelled, it just ends."""
-        if self._parent is None:
-            raise ToolError("there is no conversation that could answer")
         found = self.agents.get(agent)
         text = await asyncio.to_thread(found.text) if found is not None else ""
         model = await _model_of(self._parent, agent)
@@ -132,7 +131,7 @@ class _Task:
             window=self.window,
             toolbox=toolbox,
             models=models,
-            compactor=Compactor(self.window, models, self._hear, None, wish=wish),
+            compactor=Compactor(self.window, models, self._hear, wish=wish),
             outputs=outputs,
             nested=NestedInstructions(parent.directory, parent.redactor, reading, has_own=has_own),
             user_input=TaskInput(self.window, parent.hooks, within, agent.about.name if agent is not None else ""),

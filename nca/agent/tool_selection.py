@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -166,45 +165,29 @@ def tool_counts(
     """
     weights = {tool["function"]["name"]: len(json.dumps(tool)) for tool in offered}
     tokens = split(definitions_tokens, weights) if weights else {}
-    calls, failures, refused, results = _history(entries)
+    counts = _history(entries)
     found = []
-    described = {tool["function"]["name"]: tool["function"]["description"] for tool in toolbox.definitions()}
-    for name in dict.fromkeys((*toolbox.names, *calls)):
-        permission = toolbox.permission(name)
-        if permission is None:
-            continue
-        found.append(
-            ToolCount(
-                name,
-                described.get(name, ""),
-                permission,
-                sources.get(name, BUILT_IN),
-                name in weights,
-                tokens.get(name, 0),
-                calls[name],
-                failures[name],
-                refused[name],
-                results[name],
-            )
-        )
+    for tool in toolbox.definitions():
+        name, permission = tool["function"]["name"], toolbox.permission(tool["function"]["name"])
+        if permission is not None:
+            source, part = sources.get(name, BUILT_IN), tokens.get(name, 0)
+            about = tool["function"]["description"]
+            found.append(ToolCount(name, about, permission, source, name in weights, part, *counts.get(name, [0] * 4)))
     return found
 
 
-def _history(entries: Iterable[Entry]) -> tuple[Counter[str], Counter[str], Counter[str], Counter[str]]:
+def _history(entries: Iterable[Entry]) -> dict[str, list[int]]:
     """Calls, failures, refusals and tokens of results by tool."""
-    calls: Counter[str] = Counter()
-    failures: Counter[str] = Counter()
-    refused: Counter[str] = Counter()
-    results: Counter[str] = Counter()
+    counts: dict[str, list[int]] = {}
     names: dict[str, str] = {}
     for entry in entries:
         message = entry.message
         for call in message.tool_calls:
             names[call.id] = call.name
-            calls[call.name] += 1
+            counts.setdefault(call.name, [0] * 4)[0] += 1
         if message.role == "tool":
-            name = message.name or names.get(message.tool_call_id, "")
-            results[name] += entry_tokens(entry)
-            failures[name] += message.is_error
-            refused[name] += message.is_error and message.text.startswith(NOT_RUN)
-    return calls, failures, refused, results
+            count = counts.setdefault(message.name or names.get(message.tool_call_id, ""), [0] * 4)
+            count[1] += message.is_error
+            count[2] += message.is_error and message.text.startswith(NOT_RUN)
+            count[3] += entry_tokens(entry)
+    return counts

@@ -63,7 +63,7 @@ def compactor_of(
 ) -> Background:
     emit = emit or Listeners().emit
     models = Fallbacks(model, (opener or OnlyModel()).open, window.use_model, emit)
-    return Background(window, models, emit, None, is_on=False)
+    return Background(window, models, emit, None, prepares=False)
 
 
 def context_of(window: Window, compactor: Background | None = None) -> Context:

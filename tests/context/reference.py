@@ -85,7 +85,7 @@ class Reference(RuleBasedStateMachine):
         facts = self.summarizer.facts
         self.window = window_of(self.store, self.session, self.loaded, facts, SYSTEM, TOOLS)
         self.models = Fallbacks(self.summarizer, OnlyModel().open, self.window.use_model, self.events.append)
-        self.compactor = Background(self.window, self.models, self.events.append, None, is_on=False)
+        self.compactor = Background(self.window, self.models, self.events.append, None, prepares=False)
         self.context = context_of(self.window, self.compactor)
 
     def append(self, *messages: Message) -> None:

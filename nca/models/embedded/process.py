@@ -75,13 +75,12 @@ class EmbeddedServer:
         except asyncio.CancelledError:
             self.stop()
             raise
-        try:
-            fact = json.loads(line)
-            return Address(api_base=f"{fact['url']}/v1", api_key=api_key)
-        except (ValueError, KeyError):
-            error = self._explain(line)
+        fact: dict[str, str] = json.loads(line) if line.strip() else {}
+        if "url" not in fact:
+            error = self._explain(fact)
             self.stop()
-            raise error from None
+            raise error
+        return Address(api_base=f"{fact['url']}/v1", api_key=api_key)
 
     def stop(self) -> None:
         """Kill the child process, which has nothing to save. Idempotent."""
@@ -137,15 +136,11 @@ class EmbeddedServer:
         }
         return json.dumps(parameters).encode() + b"\n"
 
-    def _explain(self, line: bytes) -> ModelUnavailable:
+    def _explain(self, fact: Mapping[str, str]) -> ModelUnavailable:
         """Why the child process did not start: its own message, or how it ended."""
-        try:
-            fact = json.loads(line)
-            kind, said = str(fact["kind"]), str(fact["error"])
-        except (ValueError, KeyError):
-            if self._process is not None:
-                _wait_for_end(self._process)
-            kind, said = "load", self.how_it_ended()
+        if not fact and self._process is not None:
+            _wait_for_end(self._process)
+        kind, said = fact.get("kind", "load"), fact.get("error") or self.how_it_ended()
         what = _WHAT.get(kind, _WHAT["load"])
         detail = "" if kind == "libgomp" else f": {' '.join(said.split())[:_LOG_CHARS]}{self._last_words()}."
         return ModelUnavailable(f"{what}{detail}", advice=_ADVICE.get(kind, _ADVICE["load"]))

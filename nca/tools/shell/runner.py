@@ -165,7 +165,6 @@ class CommandRunner:
         directory, captured = self.current_directory(), self.capture()
         start = self.starting(command, directory, argv)
         terminal = self._terminal if argv is None and settings.sandbox == "off" else None
-        ended, stopped = None, None
         try:
             try:
                 if terminal is not None:
@@ -176,22 +175,19 @@ class CommandRunner:
                     ended = await run_process(
                         start, time_limit=asyncio.timeout(limit), captured=captured, on_output=on_output
                     )
-            except asyncio.CancelledError as error:
-                if terminal is not None or on_interrupt is None:
-                    raise
+            except asyncio.CancelledError:
                 # The person waits for the prompt, and to redact a large file takes long.
                 captured.drop()
-                stopped = error
+                if terminal is None and on_interrupt is not None:
+                    on_interrupt(CommandResult(await self.finished(captured), None, limit))
+                raise
             output = await self.finished(captured)
         except BaseException as error:
             captured.drop()
             if isinstance(error, OSError):
                 raise ToolError(f"the command cannot be started: {error.strerror}") from error
             raise
-        if stopped is not None and on_interrupt is not None:
-            on_interrupt(CommandResult(output, None, limit))
-            raise stopped
-        note = self._go_to(directory, ended.note) if ended is not None and argv is None else ""
+        note = self._go_to(directory, ended.note) if argv is None else ""
         return CommandResult(output, ended, limit, note)
 
     def current_directory(self) -> Path:
