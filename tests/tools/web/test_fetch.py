@@ -13,8 +13,7 @@ import httpx2
 import pytest
 
 from nca.models.redirects import is_public
-from nca.tools.fetch_url import MAX_FETCHED_BYTES, MAX_REDIRECTS, FetchUrl, _body, _is_same_site
-from nca.tools.page_text import text_of
+from nca.tools.fetch_url import MAX_FETCHED_BYTES, MAX_REDIRECTS, FetchUrl, _body, _is_same_site, text_of
 from nca.tools.tool import ToolError
 
 PAGE = (
@@ -335,7 +334,7 @@ async def test_a_page_that_takes_long_is_stopped_at_the_deadline_and_when_it_is_
     with pytest.raises(asyncio.CancelledError):
         await converting
     running = [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in _children()]
-    assert not [command for command in running if b"page_text" in command]
+    assert not [command for command in running if b"fetch_url" in command]
 
 
 def _children() -> list[int]:
