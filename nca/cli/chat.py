@@ -294,10 +294,11 @@ def _wanted(choice: Choice) -> str | None:
     from nca.cli.early_questions import can_ask, wrapped
     from nca.humanize import byte_size
     from nca.models.embedded import weights
+    from nca.models.embedded.known import KNOWN
 
     if os.environ.get(weights.VARIABLE) or choice.is_named:
         return choice.model.removeprefix("embedded/")
-    small, recommended = list(weights.KNOWN)[-1], weights.recommended()
+    small, recommended = list(KNOWN)[-1], weights.recommended()
     if not can_ask():
         return small
     titles = [f"{one.title}, {byte_size(one.size_bytes)}" for one in map(weights.known, (recommended, small))]

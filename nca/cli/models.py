@@ -90,6 +90,7 @@ def list_(
     """Show which model nca would use and why, and list the embedded models."""
     from nca.cli.startup import choose_model, load_settings
     from nca.models.embedded import weights
+    from nca.models.embedded.known import KNOWN
     from nca.models.fetched_prices import in_use
 
     choice = choose_model(load_settings({}, None, remembers=True))
@@ -106,7 +107,7 @@ def list_(
             "installed": model.name in here,
             "recommended": model.name == weights.recommended(),
         }
-        for model in weights.KNOWN.values()
+        for model in KNOWN.values()
     ]
     if as_json:
         chosen = {"model": choice.model, "why": choice.why, "alternatives": list(choice.alternatives)}

@@ -12,19 +12,6 @@ from nca.models.embedded.download import Progress, Source, fetch
 from nca.models.embedded.known import KNOWN, QWEN, SMOLLM, KnownModel, available_ram_bytes, free_disk_bytes, named
 from nca.models.providers import EMBEDDED
 
-__all__ = [
-    "KNOWN",
-    "VARIABLE",
-    "KnownModel",
-    "Progress",
-    "get",
-    "installed",
-    "known",
-    "models_dir",
-    "path_of",
-    "recommended",
-]
-
 VARIABLE = "NCA_EMBEDDED"
 """Environment variable that selects the model; `recommended` or unset: the one that fits the machine."""
 RECOMMENDED = "recommended"
@@ -72,7 +59,10 @@ def recommended(
     """
     wanted = env.get(VARIABLE, "").strip()
     if wanted and wanted != RECOMMENDED:
-        return _named_by_environment(wanted)
+        try:
+            return named(wanted).name
+        except UsageError as error:
+            raise UsageError(f"{VARIABLE}: {error.message}", advice=error.advice) from error
     ram = available_ram_bytes() if available_ram is None else available_ram
     if ram is not None and ram < ENOUGH_RAM_BYTES:
         return SMOLLM.name
@@ -95,10 +85,3 @@ def get(
     Raises UsageError for an unknown name, ModelUnavailable if no source has it, NcaError for disk errors.
     """
     return fetch(known(name, env), directory or models_dir(env), source=source, progress=progress, env=env)
-
-
-def _named_by_environment(wanted: str) -> str:
-    try:
-        return named(wanted).name
-    except UsageError as error:
-        raise UsageError(f"{VARIABLE}: {error.message}", advice=error.advice) from error

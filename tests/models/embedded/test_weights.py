@@ -6,7 +6,7 @@ import pytest
 
 from nca.errors import UsageError
 from nca.models.embedded import weights
-from nca.models.embedded.known import QWEN, SMOLLM, KnownModel
+from nca.models.embedded.known import KNOWN, QWEN, SMOLLM, KnownModel
 
 MUCH = 100_000_000_000
 
@@ -71,4 +71,4 @@ def test_the_environment_decides(env: dict[str, str]) -> None:
 
 
 def test_this_machine_gets_an_answer(env: dict[str, str]) -> None:
-    assert weights.recommended(env) in weights.KNOWN
+    assert weights.recommended(env) in KNOWN
