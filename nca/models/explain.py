@@ -7,7 +7,7 @@ import re
 from nca.errors import ModelNotFound, ModelUnavailable, ProviderError, ProviderFailure
 from nca.humanize import one_line
 from nca.models.error_details import ErrorDetails, causes, read_error
-from nca.models.failure_rules import AUTH_CODES, FILTER_CODES, MODEL_CODES, QUOTA, QUOTA_CODES
+from nca.models.failure_rules import codes
 from nca.models.failures import (
     EMPTY_TRIES,
     LATE_TRIES,
@@ -16,6 +16,7 @@ from nca.models.failures import (
     UNREACHABLE_TRIES,
     PassingFailure,
     classify_provider_error,
+    is_quota,
 )
 from nca.models.providers import key_of, provider_of
 from nca.models.redirects import RedirectRefused
@@ -70,7 +71,7 @@ def explain(error: BaseException, *, model: str = "", api_base: str = "") -> Pro
             return ProviderError(f"{cause}; nca does not follow it with your conversation and key", advice=advice)
     failure = classify_provider_error(error)
     at = f" at {api_base}" if api_base else ""
-    if isinstance(error, EmptyAnswer) and failure.action == "fail" and not (details.statuses or _is_quota(details)):
+    if isinstance(error, EmptyAnswer) and failure.action == "fail" and not (details.statuses or is_quota(details)):
         message = f"The server{at} does not speak the chat protocol: {one_line(error.body, MAX_TEXT_CHARS)}"
         return _passing(message, "Check model.api_base, or the proxy.", most_retries=EMPTY_TRIES)
     if "TooManyRedirects" in details.classes:
@@ -88,10 +89,10 @@ def _refusal(details: ErrorDetails, failure: ProviderFailure, model: str, at: st
     """What waiting cannot cure: no credit, a wrong key, an unknown model, a content filter."""
     statuses = set(details.statuses)
     said = f" ({failure.message.removesuffix('.')})" if failure.message else ""
-    if _is_quota(details) or 402 in statuses:
+    if is_quota(details) or 402 in statuses:
         message = f"The account for {model} has no credit left{said}."
         advice = "Check the provider's billing page, or choose another model with --model."
-    elif 401 in statuses or details.codes & (AUTH_CODES - {"permission_error", "permission_denied"}):
+    elif 401 in statuses or details.codes & (codes("auth") - {"permission_error", "permission_denied"}):
         provider = provider_of(model) or (model.split("/", 1)[0] if "/" in model else "")
         variable = key_of(provider, {})[0] or "the provider's API key variable"
         advice = f"Check {variable}, or choose another model with --model."
@@ -99,19 +100,15 @@ def _refusal(details: ErrorDetails, failure: ProviderFailure, model: str, at: st
     elif 403 in statuses:
         message = f"The API key has no access to {model}{said}."
         advice = "Check the account's permissions, or choose another model with --model."
-    elif 404 in statuses or details.codes & MODEL_CODES:
+    elif 404 in statuses or details.codes & codes("model"):
         advice = "Check the name (nca models lists what was found), or choose another model with --model."
         return ModelNotFound(f"The model {model} was not found{at}{said}.", advice=advice, failure=failure)
-    elif details.codes & FILTER_CODES:
+    elif details.codes & codes("filter"):
         message = f"The provider's content filter blocked the request{said}."
         advice = "Rephrase it, or choose another model with --model."
     else:
         return None
     return ProviderError(message, advice=advice, failure=failure)
-
-
-def _is_quota(details: ErrorDetails) -> bool:
-    return bool(details.codes & QUOTA_CODES or QUOTA.search(details.text))
 
 
 def _by_action(failure: ProviderFailure, details: ErrorDetails, model: str) -> ProviderError:

@@ -91,10 +91,7 @@ def context_overflow_provider(error: object) -> str | None:
     if not _decide(details)[1]:
         return None
     said = "\n".join([*details.texts, *sorted(details.codes), *sorted(details.classes)])
-    for name, sign in rules.PROVIDER_SIGNS:
-        if sign.search(said):
-            return name
-    return details.provider or None
+    return rules.provider_that_says(said) or details.provider or None
 
 
 def _decide(details: ErrorDetails) -> tuple[Action, bool]:
@@ -108,13 +105,17 @@ def _decide(details: ErrorDetails) -> tuple[Action, bool]:
     return _rest(details, statuses), False
 
 
+def is_quota(details: ErrorDetails) -> bool:
+    """Whether the account has no credit left."""
+    return bool(details.codes & rules.codes("quota")) or rules.says("quota", details.text)
+
+
 def _account(details: ErrorDetails, statuses: set[int]) -> tuple[Action, bool] | None:
     """Credit, keys and model names: neither waiting nor a smaller request helps."""
     says_rate = "resource_exhausted" in details.codes or retry_after_seconds({}, details.text) is not None
-    is_quota = bool(details.codes & rules.QUOTA_CODES) or bool(rules.QUOTA.search(details.text))
-    if (is_quota and not says_rate) or statuses & {401, 402, 403, 404}:
+    if (is_quota(details) and not says_rate) or statuses & {401, 402, 403, 404}:
         return "fail", False
-    if details.codes & (rules.AUTH_CODES | rules.MODEL_CODES | rules.FILTER_CODES):
+    if details.codes & (rules.codes("auth") | rules.codes("model") | rules.codes("filter")):
         return "fail", False
     return None
 
@@ -129,26 +130,26 @@ def _too_large(details: ErrorDetails, statuses: set[int]) -> tuple[Action, bool]
         return None
     said = "\n".join([details.text, *sorted(details.codes)])
     is_empty_overflow = "cerebras" in details.provider and not details.texts
-    if is_empty_overflow or rules.IN_TOKENS.search(said):
+    if is_empty_overflow or rules.says("in_tokens", said):
         return _overflow(details), True
     return "shrink_payload", False
 
 
 def _rate(details: ErrorDetails, statuses: set[int]) -> tuple[Action, bool] | None:
     """Rate limits: wait, unless one request alone exceeds the limit, so that waiting never helps."""
-    is_throttled = 429 in statuses or bool(details.codes & rules.RATE_CODES) or bool(rules.RATE.search(details.text))
-    if not is_throttled or details.codes & rules.OVERFLOW_CODES - {"1261"}:
+    is_throttled = 429 in statuses or bool(details.codes & rules.codes("rate")) or rules.says("rate", details.text)
+    if not is_throttled or details.codes & rules.codes("overflow") - {"1261"}:
         return ("backoff", False) if 429 in statuses else None
     limit, asked = _limit_and_asked(details)
-    is_single = bool(rules.SINGLE_REQUEST_RATE.search(details.text)) or bool(
+    is_single = rules.says("single_request_rate", details.text) or bool(
         limit and asked and asked > limit and re.search(r"per[ -]min|\btpm\b", details.text, re.IGNORECASE)
     )
     return ("compact" if is_single else "backoff"), False
 
 
 def _overflow_by_code(details: ErrorDetails, statuses: set[int]) -> tuple[Action, bool] | None:
-    by_class = "ContextWindowExceededError" in details.classes and not rules.HISTORY.search(details.text)
-    if details.codes & rules.OVERFLOW_CODES or by_class or _is_silent(details):
+    by_class = "ContextWindowExceededError" in details.classes and not rules.says("history", details.text)
+    if details.codes & rules.codes("overflow") or by_class or _is_silent(details):
         return _overflow(details), True
     return None
 
@@ -156,28 +157,28 @@ def _overflow_by_code(details: ErrorDetails, statuses: set[int]) -> tuple[Action
 def _look_alike(details: ErrorDetails, statuses: set[int]) -> tuple[Action, bool] | None:
     """Errors that only sound like an overflow: an invalid history, a body with too many bytes, one bad parameter."""
     text = details.text
-    if details.codes & rules.HISTORY_CODES or rules.HISTORY.search(text):
+    if details.codes & rules.codes("history") or rules.says("history", text):
         return "repair_history", False
     counts_tokens = rules.TOKEN_COUNT.search(text) and _exceeded(text)
-    if (details.codes & rules.PAYLOAD_CODES or rules.PAYLOAD.search(text)) and not counts_tokens:
+    if (details.codes & rules.codes("payload") or rules.says("payload", text)) and not counts_tokens:
         return "shrink_payload", False
-    if details.codes & rules.BAD_PARAMETER_CODES or rules.PARAMETER.search(text):
+    if details.codes & rules.codes("bad_parameter") or rules.says("parameter", text):
         return "fail", False
-    names_context = bool(rules.EXPLICIT_CONTEXT.search(text) and rules.OVERFLOW.search(text))
-    if rules.OUTPUT_CAP.search(text) and not (names_context or rules.SUM.search(text)):
+    names_context = rules.says("explicit_context", text) and rules.says("overflow", text)
+    if rules.says("output_cap", text) and not (names_context or rules.says("sum", text)):
         return "lower_max_tokens", False
     return None
 
 
 def _overflow_by_text(details: ErrorDetails, statuses: set[int]) -> tuple[Action, bool] | None:
-    if statuses & rules.NEVER_OVERFLOW_STATUSES:
+    if statuses & rules.statuses("never_overflow"):
         return None
     exceeded = _exceeded(details.text)
     if any(status >= 500 for status in statuses):
         # A server that fails may mention the context without a word about the request.
-        is_said = any(rules.EXPLICIT_CONTEXT.search(one) or len(_NUMBER.findall(one)) > 1 for one in exceeded)
+        is_said = any(rules.says("explicit_context", one) or len(_NUMBER.findall(one)) > 1 for one in exceeded)
     else:
-        is_said = bool(exceeded or rules.OVERFLOW.search(details.text))
+        is_said = bool(exceeded or rules.says("overflow", details.text))
     return (_overflow(details), True) if is_said else None
 
 
@@ -188,12 +189,12 @@ def _exceeded(text: str) -> list[str]:
 
 def _overflow(details: ErrorDetails) -> Action:
     """How to cure an overflow: the input may be too large, or the input and the output limit together."""
-    if not rules.WITH_OUTPUT.search(details.text):
+    if not (rules.says("sum", details.text) or rules.says("with_output", details.text)):
         return "compact"
-    limit = _first(rules.LIMITS, details.text)
-    given = _first(rules.INPUTS, details.text)
-    if limit and given is not None and not rules.EITHER.search(details.text):
-        given += _first(rules.EXTRA_INPUTS, details.text) or 0
+    limit = rules.number("limit", details.text)
+    given = rules.number("input", details.text)
+    if limit and given is not None and not rules.says("either", details.text):
+        given += rules.number("extra_input", details.text) or 0
         if given <= _SMALL_INPUT_RATIO * limit:
             return "lower_max_tokens"
     return "lower_max_tokens_then_compact"
@@ -203,7 +204,7 @@ def _rest(details: ErrorDetails, statuses: set[int]) -> Action:
     if details.codes & {"param:max_completion_tokens", "param:max_tokens", "param:max_output_tokens"}:
         return "lower_max_tokens"
     if statuses:
-        return "backoff" if statuses & rules.PASSING_STATUSES else "fail"
+        return "backoff" if statuses & rules.statuses("passing") else "fail"
     return "backoff" if details.classes & _NETWORK_CLASSES else "fail"
 
 
@@ -215,22 +216,14 @@ def _is_silent(details: ErrorDetails) -> bool:
 
 def _limit_and_asked(details: ErrorDetails) -> tuple[int | None, int | None]:
     """The numbers in the error: the limit, and the size of the request."""
-    limit = _first(rules.LIMITS, details.text) or details.counts.get("n_ctx")
-    asked = _first(rules.ASKED, details.text) or details.counts.get("n_prompt_tokens")
-    given, output = _first(rules.INPUTS, details.text), _first(rules.OUTPUTS, details.text)
+    limit = rules.number("limit", details.text) or details.counts.get("n_ctx")
+    asked = rules.number("asked", details.text) or details.counts.get("n_prompt_tokens")
+    given, output = rules.number("input", details.text), rules.number("output", details.text)
     if given is not None and output is not None:
-        asked = given + output + (_first(rules.EXTRA_INPUTS, details.text) or 0)
+        asked = given + output + (rules.number("extra_input", details.text) or 0)
     if asked is None and _is_silent(details):
         asked = details.counts.get("prompt_tokens")
     return limit or None, asked
-
-
-def _first(patterns: tuple[str, ...], text: str) -> int | None:
-    for pattern in patterns:
-        if found := re.search(pattern, text, re.IGNORECASE):
-            digits = next(group for group in found.groups() if group)
-            return int(digits.replace(",", "").replace("_", ""))
-    return None
 
 
 def _message(details: ErrorDetails) -> str:
