@@ -73,7 +73,7 @@ class Approval:
     warning    what is unusual about it, such as a path behind a link, or ""
     subject    what a rule for the next time would match: the path, the command, the host
     directory  where the command is run, or ""
-    names      what else an allow rule may match (nca.tools.shell.command_rules)
+    names      what else an allow rule may match (nca.tools.shell.known_commands)
     parts      what else a deny rule may match: all programs and paths in a command
     is_masked  it adds characters that cannot be seen or look like others: no rule allows it, a person looks at it
     commands   the simple commands in a command, for the patterns of rules that deny or ask
@@ -108,6 +108,14 @@ class ToolError(ValueError):
 
     def for_model(self) -> str:
         return f"Error: {self}" + (f"\n{self.excerpt}" if self.excerpt else "")
+
+
+def reason_of(error: BaseException) -> str:
+    """What went wrong, in the system's words where it was the system."""
+    if isinstance(error, OSError) and error.strerror:
+        where = f": {error.filename}" if error.filename else ""
+        return f"{error.strerror}{where}"
+    return str(error) or type(error).__name__
 
 
 class Tool(Protocol):

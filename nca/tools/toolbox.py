@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from nca.context.admission import Limits
 from nca.humanize import one_line
 from nca.messages import ToolCall, clean_text
-from nca.tools.tool import Approval, Permission, Tool, ToolError, ToolOutcome, TypedTool
+from nca.tools.tool import Approval, Permission, Tool, ToolError, ToolOutcome, TypedTool, reason_of
 
 if TYPE_CHECKING:
     from nca.file_history import Recorder
@@ -252,17 +252,10 @@ def failed(error: Exception) -> ToolOutcome:
 
 
 def _in_one_line(error: Exception) -> ToolError:
-    line = _one_line(_reason(error))
+    line = _one_line(reason_of(error))
     if not isinstance(error, ToolError):
         return ToolError(line)
     return ToolError(line, clean_text(error.excerpt), asks_to_read=error.asks_to_read)
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, OSError) and error.strerror:
-        where = f": {error.filename}" if error.filename else ""
-        return f"{error.strerror}{where}"
-    return str(error) or type(error).__name__
 
 
 def _size_of(text: str) -> str:

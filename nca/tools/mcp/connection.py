@@ -25,7 +25,7 @@ from nca.tools.mcp.oauth import Logins
 from nca.tools.mcp.requests import Host, Requests
 from nca.tools.mcp.transports import ServerProcess, expanded
 from nca.tools.shell.environment import command_environment
-from nca.tools.tool import ToolError, ToolOutcome, progress_listener
+from nca.tools.tool import ToolError, ToolOutcome, progress_listener, reason_of
 
 if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
@@ -315,7 +315,4 @@ def one_reason(error: BaseException) -> str:
     """The first error of a group, in one line."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    if isinstance(error, OSError) and error.strerror:
-        where = f": {error.filename}" if error.filename else ""
-        return f"{error.strerror}{where}"
-    return one_line(clean_text(str(error)[: 10 * _REASON_CHARS]), _REASON_CHARS) or type(error).__name__
+    return one_line(clean_text(reason_of(error)[: 10 * _REASON_CHARS]), _REASON_CHARS) or type(error).__name__

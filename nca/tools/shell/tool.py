@@ -11,11 +11,10 @@ from nca.file_history import Recorder
 from nca.humanize import unambiguous
 from nca.tools.files.reading_rules import MAX_CHANGED_BYTES, FilesRead
 from nca.tools.files.workspace import Workspace
-from nca.tools.shell.command_rules import rule_names
 from nca.tools.shell.command_words import command_list, mentioned_commands, mentioned_names, remarks, searched_folders
 from nca.tools.shell.jobs import Jobs
+from nca.tools.shell.known_commands import read_only_argv, rule_names
 from nca.tools.shell.output_capture import readable
-from nca.tools.shell.read_only_commands import read_only_argv
 from nca.tools.shell.runner import CommandResult, CommandRunner
 from nca.tools.tool import Approval, Permission, ToolError, ToolOutcome, TypedTool, interrupt_listener, output_listener
 

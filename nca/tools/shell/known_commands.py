@@ -1,7 +1,9 @@
-"""Recognize commands that only read files of the project, git's among them, which run without asking.
+"""What is known of commands (commands.toml): which only read, and what a rule that allows one covers.
 
-All of it must be provable: the command is plain words (`command_words`), its program is listed below, so is every
-option, and no word leads outside the project. Such commands may be joined by `|`, `&&`, `||` and `;`. What runs is
+Commands that only read files of the project, git's among them, run without asking.
+
+All of it must be provable: the command is plain words (`command_words`), the table has its program and every option,
+and no word leads outside the project. Such commands may be joined by `|`, `&&`, `||` and `;`. What runs is
 what was checked, without a shell, or with the words quoted for one. For everything else the person is asked.
 
 The check need not parse options as the program does: every word that begins with a dash must be listed, wherever it is,
@@ -10,6 +12,10 @@ and every other word is treated as a path.
 A repository's configuration can name programs that even `git status` runs: a file monitor, filters, diff drivers, a
 signature checker. So its configuration is read first; with any key that is not known to be harmless, the person is
 asked. The person's own configuration is trusted. Options are added so that a repository cannot make git do more.
+
+A rule must mean what it says: "always" for `sed -n 1,5p a.txt` must not let `sed -n '1e touch X'` run. So a rule names
+the whole command. Only for the commands that the table lists does it name the program, because there the arguments
+change often: it then covers the listed options and files of the project, and nothing else.
 """
 
 from __future__ import annotations
@@ -19,11 +25,13 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 from nca.tools.files.workspace import Workspace
 from nca.tools.programs import find_program, find_shell
-from nca.tools.shell.command_words import command_list, word_set
+from nca.tools.shell.command_words import command_list, pipeline, versionless, word_set
 from nca.tools.tool import ToolError
 
 
@@ -33,7 +41,7 @@ class Options:
 
     flags       single letters, which may be combined
     values      single letters that take a value
-    words       whole options (`--all`, find's `-name`); a trailing `=` marks those with a value
+    words       whole options; a trailing `=` marks those with a value
     is_counted  `-5` is a number of lines
     only_files  refuse directories, because the program follows links in them
     """
@@ -66,44 +74,39 @@ _SED_LINES = re.compile(r"\d{1,9}(?:,(?:\d{1,9}|\$))?p")
 """A script of sed that prints lines by their numbers. Of sed's other scripts, some write files and run programs."""
 _TOUCH_NOTHING = frozenset({"echo", "true"})
 """Whatever their words are. Models write them between and behind the commands of a list."""
-_COLOR = "--color=never --colour=never"
-_READERS = {
-    "cat": Options("nbsAetTvE", words=word_set("--number --show-all")),
-    "head": Options("qv", "nc", word_set("--lines= --bytes= --quiet"), is_counted=True),
-    "tail": Options("qv", "nc", word_set("--lines= --bytes= --quiet"), is_counted=True),
-    "nl": Options("", "bwsv"),
-    "wc": Options("lwcmL", words=word_set("--lines --words --bytes --chars")),
-    "pwd": Options("PL"),
-    "ls": Options("aAlhrtSR1dFinspgGoUXk", words=word_set(f"--all --almost-all --recursive --full-time {_COLOR}")),
-    "tree": Options("adfspuhDFirtn", "LIP", word_set("--dirsfirst --noreport --prune --du")),
-    "stat": Options("t", "c", word_set("--format=")),
-    "file": Options("bi", words=word_set("--brief --mime --mime-type --mime-encoding")),
-    "du": Options("shackmbx", "d", word_set("--max-depth= --summarize --human-readable --apparent-size")),
-    "cmp": Options("bls", only_files=True),
-    "diff": Options(
-        "uqyswbBNicadt", "U", word_set(f"--unified= --brief --side-by-side --no-dereference {_COLOR}"), False, True
-    ),
-    "grep": Options(
-        "rnivwxclLoqshHEFPGaI",
-        "ABCme",
-        word_set(f"--include= --exclude= --exclude-dir= --line-number --ignore-case --fixed-strings --count {_COLOR}"),
-        is_counted=True,
-    ),
-    "rg": Options(
-        "niSswxlcovFPUHNu",
-        "ABCmgetTM",
-        word_set(
-            "--files --hidden --no-ignore --line-number --ignore-case --smart-case --fixed-strings --count --glob="
-            " --type= --files-with-matches --no-heading --heading --type-list --color=never --max-depth= --stats"
-        ),
-    ),
-    "find": Options(
-        words=word_set(
-            "-name -iname -path -ipath -wholename -regex -iregex -type -maxdepth -mindepth -not -a -o -and -or -size"
-            " -mtime -mmin -empty -print -print0 -ls -prune -perm -depth -daystart -mount -xdev -readable -executable"
-        )
-    ),
-}
+
+
+@cache
+def _table() -> dict[str, Any]:
+    # Only where a command is run.
+    import tomllib
+
+    return tomllib.loads(Path(__file__).with_name("commands.toml").read_text(encoding="utf-8"))
+
+
+def _options(row: Mapping[str, Any]) -> Options:
+    words = word_set(row.get("words", ""))
+    is_counted, only_files = row.get("is_counted", False), row.get("only_files", False)
+    return Options(row.get("flags", ""), row.get("values", ""), words, is_counted, only_files)
+
+
+@cache
+def _readers() -> dict[str, Options]:
+    """Programs that only read, with their options."""
+    return {name: _options(row) for name, row in _table()["readers"].items()}
+
+
+@cache
+def _git_reads() -> dict[str, frozenset[str]]:
+    """Subcommands of git that only read, with their options."""
+    return {name: word_set(words) for names, words in _table()["git"]["reads"].items() for name in names.split()}
+
+
+@cache
+def _with_any_options() -> dict[tuple[str, ...], Options]:
+    """Commands that a rule covers with all of these options."""
+    known = ((command, _options(row)) for row in _table()["known"] for command in row["commands"])
+    return {tuple(command.split()): options for command, options in known}
 
 
 def read_only_argv(
@@ -145,7 +148,7 @@ def _checked(words: tuple[str, ...], workspace: Workspace, directory: Path, path
     elif words[0] == "sed":
         rest = words[1:] if _prints_lines(words[1:]) else None
     else:
-        reader = _READERS.get(words[0])
+        reader = _readers().get(words[0])
         rest = words[1:] if reader is not None and _only_reads(reader, words[1:], directory) else None
     program = find_program(words[0], path, outside=workspace.root) if rest is not None else None
     return (str(program), *rest) if rest is not None and program is not None else None
@@ -198,52 +201,10 @@ _SETTINGS = (
     *(f"{key}={os.devnull}" for key in _PROGRAMS.split()),
 )
 _GLOBAL = ("--no-pager", "--no-optional-locks", *(word for setting in _SETTINGS for word in ("-c", setting)))
-_SHOWS = (
-    "-p -u --patch -s --no-patch --stat --numstat --shortstat --summary --name-only --name-status --oneline --graph"
-    " --all --decorate --no-decorate --no-merges --merges --reverse --follow --first-parent --abbrev-commit --no-color"
-    " --color=never --cached --staged -w -b -M -C -i -E -F --ignore-all-space --word-diff --minimal --patience"
-    " --histogram --full-index --check --exit-code --quiet --branches --tags --remotes --relative-date --topo-order"
-    " --date-order --raw -z --max-count= --since= --until= --after= --before= --author= --grep= --format= --pretty="
-    " --unified= --diff-filter= --date= --abbrev= --skip= -n -S -G -L"
-)
-_READS: dict[str, frozenset[str]] = {
-    name: word_set(options)
-    for name, options in {
-        "status": "-s -b -u --short --branch --porcelain --porcelain= --long --untracked-files= --ignored --show-stash",
-        "log": _SHOWS,
-        "show": _SHOWS,
-        "diff": _SHOWS,
-        "blame": "-w -s -e -l -t -M -C -L --date= --porcelain --line-porcelain --root",
-        "ls-files": "-c -d -m -o -s -u -t -z --cached --deleted --modified --others --stage --exclude-standard"
-        " --full-name",
-        "ls-tree": "-r -d -t -l -z --name-only --name-status --long --full-name --full-tree --abbrev=",
-        "rev-parse": "--show-toplevel --show-prefix --show-cdup --git-dir --abbrev-ref --short --verify --quiet"
-        " --is-inside-work-tree --is-bare-repository --symbolic-full-name",
-        "rev-list": "--count --all --no-merges --merges --first-parent --left-right --max-count= --since= --until= -n",
-        "describe": "--tags --always --long --all --abbrev= --exact-match",
-        "merge-base": "--all --is-ancestor --fork-point",
-        "branch": "-a -r -v -vv --all --remotes --list --show-current --no-color",
-        "tag": "-l --list",
-        "remote": "-v --verbose",
-        "stash": "",
-    }.items()
-}
 _WITHOUT_OPERANDS = frozenset({"branch", "tag", "remote"})
 """With an operand these create something."""
 _ADDED = dict.fromkeys(("log", "show", "diff"), ("--no-ext-diff", "--no-textconv")) | {"blame": ("--no-textconv",)}
 _LOOKS_INTO_MODULES = frozenset({"status", "diff"})
-_HARMLESS_KEYS = {
-    "core": "repositoryformatversion filemode bare logallrefupdates ignorecase precomposeunicode symlinks autocrlf eol",
-    "extensions": "objectformat",
-    "remote": "url pushurl fetch tagopt prune gh-resolved",
-    "branch": "remote merge rebase pushremote description gh-merge-base vscode-merge-base",
-    "user": "name email signingkey",
-    "pull": "rebase ff",
-    "push": "default autosetupremote followtags",
-    "init": "defaultbranch",
-    "commit": "gpgsign",
-    "fetch": "prune",
-}
 _PLAIN_FORMAT = re.compile(
     r"(?:[^%]|%[-+ ]?(?:[HhTtPpdDSsfbBNnm%]|[ac][nNeElLdDrtisIh]|g[dDsnNeE]|x[0-9a-fA-F]{2}"
     r"|C(?:red|green|blue|reset|\([a-z0-9#, ]*\))|[<>]{1,2}\|?\([a-z0-9, ]+\)))*"
@@ -259,7 +220,7 @@ _NOT_READ = frozenset({"hooks", "lfs", "modules", "annex"})
 def git_words(words: Sequence[str], *, root: Path, directory: Path) -> tuple[str, ...] | None:
     """The arguments with which git only reads; None if it may do more."""
     words = tuple(words[1:] if words[:1] == ("--no-pager",) else words)
-    if not words or words[0] not in _READS or not _is_harmless_repository(root, directory, words[0]):
+    if not words or words[0] not in _git_reads() or not _is_harmless_repository(root, directory, words[0]):
         return None
     name, rest = words[0], words[1:]
     if name == "stash" and rest != ("list",):
@@ -268,7 +229,7 @@ def git_words(words: Sequence[str], *, root: Path, directory: Path) -> tuple[str
         if not word.startswith("--date=") and not _PLAIN_FORMAT.fullmatch(word):
             return None
         if word.startswith("-"):
-            if not _takes(_READS[name], word):
+            if not _takes(_git_reads()[name], word):
                 return None
         elif name in _WITHOUT_OPERANDS:
             return None
@@ -339,16 +300,16 @@ def only_harmless_keys(config: bytes) -> bool:
     text = config.replace(b"\r\n", b"\n")
     if b"\\" in text or any(byte < 0x20 and byte not in b"\t\n" for byte in text):
         return False
-    section = ""
+    keys, section = _table()["git"]["harmless_keys"], ""
     for raw in text.decode("utf-8", "replace").split("\n"):
         line = raw.strip(" \t")
         if not line or line[0] in "#;":
             continue
         if line.startswith("["):
             section = _section(line)
-            if section not in _HARMLESS_KEYS:
+            if section not in keys:
                 return False
-        elif line.partition("=")[0].strip(" \t").lower() not in _HARMLESS_KEYS.get(section, "").split():
+        elif line.partition("=")[0].strip(" \t").lower() not in keys.get(section, "").split():
             return False
     return True
 
@@ -360,3 +321,48 @@ def _section(line: str) -> str:
     name, blank, part = line[1:-1].partition(" ")
     is_quoted = len(part) >= 2 and part[0] == part[-1] == '"' and '"' not in part[1:-1]
     return name.lower() if name.isalnum() and (not blank or is_quoted) else ""
+
+
+_FILTERS = frozenset({"head", "tail", "grep", "wc"})
+"""Models pipe long output into these. With options that only read, they add nothing to the command before them."""
+
+
+def rule_names(
+    command: str, *, workspace: Workspace, directory: Path, environment: Mapping[str, str]
+) -> tuple[str, ...]:
+    """What an allow rule may name to cover the command. The first is the rule to offer; empty if none covers it.
+
+    Besides that: the exact words, and its first words with ` *` behind them, which a person may write for "with any
+    arguments". Only a simple command has names, alone or piped into filters. None has a program given by its absolute
+    path, because a rule could mistake that for a file.
+    """
+    first, *filters = pipeline(command) or (None,)
+    if first is None or first.words[0].startswith("/"):
+        return ()
+    for one in filters:
+        line = shlex.join(one.words)
+        argv = read_only_argv(line, workspace=workspace, directory=directory, environment=environment)
+        if one.words[0] not in _FILTERS or argv is None:
+            return ()
+    words = first.words
+    known = _known_command(words, workspace, directory)
+    any_arguments = (f"{shlex.join(words[:count])} *" for count in range(1, len(words) + 1))
+    return (*([known] if known else []), shlex.join(words), *any_arguments)
+
+
+def _known_command(words: tuple[str, ...], workspace: Workspace, directory: Path) -> str:
+    """The listed command that these words call with nothing but listed options and files of the project, or ""."""
+    folder, slash, program = words[0].rpartition("/")
+    program = versionless(program)
+    for count in range(len(words), 0, -1):
+        options = _with_any_options().get((program, *words[1:count]))
+        if options is not None:
+            rest = words[count:]
+            is_plain = all(_is_plain_word(word, options) for word in rest) and stays_inside(rest, workspace, directory)
+            return shlex.join((folder + slash + program, *words[1:count])) if is_plain else ""
+    return ""
+
+
+def _is_plain_word(word: str, options: Options) -> bool:
+    """Whether it is a listed option, or may be a file: not a variable, nor a file of arguments (`@more`)."""
+    return options.takes(word) if word.startswith("-") else "=" not in word and not word.startswith(("@", "+"))
