@@ -16,7 +16,7 @@ from nca.models.error_details import looks_like_error
 from nca.models.explain import BrokenStream, EmptyAnswer
 from nca.models.failures import classify_provider_error
 from nca.models.model import Delta, Reply
-from nca.models.tool_calls import ToolCallAssembler
+from nca.models.tool_calls import ToolCallAssembler, text_in
 
 _FINISHES = {
     "end_turn": "stop",
@@ -173,8 +173,8 @@ class Assembler:
         self.calls.add(delta.get("function_call"))
         self._blocks.add(delta)
         text, thought = _content(delta.get("content"))
-        thought += _string(delta.get("reasoning_content")) or _string(delta.get("reasoning"))
-        refusal = _string(delta.get("refusal"))
+        thought += text_in(delta.get("reasoning_content")) or text_in(delta.get("reasoning"))
+        refusal = text_in(delta.get("refusal"))
         self._refusal += [refusal] if refusal else []
         deltas = []
         if thought:
@@ -198,9 +198,9 @@ class Assembler:
 
 def add_facts(known: ResponseFacts, chunk: Mapping[str, Any]) -> ResponseFacts:
     """What the provider said about its answer, with what this chunk says."""
-    said = [_string(choice.get("finish_reason")) for choice in _first(chunk.get("choices"))]
+    said = [text_in(choice.get("finish_reason")) for choice in _first(chunk.get("choices"))]
     reasons = tuple(clean_text(reason) for reason in said if reason)
-    model, key = known.model or _string(chunk.get("model")), known.id or _string(chunk.get("id"))
+    model, key = known.model or text_in(chunk.get("model")), known.id or text_in(chunk.get("id"))
     if not reasons and (model, key) == (known.model, known.id):
         return known
     return ResponseFacts(clean_text(model), clean_text(key), reasons or known.finish_reasons)
@@ -215,18 +215,14 @@ def _first(choices: object) -> list[Mapping[str, Any]]:
 def _content(value: object) -> tuple[str, str]:
     """Text and reasoning of a delta's content: a string, or a list of parts as some providers send."""
     if not isinstance(value, list | tuple):
-        return _string(value), ""
+        return text_in(value), ""
     text, thought = "", ""
     for part in value:
         if isinstance(part, Mapping):
             inner = _content(part.get("thinking"))[0]
             thought += inner
-            text += "" if inner else _string(part.get("text"))
+            text += "" if inner else text_in(part.get("text"))
     return text, thought
-
-
-def _string(value: object) -> str:
-    return value if isinstance(value, str) else ""
 
 
 def _progress(progress: object) -> list[Delta]:

@@ -136,10 +136,7 @@ async def open_model(choice: Choice | str, loaded: LoadedSettings, on_retry: OnR
         # Imports the runtime of the child process: only if needed.
         from nca.models.embedded import server
 
-        opened: Model = await server.open_embedded(
-            choice.model, settings.context_window, settings=settings, on_retry=on_retry
-        )
-        return opened
+        return await server.open_embedded(choice.model, settings=settings, on_retry=on_retry)
     # Imports the HTTP clients: only when a model is opened.
     from nca.models.catalog import describe
     from nca.models.client import ProviderModel

@@ -60,8 +60,8 @@ class ToolCallAssembler:
             index = piece.get("index")
             call = self._add(
                 index if isinstance(index, int) and not isinstance(index, bool) else None,
-                _text(piece.get("id")),
-                _text(values.get("name")),
+                text_in(piece.get("id")),
+                text_in(values.get("name")),
                 _arguments_text(values.get("arguments")),
             )
             call.extra |= _kept(piece)
@@ -118,7 +118,7 @@ class ToolCallAssembler:
         return None if begins and is_over else last
 
 
-def _text(value: object) -> str:
+def text_in(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 

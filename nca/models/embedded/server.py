@@ -79,19 +79,15 @@ class EmbeddedModel:
         self._on_retry = on_retry
         self._client: ProviderModel | None = None
         self._starting = asyncio.Lock()
-        self._address: Address | None = None
+        self.address: Address | None = None
+        """Of the child's server; None before its first start."""
         self._waiting: OnDelta = _drop
         """Who waits for what is read beforehand: the first question stands behind the prefix."""
 
     @property
-    def address(self) -> Address | None:
-        """The address of the child's server; None before its first start."""
-        return self._address
-
-    @property
     def endpoint(self) -> str:
         """The URL of the child's server; "" before its first start."""
-        return self._address.api_base if self._address else ""
+        return self.address.api_base if self.address else ""
 
     async def warm(self, prefix: ModelRequest | None = None) -> None:
         """Load the weights before the first request. Raises ModelUnavailable.
@@ -153,7 +149,7 @@ class EmbeddedModel:
             stale, self._client = self._client, None
             if stale is not None:
                 await stale.close()
-            address = self._address = await self.server.start()
+            address = self.address = await self.server.start()
             self._client = ProviderModel(
                 self.facts,
                 self._settings,

@@ -5,6 +5,7 @@ However much output comes, memory stays within MOST_MEMORY_BYTES.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import time
@@ -129,15 +130,20 @@ class OutputCapture:
         )
         if admitted.is_cut and not self._is_over:
             self._begin_file()
-        self._end_file()
         if self._path is not None:
             self._finish_file(self._path, redact)
         return Output(admitted.text, self._total, self._path, self._written, admitted.left_out)
 
     def drop(self) -> None:
-        """Discard the file of the output."""
-        self._end_file()
-        self._delete_file()
+        """Discard the file of the output; also after an error, such as a full disk: then it is not whole."""
+        file, self._file = self._file, None
+        if file is not None:
+            with contextlib.suppress(OSError):
+                file.close()
+        path, self._path = self._path, None
+        self._written = 0
+        if path is not None:
+            path.unlink(missing_ok=True)
 
     def _begin_file(self) -> None:
         if self._folder is None:
@@ -158,31 +164,17 @@ class OutputCapture:
         try:
             self._file.write(data)
         except OSError:
-            self._delete_file()
+            self.drop()
             return
         self._written += len(data)
-
-    def _end_file(self) -> None:
-        file, self._file = self._file, None
-        if file is None:
-            return
-        try:
-            file.close()
-        except OSError:
-            self._delete_file()
-
-    def _delete_file(self) -> None:
-        """Delete the file: after an error, such as a full disk, it is not whole."""
-        self._end_file()
-        path, self._path = self._path, None
-        self._written = 0
-        if path is not None:
-            path.unlink(missing_ok=True)
 
     def _finish_file(self, path: Path, redact: Redact) -> None:
         """Redact the keys in the file."""
         clean = path.with_suffix(".part")
         try:
+            if self._file is not None:
+                self._file.close()
+                self._file = None
             if self._written < self._total:
                 self._written = BEGINNING_BYTES
                 os.truncate(path, BEGINNING_BYTES)
@@ -191,7 +183,7 @@ class OutputCapture:
             clean.replace(path)
         except OSError:
             clean.unlink(missing_ok=True)
-            self._delete_file()
+            self.drop()
 
 
 def written_over(data: bytes) -> bytes:
