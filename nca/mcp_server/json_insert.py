@@ -7,16 +7,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
-_TOKEN = re.compile(
-    r"""(?P<space>[\s\ufeff]+|//[^\n]*|/\*.*?\*/)|(?P<string>"(?:[^"\\\x00-\x1f]|\\.)*")|(?P<sign>[{}\[\],:])"""
-    r"""|(?P<literal>[^\s{}\[\],:"/]+)""",
-    re.DOTALL,
-)
-_DEEPEST = 200
+_STRING_OR_COMMENT = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_LAST_COMMA = re.compile(r'"(?:[^"\\]|\\.)*"|[{\[]\s*,|,(?=\s*[}\]])', re.DOTALL)
+_BLANKS = " \t\r\n"
 _INDENT = "  "
 
 
@@ -24,105 +20,169 @@ class NotInsertable(ValueError):
     """The text is not JSON, or has something else where the entry belongs. The message is a few words."""
 
 
-@dataclass(slots=True)
-class _Node:
-    """A value, where it begins and ends, and the members of an object or the items of a list.
+class _Part(NamedTuple):
+    """A member of an object or an item of a list: where its key begins, if it has one, its value, and its end."""
 
-    begins  where its key begins; `first` for what has none
-    """
-
-    value: Any
+    key: str | int
+    begins: int
     first: int
     end: int
-    members: dict[str, _Node] = field(default_factory=dict)
-    items: list[_Node] = field(default_factory=list)
-    begins: int = 0
 
-    @property
-    def parts(self) -> list[_Node]:
-        return self.items or list(self.members.values())
 
-    def at(self, key: str | int) -> _Node | None:
-        if isinstance(key, int):
-            return self.items[key] if key < len(self.items) else None
-        return self.members.get(key)
+class _Json:
+    """A text as JSON, with the places of its parts. Raises NotInsertable if it is none.
+
+    bare   the text with blanks in place of its comments
+    plain  the same without commas behind the last entry: what the json module reads
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.bare = _STRING_OR_COMMENT.sub(_without_comment, text.replace("\ufeff", " "))
+        self.plain = _LAST_COMMA.sub(lambda found: " " if found[0] == "," else found[0], self.bare)
+        try:
+            self.value = json.loads(self.plain, object_pairs_hook=_without_twins)
+        except RecursionError:
+            raise NotInsertable("it is not whole JSON") from None
+        except json.JSONDecodeError as error:
+            raise NotInsertable(_reason(text, error)) from None
+        first = len(self.plain) - len(self.plain.lstrip(_BLANKS))
+        self.root = _Part("", first, first, len(self.plain.rstrip(_BLANKS)))
+
+    def parts(self, of: _Part) -> list[_Part]:
+        """The parts of an object or a list; of any other value none."""
+        return list(self._parts(of)) if self.plain[of.first] in "{[" else []
+
+    def at(self, of: _Part, key: str | int) -> _Part | None:
+        return next((part for part in self.parts(of) if part.key == key), None)
+
+    def _parts(self, of: _Part) -> Iterator[_Part]:
+        read = json.JSONDecoder().raw_decode
+        place, count = self._skip(of.first + 1), 0
+        while place < of.end - 1:
+            begins = first = place
+            key: str | int = count
+            if self.plain[of.first] == "{":
+                key, place = read(self.plain, begins)
+                first = self._skip(self.plain.index(":", place) + 1)
+            end = read(self.plain, first)[1]
+            yield _Part(key, begins, first, end)
+            place, count = self._skip(self._skip(end) + 1), count + 1
+
+    def _skip(self, place: int) -> int:
+        """The next place that is no blank."""
+        while place < len(self.plain) and self.plain[place] in _BLANKS:
+            place += 1
+        return place
+
+
+def _without_comment(found: re.Match[str]) -> str:
+    return found[0] if found[0].startswith('"') else " " * len(found[0])
+
+
+def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value: dict[str, Any] = {}
+    for key, one in pairs:
+        if key in value:
+            raise NotInsertable(f"{key[:40]!r} is there twice")
+        value[key] = one
+    return value
+
+
+def _reason(text: str, error: json.JSONDecodeError) -> str:
+    if error.msg == "Extra data":
+        return "it is not one JSON value"
+    if error.msg != "Expecting value" or error.pos >= len(text.rstrip()):
+        return "it is not whole JSON"
+    return f"line {text.count(chr(10), 0, error.pos) + 1} is not JSON"
+
+
+def _is_empty(text: str) -> bool:
+    return not text.strip(f"\ufeff{_BLANKS}")
 
 
 def read(text: str) -> Any:
     """The value of JSON with comments. Raises NotInsertable."""
-    return _Reader(text).whole().value if text.strip("\ufeff \t\r\n") else {}
+    return {} if _is_empty(text) else _Json(text).value
 
 
 def appended(text: str, path: Sequence[str], item: Mapping[str, Any]) -> str:
     """The text with `item` at the end of the list at `path`, which is made if it is missing. Raises NotInsertable."""
-    root = _Reader(text).whole() if text.strip("\ufeff \t\r\n") else None
-    node = root
-    for key in path:
-        node = node.at(key) if node is not None else None
-    if root is None or node is None:
+    if _is_empty(text):
         return inserted(text, path, [dict(item)])
-    if not isinstance(node.value, list):
+    whole = _Json(text)
+    node, value, depth = _reached(whole, path)
+    if depth < len(path):
+        return inserted(text, path, [dict(item)])
+    if not isinstance(value, list):
         raise NotInsertable(f"{'.'.join(path)} is no list")
-    written = _with_part(text, node, "", item, _unit(text, root))
-    if read(written) != _merged(root.value, path, [*node.value, dict(item)]):
-        raise NotInsertable("it is written in an unusual way")
-    return written
+    written = _with_part(whole, node, "", item)
+    return _checked(written, _merged(whole.value, path, [*value, dict(item)]))
 
 
 def removed(text: str, path: Sequence[str | int]) -> str:
     """The text without what is at `path`, and without what holds nothing then. Raises NotInsertable."""
-    nodes = [_Reader(text).whole()]
+    whole = _Json(text)
+    nodes = [whole.root]
     for key in path:
-        node = nodes[-1].at(key)
+        node = whole.at(nodes[-1], key)
         if node is None:
             raise NotInsertable(f"{'.'.join(map(str, path))} is not there")
         nodes.append(node)
-    while len(nodes) > 2 and len(nodes[-2].parts) == 1:
+    while len(nodes) > 2 and len(whole.parts(nodes[-2])) == 1:
         nodes.pop()
-    gone = nodes[-1]
-    parts = nodes[-2].parts
-    place = next(place for place, part in enumerate(parts) if part is gone)
+    around, gone = nodes[-2:]
+    parts = whole.parts(around)
+    place = parts.index(gone)
     if place:
         before = parts[place - 1].end
-        comma = next(one.start() for one in _TOKEN.finditer(text, before, gone.begins) if one["sign"])
+        comma = whole.bare.index(",", before)
         # Comments between stay: they are about what stands before them.
         written = text[:before] + (text[before:comma] + text[comma + 1 : gone.begins]).rstrip() + text[gone.end :]
     elif len(parts) > 1:
         written = text[: gone.begins] + text[parts[1].begins :]
     else:
-        written = text[: nodes[-2].first + 1] + text[nodes[-2].end - 1 :]
-    if read(written) != _without(nodes[0].value, path[: len(nodes) - 1]):
-        raise NotInsertable("it is written in an unusual way")
-    return written
+        written = text[: around.first + 1] + text[around.end - 1 :]
+    return _checked(written, _without(whole.value, path[: len(nodes) - 1]))
 
 
 def inserted(text: str, path: Sequence[str], entry: Any) -> str:
     """The text with `entry` at `path`, whose objects are made where they are missing. Raises NotInsertable."""
-    if not text.strip("\ufeff \t\r\n"):
+    if _is_empty(text):
         return as_json(path, entry) + "\n"
-    root = node = _Reader(text).whole()
-    depth = 0
-    while True:
-        if not isinstance(node.value, dict):
-            raise NotInsertable(f"{'.'.join(path[:depth]) or 'the file'} is no object")
-        if path[depth] not in node.members or depth == len(path) - 1:
-            break
-        node = node.members[path[depth]]
-        depth += 1
-    if path[depth] in node.members:
+    whole = _Json(text)
+    node, value, depth = _reached(whole, path)
+    if depth == len(path):
         raise NotInsertable(f"{'.'.join(path)} is there already")
-    value = entry if depth == len(path) - 1 else _nested(path[depth + 1 :], entry)
-    written = _with_part(text, node, path[depth], value, _unit(text, root))
-    if read(written) != _merged(root.value, path, entry):
+    if not isinstance(value, dict):
+        raise NotInsertable(f"{'.'.join(path[:depth]) or 'the file'} is no object")
+    written = _with_part(whole, node, path[depth], _nested(path[depth + 1 :], entry))
+    return _checked(written, _merged(whole.value, path, entry))
+
+
+def _reached(whole: _Json, path: Sequence[str]) -> tuple[_Part, Any, int]:
+    """The deepest part on a path that is there, its value, and how many keys lead to it."""
+    node, value = whole.root, whole.value
+    for depth, key in enumerate(path):
+        found = whole.at(node, key) if isinstance(value, dict) else None
+        if found is None:
+            return node, value, depth
+        node, value = found, value[key]
+    return node, value, len(path)
+
+
+def _checked(written: str, expected: Any) -> str:
+    if read(written) != expected:
         raise NotInsertable("it is written in an unusual way")
     return written
 
 
-def _with_part(text: str, node: _Node, key: str, value: Any, unit: str) -> str:
+def _with_part(whole: _Json, node: _Part, key: str, value: Any) -> str:
     """The text with one more member of an object, or one more item of a list, which has no key."""
+    text, unit = whole.text, _unit(whole)
     newline = "\r\n" if "\r\n" in text else "\n"
     opening = _indent_at(text, node.first)
-    members = node.parts
+    members = whole.parts(node)
     is_on_lines = not members or "\n" in text[node.first : members[0].first]
     indent = opening + unit
     if members and is_on_lines:
@@ -135,17 +195,17 @@ def _with_part(text: str, node: _Node, key: str, value: Any, unit: str) -> str:
     inside = text[node.first + 1 : closing]
     last = node.first + 1 + len(inside.rstrip())
     head, between, tail = text[:last], text[last:closing], text[closing:]
-    if members and not any(one["sign"] == "," for one in _TOKEN.finditer(text, members[-1].end, closing)):
+    if members and "," not in whole.bare[members[-1].end : closing]:
         head = text[: members[-1].end] + "," + text[members[-1].end : last]
     if not is_on_lines:
         return f"{head} {written}{between}{tail}"
     return f"{head}{newline}{indent}{written}{between if chr(10) in between else newline + opening}{tail}"
 
 
-def _unit(text: str, root: _Node) -> str:
+def _unit(whole: _Json) -> str:
     """What the file indents with."""
-    first = next(iter(root.members.values()), None)
-    indent = _indent_at(text, first.first) if first and "\n" in text[: first.first] else ""
+    first = next(iter(whole.parts(whole.root)), None)
+    indent = _indent_at(whole.text, first.first) if first and "\n" in whole.text[: first.first] else ""
     return indent or _INDENT
 
 
@@ -177,83 +237,3 @@ def _without(value: Any, path: Sequence[str | int]) -> Any:
         place = int(key)
         return [*value[:place], *([_without(value[place], rest)] if rest else []), *value[place + 1 :]]
     return {name: _without(one, rest) if name == key else one for name, one in value.items() if rest or name != key}
-
-
-class _Reader:
-    """Reads one value with the places of its parts. Raises NotInsertable."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._place = 0
-
-    def whole(self) -> _Node:
-        node = self._value(0)
-        if self._next() is not None:
-            raise NotInsertable("it is not one JSON value")
-        return node
-
-    def _next(self) -> re.Match[str] | None:
-        """The next token that is no space and no comment; None at the end."""
-        while self._place < len(self._text):
-            match = _TOKEN.match(self._text, self._place)
-            if match is None:
-                line = self._text.count("\n", 0, self._place) + 1
-                raise NotInsertable(f"line {line} is not JSON")
-            self._place = match.end()
-            if match["space"] is None:
-                return match
-        return None
-
-    def _value(self, depth: int) -> _Node:
-        token = self._next()
-        if token is None or depth > _DEEPEST:
-            raise NotInsertable("it is not whole JSON")
-        first = token.start()
-        if token[0] == "{":
-            return self._object(first, depth)
-        if token[0] == "[":
-            return self._array(first, depth)
-        try:
-            return _Node(json.loads(token[0]), first, token.end())
-        except ValueError:
-            line = self._text.count("\n", 0, first) + 1
-            raise NotInsertable(f"line {line} is not JSON") from None
-
-    def _object(self, first: int, depth: int) -> _Node:
-        members: dict[str, _Node] = {}
-        while True:
-            token = self._next()
-            if token is not None and token[0] == "}":
-                break
-            if token is None or token["string"] is None:
-                raise NotInsertable("it is not whole JSON")
-            key, begins = json.loads(token[0]), token.start()
-            colon = self._next()
-            if key in members or colon is None or colon[0] != ":":
-                raise NotInsertable(f"{key[:40]!r} is there twice" if key in members else "it is not whole JSON")
-            members[key] = self._value(depth + 1)
-            members[key].begins = begins
-            if not self._goes_on("}"):
-                break
-        return _Node({key: one.value for key, one in members.items()}, first, self._place, members)
-
-    def _array(self, first: int, depth: int) -> _Node:
-        found: list[_Node] = []
-        while True:
-            place = self._place
-            token = self._next()
-            if token is not None and token[0] == "]":
-                break
-            self._place = place
-            found.append(self._value(depth + 1))
-            found[-1].begins = found[-1].first
-            if not self._goes_on("]"):
-                break
-        return _Node([one.value for one in found], first, self._place, items=found)
-
-    def _goes_on(self, closing: str) -> bool:
-        """Whether a comma follows, not the closing sign."""
-        token = self._next()
-        if token is None or token[0] not in (",", closing):
-            raise NotInsertable("it is not whole JSON")
-        return token[0] == ","
