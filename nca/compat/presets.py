@@ -20,9 +20,10 @@ from __future__ import annotations
 
 import json
 import struct
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from math import ceil
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
@@ -70,17 +71,31 @@ COWAGENT_OTHER_TOKENS = 10
 Tools = Sequence[Mapping[str, Any]]
 
 
-class Preset(Protocol):
-    """One way to count. `provider` and `chars_per_token` are for those whose formula knows them."""
+class Preset(ABC):
+    """A way to count. `provider` and `chars_per_token` are for those whose formula knows them."""
 
+    @abstractmethod
     def text(self, text: str, provider: str, chars_per_token: float) -> int: ...
 
-    def messages(self, messages: Sequence[Message], provider: str, chars_per_token: float) -> int: ...
+    def message(self, message: Message, provider: str, chars_per_token: float) -> int:
+        return 0
 
-    def tools(self, tools: Tools) -> int: ...
+    def tool(self, tool: Mapping[str, Any]) -> int:
+        return 0
+
+    def request(
+        self, messages: Sequence[Message], tools: Tools, provider: str, rules: str, chars_per_token: float
+    ) -> int:
+        """Tokens of one request.
+
+        rules             the provider whose shape the request has, "" for none
+        chars_per_token   of prose; the engine's own number is scaled by it as a whole
+        """
+        counted = sum(self.message(message, provider, chars_per_token) for message in messages)
+        return counted + sum(map(self.tool, tools))
 
 
-class Engine:
+class Engine(Preset):
     """The engine's own: the number that a budget check shows."""
 
     def text(self, text: str, provider: str, chars_per_token: float) -> int:
@@ -88,41 +103,30 @@ class Engine:
             text_tokens(text) * Calibration.unlearned(provider).ratio * PROSE_CHARS_PER_TOKEN / chars_per_token
         )
 
-    def messages(self, messages: Sequence[Message], provider: str, chars_per_token: float) -> int:
-        return round(self.request(messages, (), provider, "") * PROSE_CHARS_PER_TOKEN / chars_per_token)
-
-    def tools(self, tools: Tools) -> int:
-        return Meter().scaled(Meter(tools=[dict(tool) for tool in tools]).tools_raw)
-
-    def request(self, messages: Sequence[Message], tools: Tools, provider: str, rules: str) -> int:
-        """Messages and tools of one request, rounded once; repaired as `rules`, a provider's name, demand."""
+    def request(
+        self, messages: Sequence[Message], tools: Tools, provider: str, rules: str, chars_per_token: float
+    ) -> int:
         calibration = Calibration.unlearned(provider)
         meter = Meter(provider=rules or provider, calibration=calibration, tools=[dict(tool) for tool in tools])
         history = History(Entry(seq, message) for seq, message in enumerate(messages, 1))
         meter.look(history)
-        return meter.used(history)
+        return round(meter.used(history) * PROSE_CHARS_PER_TOKEN / chars_per_token)
 
 
-class FirstDesign:
+class FirstDesign(Preset):
     """nca's first design: characters over 4, over 3.5 in a tool message, 10 a message and 50 a call; no tools."""
 
     def text(self, text: str, provider: str, chars_per_token: float) -> int:
         return int(len(text) / chars_per_token)
 
-    def messages(self, messages: Sequence[Message], provider: str, chars_per_token: float) -> int:
-        return sum(self._message(message, chars_per_token) for message in messages)
-
-    def tools(self, tools: Tools) -> int:
-        return 0
-
-    def _message(self, message: Message, chars_per_token: float) -> int:
+    def message(self, message: Message, provider: str, chars_per_token: float) -> int:
         is_denser = message.role == "tool" and chars_per_token == PROSE_CHARS_PER_TOKEN
         density = RESULT_CHARS_PER_TOKEN if is_denser else chars_per_token
         text = self.text(content_text(message.content), "", density)
         return FIRST_DESIGN_MESSAGE_TOKENS + text + FIRST_DESIGN_CALL_TOKENS * len(message.tool_calls)
 
 
-class Neurolink:
+class Neurolink(Preset):
     """NeuroLink: estimateTokens, estimateMessagesTokens, and the budget checker's tool definitions."""
 
     def text(self, text: str, provider: str, chars_per_token: float) -> int:
@@ -133,42 +137,36 @@ class Neurolink:
             * NEUROLINK_MARGIN
         )
 
-    def messages(self, messages: Sequence[Message], provider: str, chars_per_token: float) -> int:
-        if not messages:
-            return 0
-        return NEUROLINK_CONVERSATION_TOKENS + sum(
-            NEUROLINK_MESSAGE_TOKENS + self._content(message, provider, chars_per_token) for message in messages
-        )
+    def request(
+        self, messages: Sequence[Message], tools: Tools, provider: str, rules: str, chars_per_token: float
+    ) -> int:
+        framing = NEUROLINK_CONVERSATION_TOKENS if messages else 0
+        return framing + super().request(messages, tools, provider, rules, chars_per_token)
 
-    def tools(self, tools: Tools) -> int:
-        """Neither multiplied nor with the margin: the length of the JSON over 4, each tool rounded up."""
-        return sum(ceil(_utf16_units(_compact(tool)) / PROSE_CHARS_PER_TOKEN) for tool in tools)
-
-    def _content(self, message: Message, provider: str, chars_per_token: float) -> int:
+    def message(self, message: Message, provider: str, chars_per_token: float) -> int:
         content = message.content
         if content is None or isinstance(content, str):
-            return self.text(content or "", provider, chars_per_token)
-        return sum(
+            return NEUROLINK_MESSAGE_TOKENS + self.text(content or "", provider, chars_per_token)
+        return NEUROLINK_MESSAGE_TOKENS + sum(
             NEUROLINK_IMAGE_TOKENS
             if isinstance(part, MediaPart)
             else self.text(part_text(part), provider, chars_per_token)
             for part in content
         )
 
+    def tool(self, tool: Mapping[str, Any]) -> int:
+        """Neither multiplied nor with the margin: the length of the JSON over 4, rounded up."""
+        return ceil(_utf16_units(_compact(tool)) / PROSE_CHARS_PER_TOKEN)
 
-class Neuron:
+
+class Neuron(Preset):
     """Neuron: TokenCounter."""
 
     def text(self, text: str, provider: str, chars_per_token: float) -> int:
         return ceil(_single(_single(_utf8_bytes(text)) / _single(chars_per_token)))
 
-    def messages(self, messages: Sequence[Message], provider: str, chars_per_token: float) -> int:
-        return sum(self._message(message, chars_per_token) for message in messages)
-
-    def tools(self, tools: Tools) -> int:
-        return sum(self._tool(tool) for tool in tools)
-
-    def _message(self, message: Message, ratio: float) -> int:
+    def message(self, message: Message, provider: str, chars_per_token: float) -> int:
+        ratio = chars_per_token
         total = NEURON_MESSAGE_TOKENS + self._plain(message.reasoning, ratio)
         content = message.content
         for part in content if isinstance(content, tuple) else ():
@@ -181,7 +179,7 @@ class Neuron:
             self._plain(call.name, ratio) + self._plain(_arguments(call), ratio) for call in message.tool_calls
         )
 
-    def _tool(self, tool: Mapping[str, Any]) -> int:
+    def tool(self, tool: Mapping[str, Any]) -> int:
         described = tool.get("function", tool)
         schema = described.get("parameters", described.get("input_schema", {}))
         return (
@@ -194,7 +192,7 @@ class Neuron:
         return self.text(text, "", ratio)
 
 
-class Cowagent:
+class Cowagent(Preset):
     """CowAgent's estimate. It counts no tool definitions and no framing of a message."""
 
     def text(self, text: str, provider: str = "", chars_per_token: float = PROSE_CHARS_PER_TOKEN) -> int:
@@ -203,13 +201,7 @@ class Cowagent:
         ascii_chars = len(text) if text.isascii() else sum(char < "\x80" for char in text)
         return int((len(text) - ascii_chars) * 1.5 + ascii_chars * 0.25) + 1
 
-    def messages(self, messages: Sequence[Message], provider: str, chars_per_token: float) -> int:
-        return sum(max(1, self._message(message)) for message in messages)
-
-    def tools(self, tools: Tools) -> int:
-        return 0
-
-    def _message(self, message: Message) -> int:
+    def message(self, message: Message, provider: str, chars_per_token: float) -> int:
         content = message.content
         if message.role == "tool":
             # Only a result that is one text is counted; of a list of parts the program counts the frame.
@@ -220,7 +212,7 @@ class Cowagent:
                 total += self.text(part_text(part))
             else:
                 total += COWAGENT_IMAGE_TOKENS if part.kind == "image" else COWAGENT_OTHER_TOKENS
-        return total + sum(self._call(call) for call in message.tool_calls)
+        return max(1, total + sum(self._call(call) for call in message.tool_calls))
 
     def _call(self, call: ToolCall) -> int:
         given = _decoded(call)
@@ -239,26 +231,6 @@ CODE_PRESETS: Mapping[str, float] = {"neurolink": CODE_CHARS_PER_TOKEN}
 """The presets that count code denser than prose, with their characters a token."""
 FIXED_PRESETS = ("cowagent",)
 """The presets whose formula has no characters per token to set."""
-
-
-def request_tokens(
-    name: str,
-    messages: Sequence[Message],
-    tools: Tools,
-    provider: str,
-    rules: str = "",
-    chars_per_token: float = PROSE_CHARS_PER_TOKEN,
-) -> int:
-    """Tokens of a request under a preset.
-
-    rules             the provider whose shape the request has, "" for none
-    chars_per_token   of prose; the engine's own number is scaled by it as a whole
-    """
-    preset = PRESETS[name]
-    if isinstance(preset, Engine):
-        tokens = preset.request(messages, tools, provider, rules)
-        return round(tokens * PROSE_CHARS_PER_TOKEN / chars_per_token)
-    return preset.messages(messages, provider, chars_per_token) + preset.tools(tools)
 
 
 def _utf16_units(text: str) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from nca.compat.presets import CODE_PRESETS, FIXED_PRESETS, PRESETS, PROSE_CHARS_PER_TOKEN, request_tokens
+from nca.compat.presets import CODE_PRESETS, FIXED_PRESETS, PRESETS, PROSE_CHARS_PER_TOKEN
 from nca.context.budget import Budget
 from nca.context.calibration import Calibration
 from nca.context.meter import Meter
@@ -148,7 +148,7 @@ def estimate_messages_tokens(
     density = _density(name, chars_per_token, PROSE_CHARS_PER_TOKEN)
     if not shaped.messages and not defined:
         return 0
-    return request_tokens(name, shaped.messages, defined, spoken, shaped.provider, density)
+    return PRESETS[name].request(shaped.messages, defined, spoken, shaped.provider, density)
 
 
 def truncate_to_token_budget(text: str, max_tokens: int, provider: str = "") -> TruncatedText:

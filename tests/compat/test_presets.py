@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nca
-from nca.compat.presets import PRESETS, request_tokens
+from nca.compat.presets import PRESETS
 from nca.context.history import History
 from nca.context.meter import Meter
 from nca.messages import AttachmentPart, Entry, Message, TextPart
@@ -151,8 +151,8 @@ def test_attachments_count_as_the_text_they_are_sent_as() -> None:
     message = Message("user", (TextPart(FOX), AttachmentPart("a.txt", FOX, 44)))
     for name in ("neurolink", "neuron", "cowagent"):
         apart = PRESETS[name].text(FOX, "", 4.0) + PRESETS[name].text(sent, "", 4.0)
-        empty = request_tokens(name, [Message("user", ())], (), "")
-        assert apart <= request_tokens(name, [message], (), "") <= apart + empty
+        empty = PRESETS[name].request([Message("user", ())], (), "", "", 4.0)
+        assert apart <= PRESETS[name].request([message], (), "", "", 4.0) <= apart + empty
 
 
 @given(logs(), st.sampled_from(["", "openai", "anthropic", "mistral"]))
@@ -160,7 +160,7 @@ def test_nca_is_the_engine_s_own_number(messages: list[Message], provider: str) 
     history = History(Entry(seq, message) for seq, message in enumerate(messages, 1))
     meter = Meter(provider=provider)
     meter.look(history)
-    assert request_tokens("", messages, (), provider) == meter.used(history)
+    assert PRESETS[""].request(messages, (), provider, "", 4.0) == meter.used(history)
 
 
 @given(st.text(max_size=200), st.text(max_size=40))
@@ -172,8 +172,8 @@ def test_more_text_never_counts_less(preset: str, text: str, more: str) -> None:
 @given(logs())
 def test_a_request_counts_what_its_messages_count(messages: list[Message]) -> None:
     for preset, base in (("neurolink", 24), ("neuron", 0), ("cowagent", 0)):
-        alone = [request_tokens(preset, [message], (), "") - base for message in messages]
-        assert request_tokens(preset, messages, (), "") == base + sum(alone), preset
+        alone = [PRESETS[preset].request([message], (), "", "", 4.0) - base for message in messages]
+        assert PRESETS[preset].request(messages, (), "", "", 4.0) == base + sum(alone), preset
 
 
 def test_the_first_design_s_numbers() -> None:
