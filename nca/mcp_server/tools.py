@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -33,7 +33,8 @@ class HistoryTool:
 
     name: ClassVar[str]
     answers: ClassVar[type[AnyAnswer]]
-    call: Callable[..., Awaitable[AnyAnswer]]
+    call: Callable[..., AnyAnswer]
+    """Runs in a thread."""
 
     def __init__(self, history: History) -> None:
         self._history = history
@@ -43,7 +44,8 @@ class HistoryTool:
 
     async def answer(self, arguments: dict[str, Any]) -> AnyAnswer:
         """Raises ValueError, whose text says to the model what is valid."""
-        return await self.call(**self._signature.read(arguments))
+        read = self._signature.read(arguments)
+        return await asyncio.to_thread(lambda: self.call(**read))
 
     def _limits(self) -> list[str]:
         """What an answer without results should say about where it looked."""
@@ -55,7 +57,7 @@ class Recall(HistoryTool):
     name: ClassVar[str] = "recall"
     answers: ClassVar[type[AnyAnswer]] = Results
 
-    async def call(
+    def call(
         self,
         query: Annotated[str, "A question, words, a path, an error message, in the language in which it was said."],
         directory: Annotated[str, "Only sessions in this directory (absolute path) or below it."] = "",
@@ -71,13 +73,8 @@ class Recall(HistoryTool):
             raise ToolError("give a query; sessions lists the sessions")
         if not 0 <= offset <= MAX_OFFSET:
             raise ToolError(f"offset is a number from 0 to {MAX_OFFSET}, not {offset}; other words may find more")
-        return await asyncio.to_thread(self._recall, query, (session, agent, directory, since), offset)
-
-    def _recall(self, query: str, only: tuple[str, str, str, str], offset: int) -> Results:
-        session, agent, directory, since = (part.strip() for part in only)
-        wanted = Wanted(
-            session and self._history.find(session).session.id, agent, folder_of(directory), since_of(since)
-        )
+        session = session.strip() and self._history.find(session.strip()).session.id
+        wanted = Wanted(session, agent.strip(), folder_of(directory), since_of(since))
         # One more than is shown tells whether there are more.
         found = self._history.recall(query, wanted, offset + HITS + 1)
         if offset >= len(found.hits):
@@ -90,24 +87,21 @@ class Expand(HistoryTool):
     name: ClassVar[str] = "expand"
     answers: ClassVar[type[AnyAnswer]] = Messages
 
-    async def call(
+    def call(
         self,
         messages: Annotated[str, "An id from recall: 1a2b3c4d:12, or 1a2b3c4d:12-15 for several."],
         offset: Annotated[int, "Where the last answer says to continue."] = 0,
     ) -> Messages:
         """Show messages of a past conversation whole. A long answer is cut and says how to continue."""
         session, first, last = messages_of(messages)
-        history, asked = self._history, (first, last)
-        return await asyncio.to_thread(
-            lambda: answers.of_messages(history, history.find(session), asked, max(0, offset))
-        )
+        return answers.of_messages(self._history, self._history.find(session), (first, last), max(0, offset))
 
 
 class Sessions(HistoryTool):
     name: ClassVar[str] = "sessions"
     answers: ClassVar[type[AnyAnswer]] = SessionList
 
-    async def call(
+    def call(
         self,
         directory: Annotated[str, "Only sessions in this directory (absolute path) or below it."] = "",
         agent: Annotated[str, "Only sessions of this agent, such as nca, claude or codex."] = "",
@@ -116,11 +110,7 @@ class Sessions(HistoryTool):
     ) -> SessionList:
         """List past conversations of this user with coding agents, those used last first: id, last use, agent,
         directory, number of messages, title."""
-        return await asyncio.to_thread(self._list, (agent, directory, since), max(0, offset))
-
-    def _list(self, only: tuple[str, str, str], offset: int) -> SessionList:
-        agent, directory, since = (part.strip() for part in only)
-        wanted = Wanted("", agent, folder_of(directory), since_of(since))
+        wanted, offset = Wanted("", agent.strip(), folder_of(directory), since_of(since)), max(0, offset)
         listed, count, notes = self._history.sessions(wanted, LISTED, offset)
         if count and not listed:
             raise ToolError(f"{count:,} sessions fit; offset {offset:,} is past the last")
