@@ -38,9 +38,9 @@ from nca.context.view import Marker, Summary, View
 from nca.errors import InvalidMessages, UsageError
 from nca.library.counting import estimate_messages_tokens
 from nca.library.engine import Summarizer, asking
-from nca.library.inputs import history_of, is_list, kind_of, read_messages, read_text, read_whole
+from nca.library.inputs import history_of, is_list, read_messages, read_text, read_whole
 from nca.messages import Message
-from nca.wire import message_to_dict
+from nca.wire import kind_name, message_to_dict
 
 CLEARED = "[tool result cleared]"
 SUMMARY_PREFIX = "[Summary of earlier conversation]"
@@ -235,13 +235,13 @@ class Composite(_Counting):
 
     def __post_init__(self) -> None:
         if not is_list(self.strategies):
-            raise UsageError(f"strategies: expected a list of strategies, found {kind_of(self.strategies)}.")
+            raise UsageError(f"strategies: expected a list of strategies, found {kind_name(self.strategies)}.")
         if not self.strategies:
             raise UsageError("strategies: the list is empty; expected at least one strategy.")
         for index, strategy in enumerate(self.strategies, 1):
             if isinstance(strategy, type) or not isinstance(strategy, Strategy):
                 raise UsageError(
-                    f"strategies, entry {index}: {kind_of(strategy)} is no strategy; valid: an object with"
+                    f"strategies, entry {index}: {kind_name(strategy)} is no strategy; valid: an object with"
                     " should_compact, compact and token_estimate."
                 )
         object.__setattr__(self, "strategies", tuple(self.strategies))

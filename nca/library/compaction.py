@@ -22,11 +22,11 @@ from nca.context.validate import validate_request as check
 from nca.context.view import View
 from nca.errors import InvalidMessages, UsageError
 from nca.library.engine import Engine, Summarizer
-from nca.library.inputs import history_of, is_list, kind_of, read_conversation, read_text, read_tools, settings_of
+from nca.library.inputs import history_of, is_list, read_conversation, read_text, read_tools, settings_of
 from nca.messages import Message, collector_paused
 from nca.shapes.detect import shape_of
 from nca.shapes.shaped import ShapedMessages
-from nca.wire import message_to_dict
+from nca.wire import kind_name, message_to_dict
 
 
 class _Counting:
@@ -243,7 +243,7 @@ def validate_request(
         rows = [message_to_dict(message) for message in shaped.messages]
         return check(rows, provider, tools=read_tools(shaped.tools if tools is None else tools))
     if not is_list(messages):
-        raise InvalidMessages(f"messages: expected a list of messages, found {kind_of(messages)}.")
+        raise InvalidMessages(f"messages: expected a list of messages, found {kind_name(messages)}.")
     for index, message in enumerate(messages, 1):
         _check_shape(message, f"message {index}")
     return check(messages, provider, tools=read_tools(tools)) if messages else ["there are no messages"]
@@ -256,15 +256,17 @@ def _differs(before: Sequence[Message], after: Sequence[Message]) -> bool:
 def _check_shape(message: Any, place: str) -> None:
     """What no provider's rules can be asked about: things of another kind where objects, lists and text belong."""
     if not isinstance(message, Mapping):
-        raise InvalidMessages(f"{place}: expected an object with role and content, found {kind_of(message)}.")
+        raise InvalidMessages(f"{place}: expected an object with role and content, found {kind_name(message)}.")
     content, calls = message.get("content"), message.get("tool_calls")
     if not (content is None or isinstance(content, str) or is_list(content)):
-        raise InvalidMessages(f"{place}: content is {kind_of(content)}; valid: text, a list of parts, or null.")
+        raise InvalidMessages(f"{place}: content is {kind_name(content)}; valid: text, a list of parts, or null.")
     for part in content if isinstance(content, Sequence) and not isinstance(content, str) else ():
         if not isinstance(part, Mapping) or not isinstance(part.get("text", ""), str):
-            raise InvalidMessages(f'{place}: a part of the content is {kind_of(part)}; valid: an object with a "type".')
+            raise InvalidMessages(
+                f'{place}: a part of the content is {kind_name(part)}; valid: an object with a "type".'
+            )
     if not (calls is None or is_list(calls)):
-        raise InvalidMessages(f"{place}: tool_calls is {kind_of(calls)}; valid: a list of calls.")
+        raise InvalidMessages(f"{place}: tool_calls is {kind_name(calls)}; valid: a list of calls.")
     for call in calls or ():
         if not isinstance(call, Mapping) or not isinstance(call.get("function") or {}, Mapping):
             raise InvalidMessages(f'{place}: a tool call is no {{"id", "type", "function": {{"name", "arguments"}}}}.')

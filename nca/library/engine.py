@@ -19,9 +19,9 @@ from nca.context.plan import compact as plan_compaction
 from nca.context.stages.custom import StageReply, consult
 from nca.context.summary import SummaryFailure, SummaryReply, SummaryRequest
 from nca.errors import UsageError
-from nca.library.inputs import budget_of, facts_of, kind_of, shown
+from nca.library.inputs import budget_of, facts_of, shown
 from nca.models.catalog import describe
-from nca.wire import message_to_dict
+from nca.wire import kind_name, message_to_dict
 
 T = TypeVar("T")
 Summarizer = Callable[[list[dict[str, Any]]], str]
@@ -138,7 +138,7 @@ def asking(
     if summarizer is None:
         return no_summarizer
     if not callable(summarizer):
-        raise UsageError(f"summarizer: expected something to call with messages, found {kind_of(summarizer)}.")
+        raise UsageError(f"summarizer: expected something to call with messages, found {kind_name(summarizer)}.")
 
     def ask(request: SummaryRequest) -> SummaryReply | SummaryFailure:
         try:

@@ -14,10 +14,11 @@ from nca.context.admission import FILE_RATIO, MAX_OUTPUT_BYTES, MAX_OUTPUT_LINES
 from nca.context.calibration import Calibration
 from nca.errors import NcaError, UsageError
 from nca.library.counting import available_input_tokens
-from nca.library.inputs import kind_of, read_choice, read_mappings, read_number, read_text, read_whole
+from nca.library.inputs import read_choice, read_mappings, read_number, read_text, read_whole
 from nca.messages import clean_text
 from nca.models.catalog import describe
 from nca.safe_files import write_atomically
+from nca.wire import kind_name
 
 DIRECTIONS = ("both", "head", "tail")
 PRIVATE_FOLDER = 0o700
@@ -65,7 +66,7 @@ def truncate_tool_output(
         read_choice(direction, "direction", DIRECTIONS),
     )
     if save_to is not None and not isinstance(save_to, str | os.PathLike):
-        raise UsageError(f"save_to: expected a path, found {kind_of(save_to)}.")
+        raise UsageError(f"save_to: expected a path, found {kind_name(save_to)}.")
     admitted = limits.admit(whole, limits.max_bytes)
     if not admitted.is_cut:
         return TruncatedOutput(admitted.text, False, None, admitted.original_bytes)

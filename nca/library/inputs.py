@@ -18,7 +18,7 @@ from nca.messages import Entry, Message
 from nca.models.catalog import ModelFacts, describe
 from nca.shapes.detect import read_shape, shape_of
 from nca.shapes.shaped import OpenAIMessages, ShapedMessages
-from nca.wire import messages_from_list
+from nca.wire import kind_name, messages_from_list
 
 
 def read_messages(messages: Any) -> list[Message]:
@@ -27,7 +27,7 @@ def read_messages(messages: Any) -> list[Message]:
     A generator is refused: reading it would use up what was handed in.
     """
     if not is_list(messages):
-        raise InvalidMessages(f"messages: expected a list of messages, found {kind_of(messages)}.")
+        raise InvalidMessages(f"messages: expected a list of messages, found {kind_name(messages)}.")
     shape = shape_of(messages)
     if shape != "openai":
         raise InvalidMessages(f"messages: are of the shape {shape}; valid here: openai (nca.compact takes the others).")
@@ -60,7 +60,7 @@ def _marked(message: Message) -> Message:
 
 def read_text(value: Any, name: str) -> str:
     if not isinstance(value, str):
-        raise UsageError(f"{name}: expected text, found {kind_of(value)}.")
+        raise UsageError(f"{name}: expected text, found {kind_name(value)}.")
     return value
 
 
@@ -104,10 +104,10 @@ def read_mappings(rows: Any, name: str) -> list[dict[str, Any]]:
     if rows is None:
         return []
     if not is_list(rows):
-        raise UsageError(f"{name}: expected a list of objects, found {kind_of(rows)}.")
+        raise UsageError(f"{name}: expected a list of objects, found {kind_name(rows)}.")
     for index, row in enumerate(rows, 1):
         if not isinstance(row, Mapping):
-            raise UsageError(f"{name}, entry {index}: expected an object, found {kind_of(row)}.")
+            raise UsageError(f"{name}, entry {index}: expected an object, found {kind_name(row)}.")
     return [dict(row) for row in rows]
 
 
@@ -123,7 +123,7 @@ def settings_of(
 ) -> LoadedSettings:
     """The defaults, the settings given by name, and over them what the call's own arguments say. Raises ConfigError."""
     if settings is not None and not isinstance(settings, Mapping):
-        raise ConfigError(f"settings: expected names with their values, found {kind_of(settings)}.")
+        raise ConfigError(f"settings: expected names with their values, found {kind_name(settings)}.")
     given = dict(settings or {})
     for name in given:
         if not isinstance(name, str):
@@ -147,12 +147,6 @@ def budget_of(facts: ModelFacts, loaded: LoadedSettings) -> Budget:
 
 def is_list(value: Any) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray)
-
-
-def kind_of(value: Any) -> str:
-    """What a value is, for a person."""
-    names = {dict: "an object", list: "a list", str: "text", bool: "a boolean", int: "a number", float: "a number"}
-    return "nothing" if value is None else names.get(type(value), f"a {type(value).__name__}")
 
 
 def shown(value: Any) -> str:

@@ -12,10 +12,11 @@ from nca.context.history import History
 from nca.context.policy import FRESH, PolicyState
 from nca.context.view import View
 from nca.errors import SessionLocked, SessionNotFound, StoreDamaged, UsageError, ViewInUse
-from nca.library.inputs import kind_of, read_text
+from nca.library.inputs import read_text
 from nca.messages import Message
 from nca.sessions import Store
 from nca.sessions.view_rows import StoredState
+from nca.wire import kind_name
 
 _encoder = msgspec.json.Encoder()
 
@@ -38,7 +39,7 @@ def read_state(state: Any) -> ViewState:
     if state is None:
         return ViewState()
     if not isinstance(state, Mapping):
-        raise UsageError(f"state: expected an object, found {kind_of(state)}.")
+        raise UsageError(f"state: expected an object, found {kind_name(state)}.")
     try:
         return msgspec.convert(dict(state), ViewState)
     except msgspec.ValidationError as error:
@@ -141,7 +142,7 @@ def saved_in(store: Any, key: Any, state: Any, *, keeps_messages: bool) -> Saved
             raise UsageError("keeps_messages: needs a store and a key.")
         return None
     if not isinstance(store, Store):
-        raise UsageError(f"store: expected an nca.Store, found {kind_of(store)}; a key names a view in a store.")
+        raise UsageError(f"store: expected an nca.Store, found {kind_name(store)}; a key names a view in a store.")
     if not name:
         raise UsageError("key: is empty; valid: a name of the conversation, such as user-7/42.")
     if state is not None:

@@ -17,11 +17,12 @@ from nca.errors import ContextDoesNotFit, UsageError
 from nca.library.compaction import compact
 from nca.library.context_view import ContextView, FittedRequest
 from nca.library.counting import check_context_budget, estimate_messages_tokens
-from nca.library.inputs import is_list, kind_of
+from nca.library.inputs import is_list
 from nca.library.view_state import SavedState
 from nca.sessions import Store
 from nca.sessions.passages import RECALL
 from nca.shapes.responses import CALLS, OUTPUTS
+from nca.wire import kind_name
 
 PLACEHOLDER = "[compacted]"
 """In a row whose content stands in the record, which is in the first row that went."""
@@ -61,7 +62,7 @@ class Caller:
         if self.store is None:
             raise UsageError("key: this server keeps no views.", advice="Start it with --store FILE, or leave key out.")
         if not isinstance(key, str) or not key:
-            raise UsageError(f"key: is {kind_of(key) if key != '' else 'empty'}; valid: a name of the conversation.")
+            raise UsageError(f"key: is {kind_name(key) if key != '' else 'empty'}; valid: a name of the conversation.")
         return self.store, f"{self.name}/{key}"
 
 
@@ -69,7 +70,7 @@ def compress(body: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
     """`POST /v1/compress`: the messages as they fit. With `rows`, as by default, each row keeps its place."""
     rows = body.get("rows", True)
     if not isinstance(rows, bool):
-        raise UsageError(f"rows: expected true or false, found {kind_of(rows)}.")
+        raise UsageError(f"rows: expected true or false, found {kind_name(rows)}.")
     messages = _messages(body)
     fitted = caller.view(body).fit(messages)
     before = estimate_messages_tokens(messages)
@@ -228,7 +229,7 @@ def _names(tools: Any) -> set[Any]:
 def _messages(body: Mapping[str, Any]) -> list[Any]:
     messages = body.get("messages")
     if not is_list(messages):
-        raise UsageError(f"messages: expected a list of messages, found {kind_of(messages)}.")
+        raise UsageError(f"messages: expected a list of messages, found {kind_name(messages)}.")
     return list(messages)  # type: ignore[arg-type]
 
 
