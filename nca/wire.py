@@ -252,12 +252,16 @@ def _read_part(part: Any, place: str) -> Part:
         raise InvalidMessages(f'{place}: expected an object with a "type", found {kind_name(part)}.')
     kind = part["type"]
     if kind in ("text", "input_text", "output_text"):
-        extra = {key: value for key, value in part.items() if key not in ("type", "text")}
-        return TextPart(checked_text(part.get("text"), f"{place}: text"), plain_json(extra, place) if extra else {})
+        return text_part(part, place)
     payload = plain_json(dict(part), place)
     if "image" in kind:
         return MediaPart("image", payload)
     return MediaPart("audio" if "audio" in kind else "document", payload)
+
+
+def text_part(part: Mapping[str, Any], place: str) -> TextPart:
+    extra = {key: value for key, value in part.items() if key not in ("type", "text")}
+    return TextPart(checked_text(part.get("text"), f"{place}: text"), plain_json(extra, place) if extra else {})
 
 
 def _read_calls(calls: Any, place: str) -> tuple[ToolCall, ...]:

@@ -23,18 +23,18 @@ from nca.shapes.shaped import (
     Written,
     arguments_of,
     as_file,
+    changed_calls,
     content_rows,
     copies,
     json_text,
     named,
     objects,
-    others,
     refused_type,
     repaired,
     result_content,
     without_notes,
 )
-from nca.wire import checked_text, is_note, kind_name, plain_json, shown_value
+from nca.wire import is_note, kind_name, plain_json, shown_value, text_part
 
 THOUGHTS = ("thinking", "redacted_thinking")
 SHOWN = ("image", "document", "search_result")
@@ -67,7 +67,7 @@ def system_content(system: Any) -> str | tuple[Part, ...]:
     for index, block in enumerate(blocks, 1):
         if block.get("type") != "text":
             raise refused_type(f"system, block {index}", block.get("type"), ("text",))
-        parts.append(_text(block, f"system, block {index}"))
+        parts.append(text_part(block, f"system, block {index}"))
     return tuple(parts)
 
 
@@ -106,7 +106,7 @@ def answer(blocks: list[dict[str, Any]], place: str, names: dict[str, str]) -> M
     for number, block in enumerate(blocks, 1):
         where, kind = f"{place}, block {number}", block.get("type")
         if kind == "text":
-            parts.append(_text(block, where))
+            parts.append(text_part(block, where))
         elif kind == "tool_use":
             calls.append(_call(block, where))
             names[calls[-1].id] = calls[-1].name
@@ -150,7 +150,7 @@ def _part(block: Mapping[str, Any], place: str, valid: Sequence[str], *, is_resu
     if kind not in valid:
         raise refused_type(place, kind, valid)
     if kind == "text":
-        return _text(block, place)
+        return text_part(block, place)
     if (text := _document_text(block)) is not None:
         title = str(block.get("title") or kind)
         return TextPart(clean_text(text)) if is_result else as_file(title, clean_text(text), place)
@@ -172,11 +172,6 @@ def _document_text(block: Mapping[str, Any]) -> str | None:
     if isinstance(inside, list) and all(isinstance(one, Mapping) and one.get("type") == "text" for one in inside):
         return "\n".join(str(one.get("text", "")) for one in inside)
     return inside if isinstance(inside, str) else None
-
-
-def _text(block: Mapping[str, Any], place: str) -> TextPart:
-    extra = others(block, "type", "text")
-    return TextPart(checked_text(block.get("text"), f"{place}: text"), plain_json(extra, place) if extra else {})
 
 
 def new_blocks(message: Message) -> list[dict[str, Any]]:
@@ -202,20 +197,18 @@ def changed_blocks(blocks: list[dict[str, Any]], before: Message, after: Message
         return [{**blocks[0], "content": content_rows(after.content, "text")}]
     if [call.id for call in before.tool_calls] != [call.id for call in after.tool_calls]:
         return new_blocks(after)
-    calls = {call.id: call for call in after.tool_calls}
-    was = {call.id: call for call in before.tool_calls}
+    changed = changed_calls(before, after)
+    blocks = [_changed_call(block, changed) if block["type"] == "tool_use" else block for block in blocks]
     if after.content == before.content:
-        return [_changed_call(block, was, calls) if block["type"] == "tool_use" else block for block in blocks]
+        return blocks
     thoughts = [block for block in blocks if block["type"] in THOUGHTS]
     text = new_blocks(msgspec.structs.replace(after, tool_calls=(), extra={}))
-    return thoughts + text + [_changed_call(block, was, calls) for block in blocks if block["type"] == "tool_use"]
+    return thoughts + text + [block for block in blocks if block["type"] == "tool_use"]
 
 
-def _changed_call(block: dict[str, Any], was: Mapping[str, ToolCall], now: Mapping[str, ToolCall]) -> dict[str, Any]:
-    before, after = was[block["id"]], now[block["id"]]
-    if before == after:
-        return block
-    return {**block, "name": after.name, "input": arguments_of(after)}
+def _changed_call(block: dict[str, Any], changed: Mapping[str, ToolCall]) -> dict[str, Any]:
+    call = changed.get(block["id"])
+    return block if call is None else {**block, "name": call.name, "input": arguments_of(call)}
 
 
 ROLES = ("user", "assistant")

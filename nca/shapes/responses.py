@@ -21,17 +21,17 @@ from nca.shapes.shaped import (
     Written,
     arguments_of,
     as_file,
+    changed_calls,
     content_rows,
     copies,
     json_text,
     named,
     objects,
-    others,
     refused_type,
     repaired,
     result_content,
 )
-from nca.wire import checked_text, is_note, kind_name, plain_json, shown_value
+from nca.wire import checked_text, is_note, kind_name, plain_json, shown_value, text_part
 
 ROLES = ("system", "developer", "user", "assistant")
 CALLS = ("function_call", "custom_tool_call")
@@ -197,8 +197,7 @@ def _parts(content: Any, place: str) -> tuple[Part, ...]:
 def _part(part: Mapping[str, Any], place: str) -> Part:
     kind = part.get("type")
     if kind in TEXTS:
-        extra = others(part, "type", "text")
-        return TextPart(checked_text(part.get("text"), f"{place}: text"), plain_json(extra, place) if extra else {})
+        return text_part(part, place)
     if kind == "refusal":
         return TextPart(checked_text(part.get("refusal"), f"{place}: refusal"))
     if kind in PICTURES:
@@ -231,9 +230,8 @@ def _changed_items(items: list[dict[str, Any]], before: Message, after: Message)
         return [{**items[0], "output": content_rows(after.content, "input_text")}]
     if [call.id for call in before.tool_calls] != [call.id for call in after.tool_calls]:
         return _new_items(after)
-    was = {call.id: call for call in before.tool_calls}
-    now = {call.id: call for call in after.tool_calls}
-    items = [_changed_call(item, was, now) if item.get("type") in CALLS else item for item in items]
+    changed = changed_calls(before, after)
+    items = [_changed_call(item, changed) if item.get("type") in CALLS else item for item in items]
     if after.content == before.content:
         return items
     text = _new_items(msgspec.structs.replace(after, tool_calls=()))
@@ -241,11 +239,11 @@ def _changed_items(items: list[dict[str, Any]], before: Message, after: Message)
     return thoughts + text + [item for item in items if item.get("type") in CALLS]
 
 
-def _changed_call(item: dict[str, Any], was: Mapping[str, ToolCall], now: Mapping[str, ToolCall]) -> dict[str, Any]:
-    before, after = was[item["call_id"]], now[item["call_id"]]
-    if before == after:
+def _changed_call(item: dict[str, Any], changed: Mapping[str, ToolCall]) -> dict[str, Any]:
+    call = changed.get(item["call_id"])
+    if call is None:
         return item
     if item["type"] == "function_call":
-        return {**item, "name": after.name, "arguments": after.arguments}
-    given = arguments_of(after).get("input")
-    return {**item, "name": after.name, "input": given if isinstance(given, str) else after.arguments}
+        return {**item, "name": call.name, "arguments": call.arguments}
+    given = arguments_of(call).get("input")
+    return {**item, "name": call.name, "input": given if isinstance(given, str) else call.arguments}

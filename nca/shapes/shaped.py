@@ -102,6 +102,12 @@ def _call_of(message: Message) -> tuple[str, str] | None:
     return ("assistant", message.tool_calls[0].id) if message.tool_calls else None
 
 
+def changed_calls(before: Message, after: Message) -> dict[str, ToolCall]:
+    """The calls of a message that compaction changed, by their ids."""
+    was = {call.id: call for call in before.tool_calls}
+    return {call.id: call for call in after.tool_calls if call != was[call.id]}
+
+
 def repaired(messages: Sequence[Message], provider: str, *, without: Collection[Repair]) -> list[Message]:
     """The messages as they are where the provider takes them, else repaired by all rules but those of `without`."""
     rows = [message_to_dict(message) for message in messages]
@@ -133,11 +139,6 @@ def copies(rows: Any, place: str) -> Rows:
 def without_notes(row: Mapping[str, Any]) -> dict[str, Any]:
     """A row without the keys that annotate a transcript."""
     return {key: value for key, value in row.items() if not str(key).startswith("_")}
-
-
-def others(row: Mapping[str, Any], *known: str) -> dict[str, Any]:
-    """The keys of a row that are not `known`."""
-    return {key: value for key, value in row.items() if key not in known}
 
 
 def as_file(name: str, value: Any, place: str) -> AttachmentPart:
