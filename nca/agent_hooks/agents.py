@@ -34,7 +34,6 @@ class Agent:
     project   the same for one project, from its folder
     events    its hooks, by name, and what each means
     matchers  for which of an event's kinds the agent calls, where not for all
-    compacts  what a hook's `source` is after a compaction
     timeout   how long the agent waits at most, in its own unit
     summary   what a summary in its transcript holds, where no event says that a compaction has been made
     limit     how many tokens of an answer count, where its hooks have to say so; 0: they have not
@@ -51,7 +50,6 @@ class Agent:
     project: str
     events: Mapping[str, Kind]
     matchers: Mapping[str, str] = field(default_factory=dict)
-    compacts: str = "compact"
     timeout: int = 5
     summary: str = ""
     limit: int = 0
@@ -66,7 +64,7 @@ class Agent:
     def kind(self, event: str, source: str) -> Kind | None:
         """What an event means; None for one that nca does not know."""
         kind = self.events.get(event)
-        return "compacted" if kind == "begins" and source == self.compacts else kind
+        return "compacted" if kind == "begins" and source == "compact" else kind
 
 
 def agent_named(name: str) -> Agent:

@@ -10,7 +10,8 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -70,14 +71,12 @@ def installed(agent: Agent, env: Mapping[str, str], file: Path) -> Change:
             _command_of(file, before)
         return Change(file, before, _plugin_text(_words(agent, env), kept_variables(env)))
     wanted = {event: _group(agent, event, command_line(agent, env)) for event in agent.events}
-    try:
-        if _own(before or "") == {(event, 0): group for event, group in wanted.items()}:
+    with _left_alone(file):
+        if _own(before or "") == {event: [group] for event, group in wanted.items()}:
             return Change(file, before, before or "")
         after = _without_own(before or "")
         for event, group in wanted.items():
             after = appended(after, (HOOKS, event), group)
-    except NotInsertable as reason:
-        raise _left_alone(file, reason) from reason
     return Change(file, before, after)
 
 
@@ -88,10 +87,8 @@ def uninstalled(agent: Agent, file: Path) -> Change:
         if before is not None:
             _command_of(file, before)
         return Change(file, before, "")
-    try:
+    with _left_alone(file):
         return Change(file, before, _without_own(before or ""))
-    except NotInsertable as reason:
-        raise _left_alone(file, reason) from reason
 
 
 def programs(agent: Agent, file: Path) -> list[str]:
@@ -99,11 +96,9 @@ def programs(agent: Agent, file: Path) -> list[str]:
     if agent.is_plugin:
         text = text_of(file)
         return [] if text is None else [shlex.join(_command_of(file, text))]
-    try:
-        groups = _own(text_of(file) or "").values()
-    except NotInsertable as reason:
-        raise _left_alone(file, reason) from reason
-    return sorted({str(hook["command"]) for group in groups for hook in group["hooks"]})
+    with _left_alone(file):
+        own = _own(text_of(file) or "")
+    return sorted({str(hook["command"]) for groups in own.values() for group in groups for hook in group["hooks"]})
 
 
 def problem_of(command: str) -> str:
@@ -126,24 +121,23 @@ def _group(agent: Agent, event: str, command: str) -> dict[str, Any]:
     return ({"matcher": matcher} if matcher else {}) | {"hooks": [hook]}
 
 
-def _own(text: str) -> dict[tuple[str, int], dict[str, Any]]:
-    """nca's groups of hooks by their event and, from 0, which of the event's own groups of nca it is."""
-    found: dict[tuple[str, int], dict[str, Any]] = {}
-    for event, place in _places(text):
-        count = sum(one == event for one, _ in found)
-        found[event, count] = read(text)[HOOKS][event][place]
+def _own(text: str) -> dict[str, list[dict[str, Any]]]:
+    """nca's groups of hooks by their event."""
+    settings = read(text)
+    found: dict[str, list[dict[str, Any]]] = {}
+    for event, place in _places(settings):
+        found.setdefault(event, []).append(settings[HOOKS][event][place])
     return found
 
 
 def _without_own(text: str) -> str:
-    for event, place in reversed(_places(text)):
+    for event, place in reversed(_places(read(text))):
         text = removed(text, (HOOKS, event, place))
     return text
 
 
-def _places(text: str) -> list[tuple[str, int]]:
+def _places(settings: Any) -> list[tuple[str, int]]:
     """Where nca's groups stand: their event, and their place in its list."""
-    settings = read(text)
     events = settings.get(HOOKS) if isinstance(settings, dict) else None
     return [
         (event, place)
@@ -162,8 +156,13 @@ def _is_own(group: Any) -> bool:
     )
 
 
-def _left_alone(file: Path, reason: NotInsertable) -> ConfigError:
-    return ConfigError(f"{file}: {reason}; nothing was changed.", advice="Mend the file and try again.")
+@contextmanager
+def _left_alone(file: Path) -> Iterator[None]:
+    """Around the reading of a file that may hold something else. Raises ConfigError."""
+    try:
+        yield
+    except NotInsertable as reason:
+        raise ConfigError(f"{file}: {reason}; nothing was changed.", advice="Mend the file and try again.") from reason
 
 
 def _plugin_text(command: Sequence[str], variables: Mapping[str, str]) -> str:

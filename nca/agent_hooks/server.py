@@ -16,8 +16,9 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from io import BytesIO
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import msgspec
 
@@ -40,6 +41,8 @@ SETTLING_SECONDS, LOOK_SECONDS = 8.0, 0.1
 """Agents write their transcripts a little later: so long is looked for more while the agent compacts."""
 MOST_SESSIONS = 32
 INDEX = ("hooks", "index")
+_MOST_HEAD_BYTES = 16 * 1024
+"""The path of an agent's folder is the longest part of a head."""
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,8 +95,8 @@ class Server:
         listener.settimeout(POLL_SECONDS)
         Path(STARTING).unlink(missing_ok=True)
         try:
-            if first:
-                self._answer(*_split(first))
+            if received := _received(BytesIO(first)):
+                self._answer(*received)
             self._accept(listener)
         finally:
             Path(SOCKET).unlink(missing_ok=True)
@@ -118,7 +121,7 @@ class Server:
         began = time.monotonic()
         with client, suppress(OSError):
             client.settimeout(TALK_SECONDS)
-            received = _received(client)
+            received = _received(client.makefile("rb"))
             if received is None:
                 return
             asked, answer = self._answer(*received)
@@ -273,27 +276,13 @@ def _shaped(event: Event, answer: str) -> bytes:
     return msgspec.json.encode({"hookSpecificOutput": output}) + b"\n"
 
 
-def _received(client: socket.socket) -> tuple[str, str, bytes] | None:
+def _received(client: BinaryIO) -> tuple[str, str, bytes] | None:
     """Agent, home and event; None if the client has gone."""
-    raw = b""
-    while b"\n" not in raw or len(raw) < _wanted(raw):
-        piece = client.recv(65536)
-        if not piece or len(raw) > MOST_BYTES + HANDED_ON_BYTES:
-            return None
-        raw += piece
-    return _split(raw)
-
-
-def _wanted(raw: bytes) -> int:
-    head, newline, _ = raw.partition(b"\n")
-    size = head.rpartition(b"\t")[2]
-    return len(head) + len(newline) + (int(size) if size.isdigit() else 0)
-
-
-def _split(raw: bytes) -> tuple[str, str, bytes]:
-    head, _, event = raw.partition(b"\n")
-    agent, home, _ = [*head.decode("utf-8", "replace").split("\t"), "", ""][:3]
-    return agent, home, event
+    head = client.readline(_MOST_HEAD_BYTES)
+    agent, home, size = [*head.decode("utf-8", "replace").rstrip("\n").split("\t"), "", ""][:3]
+    wanted = min(int(size) if size.isdigit() else 0, MOST_BYTES + HANDED_ON_BYTES)
+    event = client.read(wanted)
+    return (agent, home, event) if head.endswith(b"\n") and len(event) == wanted else None
 
 
 _MOST_LOG_BYTES = 2 * 1024 * 1024
