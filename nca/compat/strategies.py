@@ -59,14 +59,19 @@ Messages = Sequence[Mapping[str, Any]]
 Rows = list[dict[str, Any]]
 
 
-class _Counting:
-    """When to act, and how tokens are counted: the half of the protocol that all strategies share."""
-
+class _Limited:
     __slots__ = ()
     max_tokens: int
-    preset: str
-    provider: str
-    chars_per_token: float | None
+    """A field of each strategy, behind its own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Counting(_Limited):
+    """When to act, and how tokens are counted: the half of the protocol that all strategies share."""
+
+    preset: str = ""
+    provider: str = ""
+    chars_per_token: float | None = None
 
     def should_compact(self, messages: Messages, token_count: int) -> bool:
         """Whether `token_count` is above `max_tokens`."""
@@ -111,9 +116,6 @@ class SlidingWindow(_Counting):
 
     keep_last: int
     max_tokens: int
-    preset: str = field(default="", kw_only=True)
-    provider: str = field(default="", kw_only=True)
-    chars_per_token: float | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         self._check("keep_last")
@@ -136,9 +138,6 @@ class ToolResultClearing(_Counting):
 
     keep_results: int
     max_tokens: int
-    preset: str = field(default="", kw_only=True)
-    provider: str = field(default="", kw_only=True)
-    chars_per_token: float | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         self._check("keep_results")
@@ -175,9 +174,6 @@ class Summarization(_Counting):
     max_tokens: int
     focus: str = field(default="", kw_only=True)
     window_tokens: int = field(default=0, kw_only=True)
-    preset: str = field(default="", kw_only=True)
-    provider: str = field(default="", kw_only=True)
-    chars_per_token: float | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         self._check("keep_last", "window_tokens")
@@ -229,9 +225,6 @@ class Composite(_Counting):
 
     strategies: Sequence[Strategy]
     max_tokens: int
-    preset: str = field(default="", kw_only=True)
-    provider: str = field(default="", kw_only=True)
-    chars_per_token: float | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         if not is_list(self.strategies):
