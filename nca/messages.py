@@ -204,12 +204,9 @@ class Usage(msgspec.Struct, frozen=True):
 
 
 @contextmanager
-def collector_paused(*, is_long: bool = True) -> Iterator[None]:
-    """Pause the garbage collector: its passes over many messages that all stay cost more than they could free.
-
-    is_long  False: it is not worth it
-    """
-    was_enabled = is_long and gc.isenabled()
+def collector_paused() -> Iterator[None]:
+    """Pause the garbage collector: its passes over many rows of JSON that all stay cost more than they could free."""
+    was_enabled = gc.isenabled()
     if was_enabled:
         gc.disable()
     try:

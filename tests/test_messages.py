@@ -123,7 +123,5 @@ def test_the_collector_is_afterwards_as_it_was_before(is_enabled: bool) -> None:
         with pytest.raises(ValueError, match="no-number"), collector_paused():
             int("no-number")
         assert gc.isenabled() is is_enabled
-        with collector_paused(is_long=False):
-            assert gc.isenabled() is is_enabled
     finally:
         gc.enable()

@@ -23,7 +23,7 @@ from nca.context.view import View
 from nca.errors import InvalidMessages, UsageError
 from nca.library.engine import Engine, Summarizer
 from nca.library.inputs import history_of, is_list, read_conversation, read_text, read_tools, settings_of
-from nca.messages import Message, collector_paused
+from nca.messages import Message
 from nca.shapes.detect import shape_of
 from nca.shapes.shaped import ShapedMessages
 from nca.wire import kind_name, message_to_dict
@@ -117,7 +117,6 @@ def compact(
     return compact_loaded(messages, loaded, model=model, summarizer=summarizer, focus=focus, tools=tools)
 
 
-@collector_paused()
 def compact_loaded(
     messages: Sequence[Mapping[str, Any]] | Mapping[str, Any],
     loaded: LoadedSettings,

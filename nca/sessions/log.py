@@ -13,7 +13,7 @@ import msgspec
 
 from nca.context.tokens import message_tokens
 from nca.errors import StoreDamaged, StoreError, StoreUnreachable
-from nca.messages import Entry, Message, collector_paused
+from nca.messages import Entry, Message
 from nca.sessions.access import SessionAccess
 from nca.sessions.encoding import decode, decode_message, encode
 from nca.sessions.mended import stored_message
@@ -23,7 +23,6 @@ OUTCOME_UNKNOWN = "[interrupted: outcome unknown]"
 """The result of a tool call whose process died before it finished."""
 
 _TITLE_CHARS = 120
-_MANY_ROWS = 1_000
 _MOST = 2**62
 
 
@@ -67,11 +66,10 @@ class SessionLog:
         begin, reached = (rows[0][1], rows[-1][1]) if rows else (first, first - 1)
         if not is_whole or begin != first or reached < end:
             self._access.database.report(f"messages between {first} and {max(reached, end)} are missing or in disorder")
-        with collector_paused(is_long=len(rows) > _MANY_ROWS):
-            return [
-                Entry(seq, stored_message(body, role, seq, size), at, tokens)
-                for _, seq, body, at, role, size, tokens in rows
-            ]
+        return [
+            Entry(seq, stored_message(body, role, seq, size), at, tokens)
+            for _, seq, body, at, role, size, tokens in rows
+        ]
 
     def rough_tokens(self, first: int) -> int:
         """About how many tokens the messages from `first` on have; nothing is read but their sizes."""
