@@ -66,15 +66,18 @@ class ModelPicker(ListPanel[str]):
             self.end(typed)
 
     def begin(self) -> None:
-        self.background(self._add_served())
+        self.background(self._wait_for_server())
 
-    async def _add_served(self) -> None:
-        """Add what the server lists as soon as it has answered; the chosen row stays chosen."""
-        self._likely = once([*self._likely, *await asyncio.to_thread(self._ask_served)])
+    async def _wait_for_server(self) -> None:
+        self.add(await asyncio.to_thread(self._ask_served))
+        self.redraw()
+
+    def add(self, served: Sequence[Offer]) -> None:
+        """Add what a server lists; the chosen row stays chosen."""
+        self._likely = once([*self._likely, *served])
         chosen = self._matching[self._selected : self._selected + 1]
         self._filter(self.buffer.text)
         self._selected = self._matching.index(chosen[0]) if chosen else 0
-        self.redraw()
 
     def typed(self, text: str) -> None:
         self._filter(text)

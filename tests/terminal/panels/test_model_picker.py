@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from msgspec.structs import replace
-from prompt_toolkit.application import create_app_session
-from prompt_toolkit.input import DummyInput
-from prompt_toolkit.output import DummyOutput
 
 from nca.config.schema import ModelSettings
 from nca.models.catalog import describe
@@ -55,12 +52,10 @@ def test_typing_searches_every_model_of_a_provider_with_a_key() -> None:
     assert all(len(line) <= 40 for line in lines(ModelPicker([Offer("a/" + "b" * 99, "found")], list), 40))
 
 
-async def test_what_a_server_lists_is_added_when_it_answers_and_the_chosen_row_stays() -> None:
-    served = [Offer("openai/local", "at home"), Offer("openai/gpt-4.1", "at home")]
-    with create_app_session(input=DummyInput(), output=DummyOutput()):
-        picker = ModelPicker([Offer("openai/gpt-4.1", "in use"), Offer("a/b", "found")], list, served=lambda: served)
-        picker.move(1)
-        await picker._add_served()
+def test_what_a_server_lists_is_added_when_it_answers_and_the_chosen_row_stays() -> None:
+    picker = ModelPicker([Offer("openai/gpt-4.1", "in use"), Offer("a/b", "found")], list)
+    picker.move(1)
+    picker.add([Offer("openai/local", "at home"), Offer("openai/gpt-4.1", "at home")])
     assert [line[2:].split()[0] for line in lines(picker)[:3]] == ["openai/gpt-4.1", "a/b", "openai/local"]
     assert lines(picker)[1].startswith("› a/b")
 
