@@ -61,8 +61,11 @@ class Background(Compactor):
         await self.close()
         return await super().preview(focus, only)
 
-    async def swap_in(self) -> None:
-        """Put a finished preparation in force, or drop one that is no longer good. One that still runs goes on."""
+    async def swap_in(self, newest: str = "") -> None:
+        """Put a finished preparation in force, or drop one that is no longer good. One that still runs goes on.
+
+        newest  what the person has said by now; it is not in the log yet
+        """
         task = self._task
         if task is None or (not task.done() and self._is_good()):
             return
@@ -85,7 +88,7 @@ class Background(Compactor):
             self.say_unchanged("skipped", "idle")
             self.window.rearm()
             return
-        self.finish(proposal, "idle", seconds)
+        self.finish(proposal, "idle", seconds, newest)
 
     async def close(self, reason: str = "") -> None:
         """Drop the preparation; without a reason, the person is not told."""

@@ -268,11 +268,11 @@ class Compactor:
         self.say_starting(trigger)
         return self.finish(proposal, trigger, seconds)
 
-    def finish(self, proposal: Proposal, trigger: Trigger, seconds: float) -> CompactionOutcome:
+    def finish(self, proposal: Proposal, trigger: Trigger, seconds: float, newest: str = "") -> CompactionOutcome:
         """Commit a proposal and send the event that ends it. Raises StoreError; then nothing has changed."""
         if proposal.compacted:
             self._commit(proposal, trigger, seconds)
-        return self._close(proposal, trigger, "real", seconds)
+        return self._close(proposal, trigger, "real", seconds, newest)
 
     def say_starting(self, trigger: Trigger) -> None:
         self._say("starting", trigger, tokens_before=self.window.measure().used_tokens)
@@ -299,7 +299,9 @@ class Compactor:
             if problem:
                 self._emit(Notice(problem))
 
-    def _close(self, proposal: Proposal, trigger: Trigger, mode: str, seconds: float) -> CompactionOutcome:
+    def _close(
+        self, proposal: Proposal, trigger: Trigger, mode: str, seconds: float, newest: str = ""
+    ) -> CompactionOutcome:
         """Send the event that ends a compaction, and return the outcome with the same numbers."""
         phase, verdict = self._verdict(proposal, trigger, mode)
         message = " ".join([verdict, *proposal.notices])
@@ -314,13 +316,13 @@ class Compactor:
             saves=saved_cost(self.window.facts, proposal.tokens_before, proposal.tokens_after),
             saves_cached=saved_cost(self.window.facts, proposal.tokens_before, proposal.tokens_after, is_cached=True),
             message=message,
-            card=self.where_we_were() if is_real else (),
+            card=self.where_we_were(newest=newest) if is_real else (),
         )
         return CompactionOutcome(is_real, stages_used=proposal.stages_used, message=message, **_numbers(proposal))
 
-    def where_we_were(self, *, is_answer_shown: bool = False) -> tuple[str, ...]:
+    def where_we_were(self, *, is_answer_shown: bool = False, newest: str = "") -> tuple[str, ...]:
         """For a person who comes back: at most six lines on the task, the last step, the plan, what fails, the cost."""
-        return where_we_were(self.window, self._files, is_answer_shown=is_answer_shown)
+        return where_we_were(self.window, self._files, is_answer_shown=is_answer_shown, newest=newest)
 
     def _verdict(self, proposal: Proposal, trigger: Trigger, mode: str) -> tuple[str, str]:
         numbers = f"{proposal.tokens_before:,} → {proposal.tokens_after:,} tokens"

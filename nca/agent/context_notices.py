@@ -111,15 +111,18 @@ def last_exchange(window: Window) -> Exchange:
     return Exchange("", answer, seq)
 
 
-def where_we_were(window: Window, files: FileHistory | None, *, is_answer_shown: bool = False) -> tuple[str, ...]:
+def where_we_were(
+    window: Window, files: FileHistory | None, *, is_answer_shown: bool = False, newest: str = ""
+) -> tuple[str, ...]:
     """One line each, as far as there is something: task, last step, plan, what fails, files changed, cost.
 
     is_answer_shown  the last answer stands above already
+    newest           what the person has just said, where the log does not have it yet
     """
     past = _near(window)
     changed = _changed(past, window.session.info.directory, files)
     last = _last_step(past, is_answer_shown=is_answer_shown)
-    lines = (_task(past), last, _plan(window), _failing(past), changed, _spent(window))
+    lines = (_task(past, newest), last, _plan(window), _failing(past), changed, _spent(window))
     return tuple(line for line in lines if line)
 
 
@@ -134,19 +137,18 @@ def _as_asked(said: Said) -> str:
     return said.typed.strip() or " ".join(text for _, text in said.beside)
 
 
-def _task(past: Past) -> str:
+def _task(past: Past, newest: str) -> str:
     """The newest message of the person that says by itself what to do; where none does, the newest."""
-    newest = ""
-    for text, answer in _messages(past):
+    for text, answer in _messages(past, newest):
         newest = newest or text
         if len(text.split()) >= _FEWEST_WORDS + answer.endswith("?") or names_of(_short(text)):
             return f"Task: {_short(text)}"
     return f"Task: {_short(newest)}" if newest else ""
 
 
-def _messages(past: Past) -> Iterator[tuple[str, str]]:
-    """The person's messages, newest first, each with the answer before it."""
-    text = ""
+def _messages(past: Past, newest: str) -> Iterator[tuple[str, str]]:
+    """The person's messages, newest first, each with the answer before it. `newest` stands before all of the log."""
+    text = newest
     for entry in past.near():
         message = entry.message
         if message.role == "assistant" and text and (answer := message.text.strip()):

@@ -210,7 +210,7 @@ class Conversation:
             if not text.strip() and not attachments:
                 raise UsageError("The message is empty; nothing was sent.")
             self.session.refuse_reader()
-            await self._compactor.swap_in()
+            await self._compactor.swap_in(text)
             await self._enter(said, attachments, beside)
             if self._has_own_tools:
                 self.files.recorder.start()

@@ -79,6 +79,16 @@ async def test_it_is_swapped_in_before_the_next_request(tmp_path: Path) -> None:
     await conversation.close()
 
 
+async def test_its_card_names_the_request_that_it_comes_with(tmp_path: Path) -> None:
+    events: list[Event] = []
+    conversation = opened(tmp_path, events, summary_or(LONG_ANSWER[:300]))
+    await until_prepared(conversation, events)
+    await until_ready(conversation)
+    await conversation.send("Write the second page now")
+    (completed,) = (event for event in compactions(events) if event.phase == "completed")
+    assert completed.card[0] == "Task: Write the second page now"
+
+
 async def test_it_is_dropped_when_the_view_has_changed(tmp_path: Path) -> None:
     events: list[Event] = []
     conversation = opened(tmp_path, events, summary_or(LONG_ANSWER[:300]))
