@@ -74,14 +74,22 @@ def stages_in_words(stages: Sequence[str], made_by: str) -> str:
 
 
 def summary_writer(window: Window, record: CompactionRecord) -> str:
-    """`Summary.made_by` of the summary that a compaction put in; "" if there is none, or its view cannot be read."""
+    """Who wrote the summary that a compaction put in; "" if there is none, or one of its views cannot be read."""
     views = window.session.views
     try:
         before, after = views.load(record.view_before), views.load(record.view_after)
     except StoreError:
         return ""
-    made = [item.made_by for item in after.items if isinstance(item, Summary) and item not in before.items]
-    return made[-1] if made else ""
+    return new_writer(before, after)
+
+
+def new_writer(before: View, after: View) -> str:
+    """The same of two views. Where the prose is that of before, code has written what is new."""
+    made = [item for item in after.items if isinstance(item, Summary) and item not in before.items]
+    earlier = {item.prose for item in before.items if isinstance(item, Summary)}
+    if not made:
+        return ""
+    return BY_CODE if made[-1].prose in earlier else made[-1].made_by
 
 
 def newly_hidden(before: View, after: View) -> tuple[Range, ...]:

@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from nca.agent.compaction_diff import Preview, stages_in_words
+from nca.agent.compaction_diff import Preview, new_writer, stages_in_words
 from nca.agent.context_notices import context_warning, cut_newest_notice, does_not_fit, where_we_were
 from nca.agent.fallbacks import Fallbacks
 from nca.agent.hooks import Hooks
@@ -23,7 +23,7 @@ from nca.context.provider_side import ProviderSummary, adopt
 from nca.context.retention import kept_in_words
 from nca.context.stages.prune import SHORTENED, shorten_earlier
 from nca.context.summary import SummaryRequest
-from nca.context.view import Range
+from nca.context.view import Range, View
 from nca.errors import NcaError, ProviderFailure, UsageError
 from nca.events import ContextCompaction, Listener, Notice
 from nca.file_history.history import FileHistory
@@ -157,7 +157,7 @@ class Compactor:
         started = time.monotonic()
         proposal = await self.plan("manual", focus=focus, only=only)
         seconds = time.monotonic() - started
-        message = self._close(proposal, "manual", "preview", seconds).message
+        message = self._close(proposal, "manual", "preview", seconds, self.window.history.view).message
         price = self.window.facts.input_cost
         return Preview(proposal, self.window.history.view, message, seconds, self.summarizer.cost, price)
 
@@ -183,7 +183,7 @@ class Compactor:
         if self.window.context.auto == "preview" and trigger != "manual":
             proposal = await self.plan(trigger, focus=focus, target_tokens=target_tokens)
             self.window.rearm()
-            return self._close(proposal, trigger, "preview", time.monotonic() - started)
+            return self._close(proposal, trigger, "preview", time.monotonic() - started, self.window.history.view)
         if reason := await self.forbidden(trigger, focus):
             used = self.window.measure().used_tokens
             return CompactionOutcome(False, used, used, message=reason)
@@ -270,9 +270,10 @@ class Compactor:
 
     def finish(self, proposal: Proposal, trigger: Trigger, seconds: float, newest: str = "") -> CompactionOutcome:
         """Commit a proposal and send the event that ends it. Raises StoreError; then nothing has changed."""
+        before = self.window.history.view
         if proposal.compacted:
             self._commit(proposal, trigger, seconds)
-        return self._close(proposal, trigger, "real", seconds, newest)
+        return self._close(proposal, trigger, "real", seconds, before, newest)
 
     def say_starting(self, trigger: Trigger) -> None:
         self._say("starting", trigger, tokens_before=self.window.measure().used_tokens)
@@ -300,10 +301,10 @@ class Compactor:
                 self._emit(Notice(problem))
 
     def _close(
-        self, proposal: Proposal, trigger: Trigger, mode: str, seconds: float, newest: str = ""
+        self, proposal: Proposal, trigger: Trigger, mode: str, seconds: float, before: View, newest: str = ""
     ) -> CompactionOutcome:
         """Send the event that ends a compaction, and return the outcome with the same numbers."""
-        phase, verdict = self._verdict(proposal, trigger, mode)
+        phase, verdict = self._verdict(proposal, trigger, mode, before)
         message = " ".join([verdict, *proposal.notices])
         is_real = proposal.compacted and mode == "real"
         self._say(
@@ -324,7 +325,7 @@ class Compactor:
         """For a person who comes back: at most six lines on the task, the last step, the plan, what fails, the cost."""
         return where_we_were(self.window, self._files, is_answer_shown=is_answer_shown, newest=newest)
 
-    def _verdict(self, proposal: Proposal, trigger: Trigger, mode: str) -> tuple[str, str]:
+    def _verdict(self, proposal: Proposal, trigger: Trigger, mode: str, view: View) -> tuple[str, str]:
         numbers = f"{proposal.tokens_before:,} → {proposal.tokens_after:,} tokens"
         if mode == "preview":
             return "preview", f"Would compact {numbers}." if proposal.compacted else "Nothing would be compacted."
@@ -334,7 +335,7 @@ class Compactor:
             before, after = (n / proposal.budget_tokens for n in (proposal.tokens_before, proposal.tokens_after))
             by_kind = proposal.facts.by_kind() if proposal.facts else {}
             kept = f"; kept {kept_in_words(by_kind)}" if by_kind else ""
-            stages = stages_in_words(proposal.stages_used, proposal.made_by)
+            stages = stages_in_words(proposal.stages_used, new_writer(view, proposal.view))
             return "completed", f"Compacted {numbers} ({before:.0%} → {after:.0%} of the budget, by {stages}{kept})."
         if trigger == "manual":
             self.window.rearm()

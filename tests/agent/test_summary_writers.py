@@ -1,0 +1,35 @@
+"""Who wrote the summary of a compaction, in words."""
+
+from __future__ import annotations
+
+import pytest
+
+from nca.agent.compaction_diff import new_writer, stages_in_words, writer_in_words
+from nca.context.view import Summary, View
+
+
+@pytest.mark.parametrize(
+    ("made_by", "words"),
+    [
+        ("", ""),
+        ("extract", "code"),
+        ("openai/m", "openai/m"),
+        ("openai/m + extract", "openai/m and code"),
+        ("you", "you"),
+    ],
+)
+def test_a_writer_is_a_model_or_code_or_both(made_by: str, words: str) -> None:
+    assert writer_in_words(made_by) == words
+    by = f" by {words}" if words else ""
+    assert stages_in_words(("prune", "summarize"), made_by) == f"prune, summarize{by}"
+    assert stages_in_words(("truncate",), made_by) == "truncate"
+
+
+def test_prose_that_is_there_already_is_not_written_again() -> None:
+    first = View((Summary("a", ((1, 4),), "record", prose="It began.", made_by="m"),), 5)
+    later = View((Summary("b", ((1, 8),), "longer record", prose="It began.", made_by="m"),), 9)
+    merged = View((Summary("c", ((1, 8),), "longer record", prose="It began and went on.", made_by="m"),), 9)
+    assert new_writer(View((), 1), first) == "m"
+    assert new_writer(first, later) == "extract"
+    assert new_writer(first, merged) == "m"
+    assert new_writer(first, first) == ""
