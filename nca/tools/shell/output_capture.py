@@ -73,6 +73,7 @@ class OutputCapture:
         self._lines = 0
         self._open = b""
         """The line that no newline has ended yet: a carriage return may replace it."""
+        self._is_binary = False
         self._is_over = False
         self._file: BinaryIO | None = None
         self._path: Path | None = None
@@ -81,12 +82,16 @@ class OutputCapture:
     def feed(self, data: bytes) -> None:
         """Never raises: if the disk fails, the file is deleted and the capture goes on.
 
-        Of a line that is written over, such as a progress bar, the newest text counts, as on a terminal.
+        Of a line of text that is written over, such as a progress bar, the newest text counts, as on a terminal.
         """
-        data = self._open + data
-        whole, newline, self._open = data.rpartition(b"\n")
+        self._is_binary = self._is_binary or b"\0" in data
+        if self._is_binary:
+            self._keep_open()
+            self._keep(data)
+            return
+        whole, newline, rest = (self._open + data).rpartition(b"\n")
         self._keep(written_over(whole) + newline)
-        self._open = written_over(self._open)
+        self._open = written_over(rest)
         if len(self._open) > _LONGEST_OPEN_BYTES:
             self._keep_open()
 

@@ -209,3 +209,11 @@ def test_an_endless_progress_bar_takes_no_room(tmp_path: Path) -> None:
         capture.feed(b"\r%d of 50000 packages are there" % number)
     output = capture.finish(lambda text: text)
     assert (output.text, output.saved) == ("49999 of 50000 packages are there", None)
+
+
+def test_bytes_that_are_no_text_are_all_kept() -> None:
+    data = b"PNG\0\rone\rtwo\nthree\rfour"
+    capture = OutputCapture(Limits(), None)
+    for start in range(0, len(data), 5):
+        capture.feed(data[start : start + 5])
+    assert capture.finish(lambda text: text).total_bytes == len(data)
