@@ -155,11 +155,17 @@ class PromptReader(Reader):
     def is_typing(self) -> bool:
         return self._prompt.type_ahead.is_waiting
 
+    @property
+    def is_line_queued(self) -> bool:
+        return self._prompt.type_ahead.is_line_queued
+
     def lend_terminal(self) -> AbstractContextManager[object]:
         return self._prompt.lent_terminal()
 
     async def walk(self, panel: ListPanel[T]) -> T | None:
         with self._prompt.lent_terminal(is_quiet=True):
+            if panel.is_typed:
+                panel.buffer.insert_text(self._prompt.type_ahead.take_open())
             self._draw.begin_prompt(panel.above)
             try:
                 return await panel.run()

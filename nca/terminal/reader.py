@@ -97,6 +97,11 @@ class Reader(Nobody, ABC):
         """Whether the next prompt starts with what was typed ahead."""
         return False
 
+    @property
+    def is_line_queued(self) -> bool:
+        """Whether a whole line was typed ahead. One that is still open is for the list that opens, to search it."""
+        return False
+
     def lend_terminal(self) -> AbstractContextManager[object]:
         """While another program, such as an editor, has the terminal."""
         return nullcontext()

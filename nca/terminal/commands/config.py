@@ -132,7 +132,7 @@ class ConfigCommand(Command):
 
 async def _browse(app: App) -> None:
     """The settings as a list on a screen, else what is changed and the groups."""
-    if not app.reader.can_walk or app.reader.is_typing:
+    if not app.reader.can_walk or app.reader.is_line_queued:
         app.output.show(overview(app.conversation.loaded))
         return
     # Imported here: only a screen needs prompt_toolkit.

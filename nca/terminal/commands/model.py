@@ -78,7 +78,7 @@ class ModelCommand(Command):
         def served() -> list[Offer]:
             return served_beside(choice.model, choice.api_base, choice.api_key)
 
-        if not app.reader.can_walk or app.reader.is_typing:
+        if not app.reader.can_walk or app.reader.is_line_queued:
             others = once([*likely, *await asyncio.to_thread(served)])[1:]
             if others:
                 app.output.show("\n".join(f"{one_line(one.name)}  {one.why}" for one in others))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import shutil
 import signal
 import sys
 import termios
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 _PASTES_ON, _PASTES_OFF = "\x1b[?2004h", "\x1b[?2004l"
@@ -103,3 +106,20 @@ def stop_process(*, group: bool) -> None:
         os.kill(0 if group else os.getpid(), signal.SIGTSTP)
     finally:
         signal.signal(signal.SIGTSTP, before)
+
+
+@contextmanager
+def stop_signal_handled(suspend: Callable[[], None]) -> Iterator[None]:
+    """Call `suspend` for a SIGTSTP."""
+    if signal.getsignal(signal.SIGTSTP) != signal.SIG_DFL:
+        # A shell without job control has it ignored: nobody could continue the program.
+        yield
+        return
+    loop = asyncio.get_running_loop()
+    with contextlib.suppress(RuntimeError, ValueError):
+        loop.add_signal_handler(signal.SIGTSTP, suspend)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(RuntimeError, ValueError):
+            loop.remove_signal_handler(signal.SIGTSTP)

@@ -8,7 +8,6 @@ import contextlib
 import math
 import os
 import select
-import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -27,7 +26,7 @@ from nca.terminal.input.keyboard import (
 )
 from nca.terminal.input.line_editor import Typed, first_line, open_line, separated, typed, unsent
 from nca.terminal.input.line_kind import line_kind
-from nca.terminal.input.terminal_modes import TerminalModes, mark_pastes, stop_process
+from nca.terminal.input.terminal_modes import TerminalModes, mark_pastes, stop_process, stop_signal_handled
 from nca.terminal.interrupts import Interrupts
 from nca.words import Words, text_of
 
@@ -111,7 +110,7 @@ class TypeAhead:
             return
         self._take_typed(early)
         try:
-            with _stop_signal_handled(suspend):
+            with stop_signal_handled(suspend):
                 yield
         finally:
             self._modes.give_back()
@@ -261,6 +260,21 @@ class TypeAhead:
         store_typeahead(self._keyboard, keys)
         return bool(keys or self._keys)
 
+    @property
+    def is_line_queued(self) -> bool:
+        """Whether a line that was typed to its Enter waits for the next prompt."""
+        keys = get_typeahead(self._keyboard)
+        store_typeahead(self._keyboard, keys)
+        return any(key.key == Keys.ControlM for key in (*keys, *self._keys))
+
+    def take_open(self) -> str:
+        """Remove and return the line that is being typed, if nothing else was typed: a list that opens searches it."""
+        line = open_line(self._keys)
+        if line.unknown or self.is_line_queued:
+            return ""
+        self._keys.clear()
+        return text_of(line.said)
+
     def _read(self, descriptor: int) -> bool:
         """Read what has arrived. False at the end of the input."""
         loop = asyncio.get_running_loop()
@@ -378,19 +392,3 @@ class TypeAhead:
         self._parser.flush()
         store_typeahead(self._keyboard, list(self._keys))
         self._keys.clear()
-
-
-@contextmanager
-def _stop_signal_handled(suspend: Callable[[], None]) -> Iterator[None]:
-    if signal.getsignal(signal.SIGTSTP) != signal.SIG_DFL:
-        # A shell without job control has it ignored: nobody could continue the program.
-        yield
-        return
-    loop = asyncio.get_running_loop()
-    with contextlib.suppress(RuntimeError, ValueError):
-        loop.add_signal_handler(signal.SIGTSTP, suspend)
-    try:
-        yield
-    finally:
-        with contextlib.suppress(RuntimeError, ValueError):
-            loop.remove_signal_handler(signal.SIGTSTP)

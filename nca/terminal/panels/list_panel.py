@@ -70,7 +70,7 @@ class ListPanel(ABC, Generic[T]):
         """`theme` is the setting terminal.theme. `is_typed`: above the list is a line to type into."""
         self.buffer = Buffer(multiline=False, on_text_changed=lambda _: self.typed(self.buffer.text))
         self._theme = theme
-        self._is_typed = is_typed
+        self.is_typed = is_typed
 
     @abstractmethod
     def listing(self, columns: int) -> Listing:
@@ -134,7 +134,7 @@ class ListPanel(ABC, Generic[T]):
     @cached_property
     def _app(self) -> Application[T | None]:
         windows = [Window(FormattedTextControl(self._lines), height=self._height, dont_extend_height=True)]
-        if self._is_typed:
+        if self.is_typed:
             before = BeforeInput(lambda: [("class:label", self.label)])
             windows.insert(0, Window(BufferControl(self.buffer, [before]), height=1, dont_extend_height=True))
         return Application(
@@ -150,7 +150,7 @@ class ListPanel(ABC, Generic[T]):
     def _lines(self) -> StyleAndTextTuples:
         size = self._app.output.get_size()
         # The last row of the screen stays free.
-        room = max(0, min(self.most_lines, size.rows - 1 - self._is_typed))
+        room = max(0, min(self.most_lines, size.rows - 1 - self.is_typed))
         return fitted_listing(self.listing(size.columns), size.columns, room)
 
     def _height(self) -> Dimension:
@@ -161,7 +161,7 @@ class ListPanel(ABC, Generic[T]):
     def _bindings(self) -> KeyBindings:
         bindings = KeyBindings()
         steps = {"up": -1, "c-p": -1, "down": 1, "c-n": 1, "pageup": -_PAGE, "pagedown": _PAGE}
-        if not self._is_typed:
+        if not self.is_typed:
             steps |= {"home": -_ALL, "end": _ALL}
         actions: dict[str, Callable[[], None]] = {
             key: lambda by=by: self.move(by)  # type: ignore[misc]
@@ -175,7 +175,7 @@ class ListPanel(ABC, Generic[T]):
             def act(event: KeyPressEvent, action: Callable[[], None] = action) -> None:
                 action()
 
-        if not self._is_typed:
+        if not self.is_typed:
 
             @bindings.add(Keys.Any)
             def press(event: KeyPressEvent) -> None:
@@ -190,7 +190,7 @@ class ListPanel(ABC, Generic[T]):
 
 
 class _ListKeyboard(Keyboard):
-    """Keys typed ahead are meant for the prompt; they must not choose anything."""
+    """Keys typed ahead are meant for the prompt, or searched for; they must not choose anything."""
 
     def typeahead_hash(self) -> str:
         return f"{super().typeahead_hash()}-list"

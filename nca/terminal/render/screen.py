@@ -81,6 +81,7 @@ class Screen:
 
     def begin_prompt(self, above: Callable[[Callable[[], None]], None]) -> None:
         """A prompt is about to be shown. `above` runs a write so that it appears above the prompt."""
+        self.clear_tail()
         self._above_prompt = above
 
     def end_prompt(self) -> None:

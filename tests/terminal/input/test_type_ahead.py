@@ -236,3 +236,18 @@ def test_what_was_queued_during_a_command_is_said_to_be_back() -> None:
         tty.sees_no("› in its place")
         tty.send(UP * 2)
         tty.sees("› queued")
+
+
+def test_what_is_typed_behind_a_command_that_opens_a_list_searches_it() -> None:
+    with chat() as tty:
+        tty.sees("›")
+        tty.settle()
+        tty.send("/config\rtarget_r")
+        tty.sees("Search: target_r")
+        tty.sees("target_ratio")
+        tty.send(ESCAPE)
+        tty.sees_no("Search:")
+        # A line that was sent is for the prompt: it would choose something.
+        tty.send("/config\rhello\r")
+        tty.sees("The script is over")
+        assert "Search:" not in "\n".join(tty.shown())
