@@ -237,7 +237,7 @@ class ApprovalKeys(KeyQuestion[Answer]):
             unseen = ", with what was not shown" if left else ""
             keys = [("Enter", about[self._chosen.choice] + unseen), *keys]
         elif self._rule:
-            keys += [("y", about["once"]), ("s", about["session"]), ("a", "always here")]
+            keys += [("y", about["once"]), ("s", about["session"]), ("a, Enter", "always here")]
         else:
             keys += [("y", about["once"])]
         return keys_line([*keys, ("n", "no"), ("Esc", self.escape)], Text(self.heading, style="notice"))
