@@ -233,7 +233,9 @@ def _in_english(said: str, command: str, kind: str) -> str:
         said = f"{command} takes no {words.partition(' (')[2][:-1]!r}."
     elif said[-1:] not in ".?!":
         said += "."
-    unknown = said.partition("No such command '")[2].rpartition("'")[0]
+    unknown = said.partition("No such command '")[2].partition("'.")[0]
+    if unknown and "Did you mean" not in said and (others := _elsewhere(unknown)):
+        return f"{said} Did you mean {' or '.join(others)}?"
     # What people type who ask other agents a question in the shell.
     if " " in unknown or said.startswith(("No such option: -p.", "No such option: --print ")):
         return f"{said} One answer without a chat: nca run TEXT."
@@ -242,6 +244,16 @@ def _in_english(said: str, command: str, kind: str) -> str:
     if is_extra:
         return f"{said} A message of several words stands in quotes."
     return f"{said} A text that begins with - stands behind --." if kind == "NoSuchOption" else said
+
+
+def _elsewhere(name: str) -> list[str]:
+    """The commands of this name, whole, in all groups."""
+    from nca.cli.commands import build
+
+    whole = build()
+    own = [f"nca {name}"] if name in whole.commands else []
+    groups = ((group, getattr(command, "commands", {})) for group, command in whole.commands.items())
+    return own + [f"nca {group} {name}" for group, commands in groups if name in commands]
 
 
 def _with_command(arguments: list[str]) -> list[str]:

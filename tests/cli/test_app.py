@@ -88,6 +88,18 @@ def test_a_question_in_the_shell_leads_to_run(words: list[str], tmp_path: Path) 
     assert "One answer without a chat: nca run TEXT." in forked(*words, home=tmp_path).stderr
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("export x", "No such command 'export'. Did you mean nca sessions export? Try 'nca --help'.\n"),
+        ("sessions doctor", "Did you mean nca doctor?"),
+        ("config reset x", "No such command 'reset'. Did you mean 'set', 'unset'? Try 'nca config --help'.\n"),
+    ],
+)
+def test_a_command_of_another_group_is_named(words: str, said: str, tmp_path: Path) -> None:
+    assert said in forked(*words.split(), home=tmp_path).stderr
+
+
 def test_a_group_without_a_command_prints_its_help_and_nothing_else(tmp_path: Path) -> None:
     done = forked("config", home=tmp_path)
     assert (done.returncode, done.stderr) == (2, "")
