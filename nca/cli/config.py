@@ -7,7 +7,7 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -74,24 +74,17 @@ def set_(
     user: Annotated[bool, typer.Option("--user", help="Save it in your own file, for all projects.")] = False,
 ) -> None:
     """Save a setting in the project's file, .nca/config.toml."""
-    from nca.config.overrides import whole_name
-    from nca.config.paths import project_config_file, user_config_file
-    from nca.config.projects import TrustStore
-    from nca.config.saving import save_value
     from nca.errors import ConfigError
 
-    key = whole_name(key)
-    file = user_config_file(os.environ) if user else project_config_file(Path.cwd())
-    with contextlib.nullcontext() if user else TrustStore(os.environ).saving(Path.cwd()):
-        canonical = save_value(file, key, value, is_users_own=user)
-    _say_canonical(key)
+    file = _file(user=user)
+    canonical, shown = _save(file, key, value, user=user), one_line(str(file))
     try:
         loaded = _load()
     except ConfigError as error:
-        typer.echo(f"Saved {canonical} in {one_line(str(file))}.")
+        typer.echo(f"Saved {canonical} in {shown}.")
         typer.echo(f"But the settings cannot be used yet: {error}", err=True)
         return
-    typer.echo(f"Saved {canonical} = {_saved_text(file, canonical)} in {one_line(str(file))}.")
+    typer.echo(f"Saved {canonical} = {_saved_text(file, canonical)} in {shown}.")
     origin = loaded.origin(canonical)
     if Path(origin) != file.absolute():
         typer.echo(f"It has no effect here: {one_line(origin)} sets {_text(loaded, canonical)}.", err=True)
@@ -103,17 +96,11 @@ def unset(
     user: Annotated[bool, typer.Option("--user", help="Remove it from your own file, for all projects.")] = False,
 ) -> None:
     """Remove a setting from the project's file, .nca/config.toml, so that another file or the default counts."""
-    from nca.config.overrides import UNSET, whole_name
-    from nca.config.paths import project_config_file, user_config_file
-    from nca.config.projects import TrustStore
-    from nca.config.saving import save_value
+    from nca.config.overrides import UNSET
 
-    key = whole_name(key)
-    file = user_config_file(os.environ) if user else project_config_file(Path.cwd())
+    file = _file(user=user)
     before = file.read_bytes() if file.is_file() else b""
-    with contextlib.nullcontext() if user else TrustStore(os.environ).saving(Path.cwd()):
-        canonical = save_value(file, key, UNSET, is_users_own=True)
-    _say_canonical(key)
+    canonical = _save(file, key, UNSET, user=user)
     loaded, shown = _load(), one_line(str(file))
     was_there = before != (file.read_bytes() if file.is_file() else b"")
     said = f"Removed {canonical} from {shown}." if was_there else f"{canonical} is not in {shown}."
@@ -123,9 +110,7 @@ def unset(
 @app.command()
 def path() -> None:
     """Show where the settings files are, and whether they exist."""
-    from nca.config.paths import project_config_file, user_config_file
-
-    for owner, file in (("user", user_config_file(os.environ)), ("project", project_config_file(Path.cwd()))):
+    for owner, file in (("user", _file(user=True)), ("project", _file(user=False))):
         flags.say(f"{owner:<7}  {one_line(str(file))}  ({'exists' if file.exists() else 'does not exist'})", hang=9)
 
 
@@ -133,10 +118,9 @@ def path() -> None:
 def init() -> None:
     """Write a commented example to .nca/config.toml. An existing file is never overwritten."""
     from nca.config.example import render_example
-    from nca.config.paths import project_config_file
     from nca.errors import ConfigError
 
-    file = project_config_file(Path.cwd())
+    file = _file(user=False)
     shown = one_line(str(file))
     try:
         file.parent.mkdir(exist_ok=True)
@@ -147,6 +131,26 @@ def init() -> None:
     except OSError as error:
         raise ConfigError(f"{shown}: cannot be written ({error.strerror}).") from error
     typer.echo(f"Wrote {shown}: every setting with its default, commented out.")
+
+
+def _file(*, user: bool) -> Path:
+    """The person's own file, or the project's."""
+    from nca.config.paths import project_config_file, user_config_file
+
+    return user_config_file(os.environ) if user else project_config_file(Path.cwd())
+
+
+def _save(file: Path, key: str, value: Any, *, user: bool) -> str:
+    """Save a value, or UNSET; the setting's canonical name. A project's file stays as trusted as it was."""
+    from nca.config.overrides import UNSET, whole_name
+    from nca.config.projects import TrustStore
+    from nca.config.saving import save_value
+
+    key = whole_name(key)
+    with contextlib.nullcontext() if user else TrustStore(os.environ).saving(Path.cwd()):
+        canonical = save_value(file, key, value, is_users_own=user or value is UNSET)
+    _say_canonical(key)
+    return canonical
 
 
 def _load() -> LoadedSettings:
