@@ -102,15 +102,21 @@ def refuse_above_limit(window: Window, model: Model | None = None, count: Callab
     if 0 < limit <= spent:
         raise CostLimitReached(
             f"This session has cost {money(spent)}, and session.max_cost is {money(limit)}. Nothing was sent.",
-            advice=f"/config session.max_cost {2 * limit:g} allows more; the same message then goes on.",
+            advice=_allowing(f"{2 * limit:g}"),
         )
 
     if limit and model is not None and spent + (cost := _least_cost(window, model, count())) > limit:
         raise CostLimitReached(
             f"This request alone costs about {money(cost)}, and {money(limit - spent)} is left of {money(limit)}"
             " (session.max_cost). Nothing was sent.",
-            advice=f"/config session.max_cost {2 * (spent + cost):.2g} allows more; the same message then goes on.",
+            advice=_allowing(f"{2 * (spent + cost):.2g}"),
         )
+
+
+def _allowing(limit: str) -> str:
+    return (
+        f"/config session.max_cost {limit} allows more (--max-cost {limit} in a shell); the same message then goes on."
+    )
 
 
 def _least_cost(window: Window, model: Model, prompt_tokens: int) -> float:
