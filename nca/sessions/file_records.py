@@ -90,14 +90,8 @@ class FileRecords:
         self._delete_in_steps("changes", f"use IN ({uses})", session_id)
         with self._database.transaction() as connection:
             connection.execute("DELETE FROM uses WHERE session = ?", (session_id,))
-        for (root,) in self._database.rows(
-            "SELECT number FROM workspaces w WHERE NOT EXISTS (SELECT 1 FROM uses WHERE workspace = w.number)"
-        ):
-            with self._database.transaction() as connection:
-                connection.execute(
-                    "DELETE FROM workspaces WHERE number = ?1 AND NOT EXISTS (SELECT 1 FROM uses WHERE workspace = ?1)",
-                    (root,),
-                )
+            unused = "NOT EXISTS (SELECT 1 FROM uses WHERE workspace = workspaces.number)"
+            connection.execute(f"DELETE FROM workspaces WHERE {unused}")  # noqa: S608
         self.collect()
 
     def collect(self) -> None:

@@ -6,6 +6,7 @@ deleted. Nothing here knows a format; `nca.mcp_server.other_agents` reads the fi
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
@@ -22,7 +23,7 @@ from nca.sessions.encoding import encode
 from nca.sessions.full_text import insert_passages
 from nca.sessions.opening import Kind, open_for_writing, remove
 from nca.sessions.passages import plain_text
-from nca.sessions.sql import Row, SessionDatabase, scripts
+from nca.sessions.sql import SessionDatabase, scripts
 
 KEPT_CHARS = 24_000
 """The most that is kept of one message. The rest is read from its file when it is shown."""
@@ -104,11 +105,11 @@ class ForeignIndex:
         # After a power failure the last commits may be missing; the files are then read again.
         self.database.connection.pragma("synchronous", "NORMAL")
         if self._fact("made_by") != made_by:
-            self.forget([File(Path(os.fsdecode(path)), "", 0, 0) for (path,) in self._rows("SELECT path FROM files")])
+            self.forget(self.files().values())
             self._set({"made_by": made_by})
 
     def files(self) -> dict[Path, File]:
-        rows = self._rows("SELECT path, agent, size_bytes, modified_ns FROM files")
+        rows = self.database.rows("SELECT path, agent, size_bytes, modified_ns FROM files")
         return {Path(os.fsdecode(path)): File(Path(os.fsdecode(path)), *facts) for path, *facts in rows}
 
     def mark(self, path: Path) -> Mark:
@@ -141,13 +142,9 @@ class ForeignIndex:
     def finish(self, file: File, keys: Sequence[str], problem: str = "", mark: Mark = Mark()) -> None:  # noqa: B008
         """Record that a file was read as it was found; its sessions with other keys are removed."""
         path = os.fsencode(file.path)
-        kept = set(keys)
+        others = "DELETE FROM sessions WHERE file = ? AND key NOT IN (SELECT value FROM json_each(?))"
         with self.database.transaction() as connection:
-            for number, key in connection.execute(
-                "SELECT number, key FROM sessions WHERE file = ?", (path,)
-            ).fetchall():
-                if key not in kept:
-                    connection.execute("DELETE FROM sessions WHERE number = ?", (number,))
+            connection.execute(others, (path, json.dumps(keys)))
             connection.execute(
                 "INSERT OR REPLACE INTO files"
                 " (path, agent, size_bytes, modified_ns, problem, resume_bytes, resume_messages, resume_digest)"
@@ -186,9 +183,8 @@ class ForeignIndex:
 
         before  the first so many messages stay as they are; `messages` are those behind them
         """
-        known = [
-            digest for (digest,) in self._rows("SELECT digest FROM messages WHERE session = ? ORDER BY seq", session)
-        ]
+        found = self.database.rows("SELECT digest FROM messages WHERE session = ? ORDER BY seq", (session,))
+        known = [digest for (digest,) in found]
         same, seq = True, before
         for part in _parts(messages):
             rows, texts = list[_Row](), list[Message]()
@@ -245,9 +241,6 @@ class ForeignIndex:
     def _set(self, facts: Mapping[str, str]) -> None:
         with self.database.transaction() as connection:
             connection.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?)", list(facts.items()))
-
-    def _rows(self, sql: str, *bindings: int | str) -> list[Row]:
-        return self.database.rows(sql, bindings)
 
 
 def progress(database: SessionDatabase) -> Progress:

@@ -266,8 +266,13 @@ def write(database: SessionDatabase, connection: Transaction, session_id: str, c
 
 
 def insert_views(connection: Transaction, session: int, copy: SessionCopy, views: Sequence[ViewCopy]) -> None:
-    """Write these views of the copy with their summaries, and the compactions that made them."""
-    rows = _insert_summaries(connection, session, copy, views)
+    """Write these views of the copy with the summaries that are in them, and the compactions that made them."""
+    wanted = {item.row for view in views for item in view.items if isinstance(item, SummaryPlace)}
+    rows = {
+        place: view_rows.insert_summary(connection, session, summary)
+        for place, summary in enumerate(copy.summaries, 1)
+        if place in wanted
+    }
     for view in sorted(views, key=lambda view: view.number):
         body = encode(StoredView(tuple(_renumbered(view.items, rows)), *msgspec.structs.astuple(view)[3:]))
         connection.execute("INSERT INTO views VALUES (?, ?, ?, ?)", (session, view.number, view.parent, body))
@@ -275,18 +280,6 @@ def insert_views(connection: Transaction, session: int, copy: SessionCopy, views
     for record in copy.compactions:
         if record.view_after in written:
             view_rows.insert_record(connection, session, record.view_after, record)
-
-
-def _insert_summaries(
-    connection: Transaction, session: int, copy: SessionCopy, views: Sequence[ViewCopy]
-) -> dict[int, int]:
-    """The row of each place. Summaries that no view contains are omitted."""
-    wanted = {item.row for view in views for item in view.items if isinstance(item, SummaryPlace)}
-    return {
-        place: view_rows.insert_summary(connection, session, summary)
-        for place, summary in enumerate(copy.summaries, 1)
-        if place in wanted
-    }
 
 
 def _renumbered(
