@@ -190,7 +190,7 @@ class Recording(Recorder):
 
     def note(self, changes: Sequence[Change]) -> None:
         """Take note of what this session changed by itself, where a difference would be taken for a command's doing."""
-        if self._last_seen is not None and (self._running or self._may_be_background):
+        if self._last_seen is not None and (self._running or self._left_running or self._jobs):
             with self._looking:
                 self._last_seen.note(changes)
 
@@ -248,10 +248,6 @@ class Recording(Recorder):
             self.recover()
             self._look()
             self._note_gap()
-
-    @property
-    def _may_be_background(self) -> bool:
-        return bool(self._left_running or self._jobs)
 
     def _look(self, said: str = "") -> None:
         """Compare the workspace with how it was last seen. `said`: by the command that has ended."""

@@ -19,7 +19,6 @@ from nca.errors import StoreError
 from nca.humanize import counted
 from nca.messages import Message
 from nca.sessions import store_errors as faults
-from nca.sessions import view_rows
 from nca.sessions.database import Database
 from nca.sessions.encoding import encode, upgraded
 from nca.sessions.mended import ROLES, is_sound, mended, unreadable
@@ -28,6 +27,7 @@ from nca.sessions.paths import HEADER_BYTES, log_of, page_bytes, size_of
 from nca.sessions.places import Found, Log, Logs
 from nca.sessions.rows import read_frames, text_runs
 from nca.sessions.sql import Row
+from nca.sessions.view_rows import FIRST
 
 _LASTING = {"messages": 1, "views": 0, "summaries": 1, "compactions": 0, "usage": 1}
 """Tables whose rows never change, and their session's column. The last column, or a body, tells no two rows apart."""
@@ -211,7 +211,7 @@ class _Rebuild:
         with self._target.transaction() as connection:
             self._insert(connection, _SESSIONS, [(*row[:10], 0, *row[11:])])
             self._insert(connection, "messages", [self._message(number, seq, log) for seq in range(1, log.head + 1)])
-            view_rows.create_first(connection, number)
+            self._insert(connection, "views", [(number, 0, None, encode(FIRST))])
             self._views(connection, number, head_view, log.head)
             self._insert(connection, "partials", self._of("partials", number))
 

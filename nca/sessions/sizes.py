@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from nca.sessions.file_records import FileRecords
-from nca.sessions.paths import archives_of, log_of, size_of
+from nca.sessions.paths import archives_of, log_of, outputs_of, size_of
 from nca.sessions.sql import SessionDatabase
-from nca.sessions.vacuum import outputs_bytes
 
 _PARTS = {
     "summaries": "summaries",
@@ -72,7 +71,7 @@ def sizes(database: SessionDatabase, path: Path | None) -> StoreSizes:
         *kept,
         unused=unused + history_unused + size_of(log_of(path)),
         file_history=history,
-        outputs=outputs_bytes(path),
+        outputs=sum(size_of(output) for output in outputs_of(path).rglob("*") if output.is_file()),
         archives=sum(map(size_of, archives_of(path).glob("*.zip"))),
         set_aside=sum(map(size_of, aside)),
         aside=aside,

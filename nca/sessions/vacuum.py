@@ -22,11 +22,6 @@ from nca.sessions.paths import log_of, outputs_of, size_of
 from nca.sessions.sql import SessionDatabase
 
 
-def outputs_bytes(store: Path) -> int:
-    """The size of all saved outputs, in bytes."""
-    return sum(size_of(path) for path in outputs_of(store).rglob("*") if path.is_file())
-
-
 def sweep_outputs(database: SessionDatabase, store: Path | None) -> None:
     """Delete the folders that belong to no session and that no message refers to."""
     if store is None:

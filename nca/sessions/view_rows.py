@@ -89,11 +89,6 @@ RECORD = (
 """The query of what `as_record` takes."""
 
 
-def create_first(connection: Transaction, session: int) -> None:
-    """Write view 0 of a new session."""
-    connection.execute("INSERT INTO views VALUES (?, 0, NULL, ?)", (session, encode(FIRST)))
-
-
 def stored_items(
     connection: Transaction, session: int, view: View
 ) -> Iterator[Verbatim | Stub | SummaryPlace | Marker]:

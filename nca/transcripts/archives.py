@@ -65,13 +65,6 @@ _NO_BRACKETS = bytes(byte for byte in range(256) if byte not in _STEPS)
 _NOT_COUNTED = bytes(byte for byte in range(256) if byte not in b"[{,")
 
 
-@contextmanager
-def open_archive(path: Path) -> Iterator[zipfile.ZipFile]:
-    """Open an archive for reading. Raises OSError, zipfile.BadZipFile."""
-    with _Bounded(open_ordinary(path).detach()) as file, zipfile.ZipFile(file) as archive:  # type: ignore[attr-defined]
-        yield archive
-
-
 def check_outputs(members: list[zipfile.ZipInfo], place: str) -> None:
     """Raise InvalidMessages if the outputs are too many or too large, or if one is no file. zipfile unpacks no more of
     a member than it declares."""
@@ -333,8 +326,8 @@ def _find(store: Store, wanted: str) -> Path:
 def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
     """Raises InvalidMessages if it is no archive or cannot be read."""
     try:
-        with open_archive(path) as file:
-            yield file
+        with _Bounded(open_ordinary(path).detach()) as file, zipfile.ZipFile(file) as archive:  # type: ignore[attr-defined]
+            yield archive
     except _UNREADABLE as error:
         why = getattr(error, "strerror", None) or str(error).strip("'\"")
         raise InvalidMessages(f"{path}: is no archive of a session, or is damaged ({why}).") from error

@@ -184,11 +184,6 @@ def reports(kept: Sequence[Kept]) -> list[UsageRow]:
     return [decode(one.body, UsageRow, "a report of usage") for one in kept if one.what == "usage"]
 
 
-def copy_id(session_id: str, token: int) -> str:
-    """The id of the copy that a spool becomes: always the same, so that there is only one."""
-    return hashlib.sha256(f"{session_id}:{token}".encode()).hexdigest()[:8]
-
-
 def _add(path: Path, kept: Sequence[Kept]) -> None:
     """Add lines to the file, on the disk on return. A part of them that a full disk left is taken back."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -284,6 +279,7 @@ def _copied(
         return "Only its cost was kept on this machine."
     before = transfer.new_copy((), directory="") if number is None else transfer.read(Session(database, number))
     copy = transfer.with_end(before, entries, reports(kept))
-    id = copy_id(session_id, token)
+    # Always the same, so that there is only one copy.
+    id = hashlib.sha256(f"{session_id}:{token}".encode()).hexdigest()[:8]
     transfer.add(database, id, copy, forked_from=number)
     return f"{messages_kept(kept)} in a copy of it now: session {id}."

@@ -130,11 +130,6 @@ def has_content(content: Content) -> bool:
     return any(not isinstance(part, TextPart) or part.text.strip() for part in content)
 
 
-def bad_line(bad: BadLine) -> tuple[Unreadable, ...]:
-    """Nothing for a last line without its end: the agent is writing it, or was stopped."""
-    return () if bad.is_cut else (Unreadable(f"line {bad.number}", bad.reason),)
-
-
 class Reading:
     """A session while it is read. `id`, `at` and `place` are those of the record at hand, as in `Said`."""
 
@@ -142,14 +137,17 @@ class Reading:
     at = 0.0
 
     def lines(self, source: Given) -> Iterator[Record]:
-        """The records of a file of JSON lines, and Unreadable for each bad line."""
+        """The records of a file of JSON lines, and Unreadable for each bad line.
+
+        A last line without its end is none: the agent is writing it, or was stopped.
+        """
         for line in source.rows():
-            if isinstance(line, BadLine):
-                yield from bad_line(line)
-            else:
+            if not isinstance(line, BadLine):
                 number, row = line
                 self.place = f"line {number}"
                 yield from self.record(row)
+            elif not line.is_cut:
+                yield Unreadable(f"line {line.number}", line.reason)
 
     def record(self, row: Row) -> Iterable[Record]:
         """The records of a line."""
@@ -191,7 +189,8 @@ def with_authors(message: Message) -> Message:
     content = message.content
     if message.role != "user" or not isinstance(content, tuple) or not _sources(content):
         return message
-    content = tuple(_with_own(part, message.source or "foreign") for part in content)
+    own = message.source or "foreign"
+    content = tuple(text_by(own, one.text) if isinstance(one, TextPart) and not one.source else one for one in content)
     found = _sources(content)
     if len(found) == 1 and all(isinstance(part, TextPart) for part in content):
         (only,) = found
@@ -205,10 +204,6 @@ def typed_after(lead: str, typed: str, rest: str = "") -> tuple[Part, ...]:
     """The content of a result with what the person typed about the call between what the program wrote."""
     parts = (TextPart(lead.strip()), TextPart(typed.strip(), source="typed"), TextPart(rest.strip()))
     return tuple(part for part in parts if part.text)
-
-
-def _with_own(part: Part, source: Source) -> Part:
-    return text_by(source, part.text) if isinstance(part, TextPart) and not part.source else part
 
 
 def _sources(content: tuple[Part, ...]) -> set[str]:

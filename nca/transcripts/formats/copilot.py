@@ -93,7 +93,10 @@ class _Reading(Reading):
                 self._asked = []
                 yield self.compacted()
             case "session.usage_record":
-                self._take_usage(data.row("usage"))
+                given = data.row("usage")
+                # It stands before the answer that it belongs to.
+                if reported := given.usage("inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens"):
+                    self._usage[given.text("apiCallId")] = reported
             case "session.binary_asset":
                 self._assets[data.text("assetId")] = data
             case "tool.execution_start" | "tool.user_requested":
@@ -126,11 +129,6 @@ class _Reading(Reading):
             tokens_before=data.count("preCompactionTokens"),
             tokens_after=data.count("postCompactionTokens"),
         )
-
-    def _take_usage(self, given: Row) -> None:
-        """It stands before the answer that it belongs to."""
-        if usage := given.usage("inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens"):
-            self._usage[given.text("apiCallId")] = usage
 
     def _prompt(self, text: str, agent: str) -> Iterator[Record]:
         """Copilot's own instructions, which it writes again when they have changed. They do not hold in nca."""

@@ -14,7 +14,6 @@ import shlex
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -259,12 +258,8 @@ def agent_named(name: str) -> Agent:
     """Raises UsageError."""
     if name not in AGENTS:
         raise UsageError(f"--as: {name!r} is not valid; valid: {', '.join(AGENTS)}.")
-    return _agents()[name]
-
-
-@cache
-def _agents() -> dict[str, Agent]:
-    return {name: import_module(f"{__package__}.{name}").AGENT for name in AGENTS}
+    agent: Agent = import_module(f"{__package__}.{name}").AGENT
+    return agent
 
 
 def write_for(agent: Agent, copy: SessionCopy, env: Mapping[str, str], home: Path, file: str = "") -> Written:
