@@ -13,11 +13,11 @@ from pathlib import Path
 
 import msgspec
 
-from nca.errors import SessionNotFound, StoreDamaged
+from nca.errors import SessionNotFound
 from nca.messages import Entry, Message, clean_text
 from nca.sessions import results
 from nca.sessions.access import as_origin
-from nca.sessions.encoding import decode_message
+from nca.sessions.mended import stored_message
 from nca.sessions.opening import SESSIONS, Kind, open_for_reading
 from nca.sessions.passages import plain_text
 from nca.sessions.paths import log_of
@@ -73,10 +73,6 @@ class Wanted:
     since: float = 0.0
     with_subagents: bool = True
     within: tuple[str, ...] | None = None
-
-    @property
-    def is_anything(self) -> bool:
-        return self == Wanted()
 
 
 class PastSessions:
@@ -142,7 +138,7 @@ class PastSessions:
         """The best messages for a question, best first. Scores can be compared with those of `beside`, which are asked
         the same. `clean` changes what snippets are cut from."""
         only = None
-        if not wanted.is_anything:
+        if wanted != Wanted():
             found = self.listed(wanted)
             if not found:
                 return []
@@ -171,19 +167,16 @@ class PastSessions:
         return {(origin.path, origin.key): origin.messages for origin in found}
 
     def messages(self, session: PastSession, first: int, last: int) -> Iterator[Entry]:
-        """The messages first … last that are there, a few at a time. A damaged one is replaced by a text."""
+        """The messages first … last that are there, a few at a time. Of a damaged one, what can be read."""
         last = min(last, session.messages)
         for begin in range(max(1, first), last + 1, _READ_AT_ONCE):
             rows = self.database.rows(
-                "SELECT seq, at, body FROM messages WHERE session = ? AND seq BETWEEN ? AND ? ORDER BY seq",
+                "SELECT seq, at, role, body, coalesce(octet_length(body), 0) FROM messages"
+                " WHERE session = ? AND seq BETWEEN ? AND ? ORDER BY seq",
                 (session.number, begin, min(last, begin + _READ_AT_ONCE - 1)),
             )
-            for seq, at, body in rows:
-                try:
-                    message = decode_message(body, f"message {seq}")
-                except StoreDamaged:
-                    message = Message("user", f"[message {seq} is damaged]", source="nca")
-                yield Entry(seq, message, at)
+            for seq, at, role, body, size in rows:
+                yield Entry(seq, stored_message(body, role, seq, size), at)
 
     def text_of(self, message: Message) -> str:
         """The whole text of a message: what it says, its calls, and an output that it only points to."""
