@@ -1,27 +1,33 @@
-"""One open session: its log, views and usage, and its name, model and kind. Calls that write return when durable."""
+"""One open session: its log, views and usage, and its name, model and kind. Calls that write return when durable.
+
+What a list shows of sessions: the facts about each, and a preview of its last question and answer.
+"""
 
 from __future__ import annotations
 
 import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
 from nca.context.view import Range
-from nca.errors import SessionNotFound, StoreError
+from nca.errors import SessionNotFound, StoreDamaged, StoreError
 from nca.messages import Entry, clean_text
 from nca.sessions import results
 from nca.sessions.access import Origin, SessionAccess, as_origin
+from nca.sessions.encoding import decode
 from nca.sessions.log import SessionLog
+from nca.sessions.mended import stored_message
 from nca.sessions.results import SNIPPET_CHARS, Hit
 from nca.sessions.rewinds import SessionRewinds
 from nca.sessions.search import RankingWeights
 from nca.sessions.sql import Binding, Lease, Row, SessionDatabase, Transaction
 from nca.sessions.usage import SessionUsage
+from nca.sessions.view_rows import StoredView
 from nca.sessions.views import SessionViews
 
 _ID_BYTES = 4
@@ -255,3 +261,47 @@ def find_session(database: SessionDatabase, named: str, archive_of: Callable[[st
         some = ", ".join(row[0] for row in rows[:_LISTED_MATCHES]) + (" …" if len(rows) > _LISTED_MATCHES else "")
         raise SessionNotFound(f"{wanted!r} could be any of {some}", advice="Give more of the id.")
     return rows[0][0], rows[0][1]
+
+
+_LOOKED_THROUGH = 20
+"""Newest messages of a role that are searched for text: steps of a turn often hold only calls."""
+
+
+class SessionPreview(msgspec.Struct, frozen=True):
+    """The last text of the person (`asked`) and of the model (`answered`), and the size of the log."""
+
+    asked: str
+    answered: str
+    size_bytes: int
+
+
+def load_preview(database: SessionDatabase, session: int) -> SessionPreview:
+    """Skips messages that cannot be read, and what the view in force puts aside. Raises StoreError."""
+    (size,) = database.row("SELECT sum(octet_length(body)) FROM messages WHERE session = ?", (session,)) or (0,)
+    aside = "".join(f" AND NOT (seq BETWEEN {first} AND {last})" for first, last in _aside(database, session))
+    asked, answered = (_last_text(database, session, role, aside) for role in ("user", "assistant"))
+    return SessionPreview(asked, answered, size or 0)
+
+
+def _aside(database: SessionDatabase, session: int) -> tuple[Range, ...]:
+    row = database.row(
+        "SELECT v.body FROM sessions s JOIN views v ON v.session = s.number AND v.number = s.head_view"
+        " WHERE s.number = ?",
+        (session,),
+    )
+    with suppress(StoreDamaged):
+        return decode(row[0], StoredView, "a view").aside if row else ()
+    return ()
+
+
+def _last_text(database: SessionDatabase, session: int, role: str, condition: str) -> str:
+    rows = database.rows(
+        "SELECT seq, body, coalesce(octet_length(body), 0) FROM messages"  # noqa: S608
+        f" WHERE session = ? AND role = ?{condition} ORDER BY seq DESC LIMIT ?",
+        (session, role, _LOOKED_THROUGH),
+    )
+    for seq, body, size in rows:
+        message = stored_message(body, role, seq, size)
+        if message.text.strip() and not message.is_synthetic:
+            return message.text
+    return ""

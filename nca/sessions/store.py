@@ -17,9 +17,8 @@ from nca.sessions.lock import FileLock
 from nca.sessions.opening import open_for_reading, open_for_writing, open_in_memory
 from nca.sessions.past_sessions import MOST
 from nca.sessions.paths import archives_of, outputs_of
-from nca.sessions.preview import SessionPreview, load_preview
 from nca.sessions.results import SNIPPET_CHARS, Hit, SessionHit
-from nca.sessions.session import INFO, IS_EMPTY, Kind, Session, SessionInfo, as_info, as_name
+from nca.sessions.session import INFO, IS_EMPTY, Kind, Session, SessionInfo, SessionPreview, as_info, as_name
 from nca.sessions.sizes import StoreSizes, sizes
 from nca.sessions.sql import Lease, SessionDatabase, Whose
 from nca.sessions.transfer import SessionCopy
@@ -143,7 +142,7 @@ class Store:
 
     def preview(self, id_or_prefix: str) -> SessionPreview:
         """The last question and answer of a session, and its size. Raises SessionNotFound."""
-        return load_preview(self._database, self._find(id_or_prefix)[1])
+        return rows_of.load_preview(self._database, self._find(id_or_prefix)[1])
 
     def search(self, question: str, limit: int = 10, *, chars: int = SNIPPET_CHARS) -> Hits:
         """The best messages of all sessions for a question, best first. Any text is valid."""

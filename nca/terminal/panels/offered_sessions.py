@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from nca.humanize import byte_size
-from nca.sessions.preview import SessionPreview
-from nca.sessions.session import SessionInfo
+from nca.sessions.session import SessionInfo, SessionPreview
 from nca.sessions.store import Store
 from nca.terminal.panels.session_loader import SessionLoader
 from nca.transcripts.conversation_file import Imported, import_stored, place_of, unchanged

@@ -12,9 +12,8 @@ from contextlib import suppress
 from typing import NamedTuple, TypeVar
 
 from nca.errors import NcaError, SessionLocked
-from nca.sessions.preview import SessionPreview
 from nca.sessions.results import SessionHit
-from nca.sessions.session import SessionInfo
+from nca.sessions.session import SessionInfo, SessionPreview
 from nca.sessions.sql import Whose
 from nca.sessions.store import Store
 

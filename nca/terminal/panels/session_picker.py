@@ -14,9 +14,8 @@ from rich.cells import set_cell_size
 
 from nca.errors import UsageError
 from nca.humanize import byte_size, counted, local_time
-from nca.sessions.preview import SessionPreview
 from nca.sessions.results import SessionHit
-from nca.sessions.session import SessionInfo
+from nca.sessions.session import SessionInfo, SessionPreview
 from nca.sessions.sql import Whose
 from nca.terminal.panels.list_panel import Line, Listing, ListPanel
 from nca.terminal.panels.session_loader import SessionLoader
