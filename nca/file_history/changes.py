@@ -151,12 +151,9 @@ def _marked(lines: list[str], head: int, tail: int) -> list[str]:
 
 
 def _common(one: Sequence[str], other: Sequence[str]) -> int:
-    count = 0
-    for left, right in zip(one, other, strict=False):
-        if left != right:
-            break
-        count += 1
-    return count
+    """How many lines both begin with."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((place for place, (left, right) in pairs if left != right), min(len(one), len(other)))
 
 
 def _one_hunk(old: list[str], new: list[str], head: int, tail: int) -> list[str]:

@@ -6,7 +6,7 @@ with the record before in the order of the file, so a damaged chain never hides 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -55,17 +55,9 @@ def walk(links: Sequence[Link], places: Mapping[str, int], newest: int | None = 
         if target and (following is None or following in seen):
             # A compaction's messages may have been written again behind it, which leads in a circle by design.
             breaks += not link.is_compaction
-            following = _unseen_before(at, seen)
+            following = next((place for place in range(at - 1, -1, -1) if place not in seen), None)
         at = following
     return Chain(frozenset(links[place].id for place in seen), breaks)
-
-
-def _unseen_before(place: int, seen: Collection[int]) -> int | None:
-    while place > 0:
-        place -= 1
-        if place not in seen:
-            return place
-    return None
 
 
 def live_branch(links: Sequence[Link], places: Mapping[str, int]) -> Chain:
