@@ -246,11 +246,10 @@ class ContextView:
         except ContextDoesNotFit:
             if not self._measured(history).fits:
                 raise
+            proposal = None
+        if proposal is None or not proposal.compacted:
             self._keep(policy=self._kept.policy.compacted_in_vain(self._measured(history)))
-            return ()
-        if not proposal.compacted:
-            self._keep(policy=self._kept.policy.compacted_in_vain(self._measured(history)))
-            return engine.notices(proposal)
+            return engine.notices(proposal) if proposal is not None else ()
         history.view = proposal.view
         self._keep(view=proposal.view, covers=self._hash(history, proposal.view.tail - 1))
         self._keep(policy=self._kept.policy.compacted(self._measured(history)))

@@ -183,7 +183,10 @@ def replace(file: Path, before: str | None, after: str) -> Path | None:
         file.parent.mkdir(parents=True, exist_ok=True)
         backup = None
         if before is not None:
-            backup = _unused(file.with_name(f"{file.name}.before-nca"))
+            # Only where a file is changed: the store comes with it.
+            from nca.sessions.paths import unused
+
+            backup = unused(file.with_name(f"{file.name}.before-nca"))
             shutil.copy2(file, backup)
         write_atomically(file, after.encode(), mode=None)
     except OSError as error:
@@ -264,11 +267,3 @@ def _as_toml(path: tuple[str, ...], entry: Mapping[str, Any]) -> str:
     import tomlkit
 
     return tomlkit.dumps({path[0]: {path[1]: dict(entry)}}).strip()
-
-
-def _unused(path: Path) -> Path:
-    number, found = 1, path
-    while found.exists():
-        number += 1
-        found = path.with_name(f"{path.name}-{number}")
-    return found

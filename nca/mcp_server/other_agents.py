@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from itertools import chain
 from pathlib import Path
 
@@ -113,11 +113,8 @@ class OtherAgents(Place):
         if lock is None:
             return
         try:
-            index = foreign_index.ForeignIndex(self._path, self._made_by)
-            try:
+            with closing(foreign_index.ForeignIndex(self._path, self._made_by)) as index:
                 _Indexing(index, {one.name: one for one in self._formats}).run(list(self._found()))
-            finally:
-                index.close()
         finally:
             lock.release()
 

@@ -7,14 +7,9 @@ embeds nca and has set a provider of its own keeps it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from nca.events import Listener
-
-if TYPE_CHECKING:
-    from opentelemetry.metrics import Meter
-    from opentelemetry.trace import Tracer
-
 
 CAPTURE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 MISSING = (
@@ -67,17 +62,12 @@ def telemetry(env: Mapping[str, str], session_id: str) -> Telemetry:
         from nca.telemetry import spans
     except ImportError:
         return Telemetry(problems=(*asked.problems, MISSING))
-    tracer, meter = spans.instruments(env, has_traces=asked.traces, has_metrics=asked.metrics)
-    return Telemetry(_listener(env, session_id, tracer, meter), asked.problems)
-
-
-def _listener(env: Mapping[str, str], session_id: str, tracer: Tracer, meter: Meter) -> Listener:
     from nca.models.providers import known_secrets
     from nca.redact import Redactor
-    from nca.telemetry.spans import Spans
 
+    tracer, meter = spans.instruments(env, has_traces=asked.traces, has_metrics=asked.metrics)
     captures = Redactor(known_secrets(env)) if _value(env, CAPTURE) == "true" else None
-    return Spans(tracer, meter, session_id, captures).hear
+    return Telemetry(spans.Spans(tracer, meter, session_id, captures).hear, asked.problems)
 
 
 def _value(env: Mapping[str, str], name: str) -> str:
