@@ -197,14 +197,15 @@ def _changed(past: Past, directory: str, files: FileHistory | None) -> str:
     """The files that are not as they were, the newest change first: as recorded; elsewhere the calls say it."""
     calls = [one for one in past.calls if not one.has_failed]
     written = [(one.seq, changes_file(one.call).removeprefix(f"{directory}/")) for one in calls]
-    recorded: dict[str, int] = {}
+    recorded: set[str] = set()
     changed: list[tuple[int, str]] = []
     with suppress(StoreError):
         if files is not None:
-            recorded = {path: seq for seq, path in files.last_changes()}
+            recorded = files.recorded_paths()
+            made = {path: seq for seq, path in files.last_changes()}
             for one in files.changed_since(0):
                 gone = " (deleted)" if one.after.kind == "absent" else ""
-                changed.append((recorded.get(one.path, 0), f"{one.name}{gone}"))
+                changed.append((made.get(one.path, 0), f"{one.name}{gone}"))
     changed += [(seq, path) for seq, path in written if path and path not in recorded]
     names = dict.fromkeys(name for _, name in sorted(changed, key=lambda one: -one[0]))
     return f"Changed: {_named(list(names))}" if names else ""

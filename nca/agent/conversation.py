@@ -389,4 +389,5 @@ class Conversation:
         for text in (*self.loaded.notes, *window.prompt.notices, *window.notices(), *more):
             if text not in self.notified:
                 self.notified.add(text)
-                self._emit(Notice(text, is_usual=isinstance(text, UsualNotice)))
+                # Plain text: what encodes events knows no other.
+                self._emit(Notice(str(text), is_usual=isinstance(text, UsualNotice)))

@@ -251,8 +251,10 @@ class Planning:
         for place, stage in enumerate(stages):
             if self.draft.tokens <= self.target:
                 break
-            if stage in SHORTENING and "summarize" in stages[place:] and not (self.shortens and self._is_whole()):
-                # A record is made of the log: what an earlier compaction has left is no part of it.
+            is_enough = self.shortens and self._is_whole() and not self.job.focus
+            if stage in SHORTENING and "summarize" in stages[place:] and not is_enough:
+                # A record is made of the log: what an earlier compaction has left is no part of it. And who names what
+                # to keep asks for one.
                 continue
             yield from self._measured(stage, self._stage(stage))
 

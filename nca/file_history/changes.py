@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
@@ -84,14 +84,29 @@ class FileChange:
 
 def net_changes(journal: Iterable[Change], read: Read) -> tuple[FileChange, ...]:
     """The net change of each file or link, by path; folders are none, and neither is what is again as it was."""
-    by_path = groupby(sorted(journal, key=lambda one: (one.path, one.number)), key=lambda one: one.path)
+    return tuple(
+        FileChange(path, changes[0].before, changes[-1].after, any(one.is_mixed for one in changes), read)
+        for path, changes in _differing(journal)
+    )
+
+
+def last_made(journal: Iterable[Change]) -> list[tuple[int, str]]:
+    """Each path with a net change, and the newest message behind which it was made what it is now, but by a rewind."""
     found = []
+    for path, changes in _differing(journal):
+        made = [one for one in changes if one.rewind is None]
+        standing = [one for one in made if one.after.is_same(changes[-1].after)]
+        found += [(one.seq, path) for one in (standing or made)[-1:]]
+    return found
+
+
+def _differing(journal: Iterable[Change]) -> Iterator[tuple[str, list[Change]]]:
+    by_path = groupby(sorted(journal, key=lambda one: (one.path, one.number)), key=lambda one: one.path)
     for path, group in by_path:
         changes = list(group)
         before, after = changes[0].before, changes[-1].after
         if not before.is_same(after) and {before.kind, after.kind} - {"folder", "absent"}:
-            found.append(FileChange(path, before, after, any(one.is_mixed for one in changes), read))
-    return tuple(found)
+            yield path, changes
 
 
 def unified(before: str | None, after: str | None, name: str) -> str:

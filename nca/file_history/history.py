@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 
 from nca.errors import UsageError
-from nca.file_history.changes import FileChange, net_changes
+from nca.file_history.changes import FileChange, last_made, net_changes
 from nca.file_history.disk import look, state_of
 from nca.file_history.plan import EVERYTHING_CERTAIN, Choice, PlannedChange, RewindPlan, obstacles, plan_rewind
 from nca.file_history.recording import Recording
@@ -59,14 +59,15 @@ class FileHistory(Scope):
         return net_changes(self._journal(seq=seq), self.record.content)
 
     def last_changes(self) -> list[tuple[int, str]]:
-        """Each path that changed, with the newest message of the log at that time; rewinds do not count.
+        """Each file that is not what it was at first, with the newest message behind which it was made what it is now.
 
         Raises StoreError.
         """
-        if not self.is_recorded:
-            return []
-        last = {one.path: one.seq for one in self.record.changes() if one.rewind is None and one.is_done}
-        return [(seq, path) for path, seq in last.items()]
+        return last_made(one for one in self.record.changes() if one.is_done) if self.is_recorded else []
+
+    def recorded_paths(self) -> set[str]:
+        """All paths that have changed, if for a while. Raises StoreError."""
+        return {one.path for one in self.record.changes()} if self.is_recorded else set()
 
     def changed_in(self, first: int, last: int) -> tuple[FileChange, ...]:
         """The net change of each file by what was done in the messages first … last, without rewinds.

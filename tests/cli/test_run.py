@@ -60,7 +60,6 @@ def test_what_was_loaded_is_no_line_for_a_program_and_what_was_cut_is(provider: 
 def test_an_error_is_printed_once(provider: Provider, tmp_path: Path) -> None:
     said = run(provider, tmp_path, "Hello " * 400, "--context-window", "500").stderr
     assert said.count("Shorten it, use a model") == said.count("for the answer)") == 1
-    assert "Compaction failed; nothing changed.\n" in said
 
 
 def test_more_room_for_the_answer_than_half_of_the_window_is_lowered_and_said(
@@ -126,9 +125,12 @@ def test_a_message_larger_than_the_window_is_refused_unless_it_may_be_cut(provid
 
 
 def test_ndjson_is_every_event_in_order(provider: Provider, tmp_path: Path) -> None:
+    (tmp_path / "AGENTS.md").write_text("Be short.\n")
     done = run(provider, tmp_path, "Hello", "--stream", "ndjson", "--context-window", "4000")
     events = [json.loads(line) for line in done.stdout.splitlines()]
     kinds = [event["type"] for event in events]
+    assert any("AGENTS.md" in event.get("message", "") for event in events if event["type"] == "notice")
+    kinds = [kind for kind in kinds if kind != "notice"]
     assert kinds[0] == "turn_started"
     assert kinds[-1] == "turn_finished"
     assert {"request_started", "text_delta", "usage_reported"} <= set(kinds)

@@ -57,6 +57,21 @@ def test_what_someone_else_changed_is_left_unless_it_is_taken(room: Room) -> Non
     assert room.texts() == {"since": "mine", "between": "nca again"}
 
 
+def test_what_was_taken_back_has_not_changed(room: Room) -> None:
+    room.edit("a", "one")
+    room.edit("a", "two")
+    room.edit("b", "new")
+    (room.root / "d").mkdir()
+    assert room.history.last_changes() == [(2, "a"), (3, "b")]
+    outcome = room.history.apply(room.history.plan(2))
+    assert room.texts() == {"a": "one"}
+    assert room.history.last_changes() == [(1, "a")]
+    room.history.apply(room.history.plan_back(outcome.id))
+    assert room.history.last_changes() == [(2, "a"), (3, "b")]
+    room.history.apply(room.history.plan(0))
+    assert room.history.last_changes() == []
+
+
 def test_what_changes_after_the_plan_is_left(room: Room) -> None:
     room.edit("a", "nca")
     plan = room.history.plan(0)

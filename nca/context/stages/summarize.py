@@ -50,7 +50,8 @@ def summarize(
 ) -> Generator[SummaryRequest, SummaryReply | SummaryFailure, tuple[View, Written]]:
     """The view of the whole log within the target.
 
-    A model is asked about the messages that have no room and that no earlier prose speaks of.
+    A model is asked about the messages that have no room and that no earlier prose speaks of; where somebody has named
+    what to keep, about all that have no room.
     """
     composer = _composer(draft, job, _preserved(draft, job, target))
     earlier = _earlier(draft.parts)
@@ -60,10 +61,12 @@ def summarize(
     reserved = Prose(" a" * most) if most else prior
     view = _fitted(draft, composer, target, reserved)
     hidden = [span for item in view.items if isinstance(item, Summary) for span in item.ranges]
-    gone, left_out = _not_told(hidden, prior, draft.history, MAX_CHUNKS * job.input_tokens)
+    # What somebody names is looked for in all that is hidden: what was written before may have left it out.
+    told = Prose() if job.focus else prior
+    gone, left_out = _not_told(hidden, told, draft.history, MAX_CHUNKS * job.input_tokens)
     size = sum(message_tokens(entry.message) for entry in gone) if most else 0
     # Prose is brought up to date once a whole room of talk is missing in it: each question costs and takes its time.
-    least = max(room if prior.text else 0, WORTH_A_CALL * most)
+    least = 1 if job.focus else max(room if prior.text else 0, WORTH_A_CALL * most)
     asked = most if most and size >= least else 0
     written, prose = yield from _asked(draft, job, gone, view, earlier, prior, hidden, most=asked, left_out=left_out)
     if reserved is not prior or prose.text != prior.text:

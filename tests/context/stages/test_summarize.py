@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -128,6 +129,25 @@ def test_prose_says_how_far_it_goes_and_is_written_anew_before_much_is_missing_i
                 assert (OF_UP_TO.format(of[-1][1]) in one.text) == bool(untold)
                 assert f"Part {len(asked)} of the work" in one.text
     assert len(asked) > 2
+
+
+def test_who_names_what_to_keep_is_heard_though_results_alone_make_room_and_whatever_was_written_before() -> None:
+    asked: list[str] = []
+
+    def answer(request: SummaryRequest) -> SummaryReply:
+        asked.append(request.messages[0].text)
+        return SummaryReply(f"### Pending\n- Mend the parser bug first, as was agreed. {len(asked)}", "m")
+
+    reads = [m for n in range(8) for m in step(f"r{n}", f"line {n} of the parser\n" * 300, path=f"f{n}.py")]
+    history = history_of([user("Where is the parser bug?"), *reads, assistant("In f3.py."), *talk(3)])
+    focused: dict[str, Any] = {"is_manual": True, "focus": "the parser bug"}
+    proposal = compacted(history, 64_000, summarizer=answer, **focused)
+    assert proposal.stages_used == ("summarize",)
+    assert "keep above all: the parser bug" in asked[0]
+    grow(history, talk(30, words=200, start=4))
+    compacted(history, 64_000, summarizer=answer, **focused)
+    assert len(asked) == 2
+    assert "Where is the parser bug?" in asked[1], "all that is hidden is read again"
 
 
 def test_an_earlier_record_is_merged_with_at_least_its_room_however_small_the_rest_is() -> None:
