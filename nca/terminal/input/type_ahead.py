@@ -31,6 +31,7 @@ from nca.terminal.interrupts import Interrupts
 from nca.words import Words, text_of
 
 _INTERRUPTS = (Keys.ControlC, Keys.SIGINT)
+_BACK_TAB = "\x1b[Z"
 _READ_BYTES = 65_536
 _FROM_LINE_MODE = str.maketrans({"\n": "\r", "\0": "\x04"})
 """How a terminal in line mode stores Enter and Ctrl-D."""
@@ -302,6 +303,9 @@ class TypeAhead:
         question = asked.question
         if question.is_typed:
             asked.feed(text)
+            return
+        if text == _BACK_TAB:
+            self.next_mode()
             return
         match meaning(
             text,

@@ -189,7 +189,10 @@ def test_keys_that_answer_nothing_belong_to_the_line(
 def test_a_line_that_shows_nothing_keeps_no_question_from_being_answered(
     before: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Tab and Shift-Tab, pressed while an answer came, made the next approval wait for a line that nobody saw."""
+    """Tab and Shift-Tab, pressed while an answer came, made the next approval wait for a line that nobody saw.
+
+    While the question stands, Shift-Tab changes the mode and is no wrong key.
+    """
     clock = Clock()
     master, slave = os.openpty()
     tty.setraw(slave)
@@ -203,11 +206,16 @@ def test_a_line_that_shows_nothing_keeps_no_question_from_being_answered(
             await asyncio.sleep(0)
 
     async def run() -> None:
-        ahead = TypeAhead(Keyboard(), Interrupts(), lambda: False)
+        ahead, changed = TypeAhead(Keyboard(), Interrupts(), lambda: False), list[str]()
+        ahead.next_mode = lambda: changed.append("mode")
         with ahead.collecting():
             await take(before)
             with ahead.asking(question, lambda key: answers.append(question.take(key))):
                 assert not ahead.is_line_open
+                clock.now += PAUSE_SECONDS
+                changed.clear()
+                await take("\x1b[Z")
+                assert (changed, ahead.is_refused, ahead.is_line_open) == (["mode"], False, False)
                 clock.now += PAUSE_SECONDS
                 await take("y")
 
