@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nca.context.history import History
 from nca.context.retention import KeptFacts, kept_in_words
-from nca.context.view import Summary, View
+from nca.context.view import Marker, Summary, Verbatim, View
 from nca.messages import Entry, Message, TextPart
 
 LONG = "Send the letter on Monday. " + "It names the two of us and nobody else. " * 6
@@ -21,6 +21,15 @@ def test_a_message_that_is_cut_is_not_counted_as_whole() -> None:
     found = counted(f"- (1) Never touch a.py.\n- (2) {LONG[:90]} […]")
     assert found == {"words": (2, 3), "whole": (1, 2)}
     assert kept_in_words(found) == "2 of 3 of your messages, 1 of them whole"
+
+
+def test_what_was_said_anew_or_cleared_is_not_missed() -> None:
+    messages = [Message("user", text, source="typed") for text in ("Go on #e401.", "Go on.", "And now?")]
+    history = History(Entry(seq, message) for seq, message in enumerate(messages, 1))
+    retried = Marker("retry1", ((1, 1),), "")
+    history.view = View((retried, Verbatim(2, 3)), 4)
+    after = View((retried, Summary("s", ((2, 2),), "- (2) Go on."), Verbatim(3, 3)), 4)
+    assert KeptFacts(history, after).by_kind() == {"words": (2, 2)}
 
 
 def test_where_all_that_is_kept_is_whole_nothing_more_is_said() -> None:

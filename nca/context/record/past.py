@@ -19,7 +19,7 @@ from nca.context.record.said import Said, prompts_in, said_in
 from nca.context.record.text import read_again
 from nca.context.summary import is_summary
 from nca.context.tokens import text_tokens
-from nca.context.view import Range, without_ranges
+from nca.context.view import Marker, Range, without_ranges
 from nca.messages import Entry, Message, ToolCall
 
 RECALL = "recall"
@@ -119,8 +119,10 @@ class Past:
 
     @classmethod
     def of(cls, history: History) -> Past:
-        """The whole conversation."""
-        return cls(history, without_ranges([(1, history.head)], history.view.aside))
+        """The whole conversation: without what is aside, and what a person has cleared or said anew."""
+        items = history.view.items
+        gone = [span for one in items if isinstance(one, Marker) and not one.text for span in one.ranges]
+        return cls(history, without_ranges([(1, history.head)], [*history.view.aside, *gone]))
 
     @property
     def newest_user(self) -> int:
