@@ -49,17 +49,16 @@ if TYPE_CHECKING:
 
 FRAME_SECONDS = 0.08
 """The shortest time between two drawings of the tail."""
-
+STALLED_SECONDS = 2.0
+"""An answer of which so long nothing more has come is waited for: the status says so."""
 OTHER_ROWS = 4
 """Rows of a low window that what a running call prints leaves free: for the status, what is typed, and two others."""
-
 LONG_READ_TOKENS = 200
 """The rest of a request that is worth a word: two seconds for the embedded model on two cores."""
-
 DIFF_LINES = 40
 """Lines shown of a change that was made without asking; /show has all of it."""
 
-_TYPED = "› "
+_TYPED, _MORE = "› ", "Waiting for more of the answer"
 _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 
 
@@ -262,7 +261,8 @@ class Draw:
                 return
             self._begin("answer")
             self._answer = self._new_answer()
-        self._status, self._goes_on = "", False
+        self._status, self._status_since = _MORE, self._clock()
+        self._retry, self._goes_on = None, False
         self._unfed.append(text)
         self._frame(only_when_due=True)
 
@@ -378,7 +378,7 @@ class Draw:
             parts.append(stream.tail)
         if self._question is not None:
             parts.append(broken_at_gaps(self._question(), self.screen.console.width))
-        elif self._status:
+        elif self._status and (self._status != _MORE or now - self._status_since >= STALLED_SECONDS):
             parts += [self._status_line(now), *self._running.printed(self.screen.console.height - OTHER_ROWS)]
         notes, typed, cell = self._typed_ahead.typed_ahead_lines() if self._typed_ahead is not None else ((), "", 0)
         if notes or typed:

@@ -505,6 +505,21 @@ async def test_the_spinner_says_how_much_of_a_request_is_read() -> None:
         assert any("Thinking…" in line for line in seen.lines())
 
 
+async def test_an_answer_that_stalls_is_waited_for_in_sight() -> None:
+    seen = Seen()
+    async with seen.draw.at_work("Thinking"):
+        seen.lines(RetryScheduled(1, 1.0, "It is busy.", 5), TextDelta("The first half"))
+        seen.seconds += 1
+        await asyncio.sleep(2 * FRAME_SECONDS)
+        assert not any("Waiting" in line for line in seen.lines()), "text comes in pieces"
+        seen.seconds += 30
+        await asyncio.sleep(2 * FRAME_SECONDS)
+        assert any("Waiting for more of the answer… 31 s · Esc stops" in line for line in seen.lines())
+        seen.lines(TextDelta(" and the second."))
+        await asyncio.sleep(2 * FRAME_SECONDS)
+        assert not any("Waiting" in line for line in seen.lines())
+
+
 async def test_the_spinner_goes_when_the_work_ends() -> None:
     seen = Seen(typed="next\x1b[2J question")
     async with seen.draw.at_work("Thinking"):
