@@ -137,7 +137,7 @@ _ROOT_USER = 0
 _ABOUT_THEIR_PARENT = (PROJECT_FOLDER, ".claude")
 """What stands in these folders is about the folder they are in."""
 _HEAD_BYTES = 4_096
-BRANCH = "ref: refs/heads/"
+_BRANCH = "ref: refs/heads/"
 _COMMIT = re.compile(r"[0-9a-f]{40,64}")
 _ID_CHARS = 7
 
@@ -238,14 +238,6 @@ class Reach:
 
 def branch_of(directory: Path) -> str:
     """The git branch of a directory, or the beginning of the commit's id; "" where there is none."""
-    head = head_of(directory)
-    if head.startswith(BRANCH):
-        return head.removeprefix(BRANCH)
-    return head[:_ID_CHARS] if _COMMIT.fullmatch(head) else ""
-
-
-def head_of(directory: Path) -> str:
-    """The first line of the HEAD of the repository around a directory; "" where there is none."""
     root = Project.around(Path(os.path.realpath(directory)), real_home()).root
     if root is None:
         return ""
@@ -256,12 +248,15 @@ def head_of(directory: Path) -> str:
         if not named.startswith("gitdir: "):
             return ""
         git = root / named.removeprefix("gitdir: ")
-    return _beginning(git / "HEAD")
+    head = _beginning(git / "HEAD")
+    if head.startswith(_BRANCH):
+        return head.removeprefix(_BRANCH)
+    return head[:_ID_CHARS] if _COMMIT.fullmatch(head) else ""
 
 
 def _beginning(file: Path) -> str:
     """The first line; "" of what cannot be read."""
-    with suppress(OSError, ValueError), open_ordinary(file, follows_links=False) as opened:
+    with suppress(OSError, ValueError), open_ordinary(file) as opened:
         return opened.read(_HEAD_BYTES).decode("utf-8", "replace").partition("\n")[0].strip()
     return ""
 
