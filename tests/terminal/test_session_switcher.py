@@ -51,7 +51,7 @@ async def test_a_new_session_has_no_name_of_before(tmp_path: Path) -> None:
         assert stage.conversation.session.info.name == ""
         await stage.command("/rename my work")
         await stage.conversation.send("first question")
-        assert " (“my work”)" in await stage.command("/new")
+        assert "/resume my work" in await stage.command("/new")
         assert stage.conversation.session.info.name == ""
         await stage.command("/new other work")
         assert stage.conversation.session.info.name == "other work"

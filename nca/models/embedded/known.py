@@ -8,6 +8,7 @@ and the joined file must have the sha256 given here.
 from __future__ import annotations
 
 import difflib
+import json
 import os
 import shlex
 import shutil
@@ -15,8 +16,7 @@ import sys
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-
-import msgspec
+from typing import Any
 
 from nca.errors import UsageError
 from nca.models.providers import EMBEDDED
@@ -88,12 +88,14 @@ class KnownModel:
         return f"{self.name}.gguf"
 
 
-KNOWN: dict[str, KnownModel] = {
-    model.name: model
-    for model in msgspec.json.decode(
-        Path(__file__).with_name("known_models.json").read_bytes(), type=tuple[KnownModel, ...]
-    )
-}
+def _model(row: dict[str, Any]) -> KnownModel:
+    parts = tuple(WheelPart(**part) for part in row["parts"])
+    return KnownModel(**row | {"parts": parts, "hub": HubFile(**row["hub"])})
+
+
+# Read by the standard library alone: the tests' set-up gets weights before anything is installed.
+_ROWS = json.loads(Path(__file__).with_name("known_models.json").read_bytes())
+KNOWN: dict[str, KnownModel] = {row["name"]: _model(row) for row in _ROWS}
 """By name, the best first."""
 QWEN, SMOLLM = KNOWN.values()
 
