@@ -11,9 +11,8 @@ from nca.context.history import History
 from nca.context.plan import is_answered
 from nca.context.restore import block_of, hidden_item
 from nca.context.rules.untouchable import COLLAPSE, unseen, untouchable
-from nca.context.stages.deduplicate import STAGE as DEDUPLICATE
 from nca.context.stages.deduplicate import fix_pointers, superseded
-from nca.context.stages.prune import stub_text
+from nca.context.stages.prune import COPY, stub_text
 from nca.context.stages.truncate import cut_message
 from nca.context.view import Marker, Range, Summary, View, hidden_by, is_in, ranges_of, without_ranges
 from nca.errors import UsageError
@@ -76,7 +75,7 @@ def _collapse(window: Window, draft: Draft, seqs: Sequence[int]) -> dict[int, in
         else:
             text = pointers.get(seq) or stub_text(message, seq, placeholder)
             if draft.saving(block, seq, text) > 0:
-                draft.put_stub(block, seq, text, DEDUPLICATE if seq in pointers else COLLAPSE)
+                draft.put_stub(block, seq, text, COPY if seq in pointers else COLLAPSE)
         saved[seq] = before - draft.raw
     return saved
 

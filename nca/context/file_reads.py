@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from nca.context.admission import PAGE
-from nca.messages import Entry, ToolCall
+from nca.messages import Entry, Message, ToolCall
 
 CALLS_REMEMBERED = 4_096
 """The same calls are looked at by several stages of one compaction, and again by the next one."""
@@ -140,9 +140,21 @@ def file_uses(entries: Iterable[Entry]) -> Iterator[FileUse]:
             elif use is not None:
                 waiting[call.id] = use
         if message.role == "tool" and message.tool_call_id in waiting:
-            use = waiting.pop(message.tool_call_id)
-            if not message.is_error and not says_failed(message.text):
-                yield _as_shown(use, entry.seq, message.text)
+            read = _as_shown(waiting.pop(message.tool_call_id), message, entry.seq)
+            if read is not None:
+                yield read
+
+
+def read_of(call: ToolCall, result: Message, seq: int) -> FileUse | None:
+    """What a call with this result, message `seq`, has shown of a file; None where it is no read, or failed."""
+    use = file_use(call)
+    return _as_shown(use, result, seq) if use is not None and not use.is_write else None
+
+
+def says_no_more(text: str, later: str) -> bool:
+    """Whether a later result has every line of this one, but for what a tool says about it in brackets."""
+    lines = (line for line in text.splitlines() if not line.startswith("["))
+    return text == later or not set(lines) - set(later.splitlines())
 
 
 def says_failed(text: str) -> bool:
@@ -150,8 +162,11 @@ def says_failed(text: str) -> bool:
     return bool(_FAILURE.match(text)) and text.count("\n") <= MOST_FAILURE_LINES
 
 
-def _as_shown(use: FileUse, seq: int, text: str) -> FileUse:
-    """A tool may show less than was asked for, and say so: a page in the first line, or a cut."""
+def _as_shown(use: FileUse, result: Message, seq: int) -> FileUse | None:
+    """None where it failed. A tool may show less than was asked for, and say so: a page in the first line, or a cut."""
+    text = result.text
+    if result.is_error or says_failed(text):
+        return None
     first, last = use.first_line, use.last_line
     page = PAGE.match(text)
     if page:

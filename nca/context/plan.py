@@ -30,7 +30,7 @@ from nca.context.restore import as_never_compacted, never_compacted, with_pins
 from nca.context.retention import KeptFacts
 from nca.context.settled_prefix import recent_raw
 from nca.context.stages.custom import StageRequest, act
-from nca.context.stages.deduplicate import deduplicate, fix_pointers
+from nca.context.stages.deduplicate import deduplicate, fix_pointers, superseded
 from nca.context.stages.prune import fill, prune
 from nca.context.stages.summarize import summarize, summarize_range
 from nca.context.stages.trim import trim
@@ -297,12 +297,14 @@ class Planning:
         draft, budget_tokens = self.draft, self.budget.budget_tokens
         match stage:
             case "prune":
+                is_pointing = "deduplicate" in self.job.settings.stages
                 prune(
                     draft,
                     self.job.settings.prune,
                     target_tokens=self.target,
                     budget_tokens=budget_tokens,
                     history_chars=self.job.settings.admission.history_chars,
+                    copies={one.seq: one.text for one in superseded(draft) if one.is_copy} if is_pointing else {},
                 )
                 fill(draft, self.target)
             case "deduplicate":

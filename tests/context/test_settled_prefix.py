@@ -38,10 +38,10 @@ def worked(history: History, window: int, near: int) -> tuple[Draft, View, int]:
     draft = Draft(history, meter, recent_raw=near)
     target = target_tokens(budget, draft.fixed_tokens(), TARGET_RATIO)
     if draft.tokens > target:
-        numbers = {"target_tokens": target, "budget_tokens": budget.budget_tokens}
-        prune(draft, SETTINGS.prune, **numbers)
+        tokens = budget.budget_tokens
+        prune(draft, SETTINGS.prune, target_tokens=target, budget_tokens=tokens)
         deduplicate(draft, SETTINGS.deduplicate, target_tokens=target)
-        truncate(draft, SETTINGS.truncate, **numbers)
+        truncate(draft, SETTINGS.truncate, target_tokens=target, budget_tokens=tokens)
         fix_pointers(draft)
         if draft.settle() > target:
             fit(draft, SETTINGS, target, budget)

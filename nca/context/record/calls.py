@@ -37,7 +37,9 @@ CAME = " → "
 
 def turn(past: Past) -> Iterator[Piece]:
     """The calls since the person's newest message."""
-    return by_age(map(_subject, takewhile(lambda one: one.seq > past.newest_user, past.calls)), LEVELS)
+    return by_age(
+        (_subject(past, one) for one in takewhile(lambda one: one.seq > past.newest_user, past.calls)), LEVELS
+    )
 
 
 def effects(past: Past) -> Iterator[Piece]:
@@ -86,7 +88,7 @@ def _effect(called: Called, tokens: int) -> str:
 
 def failed(past: Past) -> Iterator[Piece]:
     """Calls whose result is marked as failed and that were not made again since."""
-    yield from (_subject(called).piece(FAILURE_TOKENS) for called in past.calls if called.still_fails)
+    yield from (_subject(past, called).piece(FAILURE_TOKENS) for called in past.calls if called.still_fails)
     if recorded := past.record_lines(Section.FAILED):
         made = {asked(called.call) for called in past.calls if called.has_run}
         yield from (one.whole() for one in recorded if one.text.partition(CAME)[0] not in made)
@@ -104,8 +106,8 @@ def reads(past: Past) -> Iterator[Piece]:
 
 def writes(past: Past) -> Iterator[Piece]:
     """What older calls wrote; in a line the file itself stands among what was changed."""
-    written = (one for one in _before(past) if changes_file(one.call) and one.has_worked)
-    return by_age(map(_subject, written), WRITTEN_LEVELS, above=LEVELS[0])
+    written = (_subject(past, one) for one in _before(past) if changes_file(one.call) and one.has_worked)
+    return by_age(written, WRITTEN_LEVELS, above=LEVELS[0])
 
 
 def call_text(called: Called, tokens: int = LEVELS[0], chars: int = ASKED_CHARS, *, is_headed: bool = False) -> str:
@@ -122,11 +124,13 @@ def call_text(called: Called, tokens: int = LEVELS[0], chars: int = ASKED_CHARS,
     return f"{what}{' ' * bool(content)}{content}{CAME}{came}"
 
 
-def _subject(called: Called) -> Subject:
+def _subject(past: Past, called: Called) -> Subject:
     key, own = ("call", called.seq, called.place), (called.result_seq,) if called.result is not None else ()
     section = Section.FAILED if called.still_fails else None
     form = partial(call_text, called, is_headed=called.still_fails)
-    return Subject(key, called.seq, form, _size(called), called.place, own, section=section)
+    # What came again is told where it came last.
+    size = LEVELS[0] if past.newer(called.result_seq) else _size(called)
+    return Subject(key, called.seq, form, size, called.place, own, section=section)
 
 
 def _size(called: Called) -> int:
@@ -136,7 +140,7 @@ def _size(called: Called) -> int:
 
 def _older(past: Past, is_one: Callable[[Called], bool], *, is_known: bool) -> Iterator[Piece]:
     """The calls before the person's newest message, and those of earlier records: of these the name alone is known."""
-    found = (_subject(one) for one in _before(past) if is_one(one))
+    found = (_subject(past, one) for one in _before(past) if is_one(one))
     recorded = (
         one.subject(RESULT)
         for one in (*past.record_lines(Section.TURN), *past.record_lines(Section.CALLS))

@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from nca.context.file_reads import NOT_RUN, arguments_of, file_use, path_of, says_failed
+from nca.context.file_reads import NOT_RUN, FileUse, arguments_of, file_use, path_of, read_of, says_failed, says_no_more
 from nca.context.history import History
 from nca.context.record.excerpt import RESULT, Style, excerpt, on_one_line, whole_parts
 from nca.context.record.piece import Piece, Section, Subject
@@ -35,6 +35,8 @@ VERSION_CHARS, VERSION_SHARE = 24, 0.5
 """Two texts of which so large a share of the lines or sentences of at least so many characters is the same are versions
 of one."""
 _ENDS = str.maketrans(dict.fromkeys(".!?。！？", "\n"))
+SAME_CHARS = 200
+"""A result of at least so many characters that came again stands once."""
 CHARS_PER_TOKEN = 5
 """Characters of what a call asked for, and of the fields that came, for each token of a line's form."""
 JSON_CHARS, RESULTS_REMEMBERED = 20_000, 1_024
@@ -116,6 +118,7 @@ class Past:
     readable: set[str] = field(default_factory=set)
     """Names that can be read in what has been taken so far."""
     _newer: dict[int, int] = field(default_factory=dict)
+    _copies: set[int] = field(default_factory=set)
 
     @classmethod
     def of(cls, history: History) -> Past:
@@ -214,10 +217,44 @@ class Past:
         return Shared(self._answers())
 
     def newer(self, seq: int) -> int:
-        """The message with a newer version of what this message says; 0: there is none."""
-        if seq not in self._newer and is_answer(self.history.message(seq)):
-            next((one for one in self.answers if one.seq <= seq), None)
+        """The message with a newer version of what this message says; 0: there is none.
+
+        Of an answer one that says most of it, of a result the same again, of a file a later read of as much of it.
+        """
+        if seq not in self._newer:
+            message = self.history.message(seq)
+            if is_answer(message):
+                next((one for one in self.answers if one.seq <= seq), None)
+            elif message.role == "tool":
+                calling = next((one for one in range(seq - 1, 0, -1) if self.history.message(one).role != "tool"), 0)
+                next((one for one in self._results if one.seq < calling), None)
         return self._newer.get(seq, 0)
+
+    def is_copy(self, seq: int) -> bool:
+        """Whether a later result says all that this one says."""
+        return bool(self.newer(seq)) and seq in self._copies
+
+    @cached_property
+    def _results(self) -> Iterator[Called]:
+        """The calls, newest first, as it is found of each whether its result came again in a later step."""
+        same: dict[str, Called] = {}
+        reads: dict[str, list[tuple[Called, FileUse]]] = {}
+        for called in self.calls:
+            result, seq = called.result, called.result_seq
+            if result is not None:
+                use = read_of(called.call, result, seq)
+                later = reads.setdefault(use.path, []) if use is not None else []
+                again = next((one for one, shown in later if use is not None and shown.covers(use)), None)
+                if use is not None:
+                    later.append((called, use))
+                if len(result.text) >= SAME_CHARS:
+                    again = again or same.get(result.text)
+                    same.setdefault(result.text, called)
+                self._newer[seq] = 0
+                if again is not None and again.result is not None and again.seq > called.seq:
+                    self._newer[seq] = again.result_seq
+                    self._copies |= {seq} if says_no_more(result.text, again.result.text) else set()
+            yield called
 
     def _answers(self) -> Iterator[Answer]:
         newest: dict[str, int] = {}

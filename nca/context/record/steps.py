@@ -56,22 +56,28 @@ def older(past: Past, steps: Iterator[range]) -> Iterator[Piece]:
 
 def shown(past: Past, seqs: range) -> Subject:
     """These messages themselves."""
-    message = past.history.message
-    waits = (past.newer(seq) or past.repeats_file(message(seq)) for seq in seqs)
-    size = 2 * LAST if any(waits) else max(_form(past, message(seq))[1] for seq in seqs)
+    size = max(_size(past, seq) for seq in seqs)
     return Subject(("step", seqs[0]), seqs[-1], str, max(1, size - SEAM_TOKENS), shows=seqs)
+
+
+def _size(past: Past, seq: int) -> int:
+    """Tokens of its longest form. What a later message says differently waits for all else; a copy has no form."""
+    message = past.history.message(seq)
+    if past.is_copy(seq):
+        return 0
+    return 2 * LAST if past.newer(seq) or past.repeats_file(message) else _form(past, message)[1]
 
 
 def cut_itself(past: Past, seq: int, level: int, *, is_last: bool = False) -> Stub | None:
     """A message of which about `level` tokens of its content are shown; None where all of it is.
 
     It has all that a line of the record has in so many tokens. A text that a newer version stands for, and a file that
-    a later message has too, are only named while there is anything else to show.
+    a later message has too, are only named while there is anything else to show; a copy of a result always is.
 
     is_last  nothing has room behind it: it may be short, whoever said it
     """
     message, newer = past.history.message(seq), past.newer(seq)
-    if newer and level <= LAST:
+    if newer and (level <= LAST or past.is_copy(seq)):
         return Stub(seq, f"[… replaced by ({newer}) …]" if past.numbered else "[… replaced later …]", CUT)
     if level > LAST and past.repeats_file(message):
         return None

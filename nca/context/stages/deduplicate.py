@@ -7,11 +7,10 @@ from dataclasses import dataclass
 
 from nca.config.schema import DeduplicateSettings
 from nca.context.draft import Block, Draft
-from nca.context.file_reads import FileUse, file_uses
-from nca.context.stages.prune import CLEARED, stub_text
+from nca.context.file_reads import FileUse, file_uses, says_no_more
+from nca.context.stages.prune import CLEARED, COPY, VERSION, stub_text
 from nca.messages import Entry
 
-STAGE = "deduplicate"
 POINTER = "[File {path} - refer to latest read below]"
 """NeuroLink's placeholder."""
 CHANGED = "[File {path} - refer to latest read below; the file changed in between: recall expand={seq}]"
@@ -19,25 +18,31 @@ CHANGED = "[File {path} - refer to latest read below; the file changed in betwee
 
 @dataclass(frozen=True, slots=True)
 class Superseded:
-    """An earlier read that a later one covers, the pointer to replace it, and the raw tokens that this saves."""
+    """An earlier read that a later one covers, the pointer to replace it, and the raw tokens that this saves.
+
+    is_copy  the later one says all that it says
+    """
 
     block: Block
     seq: int
     path: str
     text: str
     saved_raw: int
+    is_copy: bool
 
 
 def deduplicate(draft: Draft, settings: DeduplicateSettings, *, target_tokens: int) -> None:
-    """Replace superseded reads, unless they are too small a share of all file reads."""
+    """Replace superseded reads, unless they are too small a share of all file reads.
+
+    Copies go at once; of a file that was different then, the oldest read first until the target is met.
+    """
     found, reads = _looked_for(draft)
     read_raw = sum(draft.history.run_tokens(use.seq, use.seq) for use in reads)
     if not found or sum(one.saved_raw for one in found) < settings.minimum_ratio * read_raw:
         return
-    for one in found:
-        if draft.tokens <= target_tokens:
-            return
-        draft.put_stub(one.block, one.seq, one.text, STAGE)
+    for one in sorted(found, key=lambda one: not one.is_copy):
+        if one.is_copy or draft.tokens > target_tokens:
+            draft.put_stub(one.block, one.seq, one.text, COPY if one.is_copy else VERSION)
 
 
 def superseded(draft: Draft) -> list[Superseded]:
@@ -48,7 +53,10 @@ def superseded(draft: Draft) -> list[Superseded]:
 def fix_pointers(draft: Draft, placeholder: str = CLEARED) -> None:
     """Clear the pointers whose later read is no longer shown."""
     pointing = [
-        (block, stub) for block in draft.recent_blocks() for stub in block.stubs.values() if stub.stage == STAGE
+        (block, stub)
+        for block in draft.recent_blocks()
+        for stub in block.stubs.values()
+        if stub.stage in (COPY, VERSION)
     ]
     if not pointing:
         return
@@ -56,7 +64,7 @@ def fix_pointers(draft: Draft, placeholder: str = CLEARED) -> None:
     for block, stub in pointing:
         path = stub.text.removeprefix("[File ").partition(" - refer to latest read below")[0]
         if shown.get(path, 0) < stub.seq:
-            draft.put_stub(block, stub.seq, stub_text(draft.history.message(stub.seq), stub.seq, placeholder), STAGE)
+            draft.put_stub(block, stub.seq, stub_text(draft.history.message(stub.seq), stub.seq, placeholder), COPY)
 
 
 def _shown_entries(draft: Draft) -> Iterator[Entry]:
@@ -93,5 +101,6 @@ def _looked_for(draft: Draft) -> tuple[list[Superseded], list[FileUse]]:
             text = (CHANGED if changed else POINTER).format(path=path, seq=use.seq)
             saved = draft.saving(block, use.seq, text)
             if saved > 0:
-                found.append(Superseded(block, use.seq, path, text, saved))
+                is_copy = says_no_more(draft.history.message(use.seq).text, draft.history.message(later.seq).text)
+                found.append(Superseded(block, use.seq, path, text, saved, is_copy))
     return sorted(found, key=lambda one: one.seq), reads

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from nca.config.schema import PruneSettings
 from nca.context.admission import admit_output, is_whole
@@ -15,7 +16,9 @@ CLEARED = "[cleared: recall expand={seq}]"
 """The default of context.prune.placeholder. NeuroLink's says `[Tool result cleared]`."""
 SEQ = "{seq}"
 """Stands for the message's number in a placeholder."""
-FILLED = ("prune", "deduplicate", "shorten")
+COPY, VERSION = "deduplicate", "version"
+"""What a pointer to a later read names as its stage: that one says as much, or it says something else."""
+FILLED = ("prune", VERSION, "shorten")
 SMALLEST_FILL_TOKENS, SURE_SHARE = 100, 0.95
 """Room that is too small for a part of a result; and how much of it a cut takes that would be a little too large."""
 SHORTENED = "shorten"
@@ -28,14 +31,25 @@ BUDGET_SHARE_MINIMUM = 10
 
 
 def prune(
-    draft: Draft, settings: PruneSettings, *, target_tokens: int, budget_tokens: int, history_chars: int = 20_000
+    draft: Draft,
+    settings: PruneSettings,
+    *,
+    target_tokens: int,
+    budget_tokens: int,
+    history_chars: int = 20_000,
+    copies: Mapping[int, str] = MappingProxyType({}),
 ) -> None:
-    """Clear results until the target is met, the oldest first; none if that saves little.
+    """Clear results until the target is met, the oldest first; none if that saves little. Copies go at once.
 
     history_chars  longer results of earlier turns are cut to their beginning and end in any case, as CowAgent does
+    copies         pointers to where results came again, by the number of their message
     """
     shorten_earlier(draft, history_chars)
     candidates = _candidates(draft, settings, budget_tokens)
+    for block, seq, *_ in candidates:
+        if seq in copies:
+            draft.put_stub(block, seq, copies[seq], COPY)
+    candidates = [one for one in candidates if one[1] not in copies]
     possible_raw = sum(saved for *_, saved in candidates)
     possible = draft.meter.scaled(possible_raw)
     needed = draft.tokens - target_tokens

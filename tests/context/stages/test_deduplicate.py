@@ -123,14 +123,37 @@ def test_acts_from_30_percent_of_the_file_read_tokens_on() -> None:
     assert list(stubs(even, DeduplicateSettings())) == [3]
 
 
-def test_it_stops_at_the_target_and_leaves_pins_alone() -> None:
-    log = [user(), *read("a"), *read("b"), *read("c"), user()]
+def test_copies_go_at_once_and_older_texts_until_the_target_is_met() -> None:
+    log = [user(), *read("a", "Old. " * 200), *read("b"), *read("c"), user()]
     whole = draft_of(log).tokens
-    assert list(stubs(log, target=whole - 10)) == [3]
-    assert stubs(log, target=whole) == {}
-    draft = draft_of(log, pins={3})
+    assert list(stubs(log, target=whole)) == [5]
+    assert list(stubs(log, target=0)) == [3, 5]
+
+
+def test_it_leaves_pins_alone() -> None:
+    draft = draft_of([user(), *read("a"), *read("b"), *read("c"), user()], pins={3})
     deduplicate(draft, ALWAYS, target_tokens=0)
     assert list(shown(draft)) == [5]
+
+
+@some
+@given(
+    st.lists(st.sampled_from(["same", *(f"{number}.py" for number in range(6))]), min_size=4, max_size=14),
+    st.integers(2_500, 9_000),
+    st.sampled_from([("prune", "deduplicate", "summarize", "truncate"), ("summarize",)]),
+)
+def test_no_file_is_shown_twice_while_another_is_cut(paths: list[str], window: int, stages: tuple[str, ...]) -> None:
+    log = [user("Look at the files.")]
+    for place, path in enumerate(paths):
+        text = "\n".join(f"line {number} of {path} and its words" for number in range(60))
+        log += [*read(f"r{place}", text, path=path), assistant(f"Seen {place}."), user(f"And {place}?")]
+    settings = ContextSettings(stages=stages, prune=PruneSettings(protect_tokens=0, keep_results=0))
+    history = history_of(log)
+    compacted(history, window, settings=settings)
+    shown = "\n".join(message.text for message in resolve(history))
+    whole = {path: shown.count(f"line 30 of {path} ") for path in set(paths)}
+    if any(count == 0 for count in whole.values()):
+        assert max(whole.values()) <= 1
 
 
 def test_reads_in_one_parallel_batch() -> None:
@@ -144,11 +167,11 @@ def test_prose_about_a_file_is_no_read() -> None:
 
 
 @some
-@given(logs(), st.integers(0, 1_000))
-def test_what_a_pointer_points_to_is_there(messages: list[Message], target: int) -> None:
+@given(logs())
+def test_what_a_pointer_points_to_is_there(messages: list[Message]) -> None:
     draft = draft_of(messages)
     before = draft.tokens
-    deduplicate(draft, ALWAYS, target_tokens=target)
+    deduplicate(draft, ALWAYS, target_tokens=0)
     found = shown(draft)
     assert draft.tokens <= before
     reads = {use.seq: use for use in file_uses(draft.history.entries) if not use.is_write}
