@@ -19,7 +19,7 @@ from nca.context.file_reads import file_use, main_argument
 from nca.context.history import History
 from nca.context.record.excerpt import excerpt
 from nca.context.record.said import said_in
-from nca.context.view import Range, Summary, Verbatim, how_to_recall, is_in, without_ranges
+from nca.context.view import Range, Summary, Verbatim, how_to_recall, is_in, merge_ranges, without_ranges
 from nca.errors import NcaError, SessionNotFound
 from nca.messages import Entry, Message, ToolCall
 from nca.sessions import Hit, Session, Store
@@ -87,7 +87,9 @@ class Archive:
         else:
             # What was said last counts most; a turn is told from its beginning.
             rows = self._listed(scope)[:: 1 if turn_in(scope) else -1]
-            found = [self._hit(seq, text, chars) for seq, text in _matching(rows, question)[: limit + _SPARE]]
+            found = self._search_in(rows, question, limit + _SPARE, chars) if scope in SAID_SCOPES else []
+            if not found:
+                found = [self._hit(seq, text, chars) for seq, text in _matching(rows, question)[: limit + _SPARE]]
         return self._without_view(found, limit, is_list=scope == "files")
 
     def search(
@@ -111,6 +113,12 @@ class Archive:
             found = [hit for hit in hits if hit.session != own or not is_in(hit.seq, aside)]
         noted = self._search_notes(question)[: min(NOTES, limit)]
         return [*found[: limit - len(noted)], *noted]
+
+    def _search_in(self, rows: Sequence[Listed], question: str, limit: int, chars: int) -> list[Hit]:
+        """The best answers among these messages, each from where it answers."""
+        spans = merge_ranges((seq, seq) for seq, _ in rows)
+        others = without_ranges([(1, self._state.history.head)], spans)
+        return self._state.session.search(question, limit, chars=chars, aside=others) if question.strip() else []
 
     def expand(self, wanted: str) -> str:
         """The whole text behind an id: `12`, `1a2b3c4d:12`, `12-15`, `note:3`, `day:2031-05-09:1`.
@@ -267,7 +275,8 @@ def _last_result(session: Session, seq: int) -> int:
     return max((entry.seq for entry in takewhile(lambda one: one.message.role == "tool", behind)), default=seq)
 
 
-SCOPES = ("session", "all", "messages", "answers", "errors", "files")
+SAID_SCOPES = ("messages", "answers")
+SCOPES = ("session", "all", *SAID_SCOPES, "errors", "files")
 MAX_CALL_CHARS = 80
 ERROR_TOKENS = 60
 _TURN = re.compile(r"turn\s*#?(\d{1,9})")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from itertools import islice
+from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 from nca.agent.window import Window
@@ -83,8 +83,6 @@ _LOOKED_AT = 1_000
 _CHARS = 160
 _NAMED = 4
 """Files and steps that are named."""
-_NEAR_CALLS = 60
-"""A command that failed longer ago says little of how things are now."""
 _COMMAND = ("command", "cmd", "script")
 _NOT_ENDED = (NOT_RUN, "[interrupted")
 """How the result of a call begins that was not run, or not to its end (also nca.sessions.log)."""
@@ -183,9 +181,13 @@ def _plan(window: Window) -> str:
 
 
 def _failing(past: Past) -> str:
-    """The newest command that failed and has not worked since. One that was interrupted or never run has not failed."""
+    """The newest command that failed and has not worked since, in the newest turn with calls: a person who goes on with
+    something else has read of an older one. One that was interrupted or never run has not failed."""
     latest: dict[str, Called] = {}
-    for called in islice(past.calls, _NEAR_CALLS):
+    newest = next((one.seq for one in past.calls), 0)
+    asked_for = (entry.seq for entry in past.near() if entry.seq < newest and past.said(entry.message) is not None)
+    begun = next(asked_for, 0)
+    for called in takewhile(lambda one: one.seq > begun, past.calls):
         has_ended = called.result is not None and not called.result.text.startswith(_NOT_ENDED)
         if has_ended and any(arguments_of(called.call).get(name) for name in _COMMAND):
             latest.setdefault(asked(called.call), called)

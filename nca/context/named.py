@@ -13,7 +13,8 @@ TEXT_CHARS, ARGUMENT_CHARS = 20_000, 4_000
 """So much of a message's text, and of the arguments of each of its calls, is looked at."""
 SHORTEST, LONGEST = 5, 100
 LINES_REMEMBERED = 4_096
-_LETTERS = r"A-Za-z0-9_\u00c0-\u024f$-"
+_LETTERS = r"A-Za-z0-9_\u00c0-\u024f\u0300-\u036f\u1e00-\u1eff$-"
+"""Latin script, with all its marks: other scripts have no identifiers, and some put no blanks between words."""
 _NAME = re.compile(rf"(?![$-])[{_LETTERS}]+(?:[./:@#-]+[{_LETTERS}]+)*%?")
 _COLOUR = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 """What a program writes to colour its output or to clear the screen: it would be read as part of a word."""

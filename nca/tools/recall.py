@@ -211,7 +211,8 @@ def _header(offset: int, shown: int, count: int) -> str:
 
 def _named(in_view: Sequence[int]) -> str:
     more = ", …" if len(in_view) > _NAMED_IN_VIEW else ""
-    return f"in view: message {', '.join(map(str, in_view[:_NAMED_IN_VIEW]))}{more}"
+    # Until the model reads it, a compaction may have hidden them again.
+    return f"in view when asked: message {', '.join(map(str, in_view[:_NAMED_IN_VIEW]))}{more}"
 
 
 def _day(hit: Hit) -> str:

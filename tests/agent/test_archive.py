@@ -14,7 +14,7 @@ from nca.agent.conversation import Conversation
 from nca.agent.memory import Memory, append_day, day_entries
 from nca.agent.state import SessionState
 from nca.config.loaded import defaults
-from nca.context.view import Summary, View
+from nca.context.view import Marker, Summary, View
 from nca.messages import Message, ToolCall
 from nca.models.catalog import ModelFacts
 from nca.models.client import ModelRequest
@@ -152,9 +152,27 @@ async def test_what_is_in_view_is_named_and_not_repeated(store: Store, tmp_path:
     look = recalling('{"query": "lighthouse password"}', '{"scope": "messages"}')
     conversation = opened(store, tmp_path, ["Noted.", look, "ok", look, "ok"])
     await conversation.send(LIGHTHOUSE)
-    assert all("[in view: message 1" in text and "4711" not in text for text in await answers(conversation))
+    assert all("[in view when asked: message 1" in text and "4711" not in text for text in await answers(conversation))
     conversation.context.clear()
     assert all("4711" in text and "[1] user" in text for text in await answers(conversation))
+
+
+def test_of_messages_and_answers_the_one_that_answers_is_shown_from_where_it_answers(
+    store: Store, tmp_path: Path
+) -> None:
+    rules = " ".join(f"Rule {number}: the guests keep the garden and the bottles in order." for number in range(40))
+    hidden = f"{rules} The fire extinguisher hangs 3 metres from the socket. {rules}"
+    with store.create(directory="/", model="m") as session:
+        session.log.append(said("What rules?", hidden, "And the bottles?", rules, "Go on."))
+        state = SessionState(store, session, defaults(), FACTS)
+        state.history.view = View((Marker("gone", ((1, 4),), ""),), 5)
+        archive = Archive(state, Memory(state, tmp_path))
+        question = "how far does the fire extinguisher hang from the socket of the bottles"
+        first, *_ = archive.recall(question, "answers", 10, 200).hits
+        everything = archive.recall("", "answers", 10, 200).hits
+    assert first.id == "2"
+    assert "3 metres" in first.snippet
+    assert [hit.id for hit in everything] == ["4", "2"]
 
 
 async def test_the_request_that_asks_is_no_result(store: Store, tmp_path: Path) -> None:

@@ -106,6 +106,19 @@ async def test_what_has_worked_since_does_not_fail(room: Room) -> None:
     assert not any(line.startswith("Fails") for line in conversation.context.where_we_were())
 
 
+async def test_what_failed_is_news_until_something_else_is_worked_on(room: Room) -> None:
+    replies: list[ScriptedReply] = [
+        *(calling("shell", command="false"), answer("It fails."), answer("As I said.")),
+        *(calling("shell", command="true"), answer("Done.")),
+    ]
+    conversation = room.open(replies, settings={"agent.permission": "auto"})
+    failing = []
+    for text in ("Run the check of the shop", "Why does it fail?", "Leave it, and count the guests"):
+        await conversation.send(text)
+        failing.append(any(line.startswith("Fails") for line in conversation.context.where_we_were()))
+    assert failing == [True, True, False]
+
+
 async def test_a_command_that_nobody_approved_has_not_failed(room: Room) -> None:
     replies: list[ScriptedReply] = [calling("shell", command="touch done.txt"), answer("It was not run.")]
     conversation = room.open(replies, settings={"agent.permission": "ask"})

@@ -83,8 +83,8 @@ async def test_what_is_in_view_is_named_to_the_person_as_well(store: Store, tmp_
     session.log.append(said("Where is the walrus?", "The walrus is in src/zoo.py."))
     state = SessionState(store, session, defaults(), ModelFacts("scripted/model", "scripted", 100_000))
     outcome = await run(default_toolbox(tmp_path, Archive(state, Memory(state, tmp_path))), query="walrus")
-    assert outcome.text.startswith("Nothing else was found. [in view: message ")
-    assert outcome.summary.startswith("nothing else found; in view: message ")
+    assert outcome.text.startswith("Nothing else was found. [in view when asked: message ")
+    assert outcome.summary.startswith("nothing else found; in view when asked: message ")
 
 
 async def test_other_sessions_are_found_when_asked_for(box: Toolbox) -> None:

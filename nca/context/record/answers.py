@@ -20,9 +20,11 @@ SHORTEST_REMARK_CHARS = 80
 
 
 def latest(past: Past) -> Iterator[Piece]:
-    """The answer that the newest message answers, in longer and longer forms; not where it has a newer version."""
+    """The answer that the newest message answers, and those that a model has named as ones to keep, in longer and
+    longer forms; not where it has a newer version."""
     before = islice((one for one in past.answers if one.seq < past.newest_user), 1)
-    return by_age((_subject(one) for one in before if not one.newer), LATEST_LEVELS)
+    staying = {one.seq: one for one in chain(before, _named(past)) if not one.newer}
+    return by_age(map(_subject, staying.values()), LATEST_LEVELS)
 
 
 def lists(past: Past) -> Iterator[Piece]:
@@ -41,7 +43,7 @@ def remarks(past: Past) -> Iterator[Piece]:
 
 def _subjects(past: Past) -> Iterator[Subject]:
     """Each text that has been answered; of those that were replaced one line a text."""
-    named = [one for one in past.answers if one.seq in past.named] if past.named else []
+    named = _named(past)
     replaced: set[int] = set()
     for one in chain(named, (one for one in past.answers if one not in named)):
         if not one.newer:
@@ -49,6 +51,10 @@ def _subjects(past: Past) -> Iterator[Subject]:
         elif past.numbered and one.line is None and one.newer not in replaced:
             replaced.add(one.newer)
             yield fixed(("answer", one.seq), one.seq, f"replaced by ({one.newer})").subject
+
+
+def _named(past: Past) -> list[Answer]:
+    return [one for one in past.answers if one.seq in past.named] if past.named else []
 
 
 def _subject(one: Answer) -> Subject:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -141,9 +142,22 @@ def remarks(command: str) -> Iterator[str]:
     shown_as = written_out(command)
     if shown_as != command:
         yield WRITTEN_OUT
-    if strange := sorted({char for char in command if char in shown_as and not char.isascii()}):
+    if strange := sorted({char for char in command if char in shown_as and may_be_mistaken(char)}):
         shown = ", ".join(f"{char} (U+{ord(char):04X})" for char in strange[:5])
-        yield f"Not all of the command is ASCII: {shown}{', …' if len(strange) > 5 else ''}."
+        yield f"What looks like ASCII may be something else: {shown}{', …' if len(strange) > 5 else ''}."
+
+
+def may_be_mistaken(char: str) -> bool:
+    """Whether somebody may read this character as one of ASCII: a dash, a quote, a digit, ı or ｘ.
+
+    Letters of other scripts that look like Latin ones are written out (`written_out`); å, ж and 修 mean themselves.
+    """
+    if char.isascii():
+        return False
+    is_form_of_one = unicodedata.normalize("NFKC", char).isascii() or (
+        len(char.upper()) == 1 and char.upper().isascii()
+    )
+    return not char.isalpha() or is_form_of_one
 
 
 def mentioned_names(command: str, directory: Path) -> tuple[str, ...]:

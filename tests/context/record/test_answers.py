@@ -48,3 +48,11 @@ def test_the_answer_that_the_newest_message_answers_has_a_place_of_its_own() -> 
     pieces = list(latest(_past("Old.", PLAN)))
     assert {piece.subject.seq for piece in pieces} == {4}
     assert pieces[-1].text == PLAN
+
+
+def test_an_answer_that_a_model_has_named_stays_beside_it() -> None:
+    past = _past(PLAN, "Old.", "Done.")
+    past.important = frozenset({2})
+    pieces = list(latest(past))
+    assert {piece.subject.seq for piece in pieces} == {2, 6}
+    assert max((piece for piece in pieces if piece.subject.seq == 2), key=lambda one: one.level).text == PLAN

@@ -161,5 +161,6 @@ def test_japanese_is_cut_behind_its_sentences_and_by_its_items() -> None:
     assert list(words_in("酒蔵 a b2", 2)) == ["酒蔵", "b2"]
     assert list(words_in("直した行だけ")) == ["直し", "した", "た行", "行だ", "だけ"]
     assert is_list("・一つ目\n・二つ目\n・三つ目")
+    assert names_of("triệu/đêm, nghìn/người") == {"triệu/đêm", "nghìn/người"}
     assert names_of("300mlの小瓶を別に作る、Übung/42") == {"300ml", "Übung/42"}
     assert names_of("\x1b[2Jclear \x1b[31mred\x1b[0m src/a.py") == {"src/a.py"}

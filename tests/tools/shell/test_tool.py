@@ -157,6 +157,9 @@ def test_a_person_sees_the_command_as_it_is(shell: Shell) -> None:
     assert (approval.subject, approval.names) == ("", ())
 
 
+MISTAKEN = "What looks like ASCII may be something else"
+
+
 @pytest.mark.parametrize(
     ("command", "shown", "remark"),
     [
@@ -165,8 +168,8 @@ def test_a_person_sees_the_command_as_it_is(shell: Shell) -> None:
         ("a\u202eb", "a⟨U+202E⟩b", WRITTEN_OUT),
         ("a\u200bb", "a⟨U+200B⟩b", WRITTEN_OUT),
         ("l\u0455", "l⟨U+0455⟩", WRITTEN_OUT),
-        ("é", "é", "Not all of the command is ASCII: é (U+00E9)."),
-        ("a⟨U+001B⟩", "a⟨U+27E8⟩U+001B⟩", "Not all of the command is ASCII: ⟨ (U+27E8), ⟩ (U+27E9)."),
+        ("ls –l fıle ｘ", "ls –l fıle ｘ", f"{MISTAKEN}: ı (U+0131), – (U+2013), ｘ (U+FF58)."),
+        ("a⟨U+001B⟩", "a⟨U+27E8⟩U+001B⟩", f"{MISTAKEN}: ⟨ (U+27E8), ⟩ (U+27E9)."),
         ("x" * 600, "x" * 600, "The command is long: 600 characters."),
         ("a\n\n\nb\n", "a\n\n\nb\n", "The command has 4 lines."),
     ],
@@ -177,7 +180,8 @@ def test_nothing_of_it_is_hidden(command: str, shown: str, remark: str) -> None:
 
 
 def test_plain_commands_need_no_remark() -> None:
-    assert not [command for command in HARMLESS if list(remarks(command)) or unambiguous(command) != command]
+    plain = (*HARMLESS, "git commit -m 'Übung, å, đường, привет, 修正'")
+    assert not [command for command in plain if list(remarks(command)) or unambiguous(command) != command]
 
 
 CALLS_RM = [
