@@ -88,57 +88,57 @@ def test_a_folder_of_sessions_is_read_and_an_export_becomes_lines(tmp_path: Path
     assert sessions_in(tmp_path) == [Recorded("one", rows, [Fact(**fact)])]
 
 
-WHOLE = (1.0, 1.0, 1.0, 1.0)
 LEAST = {
-    "berths": (0.915, (0.96, 0.985, 1.0, 1.0)),
-    "betrieb": (0.39, (0.59, 0.745, 0.835, 0.925)),
-    "colloque": (0.275, (0.485, 0.69, 0.76, 0.915)),
-    "dotenv": (1.0, WHOLE),
-    "fahrplan": (1.0, WHOLE),
-    "hangul": (0.485, (0.675, 0.835, 0.935, 0.99)),
-    "merleg": (0.36, (0.655, 0.855, 0.925, 0.99)),
-    "pantano": (0.245, (0.415, 0.66, 0.775, 0.89)),
-    "paquete": (0.12, (0.62, 0.765, 0.86, 0.955)),
-    "sakagura": (0.335, (0.485, 0.685, 0.775, 0.88)),
-    "schedule": (1.0, WHOLE),
-    "slugify": (1.0, WHOLE),
-    "sogukhat": (0.195, (0.385, 0.555, 0.64, 0.79)),
-    "speiseplan": (0.285, (0.485, 0.685, 0.76, 0.875)),
-    "spoldzielnia": (0.22, (0.4, 0.615, 0.77, 0.89)),
-    "tabulate": (1.0, WHOLE),
-    "trasloco": (0.155, (0.415, 0.59, 0.67, 0.785)),
-    "travessia": (0.3, (0.645, 0.875, 0.955, 0.99)),
-    "verbouwing": (0.565, (0.775, 0.9, 0.945, 1.0)),
-    "werkstatt": (0.495, (0.625, 0.805, 0.9, 0.985)),
-    "winter": (0.535, (0.685, 0.825, 0.9, 0.985)),
-    "wipanjang": (0.29, (0.51, 0.725, 0.84, 0.96)),
+    "berths": (0.915, 0.96, 1.0),
+    "betrieb": (0.39, 0.59, 0.925),
+    "colloque": (0.275, 0.485, 0.915),
+    "dotenv": (1.0, 1.0, 1.0),
+    "fahrplan": (1.0, 1.0, 1.0),
+    "hangul": (0.485, 0.675, 0.99),
+    "merleg": (0.36, 0.655, 0.99),
+    "pantano": (0.245, 0.415, 0.89),
+    "paquete": (0.12, 0.62, 0.955),
+    "sakagura": (0.335, 0.485, 0.88),
+    "schedule": (1.0, 1.0, 1.0),
+    "slugify": (1.0, 1.0, 1.0),
+    "sogukhat": (0.195, 0.385, 0.79),
+    "speiseplan": (0.285, 0.485, 0.875),
+    "spoldzielnia": (0.22, 0.4, 0.89),
+    "tabulate": (1.0, 1.0, 1.0),
+    "trasloco": (0.155, 0.415, 0.785),
+    "travessia": (0.3, 0.645, 0.99),
+    "verbouwing": (0.565, 0.775, 1.0),
+    "werkstatt": (0.495, 0.625, 0.985),
+    "winter": (0.535, 0.685, 0.985),
+    "wipanjang": (0.29, 0.51, 0.96),
 }
-"""By session: the share of the worst request at 8,000, and of all requests in each window. Measured, with tools and
-without, and rounded down by half a point to a point: the system prompt says what machine it is.
+"""By session: the share of the worst request at 8,000, and of all requests there and at 24,000. Measured, and rounded
+down by half a point to a point: the system prompt says what machine it is. `make bench-quick` compares 12,000
+with the page as well.
 
 The sessions that note who said a fact have three times as many facts as the others, and a third of them or more are
 what the model answered or a tool printed: in a small window the person's words come first, beside the answer that they
 speak of.
 """
 OF_THE_PERSON = {
-    "betrieb": (0.96, 0.99, 1.0, 1.0),
-    "colloque": (0.695, 0.96, 0.975, 0.98),
-    "hangul": (0.99, 1.0, 1.0, 1.0),
-    "merleg": (0.94, 1.0, 1.0, 1.0),
-    "pantano": (0.555, 0.865, 0.98, 1.0),
-    "paquete": (0.96, 1.0, 1.0, 1.0),
-    "sakagura": (0.655, 0.905, 0.98, 1.0),
-    "sogukhat": (0.765, 0.97, 1.0, 1.0),
-    "speiseplan": (0.68, 0.94, 1.0, 1.0),
-    "spoldzielnia": (0.545, 0.8, 0.965, 1.0),
-    "trasloco": (0.6, 0.835, 0.915, 0.955),
-    "travessia": (0.795, 0.985, 1.0, 1.0),
-    "verbouwing": (0.985, 1.0, 1.0, 1.0),
-    "werkstatt": (0.955, 1.0, 1.0, 1.0),
-    "winter": (0.975, 1.0, 1.0, 1.0),
-    "wipanjang": (0.855, 0.995, 1.0, 1.0),
+    "betrieb": (0.96, 1.0),
+    "colloque": (0.695, 0.98),
+    "hangul": (0.99, 1.0),
+    "merleg": (0.94, 1.0),
+    "pantano": (0.555, 1.0),
+    "paquete": (0.96, 1.0),
+    "sakagura": (0.655, 1.0),
+    "sogukhat": (0.765, 1.0),
+    "speiseplan": (0.68, 1.0),
+    "spoldzielnia": (0.545, 1.0),
+    "trasloco": (0.6, 0.955),
+    "travessia": (0.795, 1.0),
+    "verbouwing": (0.985, 1.0),
+    "werkstatt": (0.955, 1.0),
+    "winter": (0.975, 1.0),
+    "wipanjang": (0.855, 1.0),
 }
-"""The same of what the person said, in each window, where it is noted who said what."""
+"""The same of what the person said, where it is noted who said what."""
 
 
 def of_the_person(session: Recorded, found: Readable) -> float:
@@ -148,19 +148,18 @@ def of_the_person(session: Recorded, found: Readable) -> float:
 
 
 @pytest.mark.parametrize("session", sessions_in(OWN), ids=lambda session: session.name)
-@pytest.mark.parametrize("has_tools", [False, True])
-def test_the_recorded_sessions_stay_readable(session: Recorded, has_tools: bool) -> None:
-    worst, shares = LEAST[session.name]
-    # Two windows with the chat's tools, the other two without: what a change of the engine costs shows in both.
-    for window_tokens, share in list(zip(WINDOWS, shares, strict=True))[not has_tools :: 2]:
-        found = readable(session, window_tokens, has_tools=has_tools)
-        assert found.share >= share, (window_tokens, found.worst)
-        if session.name in OF_THE_PERSON:
-            own = OF_THE_PERSON[session.name][WINDOWS.index(window_tokens)]
-            assert of_the_person(session, found) >= own, window_tokens
-        if window_tokens == WINDOWS[0]:
-            assert found.compactions > 5
-            assert found.worst[0] >= worst, found.worst
+@pytest.mark.parametrize("window_tokens", [WINDOWS[0], WINDOWS[-1]])
+def test_the_recorded_sessions_stay_readable(session: Recorded, window_tokens: int) -> None:
+    worst, *shares = LEAST[session.name]
+    is_small = window_tokens == WINDOWS[0]
+    # The chat's tools take room: what a change of the engine costs shows in one window with them, in one without.
+    found = readable(session, window_tokens, has_tools=is_small)
+    assert found.share >= shares[not is_small], found.worst
+    if session.name in OF_THE_PERSON:
+        assert of_the_person(session, found) >= OF_THE_PERSON[session.name][not is_small]
+    if is_small:
+        assert found.compactions > 5
+        assert found.worst[0] >= worst, found.worst
 
 
 def test_who_said_a_fact_is_noted_for_all_of_a_session_or_for_none() -> None:

@@ -35,7 +35,7 @@ from tests.context.laws import (
 )
 from tests.context.trials import Chat, Outcome, Trial, in_library, text_of_row
 
-USUAL_EXAMPLES = 16
+USUAL_EXAMPLES = 10
 EXAMPLES = int(os.environ.get("NCA_LAWS_EXAMPLES") or USUAL_EXAMPLES)
 IS_SEARCH = EXAMPLES > USUAL_EXAMPLES
 trying = settings(

@@ -22,7 +22,7 @@ from nca.testing.scripted import ScriptedModel
 from nca.transcripts.export_formats import rendered
 from tests.sessions.damage import busy_store, damage, readable, worded_store, words_in, words_of_files
 
-DAMAGES = int(os.environ.get("NCA_DAMAGES", "20"))
+DAMAGES = int(os.environ.get("NCA_DAMAGES", "10"))
 FOUND = (304, 650, 1031, 1206)
 """Damage that was not mended once: in the middle of a page, of an index, of the full-text index."""
 LEAST_FOUND = 0.999
