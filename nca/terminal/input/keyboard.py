@@ -199,9 +199,11 @@ def terminal_output() -> Output:
 T = TypeVar("T")
 
 PAUSE_SECONDS = 1.0
-"""A key this soon after another one belongs to what is being typed."""
+"""A key this soon after one of a line belongs to what is being typed."""
 QUIET_SECONDS = 0.4
-"""A key this soon after a question appeared was meant for something else: nobody reads and answers faster."""
+"""A key this soon after another one may be the same press, and one this soon after a question may begin a line."""
+FLOW_SECONDS = 0.25
+"""Who types a line has pressed its next key by then."""
 ENTER = "\r"
 
 Meaning = Literal["answer", "line", "nothing"]
@@ -249,14 +251,21 @@ class KeyQuestion(ABC, Generic[T]):
 
 
 def meaning(
-    typed: str, offered: Offered, *, is_line_empty: bool, since_key_seconds: float, since_asked_seconds: float
+    typed: str,
+    offered: Offered,
+    *,
+    is_line_empty: bool,
+    since_key_seconds: float,
+    since_line_seconds: float,
+    since_asked_seconds: float,
 ) -> Meaning:
     """What the characters of one read mean while a question is on the screen.
 
-    A key answers only if it came alone, it is offered, the line that is being typed is empty, and the person had paused
-    and could have read the question. Everything else belongs to the line. Enter does nothing on an empty line.
+    A key answers only if it came alone, it is offered, the line that is being typed is empty, and it belongs to no flow
+    of keys that began before. Everything else belongs to the line. Enter does nothing on an empty line.
 
     since_key_seconds    since the last key, whatever it meant
+    since_line_seconds   since the last key that belonged to the line
     since_asked_seconds  since the question appeared
     """
     if not is_line_empty:
@@ -264,7 +273,53 @@ def meaning(
     key = typed.lower() if len(typed) == 1 else ""
     if key and key in offered.next:
         return "answer" if since_key_seconds >= QUIET_SECONDS else "nothing"
-    has_paused = since_key_seconds >= PAUSE_SECONDS and since_asked_seconds >= QUIET_SECONDS
+    # The key that answered the question before this one is no typing, but pressed twice it must not answer both.
+    is_new = since_key_seconds >= PAUSE_SECONDS or since_asked_seconds >= QUIET_SECONDS
+    has_paused = since_line_seconds >= PAUSE_SECONDS and is_new
     if key and key in offered.keys and has_paused:
         return "answer"
     return "nothing" if typed and not typed.strip(ENTER) else "line"
+
+
+class AskedQuestion:
+    """A question that is on the screen since `asked_at`, by the loop's clock.
+
+    is_line_open  something was typed and not sent
+    is_refused    the last key did nothing
+    """
+
+    def __init__(self, question: KeyQuestion[Any], press: Callable[[KeyPress | None], None]) -> None:
+        self.question = question
+        self.press = press
+        self._parser = PasteTimeoutParser(press)
+        self._loop = asyncio.get_running_loop()
+        self.asked_at = self._loop.time()
+        self.is_line_open = False
+        self.is_refused = False
+        self._held = ""
+        self._holding: asyncio.TimerHandle | None = None
+
+    def feed(self, text: str) -> None:
+        """Pass on the keys that belong to the question."""
+        self._parser.feed(text)
+        self._parser.await_rest()
+        self._loop.call_later(ESCAPE_SECONDS, self._parser.flush)
+
+    def answer(self, key: str) -> None:
+        """Pass on a key that answers. So young a question nobody has read: the key may be the first one of a line.
+
+        Then it answers unless another key follows as in typing.
+        """
+        if self._loop.time() - self.asked_at >= QUIET_SECONDS:
+            self.feed(key)
+        else:
+            self._held = key
+            self._holding = self._loop.call_later(FLOW_SECONDS, lambda: self.feed(self.take_held()))
+
+    def take_held(self) -> str:
+        """Remove and return a key that was to answer once no other had followed it; "" if there is none."""
+        held, self._held = self._held, ""
+        if self._holding is not None:
+            self._holding.cancel()
+            self._holding = None
+        return held

@@ -19,6 +19,7 @@ from prompt_toolkit.keys import Keys
 from nca.terminal.input.keyboard import (
     ESCAPE_SECONDS,
     PAUSE_SECONDS,
+    AskedQuestion,
     Keyboard,
     KeyQuestion,
     PasteTimeoutParser,
@@ -37,30 +38,6 @@ _FROM_LINE_MODE = str.maketrans({"\n": "\r", "\0": "\x04"})
 """How a terminal in line mode stores Enter and Ctrl-D."""
 _SHOWN_KEYS = 2_000
 """The preview is made of this many of the newest keys, at every frame."""
-
-
-class _Asked:
-    """A question that is on the screen since `asked_at`, by the loop's clock.
-
-    is_line_open  something was typed and not sent
-    is_refused    the last key did nothing
-    """
-
-    def __init__(
-        self, question: KeyQuestion[Any], press: Callable[[KeyPress | None], None], *, is_line_open: bool
-    ) -> None:
-        self.question = question
-        self.press = press
-        self.parser = PasteTimeoutParser(press)
-        self.asked_at = asyncio.get_running_loop().time()
-        self.is_line_open = is_line_open
-        self.is_refused = False
-
-    def feed(self, text: str) -> None:
-        """Pass on the keys that belong to the question."""
-        self.parser.feed(text)
-        self.parser.await_rest()
-        asyncio.get_running_loop().call_later(ESCAPE_SECONDS, self.parser.flush)
 
 
 class TypeAhead:
@@ -92,7 +69,9 @@ class TypeAhead:
         self._is_collecting = False
         self.is_lent = False
         self._last_key = -math.inf
-        self._question: _Asked | None = None
+        self._last_of_line = -math.inf
+        """When a key was typed that belongs to the line, where `_last_key` may have answered a question."""
+        self._question: AskedQuestion | None = None
 
     def typed(self) -> Typed:
         """The text typed so far."""
@@ -219,11 +198,12 @@ class TypeAhead:
         descriptor = self._keyboard.fileno()
         while not question.is_typed and select.select([descriptor], [], [], 0)[0] and self._read(descriptor):
             pass
-        self._question = _Asked(question, press, is_line_open=False)
+        self._question = AskedQuestion(question, press)
         self._question.is_line_open = self._has_open_line()
         try:
             yield
         finally:
+            self._type(self._question.take_held())
             self._question = None
 
     def hold(self) -> int:
@@ -295,12 +275,12 @@ class TypeAhead:
         if self._question is None:
             self._type(text)
         else:
-            self._read_while_asked(text, self._question, since_key, now - self._question.asked_at)
+            self._read_while_asked(self._question.take_held() + text, self._question, since_key)
         return True
 
-    def _read_while_asked(self, text: str, asked: _Asked, since_key: float, since_asked: float) -> None:
+    def _read_while_asked(self, text: str, asked: AskedQuestion, since_key: float) -> None:
         asked.is_refused = False
-        question = asked.question
+        question, now = asked.question, self._last_key
         if question.is_typed:
             asked.feed(text)
             return
@@ -312,10 +292,11 @@ class TypeAhead:
             question.offered(),
             is_line_empty=not asked.is_line_open,
             since_key_seconds=since_key,
-            since_asked_seconds=since_asked,
+            since_line_seconds=now - self._last_of_line,
+            since_asked_seconds=now - asked.asked_at,
         ):
             case "answer":
-                asked.feed(text)
+                asked.answer(text)
             case "nothing":
                 asked.is_refused = True
             case "line" if text.strip("\x1b"):
@@ -342,6 +323,8 @@ class TypeAhead:
 
     def _type(self, text: str) -> None:
         """Keep what was typed, and stop the work if it ends with an Escape that begins no other key."""
+        if text:
+            self._last_of_line = self._last_key
         self._parser.feed(keys := text.rstrip("\x1b"))
         if self._parser.is_pasting:
             self._parser.feed(text[len(keys) :])

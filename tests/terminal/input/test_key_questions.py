@@ -17,6 +17,7 @@ from prompt_toolkit.key_binding import KeyPress
 from nca.terminal.input.keyboard import (
     ENTER,
     ESCAPE_SECONDS,
+    FLOW_SECONDS,
     PAUSE_SECONDS,
     QUIET_SECONDS,
     Keyboard,
@@ -72,8 +73,10 @@ def pressed(text: str) -> list[KeyPress]:
         ("y", "answer", {}),
         ("Y", "answer", {}),
         ("y", "line", {"is_line_empty": False}),
-        ("y", "line", {"since_key_seconds": PAUSE_SECONDS - 0.01}),
-        ("y", "line", {"since_asked_seconds": QUIET_SECONDS - 0.01}),
+        ("y", "line", {"since_line_seconds": PAUSE_SECONDS - 0.01}),
+        ("y", "answer", {"since_asked_seconds": 0.0}),
+        ("y", "answer", {"since_key_seconds": QUIET_SECONDS}),
+        ("y", "line", {"since_key_seconds": PAUSE_SECONDS - 0.01, "since_asked_seconds": QUIET_SECONDS - 0.01}),
         ("x", "line", {}),
         ("yes", "line", {}),
         ("yn", "line", {}),
@@ -95,6 +98,7 @@ def test_what_a_read_means(typed: str, expected: Meaning, changed: dict[str, Any
         "offered": OFFERED,
         "is_line_empty": True,
         "since_key_seconds": PAUSE_SECONDS,
+        "since_line_seconds": PAUSE_SECONDS,
         "since_asked_seconds": QUIET_SECONDS,
         **changed,
     }
@@ -106,31 +110,40 @@ def test_a_key_answers_only_a_person_who_paused_over_an_empty_line(
     reads: list[tuple[str, float]], offered: Offered
 ) -> None:
     line: list[KeyPress] = []
-    asked = 0.0
+    asked, since_line = 0.0, PAUSE_SECONDS
     for typed, seconds in reads:
-        asked += seconds
+        asked, since_line = asked + seconds, since_line + seconds
         means = meaning(
             typed,
             offered,
             is_line_empty=open_line(line).is_empty,
             since_key_seconds=seconds,
+            since_line_seconds=since_line,
             since_asked_seconds=asked,
         )
         if means == "answer":
             assert open_line(line).is_empty
             assert typed.lower() in set(offered.keys)
-            assert seconds >= PAUSE_SECONDS
-            assert asked >= QUIET_SECONDS
+            assert since_line >= PAUSE_SECONDS
+            assert seconds >= PAUSE_SECONDS or asked >= QUIET_SECONDS
         elif means == "nothing":
             assert typed == ENTER
             assert open_line(line).is_empty
         else:
             line += pressed(typed)
+            since_line = 0.0
         # A text that was typed and not sent keeps every key from answering, however long the person waits.
         if open_line(line).said:
             assert not open_line(line).is_empty
             for key in "ynsam\r":
-                late = meaning(key, CONFIRMED, is_line_empty=False, since_key_seconds=1e6, since_asked_seconds=1e6)
+                late = meaning(
+                    key,
+                    CONFIRMED,
+                    is_line_empty=False,
+                    since_key_seconds=1e6,
+                    since_line_seconds=1e6,
+                    since_asked_seconds=1e6,
+                )
                 assert late == "line"
 
 
@@ -153,7 +166,8 @@ class Clock(asyncio.SelectorEventLoop):
         (PAUSE_SECONDS, "\x1b[D", PAUSE_SECONDS - 0.01, "y", "y"),
         (PAUSE_SECONDS, "\x1b[200~pasted\x1b[201~", PAUSE_SECONDS - 0.01, "y", "pastedy"),
         (PAUSE_SECONDS, "\x1b", ESCAPE_SECONDS / 5, "[D", ""),
-        (QUIET_SECONDS - 0.01, "s", PAUSE_SECONDS - 0.01, "y", "sy"),
+        (0.0, "s", FLOW_SECONDS - 0.01, "y", "sy"),
+        (QUIET_SECONDS - 0.01, "s", FLOW_SECONDS - 0.01, "ay yes", "say yes"),
         (QUIET_SECONDS - 0.01, "s\x7f", PAUSE_SECONDS - 0.01, "y", "y"),
     ],
 )
@@ -183,6 +197,41 @@ def test_keys_that_answer_nothing_belong_to_the_line(
         assert runner.run(run()) == line
     os.close(master)
     assert not any(answers)
+
+
+@pytest.mark.parametrize("since_asked", [0.0, 0.1, QUIET_SECONDS + 0.01, 0.8])
+def test_a_person_whose_last_key_was_long_ago_answers_at_once(
+    since_asked: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A key within a second of the question went to the line, which then kept every other key from answering.
+
+    The key that answers one question does not count as typing for the next one either.
+    """
+    clock = Clock()
+    master, slave = os.openpty()
+    tty.setraw(slave)
+    question, answers = ApprovalKeys(), list[Any]()
+
+    async def run() -> None:
+        ahead = TypeAhead(Keyboard(), Interrupts(), lambda: False)
+        with ahead.collecting():
+            for since_question in (since_asked, max(since_asked, QUIET_SECONDS + 0.01)):
+                with ahead.asking(question, lambda key: answers.append(question.take(key))):
+                    clock.now += since_question
+                    os.write(master, b"y")
+                    select.select([slave], [], [])
+                    while select.select([slave], [], [], 0)[0]:
+                        await asyncio.sleep(0)
+                    clock.now += FLOW_SECONDS
+                    await asyncio.sleep(0)
+                    await asyncio.sleep(0)
+                    assert not ahead.is_line_open
+
+    with os.fdopen(slave) as terminal, asyncio.Runner(loop_factory=lambda: clock) as runner:
+        monkeypatch.setattr(sys, "stdin", terminal)
+        runner.run(run())
+    os.close(master)
+    assert [answer.choice for answer in answers] == ["once", "once"]
 
 
 @pytest.mark.parametrize("before", ["", "\t", "\x1b[Z", "\x1b[A\t"])
