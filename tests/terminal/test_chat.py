@@ -160,6 +160,20 @@ def test_what_is_typed_next_replaces_a_refused_message_and_an_arrow_keeps_it(
     assert not any("gone.pypasted" in line for line in tty.shown())
 
 
+@pytest.mark.parametrize("keys", ["emacs", "vi"])
+def test_escape_empties_a_prompt_that_gives_way(start: Callable[..., Tty], keys: str) -> None:
+    tty = start("Fine.", settings={"terminal.keys": keys})
+    tty.sees("›")
+    tty.line("look at @gone.py")
+    tty.sees("Esc empties")
+    tty.settle()
+    tty.send(ESCAPE)
+    tty.sees_no("Esc empties")
+    tty.line("after it")
+    tty.sees("Fine.")
+    assert "› after it" in tty.text()
+
+
 def test_a_second_undo_replaces_the_text_that_the_first_one_brought_back(start: Callable[..., Tty]) -> None:
     tty = start("First.", "Second.")
     tty.line("One")

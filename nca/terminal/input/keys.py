@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from typing import Protocol
 
 from prompt_toolkit.application import get_app
@@ -30,6 +32,7 @@ _inserts = emacs_insert_mode | vi_insert_mode | vi_replace_mode | vi_replace_sin
 
 REWIND = "/rewind"
 """What Escape twice at an empty prompt stands for."""
+_TWICE_SECONDS = 1.0
 
 
 class KeyActions(Protocol):
@@ -69,6 +72,7 @@ class KeyActions(Protocol):
 def prompt_keys(actions: KeyActions) -> KeyBindings:
     bindings = KeyBindings()
     _add_enter_and_tab(bindings, Condition(lambda: actions.is_lone_escape))
+    _add_escape(bindings, actions)
     _add_actions(bindings, actions)
     return bindings
 
@@ -96,8 +100,8 @@ def _add_enter_and_tab(bindings: KeyBindings, is_lone_escape: Condition) -> None
             if buffer.text.endswith("/"):
                 buffer.start_completion()
 
-    # With emacs keys an Escape may begin Alt with a key, so the next key is waited for. In vi it is a key of its own.
-    @bindings.add("escape", "enter", filter=~is_searching & (emacs_mode | ~is_lone_escape))
+    # An Escape that was pressed alone is a key of its own; with another one at once it is that key with Alt.
+    @bindings.add("escape", "enter", filter=~is_searching & ~is_lone_escape)
     @bindings.add("c-j", filter=~is_searching)
     def new_line(event: KeyPressEvent) -> None:
         event.current_buffer.newline(copy_margin=False)
@@ -107,10 +111,6 @@ def _add_enter_and_tab(bindings: KeyBindings, is_lone_escape: Condition) -> None
         """An Escape out of habit, then a command. Else Alt-/ would complete as Tab does, and the rest would be sent."""
         event.key_processor.feed(event.key_sequence[-1], first=True)
 
-    @bindings.add("escape", filter=is_lone_escape & has_completions & emacs_mode, eager=True)
-    def close_menu(event: KeyPressEvent) -> None:
-        event.current_buffer.cancel_completion()
-
     @bindings.add("tab", filter=~is_searching)
     def complete(event: KeyPressEvent) -> None:
         _complete(event.current_buffer)
@@ -118,6 +118,28 @@ def _add_enter_and_tab(bindings: KeyBindings, is_lone_escape: Condition) -> None
     @bindings.add(" ", filter=Condition(_has_blank_after_command))
     def blank(event: KeyPressEvent) -> None:
         """Ignore a blank after a completed command, which has one already."""
+
+
+def _add_escape(bindings: KeyBindings, actions: KeyActions) -> None:
+    """An Escape that was pressed alone."""
+    is_alone, gives_way = Condition(lambda: actions.is_lone_escape), Condition(lambda: actions.gives_way)
+    escaped_at = -math.inf
+
+    # At once, not after the pause in which another key would make it Alt: that key would be swallowed.
+    @bindings.add("escape", filter=is_alone & (emacs_mode | gives_way) & ~is_searching, eager=True)
+    def escape(event: KeyPressEvent) -> None:
+        """Close the menu, or empty a prompt that gives way; twice at an empty prompt, offer to go back."""
+        nonlocal escaped_at
+        buffer, before = event.current_buffer, escaped_at
+        escaped_at = -math.inf
+        if buffer.complete_state is not None:
+            buffer.cancel_completion()
+        elif actions.gives_way:
+            actions.clear(buffer)
+        elif not buffer.text and time.monotonic() - before < _TWICE_SECONDS:
+            actions.rewind(event)
+        else:
+            escaped_at = time.monotonic()
 
 
 def _add_actions(bindings: KeyBindings, actions: KeyActions) -> None:
@@ -138,10 +160,9 @@ def _add_actions(bindings: KeyBindings, actions: KeyActions) -> None:
         """An image; terminals paste text by a key of their own."""
         actions.paste_image(event.current_buffer)
 
-    # In vi an Escape that was pressed alone is a key of its own.
-    is_alt = emacs_mode | ~Condition(lambda: actions.is_lone_escape)
+    is_lone_escape = Condition(lambda: actions.is_lone_escape)
 
-    @bindings.add("escape", "a", filter=is_alt & Condition(lambda: actions.has_pasted) & ~is_searching)
+    @bindings.add("escape", "a", filter=~is_lone_escape & Condition(lambda: actions.has_pasted) & ~is_searching)
     def attach_pasted(event: KeyPressEvent) -> None:
         actions.attach_pasted(event.current_buffer)
 
@@ -157,7 +178,7 @@ def _add_actions(bindings: KeyBindings, actions: KeyActions) -> None:
 
     is_empty = Condition(lambda: not get_app().current_buffer.text)
 
-    # With vi keys the first one leaves the insert mode, and must not wait for a second.
+    # With emacs keys two that come at once; with vi keys the first one leaves the insert mode.
     @bindings.add("escape", "escape", filter=emacs_mode & is_empty & ~is_searching)
     @bindings.add("escape", filter=vi_navigation_mode & is_empty)
     def rewind(event: KeyPressEvent) -> None:

@@ -239,7 +239,7 @@ def _letters(text: str) -> list[str]:
     return sorted("".join(text.split()).casefold())
 
 
-HINT = "Typing replaces it, → keeps it, Enter sends it."
+HINT = "Typing replaces it, Esc empties, → keeps, Enter sends it."
 """Fits a window of 60 columns."""
 
 
@@ -248,7 +248,7 @@ class ReturnedText(Processor):
 
     Text comes back where it had no effect, such as a message with `@` and a missing file, or was undone, or was queued
     behind what failed. The next thing typed replaces it. Otherwise a person who types on, such as a second `/undo`,
-    would append to it and send both. Any other key keeps it, to be mended.
+    would append to it and send both. Escape empties the prompt. Any other key keeps the text, to be mended.
     """
 
     def __init__(self) -> None:

@@ -7,11 +7,13 @@ import shlex
 import shutil
 import stat
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from nca.terminal.input.keyboard import ESCAPE_SECONDS
 from tests.terminal.tty import Tty, chat, chats
 
 CTRL_C, CTRL_D, CTRL_E, CTRL_J, CTRL_L, CTRL_R, CTRL_W, CTRL_Z = (
@@ -54,6 +56,17 @@ def test_enter_sends_and_three_ways_make_a_new_line(start: Callable[..., Tty]) -
     tty.sees("Got it.")
     tty.line("/context")
     tty.sees("you: one two three four")
+
+
+def test_a_letter_after_an_escape_that_was_pressed_alone_is_no_alt(start: Callable[..., Tty]) -> None:
+    """Escape, and within a second "dog", deleted a word and left "og"."""
+    tty = start("Got it.")
+    for word in ("dog", " fast", " tail"):
+        tty.send(ESCAPE)
+        time.sleep(2 * ESCAPE_SECONDS)
+        tty.send(word)
+        tty.sees(word)
+    assert "› dog fast tail" in tty.text()
 
 
 def test_a_command_behind_an_escape_is_a_command(start: Callable[..., Tty]) -> None:
