@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import time
 from dataclasses import replace
+from typing import Literal
 
 from nca.agent.compaction_diff import Preview
 from nca.agent.compactor import CompactionOutcome, Compactor, Trigger
@@ -18,6 +19,7 @@ from nca.context.policy import is_worth_it
 from nca.context.view import Range
 from nca.errors import NcaError
 
+TOO_LITTLE = "The compaction that was prepared frees too little."
 MOVED_ON = "The context has changed since the preparation began."
 
 
@@ -26,6 +28,8 @@ class Background(Compactor):
 
     _task: asyncio.Task[tuple[Proposal, float]] | None = None
     _planned_on: tuple[object, ...] = ()
+    _trigger: Trigger = "idle"
+    """What the preparation counts as: once an answer waits for it, it is an ordinary compaction."""
 
     @property
     def is_running(self) -> bool:
@@ -40,16 +44,30 @@ class Background(Compactor):
         """Begin a preparation after a turn, where the policy says so."""
         if not self.prepares or self._task is not None or self.window.decide("idle").action != "prepare":
             return
-        self._planned_on = self._now()
+        self._planned_on, self._trigger = self._now(), "idle"
         self.say_starting("idle")
         self._task = asyncio.ensure_future(self._prepare())
 
     async def before_request(self) -> None:
         """Apply what is prepared, waiting for it if a compaction is due; then do what the policy decides."""
         if self.is_running and self._is_good() and self.window.due() == "compact" and self._task is not None:
-            await asyncio.wait([self._task])
+            await self._wait_for(self._task)
         await self.swap_in()
         await super().before_request()
+
+    async def _wait_for(self, task: asyncio.Task[tuple[Proposal, float]]) -> None:
+        """Hold the answer up, in sight. An interrupt leaves the preparation running."""
+        self._becomes("threshold", "skipped")
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError:
+            self._becomes("idle", "failed", "interrupted")
+            raise
+
+    def _becomes(self, trigger: Trigger, ends: Literal["failed", "skipped"], reason: str = "") -> None:
+        self.say_unchanged(ends, self._trigger, reason)
+        self._trigger = trigger
+        self.say_starting(trigger)
 
     async def compact(
         self, trigger: Trigger, *, focus: str = "", target_tokens: int = 0, only: Range | None = None
@@ -72,10 +90,10 @@ class Background(Compactor):
         if not self._is_good():
             await self.close(MOVED_ON)
             return
-        self._task = None
+        self._task, trigger = None, self._trigger
         error = task.exception()
         if error is not None:
-            self.say_unchanged("failed", "idle", str(error) if isinstance(error, NcaError) else "interrupted")
+            self.say_unchanged("failed", trigger, str(error) if isinstance(error, NcaError) else "interrupted")
             if not isinstance(error, NcaError):
                 raise error
             return
@@ -84,11 +102,11 @@ class Background(Compactor):
             proposal = self._as_it_is_now(proposal)
         # Most of the window may not be touched yet. The compaction threshold decides later.
         is_small = proposal.compacted and not is_worth_it(proposal.tokens_saved, self.window.budget)
-        if is_small or (proposal.compacted and await self.forbidden("idle")):
-            self.say_unchanged("skipped", "idle")
+        if is_small or (proposal.compacted and await self.forbidden(trigger)):
+            self.say_unchanged("skipped", trigger, TOO_LITTLE)
             self.window.rearm()
             return
-        self.finish(proposal, "idle", seconds, newest)
+        self.finish(proposal, trigger, seconds, newest)
 
     async def close(self, reason: str = "") -> None:
         """Drop the preparation; without a reason, the person is not told."""
@@ -98,7 +116,7 @@ class Background(Compactor):
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError, NcaError):
             await task
-        self.say_unchanged("skipped", "idle", reason)
+        self.say_unchanged("skipped", self._trigger, reason)
 
     def _is_good(self) -> bool:
         return self._planned_on == self._now()

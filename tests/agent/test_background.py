@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -161,9 +162,28 @@ async def test_a_compaction_that_is_due_waits_for_it(tmp_path: Path) -> None:
     model.is_let_go.set()
     assert (await turn).reason == "answered"
     assert [(event.phase, event.trigger) for event in compactions(events)] == [
-        ("starting", "idle"), ("completed", "idle"),
+        ("starting", "idle"), ("skipped", "idle"), ("starting", "threshold"), ("completed", "threshold"),
     ]  # fmt: skip
     assert conversation.context.effective_history()[-2]["content"] == LONG_ANSWER * 24
+    await conversation.close()
+
+
+async def test_an_interrupt_while_an_answer_waits_for_it_leaves_it_running(tmp_path: Path) -> None:
+    events: list[Event] = []
+    model = SlowToSummarize(summary_or(LONG_ANSWER), MIDDLE)
+    conversation = opened(tmp_path, events, settings=EARLY, model=model)
+    await until_prepared(conversation, events)
+    turn = asyncio.create_task(conversation.send(LONG_ANSWER * 24))
+    while compactions(events)[-1].trigger == "idle":
+        await asyncio.sleep(0)
+    turn.cancel()
+    with suppress(asyncio.CancelledError):
+        await turn
+    assert [(event.phase, event.trigger) for event in compactions(events)][1:] == [
+        ("skipped", "idle"), ("starting", "threshold"), ("failed", "threshold"), ("starting", "idle"),
+    ]  # fmt: skip
+    model.is_let_go.set()
+    await until_ready(conversation)
     await conversation.close()
 
 
