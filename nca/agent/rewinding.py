@@ -89,6 +89,11 @@ class Rewinds:
                     yield self._point(seq, end - 1)
                 end = seq
 
+    @property
+    def has_branch(self) -> bool:
+        """Whether one was left that is no part of the conversation now."""
+        return bool(self._stored.ends())
+
     def point(self, seq: int) -> Point:
         """A message of the person. Raises UsageError if it is none."""
         message = self._entry(seq).message if 1 <= seq <= self._window.history.head else None

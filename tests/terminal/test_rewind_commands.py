@@ -50,14 +50,14 @@ async def test_turns_are_taken_back_and_forth_with_their_files(stage: Stage, tmp
         with pytest.raises(UsageError, match=f"{refused.split()[0]} takes no {refused.split()[1]}"):
             await stage.command(refused)
     said = await stage.command("/undo")
-    assert "Took back “Second” and its answer. Files: 1 deleted. /redo goes forward again." in said
+    assert "Took back “Second” and its answer. Files: 1 deleted (c.txt). /redo goes forward again." in said
     assert files(tmp_path) == {"a": "one\n", "b": "two\n"}
     assert text_of(stage.app._next_words) == "Second"
-    assert "Took back “First” and its answer. Files: 2 deleted" in await stage.command("/undo")
+    assert "Took back “First” and its answer. Files: 2 deleted (a.txt, b.txt)." in await stage.command("/undo")
     assert files(tmp_path) == {}
     with pytest.raises(UsageError, match="nothing to take back"):
         await stage.command("/undo")
-    assert "Will restore a.txt, b.txt.\nWent forward again. Files: 2 restored" in await stage.command("/redo")
+    assert "Went forward again. Files: 2 restored (a.txt, b.txt)." in await stage.command("/redo")
     assert "Went forward again. Files: 1 restored" in await stage.command("/redo")
     assert files(tmp_path) == whole
     with pytest.raises(UsageError, match="nothing to go forward to"):
@@ -77,8 +77,8 @@ async def test_what_got_no_answer_is_a_turn_and_all_that_goes_is_named(tmp_path:
         assert "Took back “Third” (no answer). /redo" in await stage.command("/undo")
         assert files(tmp_path) == {"a": "one\n"}
         said = await stage.command("/undo")
-        assert "Will delete a.txt.\n" in said
-        assert "Took back “Second” and its answer, 1 compaction since. Files: 1 deleted. /redo" in said
+        # One line, as nothing is asked: what will go is what went.
+        assert said.startswith("Took back “Second” and its answer, 1 compaction since. Files: 1 deleted (a.txt). /redo")
         assert (files(tmp_path), text_of(stage.app._next_words)) == ({}, "Second")
         await stage.command("/redo")
         assert stage.conversation.context.effective_history()[: len(shown)] == shown
@@ -95,9 +95,13 @@ async def test_the_files_alone_go_back_and_the_model_is_told(stage: Stage, tmp_p
     shown = stage.conversation.context.effective_history()
     said = await stage.command("/rewind 1 files")
     assert "The files are what they were before “First”. Files: 3 deleted" in said
+    assert "Until your next message /redo goes forward again." in said
     assert (files(tmp_path), text_of(stage.app._next_words)) == ({}, "")
     assert stage.conversation.context.effective_history() == shown
     await stage.conversation.send("Third")
+    with pytest.raises(UsageError, match="nothing to go forward to") as late:
+        await stage.command("/redo")
+    assert "branch" not in late.value.advice  # the chat went nowhere, so there is none
     assert "took these files back to what they were earlier: a.txt (deleted)" in str(shown_last(stage))
     points = [point.seq for point in stage.conversation.rewinds.points()]
     assert "Went back to before “Third”" in await stage.command(f"/rewind {points[0]} both")
@@ -120,7 +124,7 @@ async def test_what_you_changed_since_is_left_unless_you_say_otherwise(stage: St
     await stage.conversation.send("First")
     (tmp_path / "a.txt").write_text("mine\n")
     said = await stage.command("/undo")
-    assert "1 deleted, 1 left (changed since, and not by this session)" in said
+    assert "1 deleted (b.txt), 1 left (changed since, and not by this session)" in said
     assert "a.txt stays as it is" in said
     assert files(tmp_path) == {"a": "mine\n"}
     await stage.command("/redo")
@@ -176,7 +180,8 @@ async def test_a_branch_that_was_left_is_chosen_from_the_list(stage: Stage, tmp_
     end = next(point for point in rewinds.points() if point.rewind)
     person = ScriptedReader(["b"], [end])
     chosen = stage.with_reader(person)
-    assert "the end of the branch with “Answer 1.”. Files: 2 restored, 1 deleted" in await chosen.command("/rewind")
+    said = await chosen.command("/rewind")
+    assert "the end of the branch with “Answer 1.”. Files: 2 restored (a.txt, b.txt), 1 deleted (c.txt)." in said
     assert person.questions[0].startswith("Go back to the end of the branch with “Answer 1.”? Files: 2 restored")
     assert files(tmp_path) == {"a": "one\n", "b": "two\n"}
     assert next(stage.conversation.context.backwards()).message.text == "Answer 1."

@@ -35,6 +35,7 @@ from nca.terminal.render.sanitize import one_line
 if TYPE_CHECKING:
     from nca.file_history.history import RewindOutcome
     from nca.file_history.plan import PlannedChange, RewindPlan
+    from nca.tools.shell.jobs import Job
 
 
 DIFF_LINES = 120
@@ -43,6 +44,7 @@ MOST_LINES = 20_000
 _LISTED = 20
 _ABOUT_CHARS = 50
 UNRECORDED = "Not taken back, because it was not recorded, is what commands changed {}."
+FORWARD = "/redo goes forward again."
 _NOT_FILES = "Databases, the network and installed packages do not come back."
 
 
@@ -91,16 +93,15 @@ async def go_back(app: App, point: Point, what: str = "") -> None:
     chosen = choice
     outcome = await restoring(app, lambda watch: rewinds.go_back(point, plan, cast(What, what), chosen, watch))
     said = "The files are what they were" if what == "files" else "Went back to"
-    say_done(app, f"{said} {_where(point)}", outcome, plan if what != "chat" else None)
+    then = "Until your next message /redo goes forward again." if what == "files" else FORWARD
+    say_done(app, f"{said} {_where(point)}", outcome, plan if what != "chat" else None, then)
     if what != "files" and not point.rewind:
         app.put_in_prompt(line_of(point.said))
 
 
-def say_done(
-    app: App, said: str, outcome: RewindOutcome, plan: RewindPlan | None, then: str = "/redo goes forward again."
-) -> None:
+def say_done(app: App, said: str, outcome: RewindOutcome, plan: RewindPlan | None, then: str = FORWARD) -> None:
     """What a rewind did, what it left, and what it could not know. `plan`: None where no files were to go back."""
-    done = summary(outcome)
+    done = summary(outcome, names=True)
     app.output.notice(f"{said}.{f' Files: {done}.' if done else ''} {then}")
     unrecorded = plan.unrecorded if plan is not None else ()
     for line in (*left_lines(outcome), *unset_lines(outcome), *(UNRECORDED.format(one) for one in unrecorded)):
@@ -201,10 +202,8 @@ class RedoCommand(Command):
         rewinds = app.conversation.rewinds
         plan = await rewinds.plan_forward()
         if plan is None:
-            raise UsageError(
-                "There is nothing to go forward to.",
-                advice="After a new message, /rewind has the other branch; /context redo is for compactions.",
-            )
+            where = "/rewind has the branch that you left" if rewinds.has_branch else "/rewind goes to any message"
+            raise UsageError("There is nothing to go forward to.", advice=f"{where}; /context redo is for compactions.")
         choice = await agreed(app, plan)
         if choice is None:
             return
@@ -248,11 +247,12 @@ T = TypeVar("T")
 
 
 async def agreed(app: App, plan: RewindPlan, *, is_shown: bool = False) -> Choice | None:
-    """Name the files that go back, and ask about what nca cannot know. None if the person does not go back.
+    """Ask about what nca cannot know, below the names of the files. None if the person does not go back.
 
     is_shown  the person has seen the files
     """
-    for line in () if is_shown else going_lines(plan):
+    asks = plan.left or any(one.is_unnamed for one in plan.deleted) or (plan.touches_files and _running(app))
+    for line in going_lines(plan) if asks and not is_shown else ():
         app.output.notice(line)
     choice = await _asked(app, plan)
     if choice is None:
@@ -298,9 +298,13 @@ async def restoring(app: App, work: Callable[[Watch], Coroutine[Any, Any, T]]) -
     return await task
 
 
+def _running(app: App) -> list[Job]:
+    return [job for job in app.conversation.jobs.all if job.is_running]
+
+
 async def _jobs_ended(app: App, plan: RewindPlan) -> bool:
     """Whether no job can change the files meanwhile; the person may end those that run."""
-    running = [job for job in app.conversation.jobs.all if job.is_running]
+    running = _running(app)
     if not (plan.touches_files and running and app.reader.can_choose):
         return True  # without a person, going back refuses and says so
     names = ", ".join(f"job {job.number} ({one_line(job.name, 60)})" for job in running)

@@ -130,8 +130,11 @@ _NAMED, _TOLD = 5, 12
 _EXCERPT_CHARS = 60
 
 
-def summary(done: RewindPlan | RewindOutcome) -> str:
-    """`3 restored, 1 deleted, 2 left (changed since, and not by this session)`; "" where no file is concerned."""
+def summary(done: RewindPlan | RewindOutcome, *, names: bool = False) -> str:
+    """`3 restored, 1 deleted, 2 left (changed since, and not by this session)`; "" where no file is concerned.
+
+    names  of what is restored and deleted, in place of reasons
+    """
     parts = [
         (done.restored, "restored"),
         (done.deleted, "deleted"),
@@ -139,7 +142,9 @@ def summary(done: RewindPlan | RewindOutcome) -> str:
         (done.blocked, "left"),
         (done.not_stored, "not stored"),
     ]
-    return ", ".join(f"{len(files):,} {word}{_reasons(files)}" for files, word in parts if files)
+    named = (done.restored, done.deleted) if names else ()
+    said = [(files, f"{len(files):,} {word}") for files, word in parts if files]
+    return ", ".join(f"{what} ({paths(files)})" if files in named else what + _reasons(files) for files, what in said)
 
 
 def left_lines(done: RewindPlan | RewindOutcome) -> Iterator[str]:
