@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from nca.cli import flags
+from nca.errors import UsageError
 from nca.terminal.render.sanitize import one_line
 
 if TYPE_CHECKING:
@@ -131,6 +132,23 @@ def init() -> None:
     except OSError as error:
         raise ConfigError(f"{shown}: cannot be written ({error.strerror}).") from error
     typer.echo(f"Wrote {shown}: every setting with its default, commented out.")
+
+
+@app.command()
+def trust() -> None:
+    """Show the settings of this project that need your trust, and ask. The answer holds until they change."""
+    from nca.cli.early_questions import ask_trust, can_ask
+    from nca.config.projects import TrustStore, read_project, trust_request
+
+    what = trust_request(read_project(Path.cwd(), os.environ)[0], Path.cwd())
+    if what is None:
+        typer.echo("This project has no settings that need trust.")
+    elif not can_ask():
+        raise UsageError("To trust a project, nca asks in a terminal.", advice="--trust accepts it for one run.")
+    elif ask_trust(what, TrustStore(os.environ)):
+        typer.echo("They are trusted until they change.")
+    else:
+        typer.echo("They are not trusted.")
 
 
 def _file(*, user: bool) -> Path:

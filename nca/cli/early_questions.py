@@ -83,11 +83,17 @@ def trusts(*, by_flag: bool, asks: bool) -> TrustCheck:
         known = TrustStore(os.environ)
         word = known.decision(what)
         if word is None and asks and can_ask():
-            word = _ask(what)
-            _record(known, what, is_trusted=word)
+            word = ask_trust(what, known)
         return word is True
 
     return decide
+
+
+def ask_trust(what: TrustRequest, known: TrustStore) -> bool:
+    """Show the settings, ask, and keep the answer until they change."""
+    is_trusted = _ask(what)
+    _record(known, what, is_trusted=is_trusted)
+    return is_trusted
 
 
 def _ask(what: TrustRequest) -> bool:

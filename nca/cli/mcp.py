@@ -167,7 +167,9 @@ def list_(
         typer.echo(note, err=True)
     servers = loaded.settings.mcp.servers
     files = defining_files(Path.cwd(), os.environ)
-    if not servers:
+    if files and not servers:
+        typer.echo("No MCP server is in use.")
+    elif not servers:
         typer.echo("No MCP servers. To add one: nca mcp add NAME -- COMMAND, or nca mcp add NAME --url URL.")
     for server in servers:
         typer.echo(f"{server.name}{'' if server.enabled else ' (off)'}: {_described(server)}")
@@ -217,15 +219,17 @@ def add(
     file = project_config_file(Path.cwd()) if project else user_config_file(os.environ)
     with _keeping_trust(file):
         add_server(file, name, {key: value for key, value in fields.items() if value}, is_users_own=not project)
-    typer.echo(f"Saved the MCP server {name} in {one_line(str(file))}. To try it: nca mcp list --check")
+    typer.echo(f"Saved the MCP server {name} in {one_line(str(file))}.")
     counts = defining_files(Path.cwd(), os.environ)[name][-1]
     if counts != file.absolute():
         typer.echo(f"It has no effect here: {one_line(str(counts))} defines {name}, and wins.", err=True)
         return
     loaded = load_settings({}, None)
-    if not any(one.name == name for one in loaded.settings.mcp.servers):
-        for note in loaded.notes:
-            typer.echo(note, err=True)
+    if any(one.name == name for one in loaded.settings.mcp.servers):
+        typer.echo("To try it: nca mcp list --check")
+        return
+    for note in loaded.notes:
+        typer.echo(note, err=True)
 
 
 @app.command()

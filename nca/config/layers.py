@@ -55,7 +55,7 @@ FLAGS = MappingProxyType(
 """The flag of each key, for the text of its origin."""
 
 _PATTERN_TABLE = "for"
-UNTRUSTED = "it is not trusted (nca loop asks once; --trust accepts it for one run)."
+UNTRUSTED = "it is not trusted (`nca config trust` shows them and asks; --trust accepts them for one run)."
 
 
 def load(

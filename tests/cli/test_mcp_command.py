@@ -75,7 +75,10 @@ def test_a_projects_server_keeps_the_trust_in_it(shell: Shell) -> None:
     shown = shell("list")
     assert "wait for your trust: mcp.servers (" in shown.stderr
     assert "other" not in shown.stdout
-    assert "wait for your trust: mcp.servers" in shell("add", "more", "--project", "--", "x").stderr
+    waits = shell("add", "more", "--project", "--", "x")
+    assert "wait for your trust: mcp.servers" in waits.stderr
+    assert "`nca config trust`" in waits.stderr
+    assert "To try it" not in waits.stdout
     assert str(shell.theirs) in shell("remove", "web").stdout
     assert str(shell.own) in shell("remove", "web").stdout
 

@@ -35,9 +35,9 @@ class Place:
         groups = [{"hooks": [{"type": "command", "command": command}]} for command in commands]
         (self.project / ".claude" / "settings.json").write_text(json.dumps({"hooks": {"Stop": groups}}))
 
-    def start(self, **more: str) -> Tty:
+    def start(self, *words: str, **more: str) -> Tty:
         env = environment(self.home, OPENAI_API_KEY="k", **more)
-        return ForkedTty(["nca"], environment=env, cwd=self.project)
+        return ForkedTty(["nca", *words], environment=env, cwd=self.project)
 
     @property
     def is_trusted(self) -> bool | None:
@@ -61,6 +61,18 @@ def joined(tty: Tty) -> str:
     """What was shown, with folded rows joined again and without the lines between two pages."""
     rows = [row for row in tty.text().split("\n") if NEXT not in row]
     return re.sub(r"\n↪ ", "", "\n".join(rows))
+
+
+def test_a_person_who_said_no_is_asked_again_when_they_like(place: Place) -> None:
+    """Nothing said how to trust a project for good after a no."""
+    place.servers(one={"command": "x"})
+    for answer, is_trusted in (("n", False), ("y", True)):
+        tty = place.start("config", "trust")
+        tty.sees(QUESTION)
+        tty.line(answer)
+        tty.sees("They are trusted until they change." if is_trusted else "They are not trusted.")
+        assert tty.ends() == 0
+        assert place.is_trusted is is_trusted
 
 
 def test_a_second_server_and_the_end_of_a_long_hook_are_shown(place: Place) -> None:
