@@ -8,7 +8,7 @@ from nca.agent.background import Background
 from nca.agent.usage_breakdown import UsageBreakdown, usage_breakdown_of, window_parts
 from nca.agent.window import Window
 from nca.context.policy import Rung, aim_ratio, is_due, target_tokens, thresholds
-from nca.context.view import Marker, Stub, Summary
+from nca.context.view import Marker, Stub, Summary, hidden_by
 from nca.models.catalog import request_cost, saved_cost
 
 
@@ -90,7 +90,8 @@ def stats_of(window: Window, background: Background, *, with_details: bool = Tru
         ),
         stubbed_messages=sum(isinstance(item, Stub) for item in items),
         summaries=sum(isinstance(item, Summary) for item in items),
-        pinned_messages=len(history.pins),
+        # One that /context clear took is pinned for when it is shown again.
+        pinned_messages=sum(hidden_by(history.view, seq) is None for seq in history.pins),
         compact_at_tokens=thresholds(budget, window.context).compact,
         auto=window.context.auto,
         next_rung=_next_rung(window, background),

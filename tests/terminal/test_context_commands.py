@@ -52,6 +52,18 @@ async def test_expand_puts_the_originals_of_a_summary_back_and_undo_hides_them(t
         assert stage.conversation.context.effective_history() == hidden
 
 
+async def test_clear_says_that_pinned_messages_go_too(tmp_path: Path) -> None:
+    """/context counted a pinned message that no request held any more."""
+    with a_stage(tmp_path, replies(6), window_tokens=200_000) as stage:
+        await a_long_chat(stage)
+        await stage.command("/context pin 1")
+        assert stage.conversation.context.stats().pinned_messages == 1
+        assert "The context is empty, without the 1 pinned message too;" in await stage.command("/context clear")
+        assert stage.conversation.context.stats().pinned_messages == 0
+        await stage.command("/context undo")
+        assert stage.conversation.context.stats().pinned_messages == 1
+
+
 async def test_one_message_comes_back_by_its_number_and_the_summary_stands_for_the_rest(tmp_path: Path) -> None:
     with a_stage(tmp_path, [*replies(6), SUMMARY], window_tokens=40_000, context__target_ratio=0.1) as stage:
         summary = await compacted(stage)

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from nca.errors import UsageError
+from nca.humanize import counted
 from nca.terminal.commands.command import App, Command, Suggestion, beginning_with, nearest, takes_no
 from nca.terminal.commands.compact import (
     accept,
@@ -83,9 +84,12 @@ async def _apply(app: App, marks: Mapping[str, Change]) -> None:
 
 
 async def _clear(app: App, argument: str) -> None:
-    if app.conversation.context.clear() is None:
+    context = app.conversation.context
+    pins = context.stats(with_details=False).pinned_messages
+    if context.clear() is None:
         raise UsageError("The context is empty already.")
-    app.output.show("The context is empty; the session keeps everything. /context undo brings it back.")
+    also = f", without the {counted(pins, 'pinned message')} too" if pins else ""
+    app.output.show(f"The context is empty{also}; the session keeps everything. /context undo brings it back.")
 
 
 async def _undo(app: App, argument: str) -> None:

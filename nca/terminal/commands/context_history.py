@@ -209,7 +209,7 @@ async def show_diff(app: App, argument: str) -> None:
 
 def _title(diff: CompactionDiff) -> Text:
     record = diff.record
-    text = Text(f"Compaction {one_line(record.id)}: {record.tokens_before:,} → {record.tokens_after:,} tokens", "bold")
+    text = Text(f"The last compaction: {record.tokens_before:,} → {record.tokens_after:,} tokens", "bold")
     stages = one_line(stages_in_words(record.stages, next((one.made_by for one in _summaries(diff)), "")))
     return text.append(f"  {local_time(record.at)}, {one_line(record.trigger)}: {stages}", style="not bold dim")
 

@@ -14,7 +14,7 @@ from rich.table import Column
 from rich.text import Text
 
 from nca.context.retention import kept_in_words
-from nca.humanize import counted, percent
+from nca.humanize import counted, local_time, percent
 from nca.models.catalog import money
 from nca.terminal.panels.context_list import picture
 from nca.terminal.render.layout import Parted, new_table
@@ -207,7 +207,7 @@ def _compactions(done: Sequence[CompactionRecord]) -> Iterator[Group]:
     for record in done[-LISTED:]:
         stages = one_line(", ".join(record.stages))
         change = f"{record.tokens_before:,} → {record.tokens_after:,}"
-        rows.append(_indented(Text(f"{one_line(record.id)}  {change}  {one_line(record.trigger)}: {stages}"), 2))
+        rows.append(_indented(Text(f"{local_time(record.at)}  {change}  {one_line(record.trigger)}: {stages}"), 2))
         if record.total_facts:
             rows.append(_indented(Text(f"kept {_kept(record)}", style="quiet"), 4))
     yield _titled("Compactions", Group(*rows))
