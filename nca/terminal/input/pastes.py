@@ -172,7 +172,7 @@ class PastedPaths:
 
     def line(self, cells: int = 100) -> str:
         """What the person has to know before Enter, in a window this wide; "" where nothing pasted names a file."""
-        if count := len(self._found.waiting):
+        if count := len({path.name for path in self._found.waiting}):
             paths, are, them = ("path", "is", "it") if count == 1 else ("paths", "are", "them")
             said = f"{count} {paths} in the pasted text {are} not attached; {KEY} attaches {them}."
             return said if len(said) <= cells else f"{KEY} attaches {count} pasted {paths}"

@@ -241,6 +241,12 @@ def test_a_line_that_was_pasted_is_no_command(start: Callable[..., Tty], home: P
     assert not (home / "pwned").exists()
 
 
+def test_a_path_that_is_named_again_is_counted_once(start: Callable[..., Tty]) -> None:
+    tty = start()
+    tty.send(pasted(" ".join(["@diary.txt"] * 5)))
+    tty.sees("1 path in the pasted text is not attached; Alt-A attaches it.")
+
+
 def test_what_is_pasted_while_nca_works_stays_so(start: Callable[..., Tty], home: Path) -> None:
     tty = start("never", "Second.", "Third.")
     tty.line("SLOW please")
