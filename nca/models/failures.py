@@ -21,7 +21,7 @@ from typing import TypeVar
 
 from nca.errors import Action, ProviderError, ProviderFailure
 from nca.events import RetryScheduled
-from nca.humanize import one_line
+from nca.humanize import duration, one_line
 from nca.models import failure_rules as rules
 from nca.models.error_details import ErrorDetails, read_error
 
@@ -331,7 +331,7 @@ async def with_retries(
             if tries > bound or not may_retry() or (asked or 0) > LONGEST_ASKED_SECONDS:
                 if tries > 1:
                     waited = time.monotonic() - started
-                    failure.message = f"{failure.message.rstrip('.')}; tried {tries} times, {waited:.0f} s in all."
+                    failure.message = f"{failure.message.rstrip('.')}; tried {tries} times, {duration(waited)} in all."
                 raise
             wait = backoff_seconds(tries) if asked is None else asked
             reason = one_line(failure.message, MAX_TEXT_CHARS)
