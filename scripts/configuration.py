@@ -34,7 +34,7 @@ Later sources win:
 
 `nca config show` lists every value and its origin (`nca config show context` those of a group), `nca config get KEY`
 prints one value, `nca config path` prints the paths of both files. `nca config set KEY VALUE` writes to the project's
-file, or to yours with `--user`; `nca config unset KEY` removes it there.
+file, or to yours with `--user`; `nca config unset KEY` removes it there, as the value `default` does.
 `nca config init` writes the commented example.
 Saving keeps everything else in the file, comments too; a file that would lose a comment is first copied to
 `config.toml.bak`.

@@ -74,9 +74,13 @@ def set_(
     ],
     user: Annotated[bool, typer.Option("--user", help="Save it in your own file, for all projects.")] = False,
 ) -> None:
-    """Save a setting in the project's file, .nca/config.toml."""
+    """Save a setting in the project's file, .nca/config.toml. The value default removes it, as unset does."""
+    from nca.config.schema import KEYS
     from nca.errors import ConfigError
 
+    if value == "default" and (known := _canonical(key)) in KEYS and value not in KEYS[known].value_type.choices:
+        unset(key, user)
+        return
     file = _file(user=user)
     canonical, shown = _save(file, key, value, user=user), one_line(str(file))
     try:
@@ -202,6 +206,14 @@ def _named(loaded: LoadedSettings, name: str) -> list[str]:
     _say_canonical(written)
     one = canonical(written)
     return [one.key if one is not None else written]
+
+
+def _canonical(name: str) -> str:
+    """nca's name of a setting; "" if there is none of that name."""
+    from nca.config.overrides import canonical, whole_name
+
+    found = canonical(whole_name(name))
+    return found.key if found is not None else ""
 
 
 def _text(loaded: LoadedSettings, key: str) -> str:
