@@ -12,7 +12,7 @@ from nca.messages import Usage
 
 EVENTS: list[Event] = [
     TextDelta("Hi"),
-    ContextWarning("warning", 0.83, 166_000, 200_000, "Context usage: 83% of budget (166,000 / 200,000 tokens)"),
+    ContextWarning("warning", 0.83, 166_000, 200_000, "Context: 83% used (166,000 / 200,000 tokens)"),
     ContextCompaction("completed", "threshold", ("prune",), 9_000, 4_000, 41, 44, 1.5, None, "done"),
     UsageReported(Usage(10, 5, cost=0.1), "m"),
     TurnFinished("answered", "Hi", 1, 0.5),

@@ -41,7 +41,7 @@ def context_warning(window: Window, level: NoticeLevel, what_follows: str = "") 
             "off": "Auto-compaction is off; /compact makes room.",
             "preview": "Auto-compaction only says what it would do (context.auto = preview); /compact makes room.",
         }[window.context.auto]
-        message = f"Context usage: {measured.usage_ratio:.0%} of budget ({numbers}). {follows}"
+        message = f"{message} ({numbers}). {follows}"
     return ContextWarning(
         level=level,
         usage=measured.usage_ratio,

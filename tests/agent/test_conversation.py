@@ -201,7 +201,7 @@ async def test_notices_once_for_each_crossing(room: Room) -> None:
     warnings = room.of(ContextWarning)
     assert [event.level for event in warnings] == ["info", "warning"]
     assert warnings[0].message == f"Context: {warnings[0].usage:.0%} used"
-    assert warnings[1].message.startswith(f"Context usage: {warnings[1].usage:.0%} of budget (")
+    assert warnings[1].message.startswith(f"Context: {warnings[1].usage:.0%} used (")
     assert "Auto-compaction is off" in warnings[1].message
     assert not room.of(ContextCompaction)
     error = room.of(ErrorRaised)[-1]

@@ -204,7 +204,7 @@ def test_what_a_command_printed_is_cut_at_the_window_and_sends_no_codes(columns:
 def test_the_notices_are_exactly_the_message_in_grey_and_yellow() -> None:
     seen = Seen()
     info = ContextWarning("info", 0.65, 65, 100, "Context: 65% used")
-    warning = ContextWarning("warning", 0.83, 166, 200, "Context usage: 83% of budget (166,000 / 200,000 tokens)")
+    warning = ContextWarning("warning", 0.83, 166, 200, "Context: 83% used (166,000 / 200,000 tokens)")
     assert seen.lines(info, warning) == [info.message, warning.message]
     assert seen.style(info.message) == ("default", True)
     assert seen.style(warning.message)[0] == "brown"  # what pyte calls yellow
@@ -212,7 +212,7 @@ def test_the_notices_are_exactly_the_message_in_grey_and_yellow() -> None:
 
 def test_a_warning_of_what_goes_well_is_short_until_it_fails_or_nca_makes_no_room() -> None:
     seen = Seen()
-    usage = "Context usage: 83% of budget (166 / 200 tokens)."
+    usage = "Context: 83% used (166 / 200 tokens)."
     warning = ContextWarning("warning", 0.83, 166, 200, f"{usage} Compaction at 95%.", compacts=True)
     off = ContextWarning("warning", 0.83, 166, 200, f"{usage} Auto-compaction is off.")
     failed = ContextCompaction("failed", "threshold", message="the disk is full")
@@ -222,7 +222,7 @@ def test_a_warning_of_what_goes_well_is_short_until_it_fails_or_nca_makes_no_roo
         *(warning.message, warning.message),
         *("Context: 83% used", off.message, warning.message),
     ]
-    assert seen.style("Context: 83% used") == ("default", True)
+    assert seen.style("Context: 83% used".ljust(30)) == ("default", True)
 
 
 def test_a_compaction_is_one_calm_line() -> None:
