@@ -10,12 +10,12 @@ from contextlib import suppress
 from typing import Any
 
 from nca.agent.instructions import PromptOf, SystemPrompt
+from nca.agent.model_meter import meter_for
 from nca.agent.state import SessionState
 from nca.agent.tool_selection import offered
 from nca.config.loaded import LoadedSettings
 from nca.config.schema import ContextSettings, Settings
 from nca.context.budget import Budget, Measurement
-from nca.context.calibration import Calibration
 from nca.context.meter import Meter
 from nca.context.plan import Proposal
 from nca.context.policy import FRESH, Action, Decision, Moment, Rung, decide, is_made_for_less, rungs_ahead, thresholds
@@ -62,30 +62,26 @@ class Window:
         self.use(self.loaded, facts)
 
     def _take_model(self, prompt: SystemPrompt) -> None:
-        facts, learned = self.facts, self.store.learned(self.facts.name)
+        facts, before = self.facts, self.meter
         self.prompt = prompt
         self.tools = self._offered()
-        unlearned = Calibration.unlearned(facts.provider, facts.name, count_as=self.context.count_as)
-        calibration = unlearned.taught(learned.ratio, learned.samples)
-        before = self.meter
-        is_same, has_model = before.model == facts.name, bool(before.model)
         self._policy = self._policy.reconfigured()
-        if not is_same:
-            self.history.call_raw = 0
-        self.meter = Meter(
-            model=facts.name,
-            provider=facts.provider,
-            calibration=before.calibration if is_same else calibration,
+        self.meter, goes_on = meter_for(
+            facts,
+            self.store.learned(facts.name),
+            before,
+            self.history,
+            count_as=self.context.count_as,
             system_prompt=prompt.text,
             tools=self.tools,
-            anchor=before.anchor if is_same else None,
         )
-        if not is_same:
-            self._policy = self._policy.model_changed() if has_model else self._policy
+        if before.model != facts.name:
+            self._policy = self._policy.model_changed() if before.model else self._policy
             self._is_cut_noted = False
             self._most_answer_tokens = 0
             self.refused_tokens = 0
-            self._take_up_reports()
+            if not goes_on:
+                self._take_up_reports()
 
     @property
     def loaded(self) -> LoadedSettings:

@@ -191,6 +191,22 @@ def test_a_session_is_counted_by_its_text_until_its_model_reports() -> None:
     assert again.meter.calibration.ratio == learned
 
 
+def test_another_name_alone_changes_no_count() -> None:
+    """What a provider adds to each request was forgotten with /model NAME, until that model's first answer."""
+    facts = ModelFacts("openai/gpt-4.1", "openai", 100_000)
+    store = Store.open(None)
+    window = parts.window_of(store, store.create(directory="/", model=facts.name), defaults(), facts)
+    window.append(*talk(10))
+    raw = window.meter.raw(window.history)
+    window.learn(raw, 0, window.history.head, Usage(raw + 800, 10))
+    used = window.measure().used_tokens
+    window.use_model(ModelFacts("openai/gpt-4o", "openai", 100_000))
+    assert window.measure().used_tokens == pytest.approx(used, rel=0.02)
+    window.use_model(ModelFacts("mistral/large", "mistral", 100_000))
+    assert window.meter.calibration.tokenizer == Calibration.unlearned("mistral", "mistral/large").tokenizer
+    assert window.meter.anchor is None
+
+
 def test_a_short_session_is_not_looked_at() -> None:
     store = Store.open(None)
     window = parts.window_of(store, store.create(directory="/", model=CLAUDE.name), defaults(), CLAUDE)
