@@ -142,10 +142,8 @@ class Approvals:
         needed = toolbox.needs(call)
         if needed is None:
             return Allowed()
-        if call.name in self._state.settings.tools.off:
-            return refused(f"{call.name} is switched off (tools.off)", "switched off")
-        if decide(self.mode, needed) == "deny":
-            return refused(refusal(self.mode, needed, "deny"), f"not allowed in mode {self.mode}")
+        if (not_allowed := self.refused_by_mode(call, toolbox)) is not None:
+            return not_allowed
         permissions = self._state.settings.permissions
         deny, ask = about(permissions.deny, call.name, needed), about(permissions.ask, call.name, needed)
         if needed == "read" and not (deny or ask) and by_hook != "ask":
@@ -173,6 +171,15 @@ class Approvals:
         if by_hook == "allow" and not is_unclear:
             return Allowed()
         return await self._by_mode(call, needed, approval, toolbox.describe(call), is_unclear=is_unclear)
+
+    def refused_by_mode(self, call: ToolCall, toolbox: Toolbox) -> Refused | None:
+        """What the settings do not allow at all. Asked before anything else, also before the person's hooks."""
+        needed = toolbox.needs(call)
+        if needed is not None and call.name in self._state.settings.tools.off:
+            return refused(f"{call.name} is switched off (tools.off)", "switched off")
+        if needed is not None and decide(self.mode, needed) == "deny":
+            return refused(refusal(self.mode, needed, "deny"), f"not allowed in mode {self.mode}")
+        return None
 
     async def refusal_of(self, asked: ApprovalAsked) -> str:
         """Decide, by the mode or the person, about something that is no tool call. "" if it may happen."""

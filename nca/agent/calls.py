@@ -112,6 +112,9 @@ class Calls:
                 self._emit(ToolStarted(self._within + call.id, call.name, call.arguments, self._toolbox.describe(call)))
                 text = AFTER_FAILURE.format(name=failed_change)
                 return refused(text, f"not run: {failed_change} failed").outcome, 0.0
+            if (not_allowed := self._approvals.refused_by_mode(call, self._toolbox)) is not None:
+                self._emit(ToolStarted(self._within + call.id, call.name, call.arguments, self._toolbox.describe(call)))
+                return await asyncio.to_thread(self._cleaned, not_allowed.outcome), 0.0
             ruling = await self.hooks.before_tool(call, self._toolbox)
             call = ruling.call
             shown = msgspec.structs.replace(call, id=self._within + call.id)

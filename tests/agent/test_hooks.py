@@ -165,7 +165,9 @@ def test_what_a_hook_allows_is_not_asked_but_a_rule_still_denies(room: Room) -> 
         settings={"permissions.deny": [{"tool": "shell", "subject": "touch"}]},
     )
     assert "a rule of the person's denies it" in room.results[0]
+    seen = len(room.logged)
     room.run(hooks, call("shell", command="touch denied"), "Done.", settings={"agent.permission": "plan"})
+    assert len(room.logged) == seen, "what the mode forbids is nothing for a hook to decide"
     assert "the permission mode is plan" in room.results[0]
     assert not (room.path / "denied").exists()
 
