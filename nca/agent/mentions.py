@@ -26,6 +26,7 @@ from nca.tools.tool import ToolError
 from nca.words import Source, Words, source_at
 
 _MENTION = re.compile(r"(?:(?<=\s)|^)@(?:\"([^\"\n]+)\"|([^\s\"'`()<>{}|;,]+))")
+_PATTERN = re.compile(r"[*?\[]")
 _LOOKS_LIKE_A_FILE = re.compile(r"^[~./]|/[^/]*\.\w{1,5}$|\.(?:py|md|txt|json|toml|ya?ml|js|tsx?|rs|go|c|h|html|css)$")
 _READ_LIMIT_BYTES = PREVIEW_BYTES + 1
 MOST_CHECKED = 50
@@ -94,6 +95,8 @@ def mentioned(said: Words, directory: Path, servers: Collection[str] = ()) -> li
             if longer := _with_spaces(match, directory):
                 advice = f'Write @"{shown(longer)}…" with quotes. Nothing was sent.'
                 raise UsageError(f"@{shown(longer)}: a name with spaces needs quotes.", advice=advice)
+            if _PATTERN.search(name) and _LOOKS_LIKE_A_FILE.search(name):
+                raise UsageError(f"@{name} is no file, and @ takes no pattern.", advice="Name each. Nothing was sent.")
             if _LOOKS_LIKE_A_FILE.search(name):
                 raise UsageError(f"@{name}: there is no such file in {directory}.", advice="Nothing was sent.")
             continue

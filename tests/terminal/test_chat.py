@@ -167,6 +167,9 @@ def test_escape_empties_a_prompt_that_gives_way(start: Callable[..., Tty], keys:
     tty.line("look at @gone.py")
     tty.sees("Esc empties")
     tty.settle()
+    rows = tty.shown()
+    prompt, hint = (max(at for at, row in enumerate(rows) if part in row) for part in ("› look", "Esc empties"))
+    assert hint - prompt <= 2, "no rows are kept for a menu that a text which gives way does not get"
     tty.send(ESCAPE)
     tty.sees_no("Esc empties")
     tty.line("after it")

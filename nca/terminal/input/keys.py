@@ -25,7 +25,7 @@ from prompt_toolkit.filters.app import vi_replace_single_mode
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
-from nca.terminal.input.line_kind import is_command
+from nca.terminal.input.line_kind import is_command, may_complete
 from nca.words import Span, Words, text_of
 
 _inserts = emacs_insert_mode | vi_insert_mode | vi_replace_mode | vi_replace_single_mode
@@ -75,6 +75,13 @@ def prompt_keys(actions: KeyActions) -> KeyBindings:
     _add_escape(bindings, actions)
     _add_actions(bindings, actions)
     return bindings
+
+
+def completes(actions: KeyActions) -> Condition:
+    """Whether typing opens the menu. Rows are kept free for it, so not where a text gives way, which gets none."""
+    return Condition(
+        lambda: not actions.gives_way and may_complete(get_app().current_buffer.document.text_before_cursor)
+    )
 
 
 def _add_enter_and_tab(bindings: KeyBindings, is_lone_escape: Condition) -> None:

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prompt_toolkit import PromptSession
-from prompt_toolkit.application import get_app, in_terminal, run_in_terminal
+from prompt_toolkit.application import in_terminal, run_in_terminal
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import Completer
 from prompt_toolkit.document import Document
 from prompt_toolkit.enums import EditingMode
-from prompt_toolkit.filters import Condition, is_searching, to_filter
+from prompt_toolkit.filters import is_searching, to_filter
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.formatted_text.utils import fragment_list_width
 from prompt_toolkit.history import History
@@ -28,8 +28,8 @@ from nca.terminal.input.display import Hint, ShownText, TypedLines, prompt_style
 from nca.terminal.input.file_finder import dropped_files, written
 from nca.terminal.input.history import HistorySuggestion, PrivateHistory
 from nca.terminal.input.keyboard import ESCAPE_SECONDS, Keyboard, terminal_output, write_above
-from nca.terminal.input.keys import REWIND, prompt_keys, typed_by_key
-from nca.terminal.input.line_kind import is_command, is_shell_line, may_complete, message_of
+from nca.terminal.input.keys import REWIND, completes, prompt_keys, typed_by_key
+from nca.terminal.input.line_kind import is_command, is_shell_line, message_of
 from nca.terminal.input.pastes import FoldedPastes, PastedImages, PastedPaths
 from nca.terminal.input.prompt_text import OfferingCompleter, PromptText, ReturnedText, is_typed_in
 from nca.terminal.input.toolbar import ToolbarStatus, toolbar
@@ -255,7 +255,7 @@ class Prompt:
             message=self._message,
             prompt_continuation=lambda width, *_: [("class:continuation", " " * width)],
             multiline=True,
-            complete_while_typing=Condition(lambda: may_complete(get_app().current_buffer.document.text_before_cursor)),
+            complete_while_typing=completes(self),
             reserve_space_for_menu=_MENU_ROWS,
             auto_suggest=HistorySuggestion(self._text),
             input_processors=[ShownText(self._pastes, lambda: fragment_list_width(self._message())), self._returned],
