@@ -114,9 +114,7 @@ def refuse_above_limit(window: Window, model: Model | None = None, count: Callab
 
 
 def _allowing(limit: str) -> str:
-    return (
-        f"/config session.max_cost {limit} allows more (--max-cost {limit} in a shell); the same message then goes on."
-    )
+    return f"`--max-cost {limit}` allows more; the same message then goes on."
 
 
 def _least_cost(window: Window, model: Model, prompt_tokens: int) -> float:

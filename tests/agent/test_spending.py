@@ -52,7 +52,7 @@ async def test_at_the_limit_the_turn_ends_in_one_line_and_nothing_is_lost(tmp_pa
     assert (finished.reason, finished.cost, error.exit_code) == ("failed", 0.0, CostLimitReached.exit_code)
     assert "$1.10" in error.message
     assert "session.max_cost is $1.00" in error.message
-    assert "/config session.max_cost 2" in error.advice
+    assert "`--max-cost 2` allows more" in error.advice
     assert len(room.model.requests) == 2
     # What was typed is there, and goes on where the limit is raised.
     assert conversation.context.entries[-1].message.text == "Three"

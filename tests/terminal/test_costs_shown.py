@@ -6,11 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from nca.agent.stats import Prices
+from nca.errors import CostLimitReached
 from nca.events import ContextCompaction
 from nca.messages import Message, Usage
 from nca.models.client import Reply
 from nca.terminal.panels.context import context_panel
-from nca.terminal.render.event_lines import compaction_line
+from nca.terminal.render.event_lines import compaction_line, error_line
 from nca.terminal.render.theme import plain_console
 from tests.terminal.panels.test_context import STATS
 from tests.terminal.stage import a_stage
@@ -70,3 +71,9 @@ async def test_stats_have_prices_where_the_model_has(tmp_path: Path) -> None:
     with a_stage(tmp_path, ["Hello."]) as stage:
         await stage.conversation.send("Hi.")
         assert stage.conversation.context.stats().prices == Prices()
+
+
+def test_a_limit_is_raised_in_the_words_of_where_one_is() -> None:
+    """`nca run` named a command of the chat."""
+    error = CostLimitReached("It costs too much.", advice="`--max-cost 2` allows more.")
+    assert error_line(error)[1] == "`/config session.max_cost 2` allows more."

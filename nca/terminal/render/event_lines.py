@@ -30,6 +30,7 @@ IN_CHAT = {
     "`nca config show`": "/config all",
     "nca models lists": "/model NAME suggests",
     "`nca config set`": "/config",
+    "`--max-cost ": "`/config session.max_cost ",
     "with --model": "with /model",
     "/compact in the chat": "/compact",
 }
