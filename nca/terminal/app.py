@@ -103,7 +103,7 @@ class ChatApp:
             with self.interrupts.handled(), self.reader.chatting(self):
                 try:
                     while self.interrupts.exit_code is None and self.output.failure is None:
-                        await self._round()
+                        await self._round_or_stay()
                 except Leave as leave:
                     self._say_how_to_go_on()
                     return leave.exit_code or self._exit_code
@@ -129,6 +129,14 @@ class ChatApp:
             self.output.notice(
                 f"To go on with this session: nca loop --resume {short_id(conversation.session.info.id)}"
             )
+
+    async def _round_or_stay(self) -> None:
+        try:
+            await self._round()
+        except (EOFError, Leave) as leaving:
+            is_hurried = isinstance(leaving, Leave) and leaving.exit_code
+            if is_hurried or not self.sessions.holds_back("Ctrl-D or /exit again"):
+                raise
 
     async def _round(self) -> None:
         """Read one line and do what it says."""

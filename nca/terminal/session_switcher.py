@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from nca.sessions.session import SessionInfo
     from nca.terminal.reader import Reader
     from nca.terminal.render.output import Output
+    from nca.tools.shell.jobs import Job
+
+_NAME_CHARS = 80
 
 
 def remember(conversation: Conversation, typed: str) -> str:
@@ -104,12 +107,27 @@ class SessionSwitcher:
         self._output = output
         self._reader = reader
         self._closing: set[asyncio.Task[None]] = set()
+        self._told_jobs: list[Job] = []
         self.conversation = conversation
 
     async def close(self) -> None:
         """Close the conversation that the chat ends with, after those that are still being closed."""
         await asyncio.gather(*self._closing, return_exceptions=True)
         await self.conversation.close()
+
+    def holds_back(self, again: str) -> bool:
+        """Whether to go on here, because commands run that would end. The person is told, once of the same commands.
+
+        again  what ends them
+        """
+        running = [job for job in self.conversation.jobs.all if job.is_running]
+        if not running or running == self._told_jobs or not self._reader.is_interactive:
+            return False
+        self._told_jobs = running
+        names = "; ".join(f"job {job.number}, {one_line(job.name, _NAME_CHARS)}" for job in running)
+        what = "It ends with this session" if len(running) == 1 else "They end with this session"
+        self._output.warn(f"Still runs in the background: {names}. {what}: {again} leaves. /jobs shows more.")
+        return True
 
     async def start(self, name: str) -> None:
         """Begin a new session. Raises NcaError, and nothing has changed."""

@@ -51,6 +51,19 @@ async def test_they_are_listed_shown_and_stopped(tmp_path: Path) -> None:
         assert stage.conversation.jobs.take_ended() == []
 
 
+async def test_what_would_end_is_said_before_a_person_leaves(tmp_path: Path) -> None:
+    with a_stage(tmp_path, [started("1", "sleep 9883"), "Started."], agent__permission="auto") as stage:
+        await stage.conversation.send("Serve it.")
+        before = stage.conversation
+        said = await stage.command("/new")
+        assert "Still runs in the background: job 1, $ sleep 9883. It ends with this session: /new again" in said
+        assert stage.conversation is before
+        # The same was said already, so the next key that leaves does.
+        assert not stage.app.sessions.holds_back("Ctrl-D again")
+        assert "New session" in await stage.command("/new")
+        assert not running("sleep 9883")
+
+
 async def test_they_end_when_the_session_is_closed(tmp_path: Path) -> None:
     with a_stage(tmp_path, [started("1", "sleep 9882"), "Started."], agent__permission="auto") as stage:
         await stage.conversation.send("Serve it.")

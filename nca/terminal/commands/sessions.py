@@ -156,7 +156,8 @@ class NewCommand(Command):
     about = "Start a new session; this one is kept (/resume)"
 
     async def run(self, app: App, argument: str) -> None:
-        await app.sessions.start(argument)
+        if not app.sessions.holds_back("/new again"):
+            await app.sessions.start(argument)
 
 
 class RenameCommand(Command):
