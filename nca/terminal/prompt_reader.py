@@ -50,6 +50,7 @@ class PromptReader(Reader):
         self._prompt = first.prompt
         self._draw = draw
         self._interrupts = interrupts
+        self._chat: Completions | None = None
         self._command: StatusCommand | None = None
         self._shown: ToolbarStatus | None = None
         if first.has_begun:
@@ -57,6 +58,7 @@ class PromptReader(Reader):
 
     @contextmanager
     def chatting(self, completions: Completions) -> Iterator[None]:
+        self._chat = completions
         files = FileFinder(completions.conversation.directory)
         self._prompt.serve(PromptCompleter(completions, files), lambda: self._next_mode(completions.conversation))
         try:
@@ -131,7 +133,18 @@ class PromptReader(Reader):
         return self._prompt.typing_ahead(self._draw.screen)
 
     async def ask(self, asked: ApprovalAsked) -> Answer:
-        return await approve_by_key(asked, self._draw, self._prompt, self._interrupts)
+        chat = self._chat
+        # What accept-edits would ask about all the same is not answered with it.
+        is_plain_edit = asked.needs == "write" and bool(asked.path and asked.subject) and not asked.warning
+        is_offered = is_plain_edit and chat is not None and chat.conversation.approvals.mode == "ask"
+        accept = (lambda: self._accept_edits(chat.conversation)) if is_offered and chat is not None else None
+        return await approve_by_key(asked, self._draw, self._prompt, self._interrupts, accept)
+
+    def _accept_edits(self, conversation: Conversation) -> None:
+        from nca.terminal.commands.permissions import set_mode
+
+        self._draw.notice(f"{set_mode(conversation, 'accept-edits')}. Shift-Tab changes that.")
+        self._show_status(conversation)
 
     async def choose(self, question: str, keys: Sequence[KeyChoice]) -> str:
         return await choose_by_key(question, keys, self._draw, self._prompt)

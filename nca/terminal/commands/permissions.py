@@ -66,7 +66,11 @@ def set_next_mode(conversation: Conversation) -> str:
         return "This session is read-only."
     mode = conversation.approvals.mode
     following = MODES_BY_KEY.index(mode) + 1 if mode in MODES_BY_KEY else 0
-    mode = MODES_BY_KEY[following % len(MODES_BY_KEY)]
+    return set_mode(conversation, MODES_BY_KEY[following % len(MODES_BY_KEY)])
+
+
+def set_mode(conversation: Conversation, mode: str) -> str:
+    """Returns what holds now."""
     conversation.set("agent.permission", mode)
     # What it does first is enough for a line that stands for a moment.
     return f"{mode}: nca {_CLAUSE.split(MODES[mode])[0]}"

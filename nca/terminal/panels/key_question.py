@@ -143,22 +143,33 @@ def keys_line(keys: Sequence[KeyChoice], line: Text) -> Text:
 
 
 _MOST_REASON_CHARS = 400
+_EDITS = "all edits from here on"
 
 
-async def approve_by_key(asked: ApprovalAsked, draw: Draw, prompt: Prompt, interrupts: Interrupts) -> Answer:
-    """Ask about a call while the turn waits. Escape, Ctrl-C and the end of the input interrupt the turn."""
+async def approve_by_key(
+    asked: ApprovalAsked,
+    draw: Draw,
+    prompt: Prompt,
+    interrupts: Interrupts,
+    accept_edits: Callable[[], None] | None = None,
+) -> Answer:
+    """Ask about a call while the turn waits. Escape, Ctrl-C and the end of the input interrupt the turn.
+
+    accept_edits  changes to the mode in which this call would not have been asked about; None where there is none
+    """
     panel = ApprovalPanel(asked)
     question = ApprovalKeys(
         rule=rule_of(asked) if asked.subject else "",
         show_more=lambda: draw.show(panel.more()),
         lines_left=lambda: panel.lines_left,
         stop=interrupts.stop_work,
+        accept_edits=accept_edits,
     )
     return await ask_by_key(question, draw, prompt, show=lambda: draw.show(panel.first()))
 
 
 class ApprovalKeys(KeyQuestion[Answer]):
-    """The keys that answer: y, s, a, n; m shows more. After n the person may type a reason, up to Enter.
+    """The keys that answer: y, s, a, e, n; m shows more. After n the person may type a reason, up to Enter.
 
     `a` holds for good, so it needs Enter; so does an answer to what was not shown whole.
 
@@ -166,6 +177,7 @@ class ApprovalKeys(KeyQuestion[Answer]):
     show_more   shows the next part of the call
     lines_left  how many lines of the call were not shown yet
     stop        stops the turn, for Escape and the end of the input
+    accept_edits  e, which allows this call, also allows all edits from here on; None: e is no answer
     """
 
     heading = "Allow it?"
@@ -178,11 +190,13 @@ class ApprovalKeys(KeyQuestion[Answer]):
         show_more: Callable[[], None] = lambda: None,
         lines_left: Callable[[], int] = lambda: 0,
         stop: Callable[[], None] = lambda: None,
+        accept_edits: Callable[[], None] | None = None,
     ) -> None:
         self._rule = one_line(rule, 160)
         self._show_more = show_more
         self._lines_left = lines_left
         self._stop = stop
+        self._accept_edits = accept_edits
         self._chosen: Answer | None = None
         self._first = ""
         """The letter that was pressed last, if another key may go on with it: a choice, or m."""
@@ -195,9 +209,9 @@ class ApprovalKeys(KeyQuestion[Answer]):
         if self.is_typed:
             return self._take_reason(key)
         chosen = self._chosen
-        self.take_back()
+        first = self.take_back()
         if key.key == Keys.ControlM:
-            return chosen
+            return self._given(first, chosen)
         match letter := str(key.key).lower():
             case "y":
                 return self._take_choice(letter, Answer("once"))
@@ -205,6 +219,8 @@ class ApprovalKeys(KeyQuestion[Answer]):
                 return self._take_choice(letter, Answer("session"))
             case "a" if self._rule:
                 return self._take_choice(letter, Answer("always"))
+            case "e" if self._accept_edits is not None:
+                return self._take_choice(letter, Answer("once"))
             case "m":
                 self._first = letter
                 if self._lines_left():
@@ -218,14 +234,20 @@ class ApprovalKeys(KeyQuestion[Answer]):
         return first
 
     def offered(self) -> Offered:
-        keys = "yn" + ("sa" if self._rule else "") + ("m" if self._lines_left() else "")
+        more = (("sa", self._rule), ("e", self._accept_edits), ("m", self._lines_left()))
+        keys = "yn" + "".join(letters for letters, is_so in more if is_so)
         return Offered(keys, ENTER if self._chosen is not None else self._first)
 
     def _take_choice(self, letter: str, answer: Answer) -> Answer | None:
         if answer.choice != "always" and not self._lines_left():
-            return answer
+            return self._given(letter, answer)
         self._first, self._chosen = letter, answer
         return None
+
+    def _given(self, letter: str, answer: Answer | None) -> Answer | None:
+        if answer is not None and letter == "e" and self._accept_edits is not None:
+            self._accept_edits()
+        return answer
 
     def line(self) -> Text:
         if self.is_typed:
@@ -235,11 +257,14 @@ class ApprovalKeys(KeyQuestion[Answer]):
         keys = [("m", f"shows more ({counted(left, 'line')} left)")] if left else []
         if self._chosen is not None:
             unseen = ", with what was not shown" if left else ""
-            keys = [("Enter", about[self._chosen.choice] + unseen), *keys]
+            what = _EDITS if self._first == "e" else about[self._chosen.choice]
+            keys = [("Enter", what + unseen), *keys]
         elif self._rule:
             keys += [("y", about["once"]), ("s", about["session"]), ("a, Enter", "always here")]
         else:
             keys += [("y", about["once"])]
+        if self._accept_edits is not None and self._chosen is None:
+            keys.append(("e", _EDITS))
         return keys_line([*keys, ("n", "no"), ("Esc", self.escape)], Text(self.heading, style="notice"))
 
     def _take_reason(self, key: KeyPress) -> Answer | None:

@@ -62,6 +62,20 @@ def test_each_key(keys: str, answer: Answer | None) -> None:
     assert take(ApprovalKeys(rule="shell make"), keys) == answer
 
 
+def test_e_allows_this_edit_and_all_that_follow() -> None:
+    changed: list[str] = []
+    question = ApprovalKeys(rule="write_file a.txt", accept_edits=lambda: changed.append("mode"))
+    assert "e all edits from here on" in question.line().plain
+    assert "e" in question.offered().keys
+    assert (take(question, "e"), changed) == (Answer("once"), ["mode"])
+    # What was not shown whole needs Enter, here as with the others.
+    question = ApprovalKeys(rule="r", lines_left=lambda: 7, accept_edits=lambda: changed.append("again"))
+    assert (take(question, "e"), changed) == (None, ["mode"])
+    assert "Enter all edits from here on, with what was not shown" in question.line().plain
+    assert (take(question, ENTER), changed) == (Answer("once"), ["mode", "again"])
+    assert take(ApprovalKeys(rule="shell make"), "e") is None
+
+
 @pytest.mark.parametrize("key", ["s", "a"])
 def test_without_something_to_name_there_is_no_rule(key: str) -> None:
     question = ApprovalKeys()
