@@ -356,8 +356,16 @@ class TypeAhead:
             self._interrupts.interrupt()
         elif key.key == Keys.BackTab:
             self.next_mode()
-        else:
+        elif key.key != Keys.Up or not self._take_back_queued():
             self._keys.append(key)
+
+    def _take_back_queued(self) -> bool:
+        """Up on an empty line: the last one that was queued is being typed again. False where there is none."""
+        ends = [place for place, key in enumerate(self._keys) if key.key == Keys.ControlM]
+        if not ends or not open_line(self._keys).is_empty:
+            return False
+        del self._keys[ends[-1] :]
+        return True
 
     def _take_over(self) -> bool:
         """Take the keys that the last prompt read and did not use. True: one is a Ctrl-C for the work that begins."""

@@ -50,6 +50,19 @@ def test_shift_tab_while_it_works_changes_the_mode_and_is_no_part_of_the_line() 
         assert tty.ends() == 0
 
 
+def test_up_on_an_empty_line_takes_the_last_queued_one_back() -> None:
+    with at_work("Second.", columns=80) as tty:
+        tty.send("one\rtwo words\r")
+        tty.sees("  2 queued: one ⏎ two words")
+        tty.send("x\x7f" + UP)
+        tty.sees("  queued: one\n› two words (Enter queues it)")
+        tty.send("!\r")
+        tty.sees("  2 queued: one ⏎ two words!")
+        tty.send(UP + "\x15" + UP)
+        tty.sees("› one (Enter queues it)")
+        assert not any("queued:" in row for row in tty.shown())
+
+
 def test_lines_that_do_not_fit_before_the_newest_one_are_counted() -> None:
     with at_work(columns=60) as tty:
         tty.send("first of all this\rand then " + "that " * 20 + "too\r")
