@@ -64,6 +64,17 @@ async def test_clear_says_that_pinned_messages_go_too(tmp_path: Path) -> None:
         assert stage.conversation.context.stats().pinned_messages == 1
 
 
+async def test_a_focus_that_played_no_part_is_said(tmp_path: Path) -> None:
+    """Of so little, code makes the record, whatever somebody names."""
+    with a_stage(tmp_path, [*replies(6), SUMMARY], window_tokens=40_000, model__summarizer="none") as stage:
+        await a_long_chat(stage)
+        said = await stage.command("/compact the parser")
+        assert "The focus played no part: no model was asked" in said
+    with a_stage(tmp_path / "with", [*replies(6), SUMMARY], window_tokens=40_000, context__target_ratio=0.1) as stage:
+        await a_long_chat(stage)
+        assert "played no part" not in await stage.command("/compact the parser")
+
+
 async def test_one_message_comes_back_by_its_number_and_the_summary_stands_for_the_rest(tmp_path: Path) -> None:
     with a_stage(tmp_path, [*replies(6), SUMMARY], window_tokens=40_000, context__target_ratio=0.1) as stage:
         summary = await compacted(stage)

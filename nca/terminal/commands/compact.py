@@ -12,6 +12,7 @@ from rich.text import Text
 
 from nca.agent.compaction_diff import Preview
 from nca.context.retention import kept_in_words
+from nca.context.summary_writer import BY_CODE
 from nca.context.view import Range
 from nca.errors import UsageError
 from nca.humanize import counted, percent
@@ -146,10 +147,13 @@ async def compact_or_preview(app: App, argument: str) -> None:
 async def compact(app: App, argument: str) -> None:
     """Compact. The conversation's events report the result, as for every compaction, and also that it was stopped."""
     focus, only = chosen(app, argument)
+    context = app.conversation.context
     try:
-        await app.conversation.context.compact(focus, only)
+        outcome = await context.compact(focus, only)
     except asyncio.CancelledError:
         raise asyncio.CancelledError(IS_SAID) from None
+    if focus and outcome.compacted and context.summary_writer(context.history()[-1]) in ("", BY_CODE):
+        app.output.notice("The focus played no part: no model was asked, or none answered.")
 
 
 def chosen(app: App, argument: str) -> tuple[str, Range | None]:
