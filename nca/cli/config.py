@@ -248,13 +248,18 @@ def _show_table(loaded: LoadedSettings, keys: list[str]) -> None:
     from rich.console import Console
     from rich.text import Text
 
-    from nca.terminal.render.layout import new_table
+    from nca.terminal.render.layout import fitting_table
     from nca.terminal.render.sessions import place
 
-    table = new_table(has_header=True)
-    for title in ("setting", "value", "from"):
-        table.add_column(title, overflow="fold")
-    for key in keys:
-        origin = place(loaded.origin(key))
-        table.add_row(*(Text(cell, "dim" if origin == "default" else "") for cell in (key, _text(loaded, key), origin)))
-    Console().print(table)
+    origins = [place(loaded.origin(key)) for key in keys]
+    rows = [(key, _text(loaded, key), origin) for key, origin in zip(keys, origins, strict=True)]
+    columns = {
+        head: list(map(Text, cells))
+        for head, cells in zip(("setting", "value", "from"), zip(*rows, strict=True), strict=True)
+    }
+    styles = ["dim" if origin == "default" else "" for origin in origins]
+    Console().print(fitting_table(columns, gives_way="value", least=_VALUE_CELLS, wraps=True, styles=styles))
+
+
+_VALUE_CELLS = 20
+"""Of a column: what is longer is broken between its words there."""

@@ -11,8 +11,10 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from nca.cli.config import _show_table
 from nca.cli.config import app as config_app
 from nca.config.example import render_example
+from nca.config.loaded import defaults
 from nca.config.schema import KEYS
 from nca.errors import ConfigError
 
@@ -173,3 +175,14 @@ def test_on_a_terminal_there_is_a_table(shell: Shell, monkeypatch: pytest.Monkey
     assert child.exitstatus == 0
     assert "setting" in shown.splitlines()[0]
     assert "context.compact_threshold" in shown
+
+
+@pytest.mark.parametrize("columns", ["60", "80", "120"])
+def test_no_word_of_the_table_is_broken(
+    columns: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    _show_table(defaults(), list(KEYS))
+    words = capsys.readouterr().out.split()
+    assert set(KEYS) <= set(words)
+    assert {"default", '"deduplicate",', '"summarize",'} <= set(words)
