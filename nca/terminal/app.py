@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from nca.errors import NcaError, UsageError
+from nca.events import MessageTaken
 from nca.terminal.commands.command import advice_for, find_command
 from nca.terminal.input.line_kind import line_kind, line_of, message_of
 from nca.terminal.interrupts import Interrupts, Leave, Stopped
@@ -250,6 +251,21 @@ class ChatApp:
             self._failed(finished.exit_code, line)
         elif finished.exit_code:
             self._leave_with(finished.exit_code)
+        else:
+            await self._offer_plan()
+
+    async def _offer_plan(self) -> None:
+        """A plan that was written in plan mode is carried out if the person says so, unless they type already."""
+        if self.conversation.approvals.mode != "plan" or not self.reader.can_choose or self.reader.is_typing:
+            return
+        from nca.terminal.plan_offer import CARRY_OUT, carry_out, is_plan_written
+
+        if not is_plan_written(self.conversation):
+            return
+        with contextlib.suppress(Stopped):
+            if await self._working("", carry_out(self.conversation, self.reader, self.output)):
+                self.output.on_event(MessageTaken(CARRY_OUT))
+                await self._send(words(CARRY_OUT))
 
     def _interrupted(self) -> None:
         if not self.reader.is_interactive:
