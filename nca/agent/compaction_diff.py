@@ -19,6 +19,9 @@ from nca.errors import StoreError
 from nca.messages import clean_text
 from nca.sessions.views import CompactionRecord
 
+_CUT = " […]"
+"""What `nca.context.summary.cut_text` ends a text with that was cut."""
+
 
 @dataclass(frozen=True, slots=True)
 class CompactionDiff:
@@ -84,12 +87,13 @@ def summary_writer(window: Window, record: CompactionRecord) -> str:
 
 
 def new_writer(before: View, after: View) -> str:
-    """The same of two views. Where the prose is that of before, code has written what is new."""
+    """The same of two views. Where the prose is that of before, joined or cut, code has written what is new."""
     made = [item for item in after.items if isinstance(item, Summary) and item not in before.items]
-    earlier = {item.prose for item in before.items if isinstance(item, Summary)}
+    earlier = "\n\n".join(item.prose for item in before.items if isinstance(item, Summary) and item.prose)
     if not made:
         return ""
-    return BY_CODE if made[-1].prose in earlier else made[-1].made_by
+    prose = made[-1].prose.removesuffix(_CUT)
+    return BY_CODE if prose and prose in earlier else made[-1].made_by
 
 
 def newly_hidden(before: View, after: View) -> tuple[Range, ...]:

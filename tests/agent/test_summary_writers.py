@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nca.agent.compaction_diff import new_writer, stages_in_words, writer_in_words
+from nca.context.summary import cut_text
 from nca.context.view import Summary, View
 
 
@@ -33,3 +34,15 @@ def test_prose_that_is_there_already_is_not_written_again() -> None:
     assert new_writer(first, later) == "extract"
     assert new_writer(first, merged) == "m"
     assert new_writer(first, first) == ""
+
+
+def test_prose_that_was_only_joined_or_cut_is_not_written_again() -> None:
+    """A compaction without a request said that a model had written its summary."""
+    items = [Summary(name, (span,), "record", prose=prose, made_by="m") for name, span, prose in (
+        ("a", (1, 4), "It began."), ("b", (5, 8), "It went on and on."),
+    )]  # fmt: skip
+    before = View(tuple(items), 9)
+    for prose in ("It began.\n\nIt went on and on.", cut_text("It went on and on. " * 9, 12)):
+        joined = View((Summary("c", ((1, 8),), "longer record", prose=prose, made_by="m"),), 9)
+        long = View((*items[:1], Summary("b", ((5, 8),), "record", prose="It went on and on. " * 9, made_by="m")), 9)
+        assert new_writer(long if prose.endswith("]") else before, joined) == "extract"
