@@ -194,7 +194,7 @@ KEYS = (
     ("Ctrl-V", "attach the image on the clipboard"),
     ("Paste", "a long one folds to [pasted N lines] and is sent in full"),
     ("Alt-A", "attach the files that a pasted text names with @, or none of them again"),
-    ("Typing while it works", "Enter sends it at the next step; commands wait"),
+    ("Typing while it works", "Enter sends it at the next step, Up takes the last one back; commands wait"),
     ("Esc, Ctrl-C", "stop the answer and keep what arrived"),
     ("Ctrl-C", "at the prompt: clear the line; twice: leave"),
     ("Esc Esc", "at an empty prompt: /rewind, back to before one of your messages"),
