@@ -275,7 +275,7 @@ def meaning(
         return "answer" if since_key_seconds >= QUIET_SECONDS else "nothing"
     # The key that answered the question before this one is no typing, but pressed twice it must not answer both.
     is_new = since_key_seconds >= PAUSE_SECONDS or since_asked_seconds >= QUIET_SECONDS
-    has_paused = since_line_seconds >= PAUSE_SECONDS and is_new
+    has_paused = since_line_seconds >= PAUSE_SECONDS and since_key_seconds >= QUIET_SECONDS and is_new
     if key and key in offered.keys and has_paused:
         return "answer"
     return "nothing" if typed and not typed.strip(ENTER) else "line"

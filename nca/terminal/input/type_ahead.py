@@ -305,6 +305,9 @@ class TypeAhead:
                 self._type(first + text if since_key < PAUSE_SECONDS else text)
                 is_open = self._has_open_line()
                 asked.is_refused = not (is_open or asked.is_line_open)
+                if asked.is_line_open and not is_open:
+                    # Deleted, as the question says, to answer it.
+                    self._last_of_line = -math.inf
                 asked.is_line_open = is_open
             case "line":
                 self._type(text)

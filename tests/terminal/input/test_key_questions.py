@@ -234,6 +234,34 @@ def test_a_person_whose_last_key_was_long_ago_answers_at_once(
     assert [answer.choice for answer in answers] == ["once", "once"]
 
 
+@pytest.mark.parametrize(("paused", "choices"), [(QUIET_SECONDS + 0.01, ["once"]), (QUIET_SECONDS / 2, [])])
+def test_a_line_that_was_deleted_for_the_question_is_no_typing(
+    paused: float, choices: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-U, which the question names, and then y within a second opened the line again."""
+    clock = Clock()
+    master, slave = os.openpty()
+    tty.setraw(slave)
+    question, answers = ApprovalKeys(), list[Any]()
+
+    async def run() -> None:
+        ahead = TypeAhead(Keyboard(), Interrupts(), lambda: False)
+        with ahead.collecting(), ahead.asking(question, lambda key: answers.append(question.take(key))):
+            for seconds, keys in (PAUSE_SECONDS, "x"), (QUIET_SECONDS, "\x15"), (paused, "y"):
+                clock.now += seconds
+                os.write(master, keys.encode())
+                select.select([slave], [], [])
+                while select.select([slave], [], [], 0)[0]:
+                    await asyncio.sleep(0)
+        ahead.take_unsent()
+
+    with os.fdopen(slave) as terminal, asyncio.Runner(loop_factory=lambda: clock) as runner:
+        monkeypatch.setattr(sys, "stdin", terminal)
+        runner.run(run())
+    os.close(master)
+    assert [answer.choice for answer in answers if answer] == choices
+
+
 @pytest.mark.parametrize("before", ["", "\t", "\x1b[Z", "\x1b[A\t"])
 def test_a_line_that_shows_nothing_keeps_no_question_from_being_answered(
     before: str, monkeypatch: pytest.MonkeyPatch
