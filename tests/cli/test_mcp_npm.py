@@ -159,7 +159,9 @@ def test_a_big_result_is_admitted_in_part_and_later_compacted(start: Callable[..
     for number in range(12):
         if "Compacted" in chat.text():
             break
-        chat.call("filesystem__read_text_file", path=str(book), head=150 + number)
+        page = book.with_name(f"page{number}.txt")
+        page.write_text("".join(f"line {line} of page {number}\n" for line in range(150)))
+        chat.call("filesystem__read_text_file", path=str(page))
     assert "Compacted" in chat.text()
     assert chat.call("everything__echo", message="still there") == "Echo: still there"
     sent = [text_of(message) for message in chat.provider.requests[-1]["messages"] if message["role"] == "tool"]
