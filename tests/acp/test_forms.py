@@ -22,11 +22,12 @@ from nca.testing.scripted import Answer, in_order
 from tests.acp.client import Form
 from tests.acp.conftest import Desk, initialize
 from tests.agent.test_server_requests import FORM
-from tests.tools.test_mcp import ROOT
+from tests.testing.forks import standing
+from tests.tools.test_mcp import PROGRAM, ROOT
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-NEW, OLD = ["-m", "tests.tools.mcp_server"], [str(ROOT / "tests" / "tools" / "old_mcp_server.py")]
+OLD = [sys.executable, str(ROOT / "tests" / "tools" / "old_mcp_server.py")]
 PAGE = {"mode": "url", "message": "Pay.", "elicitationId": "e1"}
 DECLINED = "Nobody can answer here: declined."
 
@@ -38,7 +39,7 @@ def accepted(**values: Any) -> Form:
 async def session_of(desk: Desk, tool: str, arguments: dict[str, Any], program: list[str]) -> str:
     """A session with a server, whose tool the model will call."""
     env = [EnvVariable(name="PYTHONPATH", value=str(ROOT))]
-    server = McpServerStdio(name="test", command=sys.executable, args=program, env=env)
+    server = McpServerStdio(name="test", command=program[0], args=program[1:], env=env)
     desk.provider.script = in_order(Answer(tool_calls=[(f"mcp__test__{tool}", arguments)]), "Done.")
     return str((await desk.agent.new_session(cwd=str(desk.work), mcp_servers=[server])).session_id)
 
@@ -56,7 +57,7 @@ async def asked(desk: Desk, tool: str, arguments: dict[str, Any], *forms: Form, 
 
 
 async def books(desk: Desk, *forms: Form) -> str:
-    return await asked(desk, "books", {"greeting": "Hello"}, *forms, program=NEW)
+    return await asked(desk, "books", {"greeting": "Hello"}, *forms, program=standing(PROGRAM))
 
 
 async def answer_of(desk: Desk, params: dict[str, Any], *forms: Form) -> Any:
@@ -129,7 +130,7 @@ async def test_a_form_that_is_declined_cancelled_or_cannot_be_shown(desk: Desk, 
 
 async def test_a_form_that_stays_open_ends_with_the_prompt(desk: Desk) -> None:
     await initialize(desk, forms=True)
-    session = await session_of(desk, "books", {"greeting": "Hello"}, NEW)
+    session = await session_of(desk, "books", {"greeting": "Hello"}, standing(PROGRAM))
     prompt = asyncio.create_task(desk.ask(session, "Ask."))
     await desk.editor.until(lambda: bool(desk.editor.elicited))
     await desk.agent.cancel(session_id=session)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from nca.testing.scripted import Answer, in_order, prose
 from tests.acp.client import delete
 from tests.acp.conftest import Desk, initialize
 from tests.cli.command import environment
+from tests.testing.forks import standing
 from tests.tools.test_mcp import ROOT
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -274,9 +274,8 @@ async def test_a_compaction_is_shown_and_can_be_undone(desk: Desk) -> None:
 
 async def test_servers_of_the_editor_are_used(desk: Desk) -> None:
     env = [acp.schema.EnvVariable(name="PYTHONPATH", value=str(ROOT))]
-    server = acp.schema.McpServerStdio(
-        name="my tools", command=sys.executable, args=["-m", "tests.tools.mcp_server"], env=env
-    )
+    program, *args = standing("tests.tools.mcp_server")
+    server = acp.schema.McpServerStdio(name="my tools", command=program, args=args, env=env)
     made = await desk.agent.new_session(cwd=str(desk.work), mcp_servers=[server])
     desk.provider.script = in_order(Answer(tool_calls=[("mcp__my-tools__echo", {"text": "hi"})]), "Heard.")
     assert await desk.ask(made.session_id, "Say hi.") == "end_turn"

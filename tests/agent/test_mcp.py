@@ -22,7 +22,7 @@ from nca.sessions.store import Store
 from nca.testing.scripted import ScriptedModel, ScriptedReply
 from tests.agent.test_conversation import SMALL
 from tests.tools.test_mcp import a_server
-from tests.tools.test_mcp_lists import CHANGING
+from tests.tools.test_mcp_lists import changing_server
 
 LARGE = ModelFacts(name="scripted/large", provider="scripted", window_tokens=100_000)
 
@@ -155,9 +155,13 @@ async def test_every_call_asks_even_one_that_says_it_only_reads(room: Room) -> N
 
 async def test_tools_that_change_come_with_the_next_turn_and_are_asked_about_anew(room: Room) -> None:
     steps = (call("echo", text="1"), call("change"), call("echo", text="2"), "Done.")
-    server = McpServer(name="test", command=CHANGING.command, args=CHANGING.args, env=CHANGING.env)
     conversation = room.open(
-        *steps, call("echo", text="3"), "Done.", servers=(server,), permission="ask", person=Consenting()
+        *steps,
+        call("echo", text="3"),
+        "Done.",
+        servers=(changing_server("test"),),
+        permission="ask",
+        person=Consenting(),
     )
     await conversation.send("Go.")
     first = [request.tools for request in room.model.requests]
@@ -223,7 +227,7 @@ async def test_in_a_small_window_its_tools_take_a_share_and_no_more(room: Room) 
 
 
 async def test_no_server_crowds_out_another(room: Room) -> None:
-    servers = (a_server(), McpServer(name="it", command=CHANGING.command, args=CHANGING.args, env=CHANGING.env))
+    servers = (a_server(), changing_server())
     conversation = room.open("Hello.", facts=SMALL, servers=servers)
     await conversation.send("Hello.")
     names = {tool["function"]["name"] for tool in room.model.requests[0].tools}

@@ -12,12 +12,12 @@ from typer.testing import CliRunner, Result
 
 from nca.cli.mcp import app as mcp_app
 from nca.errors import UsageError
-from tests.tools.test_mcp import ROOT
+from tests.testing.forks import standing
+from tests.tools.test_mcp import PROGRAM, ROOT
 
 outer = typer.Typer()
 outer.add_typer(mcp_app, name="mcp")
 ENDS = "import os, sys; sys.exit('no such luck, ' + os.environ['MY_TOKEN'])"
-PROGRAM = ("--", sys.executable, "-m", "tests.tools.mcp_server")
 
 
 class Shell:
@@ -46,11 +46,11 @@ def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shell:
 
 def test_a_server_is_added_tried_and_removed(shell: Shell) -> None:
     assert "nca mcp add NAME" in shell("list").stdout
-    said = shell("add", "files", "--env", f"PYTHONPATH={ROOT}", "--env", "TOKEN=hunter2", *PROGRAM)
+    said = shell("add", "files", "--env", f"PYTHONPATH={ROOT}", "--env", "TOKEN=hunter2", "--", *standing(PROGRAM))
     assert said.stdout.startswith(f"Saved the MCP server files in {shell.own}.")
     shown = shell("list", "--check")
     assert shown.exit_code == 0
-    assert f"-m tests.tools.mcp_server; env: PYTHONPATH, TOKEN\n  in {shell.own}\n" in shown.stdout
+    assert f"{PROGRAM}; env: PYTHONPATH, TOKEN\n  in {shell.own}\n" in shown.stdout
     assert "files: ready; tools: echo, slow" in shown.stdout
     assert "hunter2" not in shown.output
     shell("add", "gone", "--", "no-such-program")

@@ -13,7 +13,7 @@ from nca.terminal.commands.command import find_command
 from tests.terminal.stage import a_stage
 from tests.terminal.tty import chat
 from tests.tools.test_mcp import a_server
-from tests.tools.test_mcp_lists import CHANGING
+from tests.tools.test_mcp_lists import changing_server
 
 CTRL_U = "\x15"
 
@@ -64,7 +64,8 @@ async def test_its_words_are_completed(tmp_path: Path) -> None:
 
 def test_what_a_prompt_of_a_server_names_does_not_come_along(tmp_path: Path) -> None:
     (tmp_path / "secret.txt").write_text("hidden words")
-    table = {"command": CHANGING.command, "args": CHANGING.args, "env": dict(CHANGING.env)}
+    server = changing_server()
+    table = {"command": server.command, "args": server.args, "env": dict(server.env)}
     settings, home = {"mcp.servers": {"test": table}}, str(tmp_path)
     with chat("One.", {"error": "no answer"}, "Two.", settings=settings, directory=home, home=home) as tty:
         tty.sees("›")

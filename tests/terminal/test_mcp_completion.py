@@ -10,7 +10,7 @@ from nca.terminal.completion import prompt_completions, resource_completions
 from tests.terminal.stage import a_stage
 from tests.terminal.tty import chat
 from tests.tools.test_mcp import a_server
-from tests.tools.test_mcp_lists import CHANGING
+from tests.tools.test_mcp_lists import changing_server
 
 TAB = "\t"
 
@@ -20,7 +20,7 @@ def shown(completions: list[Completion]) -> list[tuple[str, str]]:
 
 
 async def test_prompts_and_resources_are_suggested_once_they_are_listed(tmp_path: Path) -> None:
-    with a_stage(tmp_path, ["Hello."], mcp__servers=(a_server(), CHANGING)) as stage:
+    with a_stage(tmp_path, ["Hello."], mcp__servers=(a_server(), changing_server())) as stage:
         servers = stage.conversation.servers
         assert list(prompt_completions(servers, "/mcp:")) == []
         assert list(resource_completions(servers, "")) == []

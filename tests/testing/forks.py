@@ -4,28 +4,22 @@ A child process imports everything and forks one process for each order, which t
 its own arguments, environment, directory, standard streams and signals.
 
     done = forked("run", "Hello", home=...)
+    process = subprocess.Popen(standing("nca", "serve"), ...)
 
 All tests of a process have one such child together (`shared`).
 """
 
 from __future__ import annotations
 
-import asyncio
 import atexit
-import contextlib
-import gc
-import importlib
 import json
 import os
-import pkgutil
-import runpy
-import select
 import signal
 import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -34,22 +28,17 @@ from typing import Any, Self
 
 import certifi
 
-import nca
-from nca import vocabulary
-from nca.models.catalog import describe
-from nca.models.litellm_import import load
 from tests.cli.command import environment
 from tests.terminal.tty import ROOT
+from tests.testing.forking import STREAMS
 
 WAIT_SECONDS = 60.0
 """Only a test that fails waits this long."""
 START_SECONDS = 300.0
 """For the first, until everything is imported: seconds of a processor that others may want as well."""
-STREAMS = ("stdin", "stdout", "stderr")
-_POLL_SECONDS = 0.01
+_STAND_IN = Path(__file__).with_name("stand_in.py")
 _END_OF_ONE = "-----END CERTIFICATE-----\n"
 """To read a single certificate and not all of certifi's is a fifth of what a short command takes."""
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
 @dataclass(slots=True)
@@ -90,13 +79,15 @@ class Forks:
     def __init__(self) -> None:
         self._children: dict[str, Child] = {}
         self._lock = threading.Lock()
+        self._is_ready = threading.Event()
 
     def __enter__(self) -> Self:
         self._folder = tempfile.TemporaryDirectory(prefix="nca-forks-")
+        self._socket = Path(self._folder.name) / "socket"
         self._certificate = Path(self._folder.name) / "one.pem"
         self._certificate.write_text(certifi.contents().partition(_END_OF_ONE)[0] + _END_OF_ONE)
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.testing.forks"],
+            [sys.executable, "-m", "tests.testing.forking", str(self._socket)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={**environment(ROOT), "PYTHONPATH": str(ROOT)},
@@ -171,10 +162,22 @@ class Forks:
         assert "Traceback" not in done.stderr, done.stderr
         return done
 
+    def standing(self, module: str, *arguments: str) -> list[str]:
+        """A command that is to its parent what `python -m MODULE ARGUMENTS` is, and starts in a fiftieth of the time.
+
+        The parent's child stands for the forked one, which has its streams, directory and environment: signals, a kill
+        and the end of one are the other's. Their process ids differ, and the forked one is in a group of its own.
+        """
+        assert self._is_ready.wait(START_SECONDS), "the process that forks did not come to it"
+        return [sys.executable, "-IS", str(_STAND_IN), str(self._socket), module, *arguments]
+
     def _read(self) -> None:
         assert self._process.stdout is not None
         for line in self._process.stdout:
             told = json.loads(line)
+            if "ready" in told:
+                self._is_ready.set()
+                continue
             child = self._children[told["key"]]
             if "pid" in told:
                 child.pid = told["pid"]
@@ -199,152 +202,6 @@ def forked(
     return shared().run(*arguments, home=home, stdin=stdin, cwd=cwd or home, **more)
 
 
-def _serve() -> None:
-    """Fork for each order; end when there are no more and all children have ended."""
-    _import()
-    told = os.dup(1)
-    running: dict[int, str] = {}
-    buffer, is_open = b"", True
-    while is_open or running:
-        if is_open and select.select([0], [], [], _POLL_SECONDS if running else None)[0]:
-            data = os.read(0, 65_536)
-            is_open = bool(data)
-            buffer += data
-        *orders, buffer = buffer.split(b"\n")
-        for order in map(json.loads, orders):
-            # A signal that comes before the command begins is the command's.
-            signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
-            pid = os.fork()
-            if pid == 0:
-                _become(order, told)
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
-            running[pid] = order["key"]
-            _tell(told, key=order["key"], pid=pid)
-        _collect(running, told, os.WNOHANG if is_open else 0)
-
-
-def _collect(running: dict[int, str], told: int, options: int) -> None:
-    while running:
-        pid, status = os.waitpid(-1, options)
-        if not pid:
-            return
-        _tell(told, key=running.pop(pid), exit_code=os.waitstatus_to_exitcode(status))
-
-
-def _tell(to: int, **values: object) -> None:
-    os.write(to, json.dumps(values).encode() + b"\n")
-
-
-def _import() -> None:
-    """All that a command comes to import, while there is only one thread."""
-    load()
-    vocabulary.load()
-    for module in pkgutil.walk_packages(nca.__path__, "nca."):
-        if not module.name.endswith("__main__"):
-            importlib.import_module(module.name)
-    reading, writing = os.pipe()
-    if os.fork() == 0:
-        # litellm and openai import parts of themselves at the first request, and start threads.
-        asyncio.run(_ask_once())
-        with os.fdopen(writing, "w") as names:
-            names.write("\n".join(sys.modules))
-            names.flush()
-            os._exit(0)
-    os.close(writing)
-    with os.fdopen(reading) as names:
-        wanted = names.read().split("\n")
-    os.wait()
-    for name in wanted:
-        with contextlib.suppress(ImportError):
-            importlib.import_module(name)
-    describe("openai/any")
-    # What is there by now (also the map of prices) is shared by all children, and never looked through for garbage.
-    gc.freeze()
-    assert threading.active_count() == 1
-
-
-async def _ask_once() -> None:
-    from nca.config.schema import ModelSettings
-    from nca.models.client import ModelRequest, ProviderModel
-    from nca.testing.provider import Provider
-
-    with Provider() as provider:
-        model = ProviderModel(
-            describe("openai/any"), ModelSettings(api_base=provider.url), lambda _: None, api_key="key"
-        )
-        await model.ask(ModelRequest([{"role": "user", "content": "Hello"}]), lambda _: None)
-        await model.close()
-
-
-def _become(order: Mapping[str, Any], told: int) -> None:
-    """In the child, which never returns."""
-    os.close(told)
-
-    def work() -> None:
-        if order["terminal"]:
-            _take_terminal(order["terminal"])
-        else:
-            _take_files(order["files"])
-        os.chdir(order["cwd"])
-        os.environ.clear()
-        os.environ.update(order["env"])
-        sys.argv = [order["program"], *order["arguments"]]
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
-        if order["program"] == "nca":
-            _main()
-        else:
-            runpy.run_module(order["program"], run_name="__main__")
-
-    os._exit(_code_of(work))
-
-
-def _take_files(files: Mapping[str, str | None]) -> None:
-    for number, name in enumerate(STREAMS):
-        path = files[name]
-        if path is None:
-            os.close(number)
-            setattr(sys, name, None)
-            continue
-        opened = os.open(path, os.O_WRONLY | os.O_CREAT if number else os.O_RDONLY, 0o600)
-        os.dup2(opened, number)
-        os.close(opened)
-
-
-def _take_terminal(device: str) -> None:
-    """The terminal of a session of its own, as a login has it."""
-    os.setsid()
-    opened = os.open(device, os.O_RDWR)
-    for number in range(3):
-        os.dup2(opened, number)
-    os.close(opened)
-    sys.stdin, sys.stdout, sys.stderr = (
-        os.fdopen(number, mode, buffering=1, encoding="utf-8", closefd=False)
-        for number, mode in ((0, "r"), (1, "w"), (2, "w"))
-    )
-
-
-def _main() -> None:
-    from nca.cli.app import main
-
-    main()
-
-
-def _code_of(work: Callable[[], None]) -> int:
-    import traceback
-
-    code: object = 1
-    try:
-        work()
-        code = 0
-    except SystemExit as leave:
-        code = leave.code or 0
-    except BaseException:  # noqa: BLE001  the end of a process: what it was is told, as Python would
-        traceback.print_exc()
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(AttributeError, OSError, ValueError):
-            stream.flush()
-    return code if isinstance(code, int) else 1
-
-
-if __name__ == "__main__":
-    _serve()
+def standing(module: str, *arguments: str) -> list[str]:
+    """See `Forks.standing`. A test of the start itself, or of how a process ends, starts it in earnest."""
+    return shared().standing(module, *arguments)

@@ -1,6 +1,6 @@
 """An MCP server written with the official SDK: `python -m tests.tools.mcp_server [http PORT]`.
 
-Its environment variable NCA_TEST_SERVER names ways to misbehave at the start: silent, dying, listing-nonsense.
+Where its environment variable NCA_TEST_SERVER is noisy, it writes what does not belong to the protocol.
 """
 
 from __future__ import annotations
@@ -220,14 +220,9 @@ def memo() -> str:
 
 
 def main() -> None:
-    match os.environ.get("NCA_TEST_SERVER", ""):
-        case "silent":
-            time.sleep(600)
-        case "dying":
-            sys.exit("no such luck")
-        case "noisy":
-            os.write(1, b"Welcome to this server!\n")
-            say("\x1b]0;stolen title\x07" + "noise " * 10_000)
+    if os.environ.get("NCA_TEST_SERVER") == "noisy":
+        os.write(1, b"Welcome to this server!\n")
+        say("\x1b]0;stolen title\x07" + "noise " * 10_000)
     say(f"pid {os.getpid()};\n")
     if sys.argv[1:2] == ["http"]:
         server.run("streamable-http", port=int(sys.argv[2]))

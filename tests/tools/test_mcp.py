@@ -24,14 +24,25 @@ from nca.tools.mcp.connection import Connection
 from nca.tools.mcp.servers import Servers
 from nca.tools.mcp.transports import MAX_MESSAGE_BYTES, STDERR_BYTES, ServerProcess
 from nca.tools.tool import ToolError
+from tests.testing.forks import standing
 
 ROOT = Path(__file__).resolve().parents[2]
-PROGRAM = ("-m", "tests.tools.mcp_server")
+PROGRAM = "tests.tools.mcp_server"
+FAILING = {"silent": "import time; time.sleep(600)", "dying": "import sys; sys.exit('no such luck')"}
 
 
-def a_server(name: str = "test", how: str = "", **more: object) -> McpServer:
+def a_server(name: str = "test", how: str = "", *, is_forked: bool = True, **more: object) -> McpServer:
+    """how  a way to misbehave at the start: silent, dying, noisy
+
+    is_forked  rather than started by itself, which takes a second of a processor
+    """
     env = (("NCA_TEST_SERVER", how), ("PYTHONPATH", str(ROOT)))
-    return McpServer(**{"name": name, "command": sys.executable, "args": PROGRAM, "env": env, **more})  # type: ignore[arg-type]
+    if how in FAILING:
+        command = [sys.executable, "-c", FAILING[how]]
+    else:
+        command = standing(PROGRAM) if is_forked else [sys.executable, "-m", PROGRAM]
+    given = {"name": name, "command": command[0], "args": tuple(command[1:]), "env": env}
+    return McpServer(**{**given, **more})  # type: ignore[arg-type]
 
 
 @asynccontextmanager
@@ -66,7 +77,7 @@ async def gone(pid: int) -> None:
 
 
 async def test_it_lists_what_it_offers_and_answers() -> None:
-    async with connected(a_server(how="noisy")) as server:
+    async with connected(a_server(how="noisy", is_forked=False)) as server:
         assert (server.state, server.reason) == ("ready", "")
         assert {"echo", "slow", "dies"} <= {offer.name for offer in server.listing.offers}
         assert {offer.name for offer in server.listing.offers if offer.is_read_only} == {"echo"}
@@ -146,7 +157,7 @@ async def test_one_that_dies_costs_one_result_and_comes_back_when_restarted() ->
 
 
 async def test_one_that_stops_reading_before_it_ends_still_says_how_it_ended() -> None:
-    async with connected(a_server()) as server:
+    async with connected(a_server(is_forked=False)) as server:
         dying = asyncio.create_task(server.call("dies_slowly", {}))
         await asyncio.sleep(0.2)
         calls = [server.call("echo", {"text": "?" * 100_000}) for _ in range(3)]
@@ -207,7 +218,7 @@ async def test_its_error_output_is_kept_in_bounds_and_clean() -> None:
 
 
 async def test_nothing_is_left_when_it_is_stopped() -> None:
-    async with connected(a_server()) as server:
+    async with connected(a_server(is_forked=False)) as server:
         child = int((await server.call("child", {})).text)
         pid = await pid_of(server)
         assert is_running(child)
@@ -260,7 +271,7 @@ async def test_a_program_that_is_killed_takes_its_servers_along() -> None:
         "import asyncio, sys\n"
         "from tests.tools.test_mcp import ROOT, connected, pid_of, a_server\n"
         "async def main():\n"
-        "    async with connected(a_server()) as server:\n"
+        "    async with connected(a_server(is_forked=False)) as server:\n"
         "        await server.call('echo', {'text': ''})\n"
         "        print(await pid_of(server), flush=True)\n"
         "        await asyncio.sleep(600)\n"
@@ -282,7 +293,7 @@ def address() -> Iterator[str]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    process = subprocess.Popen([sys.executable, *PROGRAM, "http", str(port)], cwd=ROOT, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(standing(PROGRAM, "http", str(port)), cwd=ROOT, stderr=subprocess.DEVNULL)
     try:
         for _ in range(3_000):
             with socket.socket() as probe:
@@ -358,4 +369,4 @@ async def test_prompts_take_words_and_resources_are_named_in_the_text() -> None:
 def test_no_process_of_a_test_is_left() -> None:
     """Runs last in this file; a server that a test left behind would be a child of this process."""
     listed = subprocess.run(["ps", "-o", "args=", "--ppid", str(os.getpid())], capture_output=True, text=True)
-    assert "tests.tools.mcp_server" not in listed.stdout
+    assert PROGRAM not in listed.stdout

@@ -12,15 +12,20 @@ from nca.config.tool_settings import McpSettings
 from nca.events import Event, Notice
 from nca.tools.mcp.servers import Servers
 from nca.tools.tool import ToolError
+from tests.testing.forks import standing
 from tests.tools.test_mcp import ROOT, connected
 
 ENV = (("PYTHONPATH", str(ROOT)),)
-CHANGING = McpServer(name="it", command=sys.executable, args=("-m", "tests.tools.changing_mcp_server"), env=ENV)
 OLD = McpServer(name="old", command=sys.executable, args=("-m", "tests.tools.old_mcp_server"), env=ENV)
 
 
+def changing_server(name: str = "it") -> McpServer:
+    program, *args = standing("tests.tools.changing_mcp_server")
+    return McpServer(name=name, command=program, args=tuple(args), env=ENV)
+
+
 async def test_all_lists_are_read_again_once_it_says_so() -> None:
-    async with connected(CHANGING) as server:
+    async with connected(changing_server()) as server:
         assert [offer.name for offer in server.listing.offers] == ["echo", "passing", "change"]
         before = server.listing
         assert (await server.call("change", {})).text == "changed"
@@ -47,7 +52,7 @@ async def test_an_older_protocol_tells_without_being_asked() -> None:
 
 async def test_what_has_changed_is_taken_up_with_the_next_message_and_told() -> None:
     events: list[Event] = []
-    servers = Servers(McpSettings(servers=(CHANGING, OLD)), ROOT, lambda: False, events.append)
+    servers = Servers(McpSettings(servers=(changing_server(), OLD)), ROOT, lambda: False, events.append)
     try:
         tools = await servers.join()
         assert tools is not None
@@ -76,7 +81,7 @@ async def test_what_has_changed_is_taken_up_with_the_next_message_and_told() -> 
 
 
 async def test_what_was_allowed_is_the_tool_as_it_was() -> None:
-    servers = Servers(McpSettings(servers=(CHANGING,)), ROOT, lambda: False, lambda _: None)
+    servers = Servers(McpSettings(servers=(changing_server(),)), ROOT, lambda: False, lambda _: None)
     try:
         before = {tool.name: tool.approval({}).subject for tool in await servers.join() or ()}
         await servers.find("it").call("change", {})
