@@ -35,6 +35,7 @@ from acp.schema import (
 
 from tests.cli.command import environment
 from tests.terminal.tty import ROOT
+from tests.testing.forks import standing
 
 Form = AcceptElicitationResponse | DeclineElicitationResponse | CancelElicitationResponse | None
 """None: an error of the protocol."""
@@ -184,9 +185,10 @@ async def delete(agent: Any, **params: str) -> Any:
     return await agent._conn.send_request(acp.AGENT_METHODS["session_delete"], params)
 
 
-def program(url: str, home: Path, *arguments: str) -> tuple[list[str], dict[str, str]]:
+def program(url: str, home: Path, *arguments: str, is_forked: bool = True) -> tuple[list[str], dict[str, str]]:
     """The command line and the environment of `nca acp` against a provider."""
-    words = [sys.executable, "-m", "nca", "acp", "-m", "openai/test-model", *arguments]
+    nca = standing("nca") if is_forked else [sys.executable, "-m", "nca"]
+    words = [*nca, "acp", "-m", "openai/test-model", *arguments]
     env = environment(home) | {"OPENAI_API_KEY": "k", "OPENAI_API_BASE": url, "PYTHONPATH": str(ROOT)}
     # A server of a test is Python, which on a busy machine needs longer to start than a person would wait.
     return words, env | {"NCA_MCP__WAIT_SECONDS": "120"}

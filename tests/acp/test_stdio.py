@@ -86,7 +86,7 @@ def test_whatever_comes_is_a_message_of_the_sdks_form_or_refused(raw: bytes) -> 
 
 
 def test_a_signal_ends_it(tmp_path: Path) -> None:
-    words, env = program("http://127.0.0.1:9/v1", tmp_path)
+    words, env = program("http://127.0.0.1:9/v1", tmp_path, is_forked=False)
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env, cwd=tmp_path) as running:
         assert running.stdin is not None
         assert running.stdout is not None
@@ -150,7 +150,7 @@ def test_without_the_sdk_one_line_says_what_to_install(tmp_path: Path) -> None:
 def test_sessions_come_in_pages_and_a_senseless_cursor_is_an_error_that_says_what_is_valid(
     tmp_path: Path,
 ) -> None:
-    with Store.open(data_dir(program("", tmp_path)[1]) / "sessions.db") as store:
+    with Store.open(data_dir(environment(tmp_path)) / "sessions.db") as store:
         for number in range(120):
             with store.create(directory="/work", model="m") as session:
                 session.log.append([Message("user", f"question {number}"), Message("assistant", "answer")])

@@ -1,7 +1,9 @@
 """A conversation through LiteLLM, in a process of its own: its callbacks and clients are global.
 
-    python -m tests.library.litellm_talk callback PROVIDER_URL
-    python -m tests.library.litellm_talk guardrail NCA_SERVE_URL
+Each line that it reads is an order:
+
+    callback PROVIDER_URL
+    guardrail NCA_SERVE_URL
 
 The first talks with the callback of docs/examples, and writes how many messages its caller has. The second gives a long
 conversation to LiteLLM's own guardrail, and writes what it makes of it.
@@ -72,10 +74,14 @@ async def with_guardrail(url: str) -> dict[str, Any]:
     return {"before": rows, "after": made["structured_messages"], "said": said["guardrail_response"]}
 
 
-async def main(what: str, url: str) -> None:
-    sys.stdout.write(json.dumps(await {"callback": with_callback, "guardrail": with_guardrail}[what](url)))
+async def main() -> None:
+    for line in sys.stdin:
+        what, url = line.split()
+        found = await {"callback": with_callback, "guardrail": with_guardrail}[what](url)
+        sys.stdout.write(json.dumps(found) + "\n")
+        sys.stdout.flush()
     await litellm.close_litellm_async_clients()
 
 
 if __name__ == "__main__":
-    asyncio.run(main(*sys.argv[1:]))
+    asyncio.run(main())

@@ -6,7 +6,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -21,6 +20,7 @@ import nca
 from nca.testing.provider import Provider
 from nca.testing.scripted import Answer
 from tests.library.framework_talks import ASK, LOG, TELL, WINDOW
+from tests.testing.forks import standing
 
 ROOT = Path(__file__).resolve().parents[2]
 USERS = ("ada", "bob")
@@ -39,7 +39,7 @@ def served(folder: Path, url: str) -> Iterator[str]:
         "OPENAI_BASE_URL": url,
         "OPENAI_API_KEY": "x",
     }
-    command = [sys.executable, "-m", "uvicorn", "fastapi_chat:app", "--port", "0"]
+    command = standing("uvicorn", "fastapi_chat:app", "--port", "0")
     process = subprocess.Popen(
         command, cwd=ROOT / "docs" / "examples", env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     )

@@ -6,9 +6,13 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 import nca
 from nca.testing.provider import Provider
@@ -19,20 +23,36 @@ from tests.serve.test_serve import serving
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def litellm_does(what: str, url: str) -> Any:
-    ran = subprocess.run(
-        [sys.executable, "-m", "tests.library.litellm_talk", what, url],
-        cwd=ROOT,
-        env={**os.environ, "LITELLM_LOCAL_MODEL_COST_MAP": "True"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ran.returncode == 0, ran.stderr
-    return json.loads(next(line for line in ran.stdout.splitlines() if line.startswith("{")))
+Does = Callable[[str, str], Any]
 
 
-def test_the_callback_fits_every_request_and_the_caller_keeps_everything() -> None:
+@pytest.fixture(scope="module")
+def litellm_does() -> Iterator[Does]:
+    """Conversations in one process: the import takes longer than they do."""
+    env = {**os.environ, "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
+    command, pipe = [sys.executable, "-m", "tests.library.litellm_talk"], subprocess.PIPE
+    with (
+        tempfile.TemporaryFile("w+") as errors,
+        subprocess.Popen(command, cwd=ROOT, env=env, stdin=pipe, stdout=pipe, stderr=errors, text=True) as process,
+    ):
+
+        def does(what: str, url: str) -> Any:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            process.stdin.write(f"{what} {url}\n")
+            process.stdin.flush()
+            found = next((line for line in process.stdout if line.startswith("{")), "")
+            errors.seek(0)
+            assert found, errors.read()
+            return json.loads(found)
+
+        yield does
+        assert process.stdin is not None
+        process.stdin.close()
+        assert process.wait() == 0
+
+
+def test_the_callback_fits_every_request_and_the_caller_keeps_everything(litellm_does: Does) -> None:
     with Provider(lambda _: Answer(text="Noted."), window_tokens=WINDOW) as provider:
         found = litellm_does("callback", provider.url)
     assert provider.overflows == []
@@ -46,7 +66,7 @@ def test_the_callback_fits_every_request_and_the_caller_keeps_everything() -> No
     assert any(goes_on[len(goes_on) // 2 :]), "each request was compacted anew"
 
 
-def test_litellm_s_own_guardrail_compresses_by_nca_serve() -> None:
+def test_litellm_s_own_guardrail_compresses_by_nca_serve(litellm_does: Does) -> None:
     with serving() as (url, _):
         found = litellm_does("guardrail", url)
     before, after = found["before"], found["after"]

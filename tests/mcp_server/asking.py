@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -17,6 +16,7 @@ from pydantic import FileUrl
 from nca.messages import Message, ToolCall
 from nca.sessions import Store
 from tests.cli.command import environment
+from tests.testing.forks import standing
 
 
 @asynccontextmanager
@@ -28,9 +28,8 @@ async def served(
     cwd    where it starts the server; its home directory unless it is given
     roots  what an older client names as its roots
     """
-    program = StdioServerParameters(
-        command=sys.executable, args=["-m", "nca", "mcp", *words], env=environment(home, **extra), cwd=cwd or home
-    )
+    command, *args = standing("nca", "mcp", *words)
+    program = StdioServerParameters(command=command, args=args, env=environment(home, **extra), cwd=cwd or home)
     if roots is None:
         async with Client(stdio_client(program)) as client:
             yield client

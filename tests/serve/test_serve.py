@@ -20,7 +20,7 @@ import pytest
 import nca
 from tests.library.test_context_view import WINDOW, talk
 from tests.postgres import Cluster
-from tests.testing.forks import forked
+from tests.testing.forks import forked, standing
 
 TOKENS = {"ada": "a-token-of-ada-0123", "bob": "a-token-of-bob-0123"}
 
@@ -39,8 +39,10 @@ def opened(place: str) -> nca.Store:
 
 
 @contextmanager
-def serving(*arguments: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
-    command = [sys.executable, "-m", "nca", "serve", "--port", "0", *arguments]
+def serving(*arguments: str, is_forked: bool = True) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """is_forked  rather than started by itself, which takes two seconds of a processor"""
+    program = standing("nca") if is_forked else [sys.executable, "-m", "nca"]
+    command = [*program, "serve", "--port", "0", *arguments]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     said = ""
@@ -177,7 +179,7 @@ def test_limits_of_size_and_of_names(url: str) -> None:
 
 def test_a_request_that_takes_too_long_is_ended() -> None:
     with serving("--timeout", "0.1") as (url, _):
-        answer = post(url, "/v1/compress", {"messages": talk(20_000), "context_window": WINDOW})
+        answer = post(url, "/v1/compress", {"messages": talk(4_000), "context_window": WINDOW})
         assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
 
 
@@ -185,7 +187,8 @@ def test_tokens_tell_callers_apart_and_their_keys_are_their_own(place: str, tmp_
     tokens = tmp_path / "tokens"
     tokens.write_text("# who may ask\n" + "".join(f"{name} {token}\n" for name, token in TOKENS.items()))
     one, other = talk(30), [{"role": "user", "content": "My word is walrus."}, *talk(30)]
-    with serving("--tokens", str(tokens), "--store", place, "--workers", "2", "--host", "0.0.0.0") as (url, _):
+    arguments = ("--tokens", str(tokens), "--store", place, "--workers", "2", "--host", "0.0.0.0")
+    with serving(*arguments, is_forked=False) as (url, _):
         url = url.replace("0.0.0.0", "127.0.0.1")
         assert [post(url, "/v1/compress", {}, token).status_code for token in ("", "wrong")] == [401, 401]
         asked = {"context_window": WINDOW, "rows": False, "key": "1"}
@@ -329,7 +332,7 @@ def test_a_server_that_keeps_no_messages_says_so(url: str) -> None:
 
 
 def test_it_answers_what_it_has_begun_before_it_ends() -> None:
-    with serving() as (url, process):
+    with serving(is_forked=False) as (url, process):
         host, port = url.removeprefix("http://").split(":")
         body = json.dumps({"messages": talk(30), "context_window": WINDOW}).encode()
         head = f"POST /v1/compress HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n".encode()

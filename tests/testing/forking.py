@@ -112,11 +112,8 @@ class Forking:
             prepare()
             sys.argv = [module, *arguments]
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
-            if module == "nca":
-                _main()
-            else:
-                sys.path[0] = str(Path.cwd())
-                runpy.run_module(module, run_name="__main__", alter_sys=True)
+            sys.path[0] = str(Path.cwd())
+            runpy.run_module(module, run_name="__main__", alter_sys=True)
 
         os._exit(_code_of(work))
 
@@ -242,12 +239,6 @@ def _take_terminal(device: str) -> None:
         os.fdopen(number, mode, buffering=1, encoding="utf-8", closefd=False)
         for number, mode in ((0, "r"), (1, "w"), (2, "w"))
     )
-
-
-def _main() -> None:
-    from nca.cli.app import main
-
-    main()
 
 
 def _code_of(work: Callable[[], None]) -> int:
