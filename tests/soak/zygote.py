@@ -6,6 +6,7 @@ same standard output. The zygote kills its child itself, so no other process can
 
 from __future__ import annotations
 
+import gc
 import importlib.readers  # noqa: F401  for the files of a package, which each child would import anew
 import os
 import resource
@@ -19,6 +20,7 @@ from pathlib import Path
 
 import msgspec
 
+from nca import vocabulary
 from tests.soak.facts import Ended, Gone, tell
 from tests.soak.points import Points
 from tests.soak.program import Program
@@ -44,6 +46,9 @@ class Order(msgspec.Struct, frozen=True):
 
 
 def serve(lines: Iterable[bytes]) -> None:
+    # Each child would read it anew, which takes most of a child's time.
+    vocabulary.load()
+    gc.freeze()
     assert threading.active_count() == 1
     decoder = msgspec.json.Decoder(Order)
     for line in lines:
