@@ -17,6 +17,7 @@ import os
 import time
 from collections.abc import Callable
 from contextlib import closing, suppress
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -285,9 +286,10 @@ def _schema_of(database: Database) -> set[Row]:
     return set(database.rows("SELECT type, name, iif(name GLOB 'passages_*', NULL, sql) FROM sqlite_schema"))
 
 
-def _newest_schema(kind: Kind) -> set[Row]:
+@cache
+def _newest_schema(kind: Kind) -> frozenset[Row]:
     with closing(open_in_memory(kind).database) as database:
-        return _schema_of(database)
+        return frozenset(_schema_of(database))
 
 
 def _check_log(database: Database, path: Path) -> None:
