@@ -106,13 +106,15 @@ class Tty:
             if time.monotonic() > deadline or not self._read():
                 raise AssertionError(f"it does not hold of the screen:\n{self.text()}")
 
-    def settle(self) -> None:
+    def settle(self, *, is_drawn: bool = True) -> None:
         """Read until the program has been silent for a moment and waits for something.
 
         On a busy machine silence alone says nothing: the program may not have had its turn yet.
+
+        is_drawn  on the screen, which takes 15 microseconds for each character; all of it is in `raw` in any case
         """
         deadline = time.monotonic() + WAIT_SECONDS
-        while self._read(0.3) or (_has_work(self.process.pid) and time.monotonic() < deadline):
+        while self._read(0.3, is_drawn=is_drawn) or (_has_work(self.process.pid) and time.monotonic() < deadline):
             pass
 
     def ends(self) -> int:
@@ -135,13 +137,14 @@ class Tty:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _read(self, timeout: float = WAIT_SECONDS) -> bool:
+    def _read(self, timeout: float = WAIT_SECONDS, *, is_drawn: bool = True) -> bool:
         try:
             data = self.process.read_nonblocking(65_536, timeout)
         except (pexpect.TIMEOUT, pexpect.EOF):
             return False
         self.raw += data
-        self._stream.feed(data)
+        if is_drawn:
+            self._stream.feed(data)
         return True
 
 
