@@ -35,6 +35,7 @@ from nca.testing.http_exchange import Exchange
 from nca.testing.provider import Provider
 from tests.cli.command import keys, nca
 from tests.telemetry.receiver import Receiver, values_of
+from tests.testing.forks import forked
 
 SECRET = "sk-abcdefghijklmnopqrstuvwxyz123456"
 ERROR = 2
@@ -241,7 +242,7 @@ def test_the_provider_names_its_response(receiver: Receiver, tmp_path: Path) -> 
 
     with Provider(faults={"asked": answer}) as provider:
         extra: dict[str, Any] = {**keys(provider), "OTEL_EXPORTER_OTLP_ENDPOINT": receiver.url}
-        done = nca("run", "Hi.", "--model", "openai/asked", home=tmp_path, **extra)
+        done = forked("run", "Hi.", "--model", "openai/asked", home=tmp_path, **extra)
     assert (done.returncode, done.stdout) == (0, "Hello there.\n")
     values = values_of(receiver.named("chat asked")[0].attributes)
     assert (values["server.address"], values["server.port"]) == ("127.0.0.1", provider.port)
@@ -252,7 +253,7 @@ def test_the_provider_names_its_response(receiver: Receiver, tmp_path: Path) -> 
 def test_a_receiver_that_is_gone_is_no_words_on_the_terminal(tmp_path: Path) -> None:
     with Provider(lambda _: "Hello there.") as provider:
         extra: dict[str, Any] = {**keys(provider), "OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9"}
-        done = nca("run", "Hi.", home=tmp_path, **extra)
+        done = forked("run", "Hi.", home=tmp_path, **extra)
     assert (done.returncode, done.stdout, done.stderr) == (0, "Hello there.\n", "")
 
 
