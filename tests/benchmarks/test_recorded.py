@@ -91,10 +91,12 @@ def test_a_folder_of_sessions_is_read_and_an_export_becomes_lines(tmp_path: Path
 LEAST = {
     "berths": (0.915, 0.96, 1.0),
     "betrieb": (0.39, 0.59, 0.925),
+    "brygga": (0.47, 0.65, 0.99),
     "colloque": (0.275, 0.485, 0.915),
     "dotenv": (1.0, 1.0, 1.0),
     "fahrplan": (1.0, 1.0, 1.0),
     "hangul": (0.485, 0.675, 0.99),
+    "hoian": (0.3, 0.535, 0.94),
     "merleg": (0.36, 0.655, 0.99),
     "pantano": (0.245, 0.415, 0.89),
     "paquete": (0.12, 0.62, 0.955),
@@ -122,8 +124,10 @@ speak of.
 """
 OF_THE_PERSON = {
     "betrieb": (0.96, 1.0),
+    "brygga": (0.855, 1.0),
     "colloque": (0.695, 0.98),
     "hangul": (0.99, 1.0),
+    "hoian": (0.825, 1.0),
     "merleg": (0.94, 1.0),
     "pantano": (0.555, 1.0),
     "paquete": (0.96, 1.0),
