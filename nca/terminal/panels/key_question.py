@@ -260,7 +260,7 @@ class ApprovalKeys(KeyQuestion[Answer]):
             what = _EDITS if self._first == "e" else about[self._chosen.choice]
             keys = [("Enter", what + unseen), *keys]
         elif self._rule:
-            keys += [("y", about["once"]), ("s", about["session"]), ("a, Enter", "always here")]
+            keys += [("y", about["once"]), ("s", about["session"]), ("a then Enter", "always here")]
         else:
             keys += [("y", about["once"])]
         if self._accept_edits is not None and self._chosen is None:

@@ -108,7 +108,7 @@ def test_what_was_not_shown_whole_needs_a_second_key() -> None:
 
 def test_the_keys_say_what_a_rule_covers() -> None:
     question = ApprovalKeys(rule="edit_file src/a.py")
-    assert "s this session: edit_file src/a.py  a, Enter always here" in question.line().plain
+    assert "s this session: edit_file src/a.py  a then Enter always here" in question.line().plain
     take(question, "a")
     assert "Enter always here: edit_file src/a.py" in question.line().plain
 
@@ -371,7 +371,7 @@ def test_a_choice_waits_for_enter_and_other_keys_for_the_line(start: Callable[..
     tty.answer("x")
     tty.sees(f"› x {QUEUES}")
     tty.answer("\x7f")
-    tty.sees("a, Enter always here")
+    tty.sees("a then Enter always here")
     # The choice is gone.
     tty.answer(ENTER)
     tty.sees("That key did nothing")
