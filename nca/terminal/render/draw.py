@@ -118,8 +118,7 @@ class Draw:
     def on_event(self, event: Event) -> None:
         self.recent.on_event(event)
         self._notifier.on_event(event)
-        if isinstance(event, ContextCompaction):
-            self._notices.note(event)
+        self._notices.note(event)
         match event:
             case TextDelta():
                 self._on_text(event.text)
@@ -152,8 +151,9 @@ class Draw:
                 # It has started for the person only when they allow it. Until they pause, no question is asked.
                 self._asked.add(event.call_id)
                 self._set_status("Waiting to ask you")
-            case ApprovalGiven():
-                # What the person took to answer is not the work's time.
+            case ApprovalGiven(decision="stopped"):
+                self._on_tool_finished(event_lines.not_made(event))
+            case ApprovalGiven():  # what the person took to answer is not the work's time
                 self._set_status(self._running.line() or "Thinking")
             case MessageTaken():
                 self._line(f"› {event.text}", "none")

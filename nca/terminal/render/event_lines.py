@@ -6,6 +6,7 @@ import math
 
 from nca.errors import NcaError, sentence
 from nca.events import (
+    ApprovalGiven,
     ContextCompaction,
     ContextWarning,
     ErrorRaised,
@@ -48,7 +49,9 @@ class Notices:
         self._reason = ""
         self._has_compacted = False
 
-    def note(self, event: ContextCompaction) -> None:
+    def note(self, event: Event) -> None:
+        if not isinstance(event, ContextCompaction):
+            return
         if event.phase == "completed" and event.trigger in ("threshold", "idle"):
             self._has_compacted = True
         elif event.phase in ("failed", "insufficient"):
@@ -90,6 +93,11 @@ def _line(event: Event) -> tuple[str, str] | None:
 
 def tool_started_line(event: ToolStarted) -> str:
     return one_line(event.summary or event.name, TOOL_CHARS)
+
+
+def not_made(event: ApprovalGiven) -> ToolFinished:
+    """How a call ends at whose question the person stopped the turn: no other event says it."""
+    return ToolFinished(event.call_id, event.name, is_error=True, summary="not made", seconds=0.0)
 
 
 def tool_finished_line(started: str, event: ToolFinished, *, in_words: bool = False) -> str:

@@ -93,8 +93,7 @@ class PlainDraw:
     def on_event(self, event: Event) -> None:
         self.recent.on_event(event)
         self._notifier.on_event(event)
-        if isinstance(event, ContextCompaction):
-            self._notices.note(event)
+        self._notices.note(event)
         match event:
             case TextDelta():
                 self._answer(self._text.feed(event.text))
@@ -109,17 +108,15 @@ class PlainDraw:
             case ToolProgress():
                 self._running.progress(event)
             case ToolFinished():
-                self._end_answer()
-                started = self._running.end(event.call_id)
-                if not is_nested(event.call_id) or event.diff:
-                    label = "Tool failed" if event.is_error else "Tool"
-                    self._aside(f"{label}: {event_lines.tool_finished_line(started, event, in_words=True)}")
+                self._on_tool_finished(event)
             case ApprovalAsked():
                 self._needs[event.call_id] = event.needs
             case ApprovalGiven():
                 needs, self._waited = self._needs.pop(event.call_id, ""), 0.0
                 if event.decision == "unanswered":
                     self._aside(event_lines.unanswered_line(event.name, needs))
+                elif event.decision == "stopped":
+                    self._on_tool_finished(event_lines.not_made(event))
             case MessageTaken():
                 self._aside(f"You: {event.text}")
             case ContextCompaction() if not event_lines.is_silent(event):
@@ -134,6 +131,13 @@ class PlainDraw:
         is_needed = self._is_chat or self._wraps_asides or not (isinstance(event, Notice) and event.is_usual)
         if is_needed and (line := self._notices.line(event)):
             self._aside(line[0])
+
+    def _on_tool_finished(self, event: ToolFinished) -> None:
+        self._end_answer()
+        started = self._running.end(event.call_id)
+        if not is_nested(event.call_id) or event.diff:
+            label = "Tool failed" if event.is_error else "Tool"
+            self._aside(f"{label}: {event_lines.tool_finished_line(started, event, in_words=True)}")
 
     def show(self, answer: RenderableType | str) -> None:
         self._end_answer()

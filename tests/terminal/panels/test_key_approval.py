@@ -15,7 +15,7 @@ from nca.agent.approvals import Answer
 from nca.config.claude_permissions import restricting
 from nca.config.tables import PermissionRule
 from nca.errors import UsageError
-from nca.events import ApprovalAsked, ApprovalGiven
+from nca.events import ApprovalAsked, ApprovalGiven, ToolStarted
 from nca.sessions.store import Store
 from nca.terminal.commands.command import find_command
 from nca.terminal.input.keyboard import ENTER
@@ -229,7 +229,7 @@ def test_escape_and_ctrl_c_stop_the_turn(start: Callable[..., Tty], tmp_path: Pa
     tty.line("write it")
     tty.sees("Allow it?")
     tty.send(key)
-    tty.sees("Interrupted")
+    assert "✗ write a.txt → not made" in tty.sees("Interrupted")
     tty.settle()
     assert not (tmp_path / "project" / "a.txt").exists()
     tty.line("go on")
@@ -466,3 +466,11 @@ def test_an_answer_for_nobody_is_said() -> None:
     draw.on_event(ASKED)
     draw.on_event(ApprovalGiven("c1", "write_file", "unanswered"))
     assert "--permission accept-edits" in asides.getvalue()
+
+
+def test_plain_lines_say_too_that_a_call_was_not_made() -> None:
+    asides = io.StringIO()
+    draw = PlainDraw(io.StringIO(), asides, {})
+    draw.on_event(ToolStarted("c1", "write_file", "{}", "write a.txt"))
+    draw.on_event(ApprovalGiven("c1", "write_file", "stopped"))
+    assert asides.getvalue() == "Tool failed: write a.txt, not made\n"
