@@ -22,21 +22,27 @@ CARRY_OUT = "Carry the plan out."
 _QUESTION = "Carry this plan out?"
 _KEYS = (("y", "yes, ask before each change"), ("e", "yes, edit without asking"), ("n", "no: say what to change"))
 _MODES = {"y": "ask", "e": "accept-edits"}
+_QUESTION_MARKS, _AFTER_END = ("?", "？", "؟"), " \t\n*_`\"')”’»"
 _STEP = re.compile(r"(?m)^ {0,3}(?:#+ |\*\*)?([12])[.)] ")
 
 
 def is_plan_written(conversation: Conversation) -> bool:
-    """Whether the last turn, in plan mode, ended with numbered steps or left open ones in the list of steps."""
+    """Whether the last turn, in plan mode, ended with numbered steps or left open ones in the list of steps.
+
+    An answer that ends with a question waits for another answer than yes or no.
+    """
     if conversation.approvals.mode != "plan" or conversation.session.is_read_only:
         return False
     turn = list(_last_turn(conversation))
     answer = turn[0].text if turn and turn[0].role == "assistant" else ""
+    if answer.rstrip(_AFTER_END).endswith(_QUESTION_MARKS):
+        return False
     return {"1", "2"} <= set(_STEP.findall(answer)) or any(map(_lists_steps, turn))
 
 
 async def carry_out(conversation: Conversation, reader: Reader, output: Output) -> bool:
     """Ask. True: the plan is to be carried out, in the mode that the person chose; else they say what to change."""
-    mode = _MODES.get(await reader.choose(_QUESTION, _KEYS))
+    mode = _MODES.get(await reader.choose_or_type(_QUESTION, _KEYS))
     if mode is not None:
         output.notice(f"{set_mode(conversation, mode)}.")
     return mode is not None

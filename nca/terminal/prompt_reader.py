@@ -149,6 +149,9 @@ class PromptReader(Reader):
     async def choose(self, question: str, keys: Sequence[KeyChoice]) -> str:
         return await choose_by_key(question, keys, self._draw, self._prompt)
 
+    async def choose_or_type(self, question: str, keys: Sequence[KeyChoice]) -> str:
+        return await choose_by_key(question, keys, self._draw, self._prompt, gives_way=True)
+
     async def type_answer(self, question: str) -> str | None:
         return await type_by_key(question, self._draw, self._prompt)
 

@@ -92,6 +92,10 @@ class Reader(Nobody, ABC):
         """What was typed and never sent, when the person leaves; and whether the history on disk has it now."""
         return (), False
 
+    async def choose_or_type(self, question: str, keys: Sequence[KeyChoice]) -> str:
+        """As `choose`, where the person may type an answer of their own instead: "", and the next prompt has it."""
+        return await self.choose(question, keys)
+
     @property
     def is_typing(self) -> bool:
         """Whether the next prompt starts with what was typed ahead."""

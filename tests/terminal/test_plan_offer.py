@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from nca.messages import Message, ToolCall
 from nca.terminal.plan_offer import CARRY_OUT
 from nca.words import words
 from tests.terminal.stage import ScriptedReader, a_stage
+from tests.terminal.tty import chat
 
 PLAN = "I would do this:\n\n1. Read a.py\n2. Change it"
 TODO = Message("assistant", None, (ToolCall("1", "todo", json.dumps({"doing": "read", "open": ["change"]})),))
@@ -36,3 +38,50 @@ async def test_nothing_else_is_asked_about(tmp_path: Path, mode: str, reply: str
         person = ScriptedReader(["y"])
         await stage.with_reader(person).app._send(words("What does it do?"))
         assert person.questions == []
+
+
+async def test_an_answer_that_ends_with_a_question_waits_for_no_yes(tmp_path: Path) -> None:
+    with a_stage(tmp_path, [f"{PLAN}\n\n**Which of the two do you want?**\n"], agent__permission="plan") as stage:
+        person = ScriptedReader(["y"])
+        await stage.with_reader(person).app._send(words("How would you do it?"))
+        assert person.questions == []
+
+
+QUESTION = "A letter and Enter, or type your answer:  y yes, ask before each change"
+
+
+@pytest.mark.parametrize(
+    ("keys", "typed"),
+    [
+        (["e", "x", "p"], "exp"),
+        (["n", "o", ","], "no,"),
+        (["y", "\x7f", "w", "h", "y"], "why"),
+        (["the first"], "the first"),
+    ],
+)
+def test_what_a_person_types_in_words_is_theirs_to_send(keys: list[str], typed: str) -> None:
+    """E of "explain" was taken for "yes, edit without asking"."""
+    with chat(PLAN, "Explained.", settings={"agent.permission": "plan"}) as tty:
+        tty.line("How would you do it?")
+        tty.sees(QUESTION)
+        tty.settle()
+        for key in keys:
+            tty.send(key)
+            time.sleep(0.1)
+        tty.sees(f"› {typed}")
+        tty.sees("plan")
+        tty.sees_no(QUESTION)
+        tty.send(" it\r")
+        assert "Carry the plan out." not in tty.sees("Explained.")
+        assert f"› {typed} it" in tty.text()
+
+
+def test_a_letter_and_enter_carry_it_out() -> None:
+    with chat(PLAN, "Carried out.", settings={"agent.permission": "plan"}) as tty:
+        tty.line("How would you do it?")
+        tty.sees(QUESTION)
+        tty.answer("e")
+        tty.sees("Enter yes, edit without asking")
+        assert "Carry the plan out." not in tty.text()
+        tty.answer("\r")
+        assert "› Carry the plan out." in tty.sees("Carried out.")

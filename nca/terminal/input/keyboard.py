@@ -227,11 +227,13 @@ class KeyQuestion(ABC, Generic[T]):
     heading   stands before the keys
     escape    what Escape does
     is_typed  the answer was given, and its text is typed now: each key belongs to the text, up to Enter
+    gives_way  a line that is typed ends the question: it is for the next prompt
     """
 
     heading = ""
     escape = "cancel"
     is_typed = False
+    gives_way = False
 
     @abstractmethod
     def offered(self) -> Offered:

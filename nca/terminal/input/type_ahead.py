@@ -200,6 +200,7 @@ class TypeAhead:
             pass
         self._question = AskedQuestion(question, press)
         self._question.is_line_open = self._has_open_line()
+        self._give_way(self._question)
         try:
             yield
         finally:
@@ -302,15 +303,20 @@ class TypeAhead:
             case "line" if text.strip("\x1b"):
                 # A choice that other keys follow is taken back. If they follow at once, it began what is typed.
                 first = question.take_back()
-                self._type(first + text if since_key < PAUSE_SECONDS else text)
+                self._type(first + text if since_key < PAUSE_SECONDS or question.gives_way else text)
                 is_open = self._has_open_line()
                 asked.is_refused = not (is_open or asked.is_line_open)
                 if asked.is_line_open and not is_open:
                     # Deleted, as the question says, to answer it.
                     self._last_of_line = -math.inf
                 asked.is_line_open = is_open
+                self._give_way(asked)
             case "line":
                 self._type(text)
+
+    def _give_way(self, asked: AskedQuestion) -> None:
+        if asked.question.gives_way and not self._parser.is_pasting and (asked.is_line_open or self.is_line_queued):
+            asked.press(None)
 
     def _has_open_line(self) -> bool:
         """Whether something is typed that was not sent. Keys that only the prompt knows go with the last character.

@@ -28,26 +28,49 @@ T = TypeVar("T")
 _MOST_TYPED_CHARS = 4_000
 
 
-async def choose_by_key(question: str, keys: Sequence[KeyChoice], draw: Draw, prompt: Prompt) -> str:
-    """The chosen key; "" for Escape, Ctrl-C and the end of the input."""
-    return await ask_by_key(LetterQuestion(keys), draw, prompt, show=lambda: _show_lines(question, draw))
+async def choose_by_key(
+    question: str, keys: Sequence[KeyChoice], draw: Draw, prompt: Prompt, *, gives_way: bool = False
+) -> str:
+    """The chosen key; "" for Escape, Ctrl-C and the end of the input, and for a line if the question `gives_way`."""
+    return await ask_by_key(
+        LetterQuestion(keys, gives_way=gives_way), draw, prompt, show=lambda: _show_lines(question, draw)
+    )
 
 
 class LetterQuestion(KeyQuestion[str]):
-    """One letter answers, in either case; the answer is "" for Escape and the end of the input."""
+    """One letter answers, in either case; the answer is "" for Escape and the end of the input.
 
-    def __init__(self, keys: Sequence[KeyChoice]) -> None:
+    A question that `gives_way` may be answered in words, which begin with any letter: so its letters need Enter.
+    """
+
+    def __init__(self, keys: Sequence[KeyChoice], *, gives_way: bool = False) -> None:
         self._keys = tuple(keys)
+        self.gives_way = gives_way
+        self._chosen = ""
 
     def offered(self) -> Offered:
-        return Offered("".join(key for key, _ in self._keys))
+        return Offered("", ENTER) if self._chosen else Offered("".join(key for key, _ in self._keys))
 
     def line(self) -> Text:
-        return keys_line((*self._keys, ("Esc", self.escape)), Text())
+        keys = [("Enter", about) for key, about in self._keys if key == self._chosen] or self._keys
+        how = "A letter and Enter, or type your answer:" if self.gives_way and not self._chosen else ""
+        return keys_line((*keys, ("Esc", self.escape)), Text(how, style="notice"))
 
     def take(self, key: KeyPress | None) -> str | None:
-        word = "" if key is None or key.key == Keys.Escape else str(key.key).lower()
-        return word if not word or word in [one for one, _ in self._keys] else None
+        chosen = self.take_back()
+        if key is None or key.key == Keys.Escape:
+            return ""
+        if key.key == Keys.ControlM:
+            return chosen or None
+        word = str(key.key).lower()
+        if word not in [one for one, _ in self._keys]:
+            return None
+        self._chosen = word if self.gives_way else ""
+        return None if self.gives_way else word
+
+    def take_back(self) -> str:
+        chosen, self._chosen = self._chosen, ""
+        return chosen
 
 
 class Typed(NamedTuple):
