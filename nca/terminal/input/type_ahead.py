@@ -18,6 +18,7 @@ from prompt_toolkit.keys import Keys
 
 from nca.terminal.input.keyboard import (
     ESCAPE_SECONDS,
+    FLOW_SECONDS,
     PAUSE_SECONDS,
     AskedQuestion,
     Keyboard,
@@ -47,12 +48,7 @@ class TypeAhead:
     one after the other.
     """
 
-    def __init__(
-        self,
-        keyboard: Keyboard,
-        interrupts: Interrupts,
-        edits_with_escape: Callable[[], bool],
-    ) -> None:
+    def __init__(self, keyboard: Keyboard, interrupts: Interrupts, edits_with_escape: Callable[[], bool]) -> None:
         """`edits_with_escape`: in a line that is being typed Escape is a key of the editor, as in vi."""
         self._keyboard = keyboard
         self.next_mode: Callable[[], None] = lambda: None
@@ -283,7 +279,8 @@ class TypeAhead:
         asked.is_refused = False
         question, now = asked.question, self._last_key
         if question.is_typed:
-            asked.feed(text)
+            goes_on = since_key < FLOW_SECONDS and text.isprintable()
+            asked.feed(question.take_back() + text if goes_on else text)
             return
         if text == _BACK_TAB:
             self.next_mode()

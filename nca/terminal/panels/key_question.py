@@ -249,7 +249,8 @@ class ApprovalKeys(KeyQuestion[Answer]):
                 if self._lines_left():
                     self._show_more()
             case "n":
-                self.is_typed = True
+                # If other letters follow at once, it is the first of the reason: "no, use b.txt".
+                self._first, self.is_typed = letter, True
         return None
 
     def take_back(self) -> str:

@@ -262,6 +262,36 @@ def test_a_line_that_was_deleted_for_the_question_is_no_typing(
     assert [answer.choice for answer in answers if answer] == choices
 
 
+@pytest.mark.parametrize(
+    ("paused", "then", "reason"),
+    [(FLOW_SECONDS - 0.01, "o, use b", "no, use b"), (FLOW_SECONDS, "use b", "use b"), (0.0, "\x7f", "")],
+)
+def test_an_n_that_other_letters_follow_at_once_is_the_first_of_the_reason(
+    paused: float, then: str, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The reason of a person who typed "no, use b" was "o, use b"."""
+    clock = Clock()
+    master, slave = os.openpty()
+    tty.setraw(slave)
+    question, answers = ApprovalKeys(), list[Any]()
+
+    async def run() -> None:
+        ahead = TypeAhead(Keyboard(), Interrupts(), lambda: False)
+        with ahead.collecting(), ahead.asking(question, lambda key: answers.append(question.take(key))):
+            for seconds, keys in (PAUSE_SECONDS, "n"), (paused, then), (PAUSE_SECONDS, ENTER):
+                clock.now += seconds
+                os.write(master, keys.encode())
+                select.select([slave], [], [])
+                while select.select([slave], [], [], 0)[0]:
+                    await asyncio.sleep(0)
+
+    with os.fdopen(slave) as terminal, asyncio.Runner(loop_factory=lambda: clock) as runner:
+        monkeypatch.setattr(sys, "stdin", terminal)
+        runner.run(run())
+    os.close(master)
+    assert [answer.word for answer in answers if answer] == [reason]
+
+
 @pytest.mark.parametrize("before", ["", "\t", "\x1b[Z", "\x1b[A\t"])
 def test_a_line_that_shows_nothing_keeps_no_question_from_being_answered(
     before: str, monkeypatch: pytest.MonkeyPatch
