@@ -132,8 +132,12 @@ class ChatApp:
             )
 
     async def _round_or_stay(self) -> None:
+        told = self.sessions.told_jobs
         try:
             await self._round()
+            if self.sessions.told_jobs is told:
+                # Whatever the person did instead: before it ends them they are told again.
+                self.sessions.told_jobs = []
         except (EOFError, Leave) as leaving:
             is_hurried = isinstance(leaving, Leave) and leaving.exit_code
             if is_hurried or not self.sessions.holds_back("Ctrl-D or /exit again"):

@@ -107,7 +107,8 @@ class SessionSwitcher:
         self._output = output
         self._reader = reader
         self._closing: set[asyncio.Task[None]] = set()
-        self._told_jobs: list[Job] = []
+        self.told_jobs: list[Job] = []
+        """The person was told just now that these would end."""
         self.conversation = conversation
 
     async def close(self) -> None:
@@ -116,14 +117,14 @@ class SessionSwitcher:
         await self.conversation.close()
 
     def holds_back(self, again: str) -> bool:
-        """Whether to go on here, because commands run that would end. The person is told, once of the same commands.
+        """Whether to go on here, because commands run that would end. The person is told, unless they were just now.
 
         again  what ends them
         """
         running = [job for job in self.conversation.jobs.all if job.is_running]
-        if not running or running == self._told_jobs or not self._reader.is_interactive:
+        if not running or running == self.told_jobs or not self._reader.is_interactive:
             return False
-        self._told_jobs = running
+        self.told_jobs = running
         names = "; ".join(f"job {job.number}, {one_line(job.name, _NAME_CHARS)}" for job in running)
         what = "It ends with this session" if len(running) == 1 else "They end with this session"
         self._output.warn(f"Still runs in the background: {names}. {what}: {again} leaves. /jobs shows more.")

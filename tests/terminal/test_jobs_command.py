@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from nca.agent.conversation import Conversation
 from nca.errors import UsageError
 from nca.messages import Message, ToolCall
 from nca.terminal.commands.tools import JobsCommand
-from tests.terminal.stage import a_stage
+from nca.words import Words, words
+from tests.terminal.stage import ScriptedReader, a_stage
 from tests.tools.shell.test_runner import running
 
 
@@ -62,6 +64,30 @@ async def test_what_would_end_is_said_before_a_person_leaves(tmp_path: Path) -> 
         assert not stage.app.sessions.holds_back("Ctrl-D again")
         assert "New session" in await stage.command("/new")
         assert not running("sleep 9883")
+
+
+async def test_it_is_said_again_where_the_person_did_something_else_in_between(tmp_path: Path) -> None:
+    with a_stage(tmp_path, [started("1", "sleep 9884"), "Started."], agent__permission="auto") as stage:
+        await stage.conversation.send("Serve it.")
+        person = Lines("/new", "/context", "/new", "/context")
+        stage = stage.with_reader(person)
+        assert await stage.app.run() == 0
+        # Both times, and at the end of the input.
+        assert stage.take().count("Still runs in the background") == 3
+        assert not person.lines
+
+
+class Lines(ScriptedReader):
+    """A person who sends lines, then Ctrl-D twice."""
+
+    def __init__(self, *lines: str) -> None:
+        super().__init__()
+        self.lines = list(lines)
+
+    async def read(self, conversation: Conversation, default: Words = ()) -> Words:
+        if not self.lines:
+            raise EOFError
+        return words(self.lines.pop(0))
 
 
 async def test_they_end_when_the_session_is_closed(tmp_path: Path) -> None:
