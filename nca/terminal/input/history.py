@@ -13,7 +13,7 @@ from pathlib import Path
 from prompt_toolkit.auto_suggest import AutoSuggest, Suggestion
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.document import Document
-from prompt_toolkit.history import FileHistory
+from prompt_toolkit.history import FileHistory, History
 
 from nca.humanize import clean_text
 from nca.terminal.input.pastes import FoldedPastes
@@ -192,6 +192,12 @@ class _Entry:
         for start, end in _RANGE.findall(self.pasted):
             said = marked(said, int(start), int(end), "pasted")
         return said
+
+
+def remember(said: Words, history: History, prompt_text: PromptText) -> None:
+    """Put words in the history as if the prompt had returned them. `said`: with folded pastes, as the prompt has it."""
+    prompt_text.known.add(said)
+    history.append_string(text_of(said))
 
 
 class HistorySuggestion(AutoSuggest):

@@ -26,7 +26,7 @@ from nca.errors import UsageError
 from nca.humanize import clean_text
 from nca.terminal.input.display import Hint, ShownText, TypedLines, prompt_style, sign, typed_ahead
 from nca.terminal.input.file_finder import dropped_files, written
-from nca.terminal.input.history import HistorySuggestion, PrivateHistory
+from nca.terminal.input.history import HistorySuggestion, PrivateHistory, remember
 from nca.terminal.input.keyboard import ESCAPE_SECONDS, Keyboard, terminal_output, write_above
 from nca.terminal.input.keys import REWIND, completes, prompt_keys, typed_by_key
 from nca.terminal.input.line_kind import is_command, is_shell_line, message_of
@@ -123,10 +123,12 @@ class Prompt:
         self._session.app.editing_mode = EditingMode.VI if self._settings.keys == "vi" else EditingMode.EMACS
         self._keyboard.parser.was_flushed = False  # what comes next was typed ahead
         self._has_stood = False
-        is_held = self.type_ahead.offer(is_filled=bool(default))
+        if (held := self.type_ahead.offer(is_filled=bool(default))) is not None:
+            # Typing replaces it, and then Up brings it back.
+            remember(self._pastes.fold(held), self._history, self._text)
         self._text.become(self._pastes.refold(default))
         self._paths.look(self._text.said)
-        text, begin = text_of(self._text.said), partial(self._note_standing, is_held)
+        text, begin = text_of(self._text.said), partial(self._note_standing, held is not None)
         reading = asyncio.ensure_future(self._session.prompt_async(default=text, handle_sigint=False, pre_run=begin))
         try:
             return self._taken(await asyncio.shield(reading))
@@ -241,9 +243,7 @@ class Prompt:
         """Remove and return the messages typed ahead. They go into the history as if they had been read."""
         lines = self.type_ahead.take_messages()
         for line in lines:
-            shown = self._pastes.fold(line)
-            self._text.known.add(shown)
-            self._history.append_string(text_of(shown))
+            remember(self._pastes.fold(line), self._history, self._text)
         return [message_of(line) for line in lines]
 
     def above(self, write: Callable[[], None]) -> None:

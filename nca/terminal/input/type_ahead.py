@@ -214,15 +214,16 @@ class TypeAhead:
         store_typeahead(self._keyboard, being_typed)
         return len(self._held)
 
-    def offer(self, *, is_filled: bool) -> bool:
-        """The next prompt is about to read. Unless it `is_filled` already, it starts with what is held: True."""
+    def offer(self, *, is_filled: bool) -> Words | None:
+        """The next prompt is about to read. Unless it `is_filled` already, it starts with what is held, returned."""
         if not self._held:
-            return False
+            return None
         self.hold()
-        is_offered = not is_filled and not self.is_waiting
-        if is_offered:
-            store_typeahead(self._keyboard, self._held.pop(0))
-        return is_offered
+        if is_filled or self.is_waiting:
+            return None
+        offered = self._held.pop(0)
+        store_typeahead(self._keyboard, offered)
+        return unsent(offered)
 
     def take_unsent(self) -> list[Words]:
         """Remove and return all that was typed and never sent, in the order in which it was typed."""

@@ -251,6 +251,31 @@ def test_what_was_queued_during_a_command_is_said_to_be_back() -> None:
         tty.sees("› queued")
 
 
+def test_up_brings_back_what_was_queued_and_then_typed_over() -> None:
+    with at_work() as tty:
+        tty.send("omega\r")
+        tty.sees("  queued: omega")
+        tty.send(ESCAPE)
+        tty.sees("› omega")
+        tty.send("no")
+        tty.sees("› no")
+        tty.sees_no("› omega\n")
+        tty.send("\x15")
+        tty.sees_no("› no")
+        tty.send(UP)
+        tty.sees("› omega")
+
+
+def test_where_escape_leaves_a_line_in_the_prompt_ctrl_d_says_so() -> None:
+    with at_work() as tty:
+        tty.send("later\r\x04")
+        tty.sees("Ctrl-D: nca leaves when all is done; Esc stops it and stays.")
+        tty.send(ESCAPE)
+        tty.sees("› later")
+        tty.send(CTRL_C + "\x04")
+        assert tty.ends() == 0
+
+
 def test_what_is_typed_behind_a_command_that_opens_a_list_searches_it() -> None:
     with chat() as tty:
         tty.sees("›")
