@@ -20,6 +20,7 @@ from nca.terminal.render.sanitize import one_line
 
 if TYPE_CHECKING:
     from nca.terminal.input.prompt import Prompt
+    from nca.terminal.input.type_ahead import TypeAhead
     from nca.terminal.interrupts import Interrupts
     from nca.terminal.render.draw import Draw
 
@@ -138,7 +139,7 @@ async def ask_by_key(question: KeyQuestion[T], draw: Draw, prompt: Prompt, *, sh
             given.set_result(answer)
 
     show()
-    draw.show_question(lambda: question_line(question, is_line_open=ahead.is_line_open, is_refused=ahead.is_refused))
+    draw.show_question(lambda: question_line(question, ahead))
     try:
         with ahead.asking(question, press):
             return await given
@@ -146,16 +147,18 @@ async def ask_by_key(question: KeyQuestion[T], draw: Draw, prompt: Prompt, *, sh
         draw.show_question(None)
 
 
-def question_line(question: KeyQuestion[T], *, is_line_open: bool, is_refused: bool) -> Text:
-    """What can be pressed now. A line that is open, and a key that did nothing, are said."""
+def question_line(question: KeyQuestion[T], ahead: TypeAhead) -> Text:
+    """What can be pressed now. A line that is open or queued, and a key that did nothing, are said."""
     begin = "\n" if question.heading else ""
-    if is_line_open:
+    if ahead.is_line_open:
         keys = [("Enter", "queues it"), ("Ctrl-U, Backspace", "delete it"), ("Esc", question.escape)]
         heading = f"{question.heading}  " if question.heading else ""
         said = f"{begin}{heading}Your line below is open, so no key answers."
         return keys_line(keys, Text(said, style="notice"))
-    refused = "That key did nothing. These answer:\n" if is_refused else ""
-    return Text(begin + refused, style="notice").append_text(question.line())
+    said = "That key did nothing. These answer:\n" if ahead.is_refused else ""
+    if ahead.is_line_queued:
+        said = "What you queued is sent after your answer. These answer:\n"
+    return Text(begin + said, style="notice").append_text(question.line())
 
 
 def keys_line(keys: Sequence[KeyChoice], line: Text) -> Text:
