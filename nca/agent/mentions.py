@@ -25,7 +25,9 @@ from nca.tools.files.workspace import Workspace, open_own, shown
 from nca.tools.tool import ToolError
 from nca.words import Source, Words, source_at
 
-_MENTION = re.compile(r"(?:(?<=\s)|^)@(?:\"([^\"\n]+)\"|([^\s\"'`()<>{}|;,]+))")
+_MENTION = re.compile(r"(?:(?<=\s)|^)@(?:\"([^\"\n]+)\"|((?:\\ |[^\s\"'`()<>{}|;,])+))")
+_LINES = re.compile(r"(?::\d+(?:[-:]\d+)?|#L\d+(?:-L?\d+)?)$")
+"""What a program or a person writes behind a name for lines of the file: `:12`, `:12:5`, `:3-5`, `#L3-L5`."""
 _PATTERN = re.compile(r"[*?\[]")
 _LOOKS_LIKE_A_FILE = re.compile(r"^[~./]|/[^/]*\.\w{1,5}$|\.(?:py|md|txt|json|toml|ya?ml|js|tsx?|rs|go|c|h|html|css)$")
 _READ_LIMIT_BYTES = PREVIEW_BYTES + 1
@@ -74,10 +76,10 @@ def existing(said: Words, directory: Path, source: Source) -> Iterator[Mention]:
 
 
 def _names(match: re.Match[str]) -> tuple[str, ...]:
-    """The names that may be meant: a sentence may end after one without quotes."""
-    if match[1]:
-        return (match[1],)
-    return (match[2], match[2].rstrip(".:!?") or match[2])
+    """The names that may be meant: a sentence may end after one without quotes, and lines may stand behind any."""
+    whole = match[1] or match[2].replace("\\ ", " ")
+    name = whole if match[1] else whole.rstrip(".:!?") or whole
+    return whole, name, _LINES.sub("", name) or name
 
 
 def mentioned(said: Words, directory: Path, servers: Collection[str] = ()) -> list[Path]:
@@ -87,10 +89,10 @@ def mentioned(said: Words, directory: Path, servers: Collection[str] = ()) -> li
     """
     found: list[Path] = []
     for match in mentions(said):
-        whole, name = _names(match)[0], _names(match)[-1]
-        if name.partition(":")[0] in servers and ":" in name:
+        *written, name = _names(match)
+        if written[-1].partition(":")[0] in servers and ":" in written[-1]:
             continue
-        path = _existing(whole, directory) or _existing(name, directory)
+        path = next((path for one in (*written, name) if (path := _existing(one, directory)) is not None), None)
         if path is None:
             if longer := _with_spaces(match, directory):
                 advice = f'Write @"{shown(longer)}…" with quotes. Nothing was sent.'
@@ -109,14 +111,15 @@ def _with_spaces(match: re.Match[str], directory: Path) -> str:
     """The name of a file or folder that the text goes on to name behind a space; "" if there is none."""
     if not match[2] or not (rest := match.string[match.end() :]).startswith(" "):
         return ""
-    above, _, begins = match[2].rpartition("/")
-    folder = _existing(above or ("/" if match[2].startswith("/") else "."), directory)
+    written = _names(match)[0]
+    above, _, begins = written.rpartition("/")
+    folder = _existing(above or ("/" if written.startswith("/") else "."), directory)
     try:
         names = [one.name for one in folder.iterdir()] if folder is not None else []
     except OSError:
         return ""
     found = max((name for name in names if f"{begins}{rest}".startswith(name) and " " in name), key=len, default="")
-    return f"{match[2].removesuffix(begins)}{found}" if len(found) > len(begins) else ""
+    return f"{written.removesuffix(begins)}{found}" if len(found) > len(begins) else ""
 
 
 def _existing(name: str, directory: Path) -> Path | None:
@@ -241,11 +244,13 @@ def attached_lines(message: Message, tokens_of: Callable[[int], int]) -> Iterato
     tokens_of  tokens of so many raw ones, as the meter counts them
     """
     whole: list[str] = []
+    by_lines = {_names(match)[-1] for match in _MENTION.finditer(message.text) if _names(match)[-1] != _names(match)[1]}
     for name, part in _attached(message):
         is_of_hook = name == HOOK
         what = "What a hook added" if is_of_hook else name
         if isinstance(part, MediaPart) or not part.is_cut:
             size = "" if isinstance(part, MediaPart) else counted(len(part.text.splitlines()), "line")
+            size = f"all {size}" if size and name in by_lines else size
             told = f"A hook added {size}" if is_of_hook else " · ".join(filter(None, (f"Attached {name}", size)))
             whole.append(f"{told} · about {tokens_of(part_tokens(part)):,} tokens")
         elif part.text:

@@ -192,3 +192,35 @@ def test_a_name_with_spaces_is_asked_for_in_quotes(tmp_path: Path) -> None:
         else:
             mentioned(words(text, "typed"), tmp_path)
     assert mentioned(words('see @"my dir/a b.txt"', "typed"), tmp_path) == [tmp_path.resolve() / "my dir" / "a b.txt"]
+
+
+async def test_lines_behind_a_name_attach_the_whole_file(tmp_path: Path) -> None:
+    room = Room(tmp_path)
+    (tmp_path / "invo").mkdir()
+    (tmp_path / "invo" / "core.py").write_text("print()\n" * 12)
+    chat = room.open(["Fine."] * 6)
+    for lines in (":12", ":3-5", "#L3-5", "#L3-L5", ":12:5", ":12."):
+        await chat.send(f"Look at @invo/core.py{lines}")
+        assert room.of(Notice)[-1].message.startswith("Attached invo/core.py · all 12 lines · about "), lines
+    assert len(room.of(Notice)) == 6
+
+
+def test_lines_behind_a_name_are_its_own_where_a_file_has_them(tmp_path: Path) -> None:
+    for name in ("notes:12", "notes"):
+        (tmp_path / name).write_text("x")
+    assert mentioned(words("@notes:12 and @notes:13"), tmp_path) == [tmp_path / "notes:12", tmp_path / "notes"]
+    assert mentioned(words("@notes:12"), tmp_path, servers=["notes"]) == []
+    assert mentioned(words("at @10:30 and @nobody:3"), tmp_path) == []
+
+
+@pytest.mark.parametrize("lines", [":12", ":3-5", "#L3-5", ":12:5"])
+def test_lines_of_a_missing_file_are_refused(lines: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"@nofile\.py: there is no such file"):
+        mentioned(words(f"@nofile.py{lines}"), tmp_path)
+
+
+def test_a_backslash_before_a_space_keeps_the_name_together(tmp_path: Path) -> None:
+    (tmp_path / "my file.txt").write_text("x")
+    assert mentioned(words(r"Read @my\ file.txt:1 now"), tmp_path) == [tmp_path / "my file.txt"]
+    with pytest.raises(UsageError, match=r"@no file\.txt: there is no such file"):
+        mentioned(words(r"Read @no\ file.txt now"), tmp_path)
