@@ -329,7 +329,8 @@ class Planning:
             self._take(done.written)
 
     def _take(self, written: Written | None) -> None:
-        if written is not None:
+        # Of a further round, which asks nobody, the one before knows who wrote and why no model did.
+        if written is not None and (self.written is None or written.failures != (NO_SUMMARIZER,)):
             self.written = written
             self.failures += written.failures
 

@@ -75,6 +75,19 @@ async def test_a_focus_that_played_no_part_is_said(tmp_path: Path) -> None:
         assert "played no part" not in await stage.command("/compact the parser")
 
 
+async def test_a_refused_summary_says_why_and_that_code_wrote(tmp_path: Path) -> None:
+    """With earlier prose in it, /context diff named that prose's model, and nothing said why no model had written."""
+    script = [*replies(6), SUMMARY, *replies(6), "", ""]
+    with a_stage(tmp_path, script, window_tokens=40_000, context__target_ratio=0.1) as stage:
+        await compacted(stage)
+        await a_long_chat(stage)
+        said = await stage.command("/compact the parser")
+        assert "by code: " in said
+        assert "The focus played no part" in said
+        for command in ("/context diff", "/context history"):
+            assert "summarize by code" in " ".join((await stage.command(command)).split())
+
+
 async def test_one_message_comes_back_by_its_number_and_the_summary_stands_for_the_rest(tmp_path: Path) -> None:
     with a_stage(tmp_path, [*replies(6), SUMMARY], window_tokens=40_000, context__target_ratio=0.1) as stage:
         summary = await compacted(stage)

@@ -18,7 +18,7 @@ from nca.context.request import repair
 from nca.context.rules.untouchable import COLLAPSE
 from nca.context.summary import SummaryFailure, SummaryJob, SummaryReply, SummaryRequest, Written, cut_text, named_by
 from nca.context.summary_input import MAX_CHUNKS, MESSAGE_CHARS
-from nca.context.summary_writer import NO_SUMMARIZER, Surroundings, write
+from nca.context.summary_writer import BY_CODE, NO_SUMMARIZER, Surroundings, write
 from nca.context.todo import NAME as TODO
 from nca.context.tokens import message_tokens, text_tokens
 from nca.context.view import Marker, Range, Stub, Summary, Verbatim, View, is_in, merge_ranges, seqs, without_ranges
@@ -42,6 +42,7 @@ NEARLY = 0.008
 """A view is not made again for room that is no more than this share of all."""
 LINE_CHARS = 120
 
+_AND_CODE = f" + {BY_CODE}"
 Asking = Generator[SummaryRequest, "SummaryReply | SummaryFailure", tuple[Written, Prose]]
 
 
@@ -305,7 +306,9 @@ def _asked(
     )
     if not written.prose:
         made_by = prior.made_by if prior.text else written.made_by
-        return Written(prior.text, made_by, written.failures), replace(prior, made_by=made_by)
+        # What the earlier prose does not say, code does.
+        both = f"{made_by.removesuffix(_AND_CODE)}{_AND_CODE}" if prior.text and written.failures else made_by
+        return Written(prior.text, both, written.failures), replace(prior, made_by=made_by)
     of = merge_ranges([*_of(earlier), *ranges])
     named = named_by(written.prose, history.head)
     return written, Prose(written.prose, written.made_by, named, is_merged=True, of=of)

@@ -204,13 +204,13 @@ async def show_diff(app: App, argument: str) -> None:
     diff = context.diff(records[-1])
     bar_cells = min(_BAR_CELLS, shutil.get_terminal_size().columns - _NUMBERS_CELLS)
     lines = _diff_lines(diff, context.entries)
-    app.output.show(Group(_title(diff), Text(), _diff_table(diff, bar_cells), Text(), *lines))
+    title = _title(diff.record, context.summary_writer(diff.record))
+    app.output.show(Group(title, Text(), _diff_table(diff, bar_cells), Text(), *lines))
 
 
-def _title(diff: CompactionDiff) -> Text:
-    record = diff.record
+def _title(record: CompactionRecord, made_by: str) -> Text:
     text = Text(f"The last compaction: {record.tokens_before:,} → {record.tokens_after:,} tokens", "bold")
-    stages = one_line(stages_in_words(record.stages, next((one.made_by for one in _summaries(diff)), "")))
+    stages = one_line(stages_in_words(record.stages, made_by))
     return text.append(f"  {local_time(record.at)}, {one_line(record.trigger)}: {stages}", style="not bold dim")
 
 
