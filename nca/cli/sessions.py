@@ -18,11 +18,12 @@ from nca.terminal.render.sanitize import one_line, to_terminal
 from nca.terminal.render.sessions import begun_by, title
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from nca.file_history.changes import FileChange
     from nca.messages import Entry
     from nca.sessions import Hit, Session, SessionHit, SessionInfo, Store
+    from nca.sessions.file_record import Change
     from nca.sessions.sql import Whose
 
 
@@ -223,15 +224,17 @@ def show_changes(
     as_json: AsJson = False,
 ) -> None:
     """Show the files that a session changed, against what they were at its beginning."""
-    from nca.file_history.changes import net_changes
+    from nca.file_history.changes import net_changes, unchanged
     from nca.terminal.render.file_changes import path, totals
 
     with open_session_store(read_only=True) as store:
         info = store.find(session_id)
         changes: tuple[FileChange, ...] = ()
+        journal: Sequence[Change] = ()
         if store.has_file_records:
             record = store.file_records.of(info.id, Path(os.path.realpath(info.directory)))
-            changes = net_changes(record.changes(), record.content)
+            journal = record.changes()
+            changes = net_changes(journal, record.content)
         if patch:
             for one in changes:
                 typer.echo(to_terminal(one.diff()))
@@ -241,7 +244,7 @@ def show_changes(
         else:
             for one in changes:
                 typer.echo(f"+{one.added:,} −{one.removed:,}  {path(one)}")
-            typer.echo(f"{totals(changes)}." if changes else "This session changed no file that is recorded.")
+            typer.echo(f"{totals(changes)}." if changes else unchanged(has_records=bool(journal)))
 
 
 app = typer.Typer(help="List, search, export, change, archive and delete stored sessions.", no_args_is_help=True)

@@ -90,6 +90,13 @@ def net_changes(journal: Iterable[Change], read: Read) -> tuple[FileChange, ...]
     )
 
 
+def unchanged(*, has_records: bool) -> str:
+    """What is said where there is no net change. has_records: files were changed, if for a while."""
+    if has_records:
+        return "All recorded files are as they were before this session."
+    return "This session changed no file that is recorded."
+
+
 def last_made(journal: Iterable[Change]) -> list[tuple[int, str]]:
     """Each path with a net change, and the newest message behind which it was made what it is now, but by a rewind."""
     found = []

@@ -231,6 +231,17 @@ def test_the_files_that_a_run_changed_are_named(provider: Provider, tmp_path: Pa
     assert "+++ b/a.txt" in forked(*ask, "--patch", home=tmp_path).stdout
 
 
+def test_changes_that_were_taken_back_are_said_to_be_so(provider: Provider, tmp_path: Path) -> None:
+    calls = [("write_file", {"path": "a.txt", "content": text}) for text in ("two", "one")]
+    script = iter([*(Answer(tool_calls=[each]) for each in calls), Answer(text="Done.")])
+    (tmp_path / "a.txt").write_text("one")
+    provider.script = lambda _: next(script)
+    done = run(provider, tmp_path, "Change @a.txt and change it back", "--json", "--permission", "accept-edits")
+    ask = ("sessions", "changes", json.loads(done.stdout)["session_id"])
+    said = forked(*ask, home=tmp_path).stdout
+    assert said == "All recorded files are as they were before this session.\n"
+
+
 @pytest.mark.parametrize("how", [[], ["--json"], ["--stream", "ndjson"]])
 def test_an_approval_that_nobody_can_give_fails_loudly(provider: Provider, tmp_path: Path, how: list[str]) -> None:
     writing(provider)

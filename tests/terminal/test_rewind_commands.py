@@ -199,6 +199,9 @@ async def test_changes_are_shown_by_file(stage: Stage) -> None:
     assert "+one" not in only
     with pytest.raises(UsageError, match=r"did not change z\.txt"):
         await stage.command("/changes z.txt")
+    await stage.command("/undo")
+    # Five changes whose net was nothing were said to be none.
+    assert "All recorded files are as they were before this session." in await stage.command("/changes")
 
 
 async def test_a_question_beside_is_answered(tmp_path: Path) -> None:

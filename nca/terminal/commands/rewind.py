@@ -12,6 +12,7 @@ from rich.text import Text
 
 from nca.agent.rewinding import Point, What
 from nca.errors import UsageError
+from nca.file_history.changes import unchanged
 from nca.file_history.plan import EVERYTHING_CERTAIN, Choice
 from nca.file_history.restore import Watch
 from nca.humanize import counted, local_time
@@ -224,7 +225,8 @@ class ChangesCommand(Command):
     async def run(self, app: App, argument: str) -> None:
         changes = await asyncio.to_thread(app.conversation.files.changed_since, 0)
         if not changes:
-            app.output.show("This session changed no file that is recorded.")
+            recorded = await asyncio.to_thread(app.conversation.files.recorded_paths)
+            app.output.show(unchanged(has_records=bool(recorded)))
             return
         wanted = [one for one in changes if argument in ("", "all", path(one))]
         if not wanted:
