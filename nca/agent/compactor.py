@@ -23,7 +23,7 @@ from nca.context.provider_side import ProviderSummary, adopt
 from nca.context.retention import kept_in_words
 from nca.context.stages.prune import SHORTENED, shorten_earlier
 from nca.context.summary import SummaryRequest
-from nca.context.view import Range, View
+from nca.context.view import Range, Summary, View
 from nca.errors import NcaError, ProviderFailure, UsageError
 from nca.events import ContextCompaction, Listener, Notice
 from nca.file_history.history import FileHistory
@@ -339,7 +339,10 @@ class Compactor:
             return "completed", f"Compacted {numbers} ({before:.0%} → {after:.0%} of the budget, by {stages}{kept})."
         if trigger == "manual":
             self.window.rearm()
-            return "skipped", f"Nothing to compact: {proposal.tokens_before:,} of {proposal.budget_tokens:,} tokens."
+            again = any(isinstance(item, Summary) for item in view.items)
+            advice = " It is compacted already: /context undo first, to name another focus." if again else ""
+            used = f"{proposal.tokens_before:,} of {proposal.budget_tokens:,} tokens"
+            return "skipped", f"Nothing to compact: {used}.{advice}"
         if trigger != "turns" and self.window.compacted_in_vain():
             advice = "Unpin messages, shorten the input, or use a model with a larger window."
             return "insufficient", f"Compaction does not help any more at {proposal.tokens_before:,} tokens. {advice}"

@@ -152,7 +152,18 @@ async def test_a_compaction_that_is_stopped_says_so_once(tmp_path: Path) -> None
 async def test_compact_says_when_there_is_nothing_to_do(tmp_path: Path) -> None:
     with a_stage(tmp_path, ["Hello."]) as stage:
         await stage.conversation.send("Hi.")
+        assert (await stage.command("/compact")).endswith(" tokens.\n")
         assert "Nothing to compact" in await stage.command("/compact")
+
+
+async def test_compact_says_how_another_focus_is_named(tmp_path: Path) -> None:
+    """What is compacted already cannot be made smaller by naming what to keep; that came without a way out."""
+    with a_stage(tmp_path, [*replies(6), SUMMARY, SUMMARY], window_tokens=200_000) as stage:
+        await a_long_chat(stage)
+        assert "Compacted" in await stage.command("/compact")
+        assert "It is compacted already: /context undo first" in await stage.command("/compact the parser")
+        await stage.command("/context undo")
+        assert "by scripted/model" in await stage.command("/compact the parser")
 
 
 async def test_config_shows_changes_and_refuses(tmp_path: Path) -> None:
