@@ -140,6 +140,10 @@ _HEAD_BYTES = 4_096
 _BRANCH = "ref: refs/heads/"
 _COMMIT = re.compile(r"[0-9a-f]{40,64}")
 _ID_CHARS = 7
+_MOVE = re.compile(r"([0-9a-f]{40,64}) ([0-9a-f]{40,64}) [^\t]*> (\d{1,12}) [-+]\d{4}")
+"""A line of git's log of what was checked out: from, to, and when in seconds."""
+_LOG_BYTES = 65_536
+"""Of the end of that log."""
 
 
 def real_home() -> Path:
@@ -238,20 +242,43 @@ class Reach:
 
 def branch_of(directory: Path) -> str:
     """The git branch of a directory, or the beginning of the commit's id; "" where there is none."""
-    root = Project.around(Path(os.path.realpath(directory)), real_home()).root
-    if root is None:
-        return ""
-    git = root / ".git"
-    if not git.is_dir():
-        # A work tree's or a submodule's.
-        named = _beginning(git)
-        if not named.startswith("gitdir: "):
-            return ""
-        git = root / named.removeprefix("gitdir: ")
-    head = _beginning(git / "HEAD")
+    git = _git_folder(directory)
+    head = _beginning(git / "HEAD") if git is not None else ""
     if head.startswith(_BRANCH):
         return head.removeprefix(_BRANCH)
     return head[:_ID_CHARS] if _COMMIT.fullmatch(head) else ""
+
+
+def head_moved(directory: Path, since: float) -> tuple[str, str] | None:
+    """The beginnings of the ids of the commit that git had checked out at a time and of the present one.
+
+    None where they are the same, or git's own log of them does not say it.
+    """
+    git = _git_folder(directory)
+    if git is None:
+        return None
+    moves: list[re.Match[str]] = []
+    with suppress(OSError, ValueError), open_ordinary(git / "logs" / "HEAD") as opened:
+        opened.seek(max(0, opened.seek(0, os.SEEK_END) - _LOG_BYTES))
+        lines = opened.read(_LOG_BYTES).decode("utf-8", "replace").splitlines()
+        # Git's times are whole seconds.
+        moves = [move for move in map(_MOVE.match, lines) if move and int(move[3]) >= int(since)]
+    if not moves or moves[0][1] == moves[-1][2]:
+        return None
+    earlier = moves[0][1][:_ID_CHARS] if moves[0][1].strip("0") else "no commit"
+    return earlier, moves[-1][2][:_ID_CHARS]
+
+
+def _git_folder(directory: Path) -> Path | None:
+    root = Project.around(Path(os.path.realpath(directory)), real_home()).root
+    if root is None:
+        return None
+    git = root / ".git"
+    if git.is_dir():
+        return git
+    # A work tree's or a submodule's.
+    named = _beginning(git)
+    return root / named.removeprefix("gitdir: ") if named.startswith("gitdir: ") else None
 
 
 def _beginning(file: Path) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import subprocess
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -202,6 +204,31 @@ async def test_changes_are_shown_by_file(stage: Stage) -> None:
     await stage.command("/undo")
     # Five changes whose net was nothing were said to be none.
     assert "All recorded files are as they were before this session." in await stage.command("/changes")
+
+
+async def test_undo_says_that_a_commit_stays(tmp_path: Path) -> None:
+    """A commit that a command had made was left without a word."""
+
+    def git(*arguments: str, at: str = "") -> str:
+        command = ["git", "-C", str(tmp_path), "-c", "user.name=n", "-c", "user.email=n@example.org", *arguments]
+        environ = {**os.environ, **({"GIT_COMMITTER_DATE": at} if at else {})}
+        return subprocess.run(command, check=True, capture_output=True, text=True, env=environ).stdout.strip()
+
+    git("init", "-q")
+    git("commit", "-q", "--allow-empty", "-m", "one", at="2020-01-01T00:00:00Z")
+    replies = [*writes(1, a="one\n"), *writes(2, b="two\n")]
+    with a_stage(tmp_path, replies, agent__permission="accept-edits") as stage:
+        await stage.conversation.send("First")
+        await stage.conversation.send("Second")
+        before = git("rev-parse", "HEAD")[:7]
+        assert "HEAD" not in await stage.command("/undo")
+        await stage.command("/redo")
+        git("add", "a.txt")
+        git("commit", "-q", "-m", "two")
+        after = git("rev-parse", "HEAD")[:7]
+        said = await stage.command("/undo")
+        assert f"What git did stays: HEAD was at {before} before that message and is at {after} now." in said
+        assert f"HEAD was at {before} before that message" in await stage.command("/rewind 1 both")
 
 
 async def test_a_question_beside_is_answered(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args
 from rich.console import Group
 from rich.text import Text
 
+from nca.agent.instruction_files import head_moved
 from nca.agent.rewinding import Point, What
 from nca.errors import UsageError
 from nca.file_history.changes import unchanged
@@ -44,6 +45,7 @@ DIFF_LINES = 120
 MOST_LINES = 20_000
 _LISTED = 20
 _ABOUT_CHARS = 50
+HEAD_STAYS = "What git did stays: HEAD was at {} before that message and is at {} now."
 UNRECORDED = "Not taken back, because it was not recorded, is what commands changed {}."
 FORWARD = "/redo goes forward again."
 _NOT_FILES = "Databases, the network and installed packages do not come back."
@@ -96,6 +98,8 @@ async def go_back(app: App, point: Point, what: str = "") -> None:
     said = "The files are what they were" if what == "files" else "Went back to"
     then = "Until your next message /redo goes forward again." if what == "files" else FORWARD
     say_done(app, f"{said} {_where(point)}", outcome, plan if what != "chat" else None, then)
+    if what != "chat":
+        await _say_head(app, point)
     if what != "files" and not point.rewind:
         app.put_in_prompt(line_of(point.said))
 
@@ -107,6 +111,12 @@ def say_done(app: App, said: str, outcome: RewindOutcome, plan: RewindPlan | Non
     unrecorded = plan.unrecorded if plan is not None else ()
     for line in (*left_lines(outcome), *unset_lines(outcome), *(UNRECORDED.format(one) for one in unrecorded)):
         app.output.warn(line)
+
+
+async def _say_head(app: App, point: Point) -> None:
+    """A commit goes back with nothing; the end of a branch has no time from which git could have moved."""
+    if not point.rewind and (moved := await asyncio.to_thread(head_moved, app.conversation.directory, point.at)):
+        app.output.warn(HEAD_STAYS.format(*moved))
 
 
 def _where(point: Point) -> str:
@@ -190,6 +200,7 @@ class UndoCommand(Command):
         if gone := compactions - len(in_effect(history())):
             taken.append(f"{counted(gone, 'compaction')} since")
         say_done(app, f"Took back {', '.join(taken)}", outcome, plan)
+        await _say_head(app, turn)
         app.put_in_prompt(line_of(turn.said))
 
 
