@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import unicodedata
 from collections.abc import Iterator
 from itertools import takewhile
 from typing import TYPE_CHECKING
@@ -22,7 +23,6 @@ CARRY_OUT = "Carry the plan out."
 _QUESTION = "Carry this plan out?"
 _KEYS = (("y", "yes, ask before each change"), ("e", "yes, edit without asking"), ("n", "no: say what to change"))
 _MODES = {"y": "ask", "e": "accept-edits"}
-_QUESTION_MARKS, _AFTER_END = ("?", "？", "؟"), " \t\n*_`\"')”’»"
 _STEP = re.compile(r"(?m)^ {0,3}(?:#+ |\*\*)?([12])[.)] ")
 
 
@@ -35,9 +35,13 @@ def is_plan_written(conversation: Conversation) -> bool:
         return False
     turn = list(_last_turn(conversation))
     answer = turn[0].text if turn and turn[0].role == "assistant" else ""
-    if answer.rstrip(_AFTER_END).endswith(_QUESTION_MARKS):
-        return False
-    return {"1", "2"} <= set(_STEP.findall(answer)) or any(map(_lists_steps, turn))
+    return not _asks(answer) and ({"1", "2"} <= set(_STEP.findall(answer)) or any(map(_lists_steps, turn)))
+
+
+def _asks(answer: str) -> bool:
+    """Whether a text ends with a question mark of any script, but for what marks or closes it."""
+    signs = takewhile(lambda char: not char.isalnum(), reversed(answer))
+    return any("QUESTION MARK" in unicodedata.name(char, "") for char in signs)
 
 
 async def carry_out(conversation: Conversation, reader: Reader, output: Output) -> bool:
