@@ -152,9 +152,9 @@ def read_of(call: ToolCall, result: Message, seq: int) -> FileUse | None:
 
 
 def says_no_more(text: str, later: str) -> bool:
-    """Whether a later result has every line of this one, but for what a tool says about it in brackets."""
-    lines = (line for line in text.splitlines() if not line.startswith("["))
-    return text == later or not set(lines) - set(later.splitlines())
+    """Whether a later result has every line of this one, but for the line that says which page of a file it is."""
+    said = text.partition("\n")[2] if PAGE.match(text) else text
+    return text == later or set(said.splitlines()) <= set(later.splitlines())
 
 
 def says_failed(text: str) -> bool:

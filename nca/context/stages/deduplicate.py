@@ -64,7 +64,7 @@ def fix_pointers(draft: Draft, placeholder: str = CLEARED) -> None:
     for block, stub in pointing:
         path = stub.text.removeprefix("[File ").partition(" - refer to latest read below")[0]
         if shown.get(path, 0) < stub.seq:
-            draft.put_stub(block, stub.seq, stub_text(draft.history.message(stub.seq), stub.seq, placeholder), COPY)
+            draft.put_stub(block, stub.seq, stub_text(draft.history.message(stub.seq), stub.seq, placeholder), "prune")
 
 
 def _shown_entries(draft: Draft) -> Iterator[Entry]:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from nca.config.schema import ContextSettings, DeduplicateSettings, PruneSettings
 from nca.context.draft import Draft
-from nca.context.file_reads import file_uses
+from nca.context.file_reads import file_uses, says_no_more
 from nca.context.request import resolve
 from nca.context.stages.deduplicate import CHANGED, POINTER, deduplicate
 from nca.context.stages.prune import CLEARED
@@ -128,6 +128,19 @@ def test_copies_go_at_once_and_older_texts_until_the_target_is_met() -> None:
     whole = draft_of(log).tokens
     assert list(stubs(log, target=whole)) == [5]
     assert list(stubs(log, target=0)) == [3, 5]
+
+
+@pytest.mark.parametrize(
+    ("earlier", "is_copy"),
+    [
+        (TEXT, True),
+        ("[a.py: lines 1-20 of 40; continue with offset=21]\n" + TEXT, True),
+        ("[tool.lint]\n" + TEXT, False),
+        ("[1, 2, 3]", False),
+    ],
+)
+def test_a_copy_has_no_line_of_its_own(earlier: str, is_copy: bool) -> None:
+    assert says_no_more(earlier, TEXT + "# the end\n") is is_copy
 
 
 def test_it_leaves_pins_alone() -> None:
