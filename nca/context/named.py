@@ -16,8 +16,9 @@ LINES_REMEMBERED = 4_096
 _LETTERS = r"A-Za-z0-9_\u00c0-\u024f\u0300-\u036f\u1e00-\u1eff$-"
 """Latin script, with all its marks: other scripts have no identifiers, and some put no blanks between words."""
 _NAME = re.compile(rf"(?![$-])[{_LETTERS}]+(?:[./:@#-]+[{_LETTERS}]+)*%?")
-_COLOUR = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
-"""What a program writes to colour its output or to clear the screen: it would be read as part of a word."""
+_COLOUR, _NUMBERS = "\x1b[", "0123456789;?"
+"""What a program writes to colour its output or to clear the screen: this, numbers and a letter, which would be read as
+part of a word."""
 _SHAPE = re.compile(r"(?=.*[A-Za-z])(?:.*[/_.\d]|.*[a-z][A-Z])")
 """A name has a letter, and a mark that plain words have not: no time and no plain number is one."""
 
@@ -29,8 +30,9 @@ def names_in(message: Message) -> frozenset[str]:
 
 
 def _names_of(text: str) -> frozenset[str]:
-    if "\x1b" in text:
-        text = _COLOUR.sub(" ", text)
+    if _COLOUR in text:
+        before, *behind = text.split(_COLOUR)
+        text = " ".join([before, *(part.lstrip(_NUMBERS)[1:] for part in behind)])
     # Most words are plain: one method call tells them from names.
     found = (name.strip("./:@#-") for name in set(_NAME.findall(text)) if not (name.isalpha() and name[1:].islower()))
     return frozenset(name for name in found if SHORTEST <= len(name) <= LONGEST and _SHAPE.match(name))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 import unicodedata
 from collections.abc import Iterator
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
+from nca.context.file_reads import arguments_of
 from nca.context.todo import NAME as TODO
 from nca.terminal.commands.permissions import set_mode
 
@@ -59,10 +59,4 @@ def _last_turn(conversation: Conversation) -> Iterator[Message]:
 
 
 def _lists_steps(message: Message) -> bool:
-    for call in message.tool_calls:
-        if call.name == TODO:
-            try:
-                return bool(json.loads(call.arguments).get("open"))
-            except (ValueError, AttributeError):
-                return False
-    return False
+    return any(call.name == TODO and arguments_of(call).get("open") for call in message.tool_calls)
