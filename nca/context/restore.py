@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from nca.context.fit import NEWEST_SHARE
 from nca.context.history import History
 from nca.context.rules.cut_points import blocks
 from nca.context.rules.untouchable import COLLAPSE
@@ -113,7 +114,7 @@ def as_never_compacted(history: History, room_raw: int) -> tuple[History, bool]:
     """The same, for a compaction to start from: what an earlier one left out is no part of its outcome.
 
     Beside it: whether it can be enough to shorten results. Where what was said and called does not fit into `room_raw`,
-    it cannot, and the history is given as it is.
+    it cannot, and the history is given as it is. The newest message is cut where it needs more than half of the room.
     """
     view = history.view
     has_prose = any(isinstance(item, Summary) and item.prose for item in view.items)
@@ -123,9 +124,11 @@ def as_never_compacted(history: History, room_raw: int) -> tuple[History, bool]:
     whole = never_compacted(history)
     if whole is history:
         return history, True
+    most_of_newest = int(NEWEST_SHARE * room_raw)
     for entry in history.backwards():
         if entry.message.role != "tool":
-            room_raw -= history.run_tokens(entry.seq, entry.seq)
+            tokens = history.run_tokens(entry.seq, entry.seq)
+            room_raw -= min(tokens, most_of_newest) if entry.seq == history.newest_user else tokens
         if room_raw < 0:
             return history, False
     return whole, True

@@ -69,6 +69,8 @@ def test_a_law_holds(number: int, seed: int) -> None:
         (1, 90_012_603),
         (2, 90_001_840),
         (2, 190_644),
+        (10, 260_001_940),
+        (4, 260_001_977),
     ],
 )
 def test_a_session_that_broke_a_law_keeps_it(number: int, seed: int) -> None:

@@ -211,8 +211,8 @@ def _line_end(text: str, begin: int) -> int:
 
 
 def _cut_before(text: str, begin: int, end: int) -> int:
-    """Where a long line is cut: behind a sentence, else behind a blank, else where it must."""
-    found = _SENTENCE_END.finditer(text, begin + (end - begin) // 4, end + 1)
+    """Where a long line is cut, not in its first third: behind a sentence, else behind a blank, else where it must."""
+    found = _SENTENCE_END.finditer(text, begin + (end - begin) // 3, end + 1)
     ends = [one.end() for one in found if one.end() <= end and not (one[0][0] == "." and _goes_on(text, one))]
     return ends[-1] if ends else _word_end(text, begin, text.rfind(" ", (begin + end) // 2, end) + 1 or end)
 
