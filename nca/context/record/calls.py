@@ -8,7 +8,7 @@ from heapq import merge
 from itertools import chain, takewhile
 
 from nca.context.file_reads import only_reads, runs_program
-from nca.context.record.excerpt import RESULT, excerpt
+from nca.context.record.excerpt import GAP, RESULT, excerpt
 from nca.context.record.past import (
     ASKED_CHARS,
     CHARS_PER_TOKEN,
@@ -27,8 +27,8 @@ LEVELS, WRITTEN_LEVELS = (50,), (150,)
 """The first form of a call, in tokens: a line; of one that wrote a file the first beyond it. Then come more and more of
 its arguments and its result."""
 FAILURE_TOKENS = 60
-SHORT_TOKENS = 6
-"""The short form of an effect: what was done, to what, and the first of what came."""
+EFFECT_LEVELS = (1, 6)
+"""The first forms of an effect: what was done and to what; then with the first of what came. Longer ones follow."""
 EFFECT_CHARS = 220
 """So many characters of what a call asked for at most."""
 CAME = " → "
@@ -43,13 +43,14 @@ def turn(past: Past) -> Iterator[Piece]:
 
 
 def effects(past: Past) -> Iterator[Piece]:
-    """Each call that may have changed something elsewhere, in short, newest first: nothing else can tell of it."""
-    yield from (_elsewhere(one).piece(SHORT_TOKENS) for one in past.calls if _is_effect(one))
+    """Each call that may have changed something elsewhere, in brief, newest first: nothing else can tell of it."""
+    yield from (_elsewhere(one).piece(EFFECT_LEVELS[0]) for one in past.calls if _is_effect(one))
     yield from (one.whole() for one in past.record_lines(Section.EFFECTS) if CAME in one.text)
 
 
 def longer_effects(past: Past) -> Iterator[Piece]:
-    return by_age((_elsewhere(one) for one in past.calls if _is_effect(one)), LEVELS, above=SHORT_TOKENS)
+    brief, *levels = (*EFFECT_LEVELS, *LEVELS)
+    return by_age((_elsewhere(one) for one in past.calls if _is_effect(one)), levels, above=brief)
 
 
 def files(past: Past) -> Iterator[Piece]:
@@ -83,7 +84,10 @@ def _elsewhere(called: Called) -> Subject:
 
 
 def _effect(called: Called, tokens: int) -> str:
-    return call_text(called, tokens, min(EFFECT_CHARS, CHARS_PER_TOKEN * tokens))
+    chars = min(EFFECT_CHARS, CHARS_PER_TOKEN * max(tokens, EFFECT_LEVELS[1]))
+    if tokens > EFFECT_LEVELS[0]:
+        return call_text(called, tokens, chars)
+    return f"{asked(called.call, chars).removesuffix(GAP).rstrip()}{CAME}{GAP}"
 
 
 def failed(past: Past) -> Iterator[Piece]:

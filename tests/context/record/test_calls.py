@@ -48,10 +48,11 @@ def test_bookings_are_effects_and_look_ups_are_not() -> None:
     ran = _called(3, "shell", "done", command="make")
     written = _called(4, "write_file", "Wrote a.py.", path="src/a.py", content="x = 1")
     past = _past(*booked, *looked, *ran, *written)
-    [short], [longer] = effects(past), longer_effects(past)
-    assert short.subject.seq == longer.subject.seq == 1
-    assert short.text.startswith("book_reservation user=ana flights=LH441,LH12 → ")
-    assert short.tokens < longer.tokens
+    [brief], [short, longer] = effects(past), longer_effects(past)
+    assert brief.subject.seq == short.subject.seq == longer.subject.seq == 1
+    assert brief.text == "book_reservation user=ana flights=LH441,LH12 → […]"
+    assert short.text.startswith("book_reservation user=ana flights=LH441,LH12 → id:HK8T2P")
+    assert brief.tokens < short.tokens < longer.tokens
     assert "status:booked" in longer.text
     assert "user:ana" not in longer.text
     assert [(piece.subject.seq, piece.text) for piece in files(past)] == [(7, "src/a.py: write_file")]
@@ -61,14 +62,16 @@ def test_bookings_are_effects_and_look_ups_are_not() -> None:
 def test_a_line_has_whole_arguments_and_whole_fields_that_the_call_has_not_said() -> None:
     answer = json.dumps({"id": "R7", "user": "ana_li_3668", "seat": "", "legs": [{"from": "JFK"}], "price": 120})
     made = _called(1, "book", answer, id="R7", legs=["a" * 30, "b" * 30], cabin="economy")
-    [short] = effects(_past(*made))
+    past = _past(*made)
+    assert next(effects(past)).text == "book id=R7 […] cabin=economy → […]"
+    short = next(longer_effects(past))
     assert short.text == "book id=R7 […] cabin=economy → user:ana_li_3668 legs:from:JFK […]"
 
 
 @pytest.mark.parametrize("text", ['["no object"]', '{"a": ', '{"a":' * 900 + "1" + "}" * 900])
 def test_what_is_no_object_of_fields_stands_as_it_is(text: str) -> None:
     made = _called(1, "book", text, id="R8")
-    assert next(effects(_past(*made))).text.startswith(f"book id=R8 → {text[:5]}")
+    assert next(longer_effects(_past(*made))).text.startswith(f"book id=R8 → {text[:5]}")
 
 
 def test_a_result_that_says_it_failed_changed_nothing() -> None:
