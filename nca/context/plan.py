@@ -32,7 +32,7 @@ from nca.context.settled_prefix import recent_raw
 from nca.context.stages.custom import StageRequest, act
 from nca.context.stages.deduplicate import deduplicate, fix_pointers, superseded
 from nca.context.stages.prune import fill, prune
-from nca.context.stages.summarize import summarize, summarize_range
+from nca.context.stages.summarize import summarize, summarize_range, target_with_words
 from nca.context.stages.trim import trim
 from nca.context.stages.truncate import truncate
 from nca.context.summary import SummaryFailure, SummaryJob, SummaryRequest, Written
@@ -203,7 +203,11 @@ class Planning:
         target = target_tokens or policy.target_tokens(self.budget, fixed, target_ratio)
         if is_manual:
             # Of what there is without any compaction, so that a second one finds nothing to do.
-            target = fixed + max(0, min(target, self._whole_tokens()) - fixed) // 2
+            most = max(fixed, min(target, self._whole_tokens()))
+            target = (fixed + most) // 2
+            if "summarize" in self.job.settings.stages:
+                # No message of the person goes for it: a small chat stays as it is.
+                target = target_with_words(self.draft, self.job, target, most)
         self.limit = int(share * self.budget.budget_tokens)
         self.target = min(int(share * target), self.limit)
         if self.cut_newest and self._is_whole():

@@ -24,7 +24,7 @@ from nca.messages import Message
 from nca.testing.sessions import SHORT_CHARS, session
 from tests.context.trials import TOKEN, Outcome, Trial, fixed_tokens, given, in_library, newest_user, text_of_row
 
-SAID, ANSWERED, DONE = "What the user said", "What you answered", "What was done in this turn"
+SAID, ANSWERED, DONE = "What the user said", "What you answered", "What was done after the last answer"
 CHANGED, FAILED = "What was changed", "What failed and was not repeated"
 RAN, NAMES, TOLD = "What was run and read", "Names that came up", "What you said on the way"
 SECTIONS = (SAID, ANSWERED, DONE, CHANGED, FAILED, RAN, NAMES, TOLD)

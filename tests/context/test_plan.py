@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from nca.config.extensions import STAGES
@@ -223,6 +223,18 @@ def test_a_manual_compaction_aims_below_what_is_there() -> None:
     assert proposal.compacted
     assert proposal.target_tokens < proposal.tokens_before
     assert proposal.tokens_after < proposal.tokens_before
+
+
+@given(st.lists(st.tuples(st.integers(1, 8), st.integers(1, 30)), min_size=1, max_size=12))
+@example([(1, 1), (1, 1), (1, 1)])
+def test_a_manual_compaction_keeps_all_that_a_person_said(sizes: list[tuple[int, int]]) -> None:
+    """However small the chat is: it saves room among what others said, or it changes nothing."""
+    rules = [f"Rule {place}: {'never push to main; ' * words}" for place, (words, _) in enumerate(sizes)]
+    answers = ["Understood, so be it. " * words for _, words in sizes]
+    history = history_of([one for pair in zip(map(user, rules), map(assistant, answers), strict=True) for one in pair])
+    compacted(history, 128_000, is_manual=True)
+    seen = "\n".join(contents(history))
+    assert [rule for rule in rules if rule[:24] not in seen] == []
 
 
 def test_a_target_can_be_given_and_never_exceeds_the_budget() -> None:

@@ -38,7 +38,7 @@ CAME = " → "
 def turn(past: Past) -> Iterator[Piece]:
     """The calls since the person's newest message."""
     return by_age(
-        (_subject(past, one) for one in takewhile(lambda one: one.seq > past.newest_user, past.calls)), LEVELS
+        (_subject(past, one) for one in takewhile(lambda one: one.seq > past.newest_user, _told(past))), LEVELS
     )
 
 
@@ -154,7 +154,12 @@ def _older(past: Past, is_one: Callable[[Called], bool], *, is_known: bool) -> I
 
 
 def _before(past: Past) -> Iterator[Called]:
-    return (one for one in past.calls if one.seq < past.newest_user and one.result is not None)
+    return (one for one in _told(past) if one.seq < past.newest_user and one.result is not None)
+
+
+def _told(past: Past) -> Iterator[Called]:
+    """The calls that have a line: of what was read again since, nobody needs to know what it was before."""
+    return (one for one in past.calls if not (only_reads(one.call) and past.newer(one.result_seq)))
 
 
 def _is_seen(call: ToolCall) -> bool:

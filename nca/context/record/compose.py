@@ -15,6 +15,7 @@ import msgspec
 
 from nca.config.schema import SummarizeSettings
 from nca.context.history import History
+from nca.context.record import words
 from nca.context.record.past import Past, is_answer, is_record
 from nca.context.record.piece import Piece, Section
 from nca.context.record.steps import LEAST_WORDS_TOKENS, LEVELS, older, shown, steps_back
@@ -94,6 +95,18 @@ class Composer:
 
         Beside it: what is left of the room where something was left out; None where nothing was.
         """
+        taken, kept, text = self._walked(room, prose)
+        itself = merge_ranges([*kept, *((seq, seq) for seq in taken.levels)])
+        return self._view(taken, itself, text, prose), taken.left if taken.has_left_out else None
+
+    def has_words(self, room: int) -> bool:
+        """Whether that view has each message of the person, if in short."""
+        taken, _, _ = self._walked(room, Prose())
+        said = (piece.subject for piece in words.short(taken.past))
+        return all(one.key in taken.lines or one.seq in taken.levels for one in said)
+
+    def _walked(self, room: int, prose: Prose) -> tuple[Taken, tuple[Range, ...], str]:
+        """What has room, the messages that stay whatever the room, and the prose."""
         past = self._past(prose)
         text = self._prose(past, prose, room)
         if self._frame(text) > room:
@@ -116,8 +129,7 @@ class Composer:
         said = takewhile(lambda step: not is_record(self.history.message(step[0])), self._newest(steps))
         limit = Limit(int(self.steps_ratio * room)) if self.steps_ratio < 1 else None
         walk(taken, self._lanes(past, {**own, STEPS: older(past, said)}, limit))
-        itself = merge_ranges([*kept, *((seq, seq) for seq in taken.levels)])
-        return self._view(taken, itself, text, prose), taken.left if taken.has_left_out else None
+        return taken, kept, text
 
     def record(self, spans: Sequence[Range], room: int, prose: Prose) -> str:
         """The record of these messages alone, in at most `room` raw tokens."""
@@ -164,8 +176,8 @@ class Composer:
         return Past(self.history, whole, self.numbered, self.changed, prose.important)
 
     def _lanes(self, past: Past, steps: dict[str, Iterator[Piece]], of_steps: Limit | None = None) -> list[Lane]:
-        words, state = self.settings.user_turns_tokens, self.settings.ledger_tokens
-        limits: dict[Section | None, Limit | None] = {Section.WORDS: Limit(words) if words else None}
+        of_words, state = self.settings.user_turns_tokens, self.settings.ledger_tokens
+        limits: dict[Section | None, Limit | None] = {Section.WORDS: Limit(of_words) if of_words else None}
         done = (Section.EFFECTS, Section.FAILED, Section.TURN, Section.CALLS)
         limits |= dict.fromkeys(done, Limit(state) if state else None)
         lanes = []

@@ -14,6 +14,7 @@ from functools import lru_cache
 from math import fsum, inf, sqrt
 from typing import NamedTuple
 
+from nca.context.record.script import PAUSES, STOPS, UNSPACED_STOPS, is_inside, words_in
 from nca.context.tokens import text_tokens
 
 
@@ -23,17 +24,19 @@ class Style(NamedTuple):
     part_chars  longer lines are divided at the end of a sentence, else at a blank
     behind      characters that beginning, end and unusual parts have had already: the least is next
     has_lists   of a list or a table the beginning of each item comes first
+    pauses      signs at which a part may end as at the end of a sentence
     """
 
     part_chars: int
     behind: tuple[float, float, float] = (0, 0, 0)
     has_lists: bool = False
+    pauses: str = f":{PAUSES}"
 
 
 WORDS = Style(240, (0, 50, 50), has_lists=True)
 """What a person said: few and whole sentences, and more of the beginning than a greeting."""
-TALK = Style(160, (0, 400, 400), has_lists=True)
-"""What a model said: how it begins says most."""
+TALK = Style(160, (0, 400, 400), has_lists=True, pauses=PAUSES)
+"""What a model said: how it begins says most. What is in front of a colon says little without what stands behind it."""
 RESULT = Style(80)
 """What a tool brought: how it ends says as much."""
 PASTE = Style(160, (1, 2, 0))
@@ -50,12 +53,7 @@ GAP, GAP_CHARS = "[…]", 4
 SHORTEST_PART_CHARS, LONGEST_WORD_CHARS = 12, 40
 """Less of a part says nothing; a longer word is cut."""
 TEXTS_REMEMBERED = 2_048
-_IN_NUMBERS = " .,:\u00a0\u202f"
-_DIGITS = str.maketrans("123456789", "0" * 9)
-_UNSPACED = r"\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
-"""Scripts that put no blanks between words: Thai, Lao, Japanese, Chinese."""
-_WORD = re.compile(rf"(?:(?![{_UNSPACED}])[^\W_])+|(?=([{_UNSPACED}]{{2}}))[{_UNSPACED}]")
-_SENTENCE_END = re.compile(r"(?:[.!?;:]\s+|[。！？]\s*)(?=(\S))")
+_SENTENCE_END = re.compile(rf"(?:[{STOPS}:{PAUSES}]\s+|[{UNSPACED_STOPS}]\s*)(?=(\S))")
 _RULE = "|:- \t"
 """What the line below a table's head is made of."""
 _ITEM = re.compile(r"(?m)^\s*(?:[-*•・|①-⑳]|\d{1,2}[.)．、])\s*\S")
@@ -69,8 +67,7 @@ def excerpt(text: str, tokens: int, style: Style = RESULT) -> str:
     if size <= tokens:
         return text
     left = len(text) * tokens // size
-    half = SCANNED_CHARS // 2
-    scanned = text if len(text) <= SCANNED_CHARS else f"{text[:half]}\n{GAP}\n{text[-half:]}"
+    scanned = text if len(text) <= SCANNED_CHARS else _both_halves(text)
     spans, order = _ordered(scanned, style)
     kept: dict[int, Span] = {}
     for place in order:
@@ -87,14 +84,14 @@ def excerpt(text: str, tokens: int, style: Style = RESULT) -> str:
     return _joined(scanned, sorted(kept.values()))
 
 
+def _both_halves(text: str) -> str:
+    """A long text without the lines in its middle."""
+    begin, end = text[: SCANNED_CHARS // 2], text[-SCANNED_CHARS // 2 :]
+    return f"{begin.rpartition(chr(10))[0] or begin}\n{GAP}\n{end.partition(chr(10))[2] or end}"
+
+
 def is_list(text: str) -> bool:
     return len(_ITEM.findall(text)) >= FEWEST_ITEMS
-
-
-def words_in(text: str, letters: int = 1) -> Iterator[str]:
-    """The words of so many letters and more; in a script without blanks each pair of characters counts as one."""
-    found = (one[1] or one[0] for one in _WORD.finditer(text))
-    return (word for word in found if len(word) >= letters)
 
 
 def on_one_line(text: str) -> str:
@@ -128,7 +125,7 @@ def whole_parts(parts: Sequence[str], chars: int) -> str:
 def _word_end(text: str, begin: int, most: int) -> int:
     """Where a part ends that has no room beyond `most`: no word or number is cut, but for one that is very long."""
     end = most
-    while begin < end and _is_inside(text, end):
+    while begin < end and is_inside(text, end):
         end -= 1
     return end if begin < end and most - end <= LONGEST_WORD_CHARS else most
 
@@ -136,30 +133,16 @@ def _word_end(text: str, begin: int, most: int) -> int:
 def _word_begin(text: str, least: int) -> int:
     """The same for a part that has no room before `least`."""
     begin = least
-    while begin < len(text) and _is_inside(text, begin):
+    while begin < len(text) and is_inside(text, begin):
         begin += 1
     return begin if begin < len(text) and begin - least <= LONGEST_WORD_CHARS else least
-
-
-def _is_inside(text: str, place: int) -> bool:
-    """Whether a word, or a number with its marks and blanks, goes on here."""
-    before, after = text[place - 1], text[place]
-    if before.isalnum() and after.isalnum():
-        return True
-    digits = (
-        text[place - 2 : place - 1].isdigit(),
-        before.isdigit(),
-        after.isdigit(),
-        text[place + 1 : place + 2].isdigit(),
-    )
-    return (digits[1] and after in _IN_NUMBERS and digits[3]) or (digits[0] and before in _IN_NUMBERS and digits[2])
 
 
 @lru_cache(maxsize=TEXTS_REMEMBERED)
 def _ordered(text: str, style: Style) -> tuple[list[Span], list[int]]:
     """The parts of a text, and their places in the order in which they stay."""
     by_item = style.has_lists and is_list(text)
-    spans = list(_parts(text, style.part_chars, ITEM_CHARS if by_item else style.part_chars))
+    spans = list(_parts(text, style, ITEM_CHARS if by_item else style.part_chars))
     places = range(len(spans))
     if not by_item:
         return spans, _in_turn(text, spans, places, style.behind)
@@ -184,22 +167,31 @@ def _in_turn(text: str, spans: list[Span], places: Sequence[int], behind: Sequen
     return list(order)
 
 
-def _parts(text: str, most: int, first: int) -> Iterator[Span]:
-    """Lines; longer ones in parts of at most `most` characters, the part that begins a line of at most `first`."""
-    begin = 0
+def _parts(text: str, style: Style, first: int) -> Iterator[Span]:
+    """Lines; longer ones in parts, the part that begins a line of at most `first` characters.
+
+    A line without a letter or a digit says nothing: it goes with the one behind it.
+    """
+    begin, most = 0, style.part_chars
     while begin < len(text):
         end = _line_end(text, begin)
+        while end < len(text) and _says_nothing(text[begin:end]):
+            end = _line_end(text, end)
         is_row = text.startswith(ROW, begin)
         size = most if is_row else first
         if is_row and _is_rule(text[end : (below := _line_end(text, end))]):
             end = size = _line_end(text, below)  # the first row
         while end - begin > size:
-            cut = _cut_before(text, begin, begin + size)
+            cut = _cut_before(text, begin, begin + size, style.pauses)
             yield begin, cut
             begin, size = cut, most
         if text[begin:end].strip():
             yield begin, end
         begin = end
+
+
+def _says_nothing(line: str) -> bool:
+    return line.strip() not in ("", GAP) and not any(map(str.isalnum, line))
 
 
 def _is_rule(line: str) -> bool:
@@ -210,22 +202,24 @@ def _line_end(text: str, begin: int) -> int:
     return text.find("\n", begin) + 1 or len(text)
 
 
-def _cut_before(text: str, begin: int, end: int) -> int:
+def _cut_before(text: str, begin: int, end: int, pauses: str) -> int:
     """Where a long line is cut, not in its first third: behind a sentence, else behind a blank, else where it must."""
     found = _SENTENCE_END.finditer(text, begin + (end - begin) // 3, end + 1)
-    ends = [one.end() for one in found if one.end() <= end and not (one[0][0] == "." and _goes_on(text, one))]
+    ends = [one.end() for one in found if one.end() <= end and not _goes_on(text, one, pauses)]
     return ends[-1] if ends else _word_end(text, begin, text.rfind(" ", (begin + end) // 2, end) + 1 or end)
 
 
-def _goes_on(text: str, dot: re.Match[str]) -> bool:
-    """Whether a sentence goes on behind this dot: it is that of an abbreviation, or may be that of an ordinal."""
-    first = dot[1]
-    return first.isdigit() or first.islower() or text[dot.start() - 1].isdigit()
+def _goes_on(text: str, end: re.Match[str], pauses: str) -> bool:
+    """Whether a sentence goes on behind this sign: a dot may be that of an abbreviation or of an ordinal."""
+    sign, first = end[0][0], end[1]
+    if sign == ".":
+        return first.isdigit() or first.islower() or text[end.start() - 1].isdigit()
+    return sign == ":" and sign not in pauses
 
 
 def _unusual(text: str, spans: list[Span], places: Sequence[int]) -> list[int]:
     """The places of the parts, those first that share the fewest words with the others; repeated ones only once."""
-    words = {place: frozenset(words_in(text[slice(*spans[place])].lower().translate(_DIGITS), 2)) for place in places}
+    words = {place: frozenset(words_in(text[slice(*spans[place])], 2)) for place in places}
     shared = Counter(word for one in words.values() for word in one)
     first = {one: place for place, one in reversed(words.items()) if one}
     scores = {

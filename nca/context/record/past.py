@@ -16,6 +16,7 @@ from nca.context.history import History
 from nca.context.record.excerpt import RESULT, Style, excerpt, on_one_line, whole_parts
 from nca.context.record.piece import Piece, Section, Subject
 from nca.context.record.said import Said, prompts_in, said_in
+from nca.context.record.script import STOPS, UNSPACED_STOPS
 from nca.context.record.text import read_again
 from nca.context.summary import is_summary
 from nca.context.tokens import text_tokens
@@ -31,10 +32,10 @@ IDENTITY_CHARS = 800
 LONG_ARGUMENT_CHARS = 200
 """A longer argument is content: it says less of what a call is about than the others do."""
 _MAIN = ("command", "cmd", "script", "code", "input", "pattern", "query", "regex", "url", "question")
-VERSION_CHARS, VERSION_SHARE = 24, 0.5
-"""Two texts of which so large a share of the lines or sentences of at least so many characters is the same are versions
-of one."""
-_ENDS = str.maketrans(dict.fromkeys(".!?。！？", "\n"))
+VERSION_CHARS, VERSION_PARTS, VERSION_SHARE = 24, 3, 0.5
+"""Two texts that share so many lines or sentences of at least so many characters, and so large a share of them, are
+versions of one. Two short answers to two questions may have a phrase in common."""
+_ENDS = str.maketrans(dict.fromkeys(STOPS + UNSPACED_STOPS, "\n"))
 SAME_CHARS = 200
 """A result of at least so many characters that came again stands once."""
 CHARS_PER_TOKEN = 5
@@ -267,7 +268,7 @@ class Past:
                 if len(part := " ".join(one.split())) >= VERSION_CHARS
             }
             same = Counter(newest[part] for part in parts if part in newest)
-            is_version = same and same.total() >= VERSION_SHARE * len(parts)
+            is_version = same.total() >= max(VERSION_PARTS, VERSION_SHARE * len(parts))
             newer = max(same, key=lambda one: (same[one], one)) if is_version else 0
             newest.update(dict.fromkeys(parts - newest.keys(), newer or seq))
             if line is None:

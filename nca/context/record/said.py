@@ -8,8 +8,9 @@ from collections.abc import Collection, Iterable
 from itertools import islice
 from typing import NamedTuple
 
-from nca.context.record.excerpt import PASTE, WORDS, excerpt, words_in
+from nca.context.record.excerpt import PASTE, WORDS, excerpt
 from nca.context.record.piece import Subject
+from nca.context.record.script import PAUSES, STOPS, UNSPACED_STOPS, words_in
 from nca.context.tokens import text_tokens
 from nca.humanize import counted
 from nca.messages import Message
@@ -27,7 +28,7 @@ SENTENCE_WORDS, FEWEST_WORDS = 6, 3
 """Words of a line that counts as a sentence; at either end of what was pasted it may be shorter."""
 FEWEST_PROMPTS = 3
 """So many messages end with the same line where it is a program's."""
-_SENTENCE = re.compile(r"(?:\d{1,2}[.)]\s+)?[^\W\d_].*[.!?:…。！？]\W{0,2}\Z")
+_SENTENCE = re.compile(rf"(?:\d{{1,2}}[.)]\s+)?[^\W\d_].*[{STOPS}:{PAUSES}{UNSPACED_STOPS}]\W{{0,2}}\Z")
 
 
 TYPED, BESIDE = "typed", "beside"

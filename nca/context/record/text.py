@@ -15,7 +15,7 @@ from nca.context.summary import clean_prose
 HEADINGS = {
     Section.WORDS: "### What the user said",
     Section.ANSWERS: "### What you answered",
-    Section.TURN: "### What was done in this turn",
+    Section.TURN: "### What was done after the last answer",
     Section.EFFECTS: "### What was changed",
     Section.FAILED: "### What failed and was not repeated",
     Section.CALLS: "### What was run and read",

@@ -108,6 +108,13 @@ def summarize_range(
     return None
 
 
+def target_with_words(draft: Draft, job: SummaryJob, least: int, most: int) -> int:
+    """The target from `least` to `most` tokens at which a view has each message of the person, if in short."""
+    composer = _composer(draft, job)
+    tried = (least, (least + most) // 2)
+    return next((target for target in tried if composer.has_words(_room(draft, composer, target))), most)
+
+
 def _preserved(draft: Draft, job: SummaryJob, target: int) -> list[Block]:
     """The newest turns that a person wants to stay, as far as their share of the target goes."""
     preserved: list[Block] = []

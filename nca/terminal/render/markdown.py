@@ -17,7 +17,7 @@ from markdown_it.token import Token
 from rich import box
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, Group, JustifyMethod, RenderableType, RenderResult
-from rich.markdown import CodeBlock, Heading, ListElement, Markdown, MarkdownElement, TableElement
+from rich.markdown import CodeBlock, Heading, ListElement, ListItem, Markdown, MarkdownElement, TableElement
 from rich.segment import Segment
 from rich.syntax import SyntaxTheme
 from rich.table import Table
@@ -134,15 +134,32 @@ class _Heading(Heading):
     LEVEL_ALIGN: ClassVar[dict[str, JustifyMethod]] = {}
 
 
+class _Item(ListItem):
+    """`written`: the number of an item of a numbered list, as it was written."""
+
+    written: str
+
+    @classmethod
+    def create(cls, markdown: Markdown, token: Token) -> _Item:
+        item = cls()
+        item.written = token.info
+        return item
+
+
 class _List(ListElement):
-    """Numbers have a column of fixed width, because items are drawn one by one."""
+    """Numbers as written (1. 1. 1. as 1. 2. 3.), in a column of fixed width, because items are drawn one by one."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         if self.list_type == "bullet_list_open":
             yield from super().__rich_console__(console, options)
             return
         style = console.get_style("markdown.item.number", default="none")
-        for number, item in enumerate(self.items, 1 if self.list_start is None else self.list_start):
+        number, before = 1 if self.list_start is None else self.list_start, ""
+        for item in self.items:
+            assert isinstance(item, _Item)
+            if before:
+                number = number + 1 if item.written == before else int(item.written)
+            before = item.written
             mark = f"{number:>2}. "
             narrower = options.update(width=max(options.max_width - len(mark), 1))
             for index, line in enumerate(console.render_lines(item.elements, narrower, style=item.style)):
@@ -195,6 +212,7 @@ class ClearMarkdown(Markdown):
         "fence": _Code,
         "code_block": _Code,
         "heading_open": _Heading,
+        "list_item_open": _Item,
         "ordered_list_open": _List,
         "table_open": _Table,
     }

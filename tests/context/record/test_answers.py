@@ -27,6 +27,12 @@ def test_an_older_version_is_replaced_by_the_newest() -> None:
     assert first[4] == "Something else."
 
 
+def test_answers_that_share_a_phrase_are_no_versions() -> None:
+    said = "I looked it up in the configuration. The limit of {} is {} requests a second. Nothing else is set for it."
+    pieces = list(answers(_past(*(said.format(name, n) for n, name in enumerate(("orders", "billing", "mail"))))))
+    assert [piece.text for piece in pieces if piece.text.startswith("replaced")] == []
+
+
 def test_of_many_versions_one_line_is_told() -> None:
     texts = [DRAFT.replace("Line 3", f"The line {n}") for n in range(9)]
     pieces = list(answers(_past(*texts)))

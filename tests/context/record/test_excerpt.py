@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from itertools import pairwise
 
 import pytest
 from hypothesis import assume, given
@@ -25,8 +26,8 @@ from nca.context.record.excerpt import (
     excerpt,
     is_list,
     on_one_line,
-    words_in,
 )
+from nca.context.record.script import is_inside, words_in
 from nca.context.tokens import text_tokens
 
 LINES = st.lists(st.text("abcdefgh 12.:", min_size=1, max_size=120).filter(str.strip), min_size=1, max_size=40)
@@ -115,12 +116,57 @@ def test_a_cut_is_no_longer_than_asked(lines: list[str], style: Style, tokens: i
 
 
 @pytest.mark.parametrize(
-    "text", ["It costs 2 750 and no more", "It costs 2.750,40 and no more", "At 02:30:15 it ended"]
+    "text",
+    [
+        *("It costs 2 750 and no more", "It costs 2.750,40 and no more", "At 02:30:15 it ended", "From 15–17 May on"),
+        *("A sheet of 30×30 is here", "Due 10/12/2026 at noon", "نحو ٣٫٦ إلى الختام", "المجموع ٨٬٧٠٠٫٥ دينار"),
+    ],
 )
 def test_no_number_is_cut(text: str) -> None:
-    numbers = set(re.findall(r"\d[\d .,:]*\d", text))
-    found = {cut for tokens in range(1, 20) for cut in re.findall(r"\d[\d .,:]*\d|\d", excerpt(text, tokens))}
-    assert found <= numbers
+    number = r"\d[\d .,:–×/٫٬]*\d|\d"
+    found = {cut for tokens in range(1, 20) for cut in re.findall(number, excerpt(text, tokens))}
+    assert found <= set(re.findall(number, text))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("أُتيحت كتيّب", ["أتيحت", "كتيب"]),
+        ("हिन्दी में", ["हनद", "म"]),
+        ("Żółć, ٤٢ e\u0301t\u00e9", ["żółć", "00", "eté"]),
+    ],
+)
+def test_a_word_is_its_letters_with_their_marks(text: str, words: list[str]) -> None:
+    assert list(words_in(text)) == words
+    ends = [place for place in range(1, len(text)) if not is_inside(text, place)]
+    assert [text[begin:end] for begin, end in pairwise([0, *ends, len(text)]) if text[begin].isalnum()] == [
+        word.strip(",") for word in text.split()
+    ]
+
+
+@pytest.mark.parametrize(
+    "sentence", ["هل نعرض الفيلم القصير مساء الجمعة أم نؤجل العرض؟", "यह फ़िल्म शुक्रवार की शाम को दिखाई जाएगी।"]
+)
+def test_a_sentence_ends_by_the_signs_of_its_script(sentence: str) -> None:
+    _, *behind = excerpt(f"{sentence} " * 40, 400, TALK._replace(behind=(0, 0, 0))).split(GAP)
+    assert behind
+    assert all(part.strip().startswith(sentence) for part in behind)
+
+
+def test_what_stands_in_front_of_a_colon_is_not_all_that_stays() -> None:
+    lines = [
+        f"The threshold of the station at the {n}th bridge is now as agreed: {n}1.5 metres, above it" for n in range(9)
+    ]
+    kept = excerpt("\n\n".join(lines), 160, TALK)
+    assert ":" in kept
+    assert f": {GAP}" not in kept
+
+
+def test_a_line_that_says_nothing_stays_with_the_next() -> None:
+    letter = "\n>\n".join(f"> Line {n} of a letter that is quoted here, word for word." for n in range(30))
+    kept = excerpt(letter, 120, TALK).splitlines()
+    assert len(kept) > 4
+    assert all(after.startswith("> Line") for line, after in pairwise(kept) if line == ">")
 
 
 @given(
@@ -158,7 +204,7 @@ def test_japanese_is_cut_behind_its_sentences_and_by_its_items() -> None:
     text = "".join(f"第{n}章は蔵の歴史を短く書きます。" for n in range(40))
     kept = excerpt(text, 60, TALK).replace(f" {GAP}", "")
     assert kept.endswith("。")
-    assert list(words_in("酒蔵 a b2", 2)) == ["酒蔵", "b2"]
+    assert list(words_in("酒蔵 a b2", 2)) == ["酒蔵", "b0"]
     assert list(words_in("直した行だけ")) == ["直し", "した", "た行", "行だ", "だけ"]
     assert is_list("・一つ目\n・二つ目\n・三つ目")
     assert names_of("triệu/đêm, nghìn/người") == {"triệu/đêm", "nghìn/người"}

@@ -111,7 +111,7 @@ def test_prose_says_how_far_it_goes_and_is_written_anew_before_much_is_missing_i
         told.update(int(number) for number in re.findall(r"(?m)^\((\d+)\) ", asked[-1].partition("<transcript>")[2]))
         return SummaryReply(f"### Pending\n- Part {len(asked)} of the work is next, {'as was agreed ' * 8}", "m")
 
-    for turn in range(60):
+    for turn in range(80):
         grow(
             history,
             [user(f"Go on with part {turn}. " + "word " * words), assistant(f"Done: {turn}. " + "more " * words)],

@@ -215,6 +215,7 @@ def test_a_fence_that_is_about_to_close_is_not_code() -> None:
         ("1. a\n1. b\n1. c\n", [" 1. a", " 2. b", " 3. c"]),
         ("".join(f"{number}. x\n" for number in range(7, 27)), [f"{number:>2}. x" for number in range(7, 27)]),
         ("1. x\n" * 20, [f"{number:>2}. x" for number in range(1, 21)]),
+        ("2. a\n9. b\n9. c\n4. d\n", [" 2. a", " 9. b", "10. c", " 4. d"]),
         ("in\n2023. a\n", ["in 2023. a"]),
         ("- a\n\n- b\n\n1. c\n", [" • a", " • b", "", " 1. c"]),
         ("- ```js\n  let x\n  ```\n- b\n", [" • let x", " • b"]),

@@ -1,0 +1,56 @@
+"""What divides a text in any script: words, numbers and sentences.
+
+What a character is comes from Unicode's own categories, not from a list of languages.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from unicodedata import category
+
+STOPS = ".!?…؟۔।॥։።"
+"""What ends a sentence (Unicode's Sentence_Terminal) in scripts with blanks between words."""
+PAUSES = ";؛"
+UNSPACED_STOPS = "。！？"
+"""The same where no blank follows."""
+_UNSPACED = r"\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
+"""Scripts that put no blanks between words: Thai, Lao, Japanese, Chinese."""
+_WORD = re.compile(rf"(?:(?![{_UNSPACED}])[^\W_])+|(?=([{_UNSPACED}]{{2}}))[{_UNSPACED}]")
+_DIGITS = str.maketrans("123456789", "0" * 9)
+
+
+class _Folded(dict[int, int | None]):
+    """Digits of all scripts as 0, and no marks: with another mark a word is still the same, and more so without any."""
+
+    def __missing__(self, char: int) -> int | None:
+        kind = category(chr(char))
+        self[char] = folded = ord("0") if kind == "Nd" else None if kind[0] == "M" else char
+        return folded
+
+
+_folded = _Folded()
+
+
+def words_in(text: str, letters: int = 1) -> Iterator[str]:
+    """The words of so many letters and more, to be counted or compared: in lower case, without marks, each digit as 0.
+
+    In a script without blanks each pair of characters counts as one.
+    """
+    plain = text.lower().translate(_DIGITS if text.isascii() else _folded)
+    found = (one[1] or one[0] for one in _WORD.finditer(plain))
+    return (word for word in found if len(word) >= letters)
+
+
+def is_inside(text: str, place: int) -> bool:
+    """Whether a word with its marks, or a number with what stands between its digits, goes on here."""
+    before, after = text[place - 1], text[place]
+    if _is_mark(after) or (after.isalnum() and (before.isalnum() or _is_mark(before))):
+        return True
+    joined = after if before.isdigit() else before
+    around = (place - 1, place + 1) if before.isdigit() else (place - 2, place)
+    return joined != "\n" and not joined.isalnum() and all(text[at : at + 1].isdigit() for at in around if at >= 0)
+
+
+def _is_mark(char: str) -> bool:
+    return not char.isascii() and category(char)[0] == "M"
