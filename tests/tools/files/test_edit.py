@@ -6,10 +6,13 @@ import codecs
 import json
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from nca.file_history import Recorder
 from nca.messages import ToolCall
 from nca.tools.files.edit import MAX_OUTCOME_DIFF_LINES, Edit, EditFile, WriteFile
 from nca.tools.files.read import ReadFile
@@ -294,6 +297,23 @@ async def test_a_file_that_has_changed_since_it_was_read_is_read_again(tools: To
     assert path.read_text() == "three"
     with pytest.raises(ToolError, match="there is no file gone; write_file creates one"):
         await tools.edit("gone", "a", "b")
+
+
+class SavesMeanwhile(Recorder):
+    """Another program saves the file when all is planned and nothing is written yet."""
+
+    @contextmanager
+    def edit(self, path: Path, content: bytes, tool: str) -> Iterator[None]:
+        path.write_text("mine\n")
+        yield
+
+
+async def test_what_is_saved_in_the_moment_before_the_change_is_not_written_over(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("one\n")
+    editor = EditFile(Workspace(tmp_path), FilesRead(), SavesMeanwhile())
+    with pytest.raises(ToolError, match="f has changed just now; read it again"):
+        await editor.call("f", "one", "two")
+    assert (tmp_path / "f").read_text() == "mine\n"
 
 
 async def test_what_cannot_be_changed(tools: Tools) -> None:

@@ -66,6 +66,16 @@ def test_as_if_all_had_been_kept(pieces: list[bytes], direction: str) -> None:
         assert all(stretch.strip("\n") in said for stretch in re.split(r"\[…(?: [\d,]+ \w+ left out …)?\]", kept))
 
 
+def test_the_lines_that_are_missing_are_named_as_the_whole_has_them() -> None:
+    captured = OutputCapture(LIMITS, None)
+    captured.feed("".join(f"line {number}\n" for number in range(1, 5_001)).encode())
+    output = captured.finish(as_it_is)
+    assert output.left_out is not None
+    first, last = output.left_out.first_line, output.left_out.last_line
+    assert f"line {first - 1}\n{output.left_out.seam()}\nline {last + 1}\n" in output.text
+    assert output.left_out.seam().startswith(f"[… {last - first + 1:,} lines")
+
+
 @pytest.mark.parametrize("most", [200, 500, 900, 5_000])
 def test_what_is_kept_is_no_more_than_was_asked_for_and_not_too_little(most: int) -> None:
     captured = OutputCapture(Limits(max_bytes=most, max_lines=40), None)

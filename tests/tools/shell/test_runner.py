@@ -248,6 +248,19 @@ async def test_without_a_shell_the_words_are_what_runs(runner: CommandRunner) ->
         await runner.run("echo", argv=("/no/such/program",))
 
 
+async def test_what_runs_unasked_starts_no_program_of_the_project(tmp_path: Path) -> None:
+    planted = tmp_path / "bin" / "planted"
+    planted.parent.mkdir()
+    planted.write_text("#!/bin/sh\necho planted\n")
+    planted.chmod(0o755)
+    environment = {"PATH": f"{planted.parent}:{os.environ['PATH']}"}
+    runner = CommandRunner(tmp_path, settings=lambda: PATIENT, limits=Limits, env=environment)
+    assert (await runner.run("env planted")).output.text == "planted\n"
+    unasked = await runner.run("env planted", argv=("/usr/bin/env", "planted"))
+    assert unasked.ended is not None
+    assert unasked.ended.exit_code == 127
+
+
 async def test_many_at_once_leave_no_descriptors(runner: CommandRunner) -> None:
     before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
     await asyncio.gather(*(runner.run("echo hi") for _ in range(12)))
