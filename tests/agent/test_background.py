@@ -100,6 +100,19 @@ async def test_it_is_dropped_when_the_view_has_changed(tmp_path: Path) -> None:
     await conversation.close()
 
 
+async def test_it_is_dropped_when_something_was_pinned_since(tmp_path: Path) -> None:
+    events: list[Event] = []
+    conversation = opened(tmp_path, events, summary_or(LONG_ANSWER * 2), EARLY)
+    await until_prepared(conversation, events)
+    await until_ready(conversation)
+    before = conversation.context.effective_history()
+    conversation.context.pin(1)
+    await conversation.send("Next")
+    assert [event.phase for event in compactions(events)][:2] == ["starting", "skipped"]
+    assert conversation.context.effective_history()[: len(before)] == before
+    await conversation.close()
+
+
 class SlowToSummarize(ScriptedModel):
     """Gives a summary once it is let go, and every other answer at once."""
 
