@@ -43,6 +43,17 @@ def test_the_breakdown_sums_to_used(messages: list[Message], has_prompt: bool, h
     assert measured.is_estimate
 
 
+def test_tools_that_join_count_from_then_on() -> None:
+    history, meter = history_of(talk(3)), Meter()
+    raw = meter.raw(history)
+    meter.learn(raw, history, 2 * raw)
+    meter.take_tools(TOOLS)
+    with_tools = Meter(tools=TOOLS, calibration=meter.calibration).measure(history, BUDGET)
+    assert meter.measure(history, BUDGET) == with_tools
+    assert with_tools.is_estimate
+    assert with_tools.breakdown["tool_definitions"] > 0
+
+
 @given(st.floats(0.41, 2.9), st.floats(0.41, 2.9))
 def test_the_breakdown_sums_to_used_under_an_anchor_too(learned: float, reported: float) -> None:
     meter = Meter(calibration=Calibration(learned, 5), system_prompt="word " * 3_000, tools=TOOLS)

@@ -32,6 +32,14 @@ def test_what_was_said_anew_or_cleared_is_not_missed() -> None:
     assert KeptFacts(history, after).by_kind() == {"words": (2, 2)}
 
 
+def test_what_was_taken_back_is_not_missed() -> None:
+    messages = [Message("user", text, source="typed") for text in ("Go on.", "Never mind.", "And now?")]
+    history = History(Entry(seq, message) for seq, message in enumerate(messages, 1))
+    history.view = View((Verbatim(1, 1),), 3, ((2, 2),))
+    after = View((Summary("s", ((1, 1),), "- (1) Go on."),), 3, ((2, 2),))
+    assert KeptFacts(history, after).by_kind() == {"words": (2, 2)}
+
+
 def test_where_all_that_is_kept_is_whole_nothing_more_is_said() -> None:
     assert kept_in_words(counted(f"- (1) Never touch a.py.\n- (2) {LONG}")) == "2 of 3 of your messages"
 

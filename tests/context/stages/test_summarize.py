@@ -368,6 +368,29 @@ def test_no_model_is_asked_where_its_answer_would_have_no_room() -> None:
     assert asked == []
 
 
+@pytest.mark.parametrize(("most", "target_ratio"), [(0, 0.65), (200, 0.65), (0, 0.2)])
+def test_an_answer_is_asked_for_within_its_shares_and_what_a_person_set(most: int, target_ratio: float) -> None:
+    asked: list[int] = []
+
+    def answer(request: SummaryRequest) -> SummaryReply:
+        asked.append(request.max_tokens)
+        return SummaryReply(PROSE, "m")
+
+    settings = replace(ONLY, summarize=SummarizeSettings(max_tokens=most))
+    history = history_of(talk(40))
+    proposal = compacted(history, WINDOW, settings=settings, summarizer=answer, target_ratio=target_ratio)
+    assert 150 <= asked[0] <= min(proposal.target_tokens // 4, proposal.budget_tokens // 10, most or WINDOW)
+
+
+def test_what_models_wrote_for_a_larger_window_gives_way_to_a_quarter_of_the_room() -> None:
+    history = history_of(talk(200))
+    written = PROSE + "\n".join(f"- Detail {number} of the work that was agreed upon" for number in range(200))
+    compacted(history, 64_000, settings=ONLY, summarizer=answering(written), target_ratio=0.1)
+    proposal = compacted(history, WINDOW, settings=ONLY)
+    (summary,) = summaries(history)
+    assert 0 < text_tokens(summary.prose) <= proposal.target_tokens // 4
+
+
 def test_bounds_of_a_person_hold() -> None:
     history = history_of([m for n in range(80) for m in (user(f"Wish {n}: " + "so " * 30), assistant("Good."))])
     settings = replace(ONLY, summarize=SummarizeSettings(user_turns_tokens=200))
