@@ -118,6 +118,16 @@ def test_everything_comes_back_to_the_byte(store: Store) -> None:
     assert archived(store) == []
 
 
+def test_a_fork_brings_back_the_outputs_that_it_has_of_the_session_it_comes_from(store: Store) -> None:
+    name = talk(store)
+    fork, outputs = store.fork(name).id, files(store)
+    for one in (name, fork):
+        archive(store, one)
+    assert files(store) == {}
+    restore(store, fork)
+    assert files(store) == outputs
+
+
 def test_an_unfinished_answer_is_completed_first(store: Store) -> None:
     name = talk(store)
     archive(store, name)
