@@ -151,6 +151,10 @@ class StoreSuite:
         assert (session.rewinds.newest_files, session.rewinds.ends()) == (7, {newest: 4})
         assert open_store().preview(session.info.id).asked == "one"
         assert session.rewinds.end_of(newest)[1].aside == ()
+        session.log.append(said("instead"))
+        assert session.rewinds.newest is None
+        session.rewinds.append_beside(said("by the way?", "Yes."))
+        assert session.views.current().aside == ((3, 4), (6, 7))
 
     def test_pins_usage_and_what_was_learned(self, open_store: Open) -> None:
         store = open_store()

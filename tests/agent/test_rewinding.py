@@ -283,7 +283,7 @@ async def test_only_your_own_messages_can_be_gone_back_to(room: Room) -> None:
 
 
 async def test_a_question_beside_leaves_the_conversation_as_it_was(room: Room) -> None:
-    conversation = room.open(["One.", "It is blue.", "Two."])
+    conversation = room.open(["One.", "It is blue.", "Two.", "It is red."])
     await conversation.send("First")
     before, used = conversation.context.effective_history(), conversation.context.stats().used_tokens
     assert await conversation.beside.ask("Which colour?") == "It is blue."
@@ -296,6 +296,10 @@ async def test_a_question_beside_leaves_the_conversation_as_it_was(room: Room) -
     assert [event.purpose for event in room.of(SideRequestFinished)] == ["question"]
     await conversation.send("Second")
     assert sent_by(conversation)[1:] == ["First", "One.", "Second"]
+    # Nor is it the end of a branch that is left.
+    await conversation.beside.ask("And now?")
+    await back(conversation)
+    assert [point.text for point in conversation.rewinds.points() if point.rewind] == ["Two."]
 
 
 async def test_a_compaction_before_a_rewind_is_undone_without_it(room: Room) -> None:
