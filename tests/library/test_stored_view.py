@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from subprocess import PIPE, Popen
 from typing import Any
@@ -210,6 +210,25 @@ def test_messages_that_are_kept_are_recalled_without_a_request(path: Path) -> No
             view(KEY).recall(query="walrus")
         view(KEY).fit(log[:4])
         assert "zebra0" in view(KEY).recall(expand="3")
+
+
+def test_who_is_refused_leaves_the_messages_that_another_request_keeps(path: Path) -> None:
+    log = talk(40)
+    with nca.Store.open(path) as store:
+
+        def view(summarizer: Callable[[Any], str] | None = None) -> nca.ContextView:
+            return nca.ContextView(
+                context_window=WINDOW, store=store, key=KEY, keeps_messages=True, summarizer=summarizer
+            )
+
+        def while_another_asks(messages: Any) -> str:
+            view().fit(log)
+            return PROSE
+
+        view().fit(log[:4])
+        with pytest.raises(nca.ViewInUse):
+            view(while_another_asks).fit(log)
+        assert "zebra0" in view().recall(expand="3")
 
 
 def test_what_is_given_wrongly_is_refused(path: Path) -> None:

@@ -99,6 +99,21 @@ def test_compress_gives_the_view_as_the_library_does(url: str) -> None:
     assert (small["messages"], small["compacted"], small["tokens_saved"]) == (log[:2], False, 0)
 
 
+def test_rows_whose_calls_are_too_large_are_said_not_to_fit(url: str) -> None:
+    """Calls stay in their rows, so a view that drops them fits where the rows do not."""
+    written = json.dumps({"text": "word " * 150})
+    calls = [
+        {"id": f"c{n}", "type": "function", "function": {"name": "write", "arguments": written}} for n in range(40)
+    ]
+    log: list[dict[str, Any]] = [{"role": "user", "content": "Do it."}]
+    for call in calls:
+        log.append({"role": "assistant", "content": None, "tool_calls": [call]})
+        log.append({"role": "tool", "tool_call_id": call["id"], "content": "done " * 20})
+    body = {"messages": log, "context_window": 8_000}
+    fits = [post(url, "/v1/compress", {**body, "rows": rows}).json()["fits"] for rows in (True, False)]
+    assert fits == [False, True]
+
+
 def test_compact_of_open_responses(url: str) -> None:
     items = [{"role": "user", "content": f"Question {n} " + "why " * 200} for n in range(60)]
     request = {"model": "gpt-5", "input": items, "instructions": "A test.", "context_window": WINDOW}

@@ -119,6 +119,13 @@ def test_a_turn_has_its_requests_calls_and_compactions_as_children(receiver: Rec
     assert (duration.count, values_of(duration.attributes)["gen_ai.request.model"]) == (1, "gemini-3-pro")
 
 
+def test_each_turn_has_the_tokens_of_its_own_requests(receiver: Receiver) -> None:
+    turns = [(TurnStarted("session-1", number), *(REQUEST, USAGE) * number, DONE) for number in (1, 2)]
+    Sender(receiver).send(*(event for turn in turns for event in turn))
+    tokens = [values_of(turn.attributes)["gen_ai.usage.input_tokens"] for turn in receiver.named("invoke_agent nca")]
+    assert tokens == [900, 1_800]
+
+
 def test_the_response_and_the_server_are_named_and_nothing_that_was_not_reported(receiver: Receiver) -> None:
     server = Server("model.example", 443)
     asked = RequestStarted(1, "openai/small", 900, 4_000, server)
