@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import stat
+import subprocess
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -12,7 +14,7 @@ from hypothesis import strategies as st
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.document import Document
 
-from nca.terminal.input.history import HistorySuggestion, PrivateHistory
+from nca.terminal.input.history import DraftFile, HistorySuggestion, PrivateHistory
 from nca.terminal.input.pastes import FoldedPastes
 from nca.terminal.input.prompt_text import PromptText
 from nca.words import Source, Span, Words, merged, text_of, words
@@ -128,6 +130,16 @@ def test_the_newest_entry_that_begins_so_is_suggested(typed: str, rest: str | No
     suggestion = HistorySuggestion(text)
     found = suggestion.get_suggestion(Buffer(history=history), Document(typed))
     assert (found.text if found else None) == rest
+
+
+async def test_the_draft_of_a_killed_program_is_in_the_history_and_that_of_a_running_one_stays(tmp_path: Path) -> None:
+    with subprocess.Popen(["true"]) as killed:
+        pass
+    for process, line in ((killed.pid, "half a line"), (os.getppid(), "another's")):
+        (tmp_path / f"history.draft-{process}").write_text(f"\n+{line}\n")
+    DraftFile(tmp_path / "history", FoldedPastes())
+    assert await loaded(history_in(tmp_path / "history")) == ["half a line"]
+    assert [one.name for one in tmp_path.glob("history.draft-*")] == [f"history.draft-{os.getppid()}"]
 
 
 async def test_a_refused_line_is_suggested_again_once_it_was_sent_again(tmp_path: Path) -> None:
