@@ -223,6 +223,19 @@ async def test_what_somebody_changes_in_the_middle_stays_and_all_else_goes_back(
     assert (room.history.last_rewind(), room.history.changed_since(0)[0].path) == ((0, ""), "a")
 
 
+async def test_a_new_file_that_somebody_saves_in_the_middle_is_not_deleted(room: Room) -> None:
+    (room.root / "a").write_text("1")
+    await room.command("printf 2 > a; touch new")
+
+    def progress(done: int, of: int) -> None:
+        if done == 1:
+            (room.root / "new").write_text("mine")
+
+    with pytest.raises(UsageError, match="new could not be restored: changed meanwhile"):
+        room.history.apply(room.history.plan(1), watch=Watch(progress))
+    assert room.texts() == {"a": "2", "new": "mine"}
+
+
 async def test_a_file_of_somebody_else_s_in_the_way_is_named_before_anything_changes(room: Room) -> None:
     (room.root / "d").mkdir()
     (room.root / "d/a").write_text("1")
