@@ -16,8 +16,9 @@ from nca.context.validate import validate_request
 from nca.errors import ModelNotFound, ProviderError
 from nca.events import RetryScheduled
 from nca.messages import Message, ResponseFacts
-from nca.models.catalog import describe
+from nca.models.catalog import ModelFacts, describe
 from nca.models.client import Delta, ModelRequest, ProviderModel, Reply
+from nca.models.price_map import PriceTier
 from nca.testing.scripted import Answer, in_order
 from nca.wire import message_to_dict
 from tests.testing.anthropic_provider import AnthropicProvider
@@ -231,8 +232,14 @@ async def test_samplings_of_one_answer_are_priced_each_by_itself() -> None:
             return [start[0], *compaction, *start[1:], (name, {**end, "usage": usage}), last]
 
     with Twice(in_order("Done.")) as provider:
-        chat = Chat(provider)
+        chat, half_priced = Chat(provider), Chat(provider)
         reply = await chat.ask(compact_at_tokens=50_000)
+        # A map of prices may have those of long requests alone: a part of the cost is no cost.
+        long = PriceTier(above_tokens=100_000, input_cost=1e-6, output_cost=1e-6)
+        half_priced.model.facts = ModelFacts(NAME, "anthropic", tiers=(long,))
+        unknown = (await half_priced.ask(compact_at_tokens=50_000)).usage
+    assert unknown is not None
+    assert unknown.cost is None
     assert reply.message.text == "Done."
     assert reply.compaction is not None
     assert reply.usage is not None
