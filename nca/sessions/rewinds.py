@@ -127,10 +127,8 @@ class SessionRewinds:
 
     def _last_shown(self, number: int, last: int) -> int:
         """The newest message of the conversation up to `last`, with this view; 0 for none."""
-        for first, end in reversed(self._views.stored_view(number).aside if number else ()):
-            if first <= last <= end:
-                last = first - 1
-        return last
+        aside = self._views.stored_view(number).aside
+        return next((first - 1 for first, end in aside if first <= last <= end), last)
 
     def _left(self, stored: StoredView, parent: int) -> int:
         """The view that was in force before one."""
