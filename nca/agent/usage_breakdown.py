@@ -19,7 +19,7 @@ from nca.context.stages.deduplicate import superseded
 from nca.context.tokenizers import tools_text, tools_tokens
 from nca.context.tokens import call_tokens, part_tokens, text_tokens
 from nca.context.view import Marker, Stub, Summary, Verbatim
-from nca.humanize import one_line
+from nca.humanize import counted, one_line
 from nca.messages import Message, ToolCall
 from nca.tools.mcp.tool import PREFIX
 from nca.wire import content_text
@@ -175,7 +175,7 @@ class _Weighing:
             if isinstance(item, Summary | Marker):
                 hidden = sum(last - first + 1 for first, last in item.ranges)
                 summary = "summary and record" if shown.raw["record"] else "summary"
-                label = summary if isinstance(item, Summary) else f"{hidden:,} messages left out"
+                label = summary if isinstance(item, Summary) else f"{counted(hidden, 'message')} left out"
                 yield ContextItem(label, tokens, item.id, kind="summaries", excerpt=excerpt, is_whole=False)
                 continue
             label = _label(shown, self._calls.get(message.tool_call_id))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from nca.file_history.changes import FileChange
     from nca.messages import Entry
-    from nca.sessions import Hit, Session, SessionHit, SessionInfo, Store
+    from nca.sessions import CompactionRecord, Hit, Session, SessionHit, SessionInfo, Store
     from nca.sessions.file_record import Change
     from nca.sessions.sql import Whose
 
@@ -149,10 +149,15 @@ def _session_dict(session: Session) -> dict[str, Any]:
         ],
         "pins": sorted(session.views.pins()),
         "aside": session.views.current().aside,
-        "compactions": msgspec.to_builtins(session.views.compactions()),
+        "compactions": msgspec.to_builtins(_compactions(session)),
         "summaries": msgspec.to_builtins(session.views.summaries()),
         "usage": msgspec.to_builtins(session.usage.totals()),
     }
+
+
+def _compactions(session: Session) -> list[CompactionRecord]:
+    """Without what a person changed message by message, such as one that was tried again."""
+    return [one for one in session.views.compactions() if not one.is_by_hand]
 
 
 def _print_session(session: Session) -> None:
@@ -168,7 +173,7 @@ def _print_session(session: Session) -> None:
     pins, aside = session.views.pins(), dict.fromkeys(seqs(session.views.current().aside))
     for entry in session.log.entries():
         _print_entry(entry, message_notes(entry, pins, aside))
-    records = session.views.compactions()
+    records = _compactions(session)
     if records:
         typer.echo("\ncompactions")
     for record in records:

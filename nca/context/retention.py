@@ -12,8 +12,9 @@ from nca.context.view import View
 
 MOST_COUNTED = 4_000
 """Messages that are looked at, from the newest on: a log may have a million."""
-READ_CHARS = 80
-"""A message can be read where its beginning can; whether it is there whole is counted apart."""
+READ_CHARS, ANSWER_CHARS = 80, 24
+"""A message can be read where its beginning can; whether it is there whole is counted apart. An answer that is cut may
+have no more of its first line."""
 WORDS, WHOLE, FILES, ANSWERS, CUT = "words", "whole", "files", "answers", "answers_cut"
 _IN_WORDS = {
     WORDS: "{0:,} of {1:,} of your messages",
@@ -69,7 +70,7 @@ def _answers_in(text: str, history: History) -> dict[str, tuple[int, int]]:
     said = islice(Past.of(history).answers, MOST_COUNTED)
     answers = [_squeezed(one.text) for one in said if one.line is None]
     whole = sum(answer in text for answer in answers)
-    cut = sum(answer[:READ_CHARS].rstrip() in text for answer in answers) - whole
+    cut = sum(answer[:ANSWER_CHARS].rstrip() in text for answer in answers) - whole
     counted = {ANSWERS: (whole, len(answers))} if answers else {}
     return counted | ({CUT: (cut, len(answers))} if cut else {})
 

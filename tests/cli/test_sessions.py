@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 from typer.testing import CliRunner, Result
 
@@ -149,6 +150,7 @@ def test_show_tells_what_happened(home: Path) -> None:
         )
         session.views.commit(hiding(3), MANUAL)
         session.views.undo()
+        session.views.commit(hiding(1), msgspec.structs.replace(MANUAL, stages=("retry",)))
         session.views.pin(1)
         session.usage.record(4, "m", Usage(100, 20, cost=0.5), 0)
         name = session.info.id
@@ -162,11 +164,12 @@ def test_show_tells_what_happened(home: Path) -> None:
         "manual: summarize; 900 → 300 tokens · 0.0 s · undone",
     ):
         assert piece in shown
+    assert "retry" not in shown
     told = json.loads(run(home, "show", name, "--json").output)
     assert [entry["seq"] for entry in told["log"]] == [1, 2, 3, 4]
     assert told["log"][2]["message"]["tool_call_id"] == "1"
     assert told["pins"] == [1]
-    assert told["compactions"][0]["undone"] is True
+    assert [one["undone"] for one in told["compactions"]] == [True], "a message that was tried again is none"
     assert told["usage"]["prompt_tokens"] == 100
 
 

@@ -18,7 +18,7 @@ def counted(record: str) -> dict[str, tuple[int, int]]:
 
 
 def test_a_message_that_is_cut_is_not_counted_as_whole() -> None:
-    found = counted(f"- (1) Never touch a.py.\n- (2) {LONG[:90]} […]")
+    found = counted(f"- (1) Never touch a.py.\n- (2) {LONG[:30]} […]")
     assert found == {"words": (2, 3), "whole": (1, 2)}
     assert kept_in_words(found) == "2 of 3 of your messages, 1 of them whole"
 
@@ -65,7 +65,7 @@ def test_the_model_s_answers_are_said_and_are_no_facts() -> None:
     said += [Message("user", "And the letter?", source="typed"), Message("assistant", texts[1])]
     said += [Message("user", "And he?", source="typed"), Message("assistant", texts[2])]
     history = History(Entry(seq, message) for seq, message in enumerate(said, 1))
-    record = f"- What day?\n- And the letter?\n- And he?\n{texts[0]}\n{LONG[:90]} […]"
+    record = f"- What day?\n- And the letter?\n- And he?\n{texts[0]}\n{LONG[:30]} […]"
     facts = KeptFacts(history, View((Summary("s", ((1, 6),), record),), 7))
     assert facts.by_kind() == {"words": (3, 3), "answers": (1, 3), "answers_cut": (1, 3)}
     assert kept_in_words(facts.by_kind()) == "3 of 3 of your messages, 1 of 3 answers whole, 1 cut"
