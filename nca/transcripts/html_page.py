@@ -80,7 +80,7 @@ def page_head(title: str, facts: Mapping[str, str]) -> Iterator[str]:
     """The page from its first line to the facts at its top."""
     style = Path(__file__).with_suffix(".css").read_text(encoding="utf-8")
     yield _HEAD.format(title=html_escaped(title), style=style)
-    yield f"<h1>{html_escaped(title)}</h1>\n<dl>"
+    yield f'<h1 dir="auto">{html_escaped(title)}</h1>\n<dl>'
     for name, value in facts.items():
         yield f"<dt>{name}</dt><dd>{html_escaped(value)}</dd>"
     yield "</dl>"
@@ -291,7 +291,7 @@ _COLOURED = frozenset(
 
 def plain(text: str) -> str:
     # HTML parsers drop a newline right after <pre>.
-    return f"<pre>\n{html_escaped(text)}</pre>"
+    return f'<pre dir="auto">\n{html_escaped(text)}</pre>'
 
 
 def code(text: str, language: str = "") -> str:
@@ -308,6 +308,8 @@ def prose(text: str) -> str:
     if any(token.level >= _MAX_NESTING - 1 for token in tokens):
         return plain(text)
     for token in tokens:
+        if token.nesting == 1:
+            token.attrSet("dir", "auto")
         if token.type in ("heading_open", "heading_close"):
             # Those of the page itself are h1 and h2.
             token.tag = f"h{min(int(token.tag[1]) + 2, 6)}"

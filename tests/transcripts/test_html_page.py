@@ -29,7 +29,7 @@ _TAGS = (
 )
 _ATTRIBUTES = (
     "lang charset http-equiv content name id class href viewbox role aria-label x y x1 x2 y1 y2 cx cy r points"
-    " text-anchor width height open rel title start style"
+    " text-anchor width height open rel title start style dir"
 )
 TAGS, ATTRIBUTES = frozenset(_TAGS.split()), frozenset(_ATTRIBUTES.split())
 
@@ -148,8 +148,8 @@ def test_what_was_compacted_away_is_one_line_until_it_is_opened() -> None:
     assert "5 · user the model sees a placeholder" in main
     assert "Message 6 · no part of the conversation: rewound" in main
     # The summary is there once, with what it replaces; the compaction and the second stretch lead to it.
-    assert page.count("<h3>Summed up</h3>") == 1
-    assert page.count("<li>first</li>") == 1
+    assert page.count('<h3 dir="auto">Summed up</h3>') == 1
+    assert page.count('<li dir="auto">first</li>') == 1
     assert page.count('href="#s1"') == 2
 
 
@@ -159,7 +159,7 @@ def test_what_a_call_wrote_is_code_of_its_file() -> None:
     page = to_html(new_copy([Entry(1, Message("assistant", None, calls))], directory="/"))
     check(page)
     assert '<span class="keyword">def</span> <span class="function">f</span>' in page
-    assert "<pre>\n[1</pre>" in page
+    assert '<pre dir="auto">\n[1</pre>' in page
 
 
 def test_no_address_of_the_outside_is_in_it() -> None:

@@ -34,9 +34,9 @@ def test_code_is_there_letter_for_letter(text: str, language: str) -> None:
 
 def test_markdown_is_drawn() -> None:
     page = prose("# Why\n\n- **two** `words`\n\n|a|b|\n|-|-:|\n|1|2|\n\n```py\nx = 1  # one\n```\n")
-    assert "<h3>Why</h3>" in page
-    assert "<li><strong>two</strong> <code>words</code></li>" in page
-    assert '<td style="text-align:right">2</td>' in page
+    assert '<h3 dir="auto">Why</h3>' in page
+    assert '<li dir="auto"><strong>two</strong> <code>words</code></li>' in page
+    assert '<td style="text-align:right" dir="auto">2</td>' in page
     assert '<span class="number">1</span>' in page
     assert '<span class="comment"># one</span>' in page
 
@@ -79,6 +79,6 @@ def test_what_nests_deeply_is_not_lost(nested: str, depth: int) -> None:
 
 
 def test_long_text_and_code_cost_no_parser() -> None:
-    assert prose("*" * (MOST_MARKDOWN_CHARS + 1)).startswith("<pre>")
+    assert prose("*" * (MOST_MARKDOWN_CHARS + 1)).startswith('<pre dir="auto">')
     for text in ("x = 1\n" * (MOST_CODE_CHARS // 5), f"x = {'1' * MOST_LINE_CHARS}"):
         assert not re.search("<span", code(text, "py"))
