@@ -200,7 +200,7 @@ class Planning:
         release_large_step(self.draft, self.budget.budget_tokens)
         self._note("truncate", tokens)
         fixed = self.draft.fixed_tokens()
-        target = target_tokens or policy.target_tokens(self.budget, fixed, target_ratio)
+        target = int(share * (target_tokens or policy.target_tokens(self.budget, fixed, target_ratio)))
         if is_manual:
             # Of what there is without any compaction, so that a second one finds nothing to do.
             most = max(fixed, min(target, self._whole_tokens()))
@@ -209,7 +209,7 @@ class Planning:
                 # No message of the person goes for it: a small chat stays as it is.
                 target = target_with_words(self.draft, self.job, target, most)
         self.limit = int(share * self.budget.budget_tokens)
-        self.target = min(int(share * target), self.limit)
+        self.target = min(target, self.limit)
         if self.cut_newest and self._is_whole():
             # All the rest may take less than the half that was left to it.
             fill(self.draft, self.target, ("truncate",))

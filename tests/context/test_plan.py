@@ -225,14 +225,17 @@ def test_a_manual_compaction_aims_below_what_is_there() -> None:
     assert proposal.tokens_after < proposal.tokens_before
 
 
-@given(st.lists(st.tuples(st.integers(1, 8), st.integers(1, 30)), min_size=1, max_size=12))
-@example([(1, 1), (1, 1), (1, 1)])
-def test_a_manual_compaction_keeps_all_that_a_person_said(sizes: list[tuple[int, int]]) -> None:
+@given(st.lists(st.tuples(st.integers(1, 8), st.integers(1, 30)), min_size=1, max_size=12), st.floats(0.8, 1.3))
+@example([(1, 1), (1, 1), (1, 1)], 1.0)
+@example([(1, 1), (1, 1), (1, 1)], 1.1)
+def test_a_manual_compaction_keeps_all_that_a_person_said(sizes: list[tuple[int, int]], reported: float) -> None:
     """However small the chat is: it saves room among what others said, or it changes nothing."""
     rules = [f"Rule {place}: {'never push to main; ' * words}" for place, (words, _) in enumerate(sizes)]
     answers = ["Understood, so be it. " * words for _, words in sizes]
     history = history_of([one for pair in zip(map(user, rules), map(assistant, answers), strict=True) for one in pair])
-    compacted(history, 128_000, is_manual=True)
+    meter = Meter()
+    meter.learn(meter.raw(history), history, round(meter.raw(history) * reported))
+    compacted(history, 128_000, is_manual=True, meter=meter)
     seen = "\n".join(contents(history))
     assert [rule for rule in rules if rule[:24] not in seen] == []
 
