@@ -19,7 +19,7 @@ from xml.etree import ElementTree
 import pytest
 
 from nca.cli import HELP_FLAGS, VERSION_FLAGS
-from nca.cli.app import run
+from nca.cli.app import run, with_command
 from nca.cli.commands import build
 from nca.compat.names import FOREIGN_NAMES
 from nca.config.schema import KEYS
@@ -53,12 +53,10 @@ def _command_lines() -> list[str]:
 
 
 def _resolve(words: list[str]) -> tuple[list[str], Any]:
-    """The command that the words name, and its path; `nca` alone and `nca -m` are `nca loop`."""
+    """The command that the words name, and its path."""
     command: Any = build()
-    if not words or (words[0].startswith("-") and words[0] not in HELP_FLAGS):
-        return ["loop"], command.commands["loop"]
     path: list[str] = []
-    for word in words:
+    for word in with_command(words):
         if not hasattr(command, "commands"):
             break
         names = word.split("|")

@@ -87,7 +87,7 @@ def run(arguments: list[str]) -> int:
     # Imports create many objects and no garbage, so collecting now would only cost time. The chat enables it again once
     # it is open, the other commands when they begin.
     gc.disable()
-    words = _with_command(arguments)
+    words = with_command(arguments)
     signals.wait_for_children()
     with signals.at_once() if words[0] == CHAT else signals.raised():
         return _run_and_report(words)
@@ -236,8 +236,10 @@ def _in_english(said: str, command: str, kind: str) -> str:
     unknown = said.partition("No such command '")[2].partition("'.")[0]
     if unknown and "Did you mean" not in said and (others := _elsewhere(unknown)):
         return f"{said} Did you mean {' or '.join(others)}?"
+    if unknown and command == "nca" and "Did you mean" not in said:
+        return f'{said} A message stands in quotes: nca loop "TEXT".'
     # What people type who ask other agents a question in the shell.
-    if " " in unknown or said.startswith(("No such option: -p.", "No such option: --print ")):
+    if said.startswith(("No such option: -p.", "No such option: --print ")):
         return f"{said} One answer without a chat: nca run TEXT."
     if command != "nca run":
         return said
@@ -256,8 +258,8 @@ def _elsewhere(name: str) -> list[str]:
     return own + [f"nca {group} {name}" for group, commands in groups if name in commands]
 
 
-def _with_command(arguments: list[str]) -> list[str]:
-    """The arguments with `loop` in front if they name no command: `nca`, `nca -m MODEL`."""
-    if not arguments or (arguments[0].startswith("-") and arguments[0] not in HELP_FLAGS):
-        return [CHAT, *arguments]
-    return arguments
+def with_command(arguments: list[str]) -> list[str]:
+    """The arguments with `loop` in front if they name no command: `nca`, `nca -m MODEL`, `nca "fix the tests"`."""
+    first = arguments[0] if arguments else ""
+    is_chat = not arguments or (first.startswith("-") and first not in HELP_FLAGS) or len(first.split()) > 1
+    return [CHAT, *arguments] if is_chat else arguments

@@ -46,11 +46,11 @@ def open_chat(words: LoopArguments) -> int:
     from nca.terminal.open_terminal import has_screen, has_typed_line
 
     is_alone = not has_typed_line()
-    if words.session is not None and not words.resume:
-        raise UsageError(
-            f"nca loop takes no message ({words.session!r}).",
-            advice="nca run sends one message; --resume ID resumes a session.",
-        )
+    texts = list(words.texts or ())
+    session = texts.pop(0) if words.resume and texts else None
+    message = texts.pop(0) if texts else ""
+    if texts:
+        raise UsageError(f"nca loop takes no {texts[0]!r}.", advice="A message of several words stands in quotes.")
     if words.resume and words.continue_:
         raise UsageError("--continue and --resume exclude each other.")
     loaded = load_settings(settings_of(**words._asdict()), words.config, trust=words.trust, asks=True, remembers=True)
@@ -62,14 +62,14 @@ def open_chat(words: LoopArguments) -> int:
     wanted = WantedSession(
         is_continuing=words.continue_,
         is_resuming=words.resume,
-        session=words.session,
+        session=session,
         has_screen=has_screen(loaded.settings.terminal),
     )
     # A download has written lines.
-    return asyncio.run(_chat(loaded, choice, wanted, is_alone=is_alone and choice is chosen))
+    return asyncio.run(_chat(loaded, choice, wanted, message, is_alone=is_alone and choice is chosen))
 
 
-async def _chat(loaded: LoadedSettings, choice: Choice, wanted: WantedSession, *, is_alone: bool) -> int:
+async def _chat(loaded: LoadedSettings, choice: Choice, wanted: WantedSession, message: str, *, is_alone: bool) -> int:
     from nca.config.paths import data_dir
     from nca.terminal.interrupts import Interrupts
     from nca.terminal.open_terminal import has_screen
@@ -77,7 +77,7 @@ async def _chat(loaded: LoadedSettings, choice: Choice, wanted: WantedSession, *
     settings, interrupts = loaded.settings, Interrupts()
     if not has_screen(settings.terminal):
         _load()
-        return await _opened(loaded, choice, wanted, None, interrupts)
+        return await _opened(loaded, choice, wanted, message, None, interrupts)
 
     from nca.terminal.input.first_prompt import FirstPrompt
 
@@ -85,11 +85,11 @@ async def _chat(loaded: LoadedSettings, choice: Choice, wanted: WantedSession, *
     first = FirstPrompt(settings.terminal, Path.cwd(), history_file, interrupts)
     try:
         first.be_quiet(is_alone=is_alone)
-        if wanted.is_new and not _is_cut_off(loaded):
+        if wanted.is_new and not message and not _is_cut_off(loaded):
             await _load_behind(first)
         else:
             _load()
-        return await _opened(loaded, choice, wanted, first, interrupts)
+        return await _opened(loaded, choice, wanted, message, first, interrupts)
     finally:
         await first.close()
 
@@ -133,7 +133,12 @@ def _load() -> None:
 
 
 async def _opened(
-    loaded: LoadedSettings, choice: Choice, wanted: WantedSession, first: FirstPrompt | None, interrupts: Interrupts
+    loaded: LoadedSettings,
+    choice: Choice,
+    wanted: WantedSession,
+    message: str,
+    first: FirstPrompt | None,
+    interrupts: Interrupts,
 ) -> int:
     from contextlib import ExitStack, nullcontext
 
@@ -169,7 +174,7 @@ async def _opened(
             show_resumed(conversation, output, earlier.forked_from)
         events.release()
         models = (choice.model, *choice.alternatives)
-        return await ChatApp(conversation, output, reader, interrupts, models=models).run()
+        return await ChatApp(conversation, output, reader, interrupts, models=models, first=message).run()
 
 
 def _first_lines(conversation: Conversation, choice: Choice, *, is_first: bool) -> list[str]:

@@ -79,7 +79,7 @@ def build(wanted: str | None = None) -> TyperGroup:
     app = typer.Typer(
         name="nca",
         help="A chat agent for the terminal. It keeps its context within the window, and nothing is lost.",
-        epilog="Without a command, nca opens the chat: `nca -m MODEL`, `nca -c`.",
+        epilog='Without a command, nca opens the chat: `nca -m MODEL`, `nca -c`, `nca "TEXT"`.',
         no_args_is_help=False,
         add_completion=False,
         pretty_exceptions_enable=False,
@@ -146,10 +146,13 @@ def _nothing(ctx: object) -> str:
     return ""
 
 
+_TEXTS = "The first message, in quotes. With --resume, the session's ID stands before it."
+
+
 def loop(
-    session: Annotated[
-        str | None,
-        typer.Argument(metavar="ID", help="The session to resume, with --resume.", autocompletion=flags.sessions),
+    texts: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="TEXT", help=_TEXTS, autocompletion=flags.sessions),
     ] = None,
     model: flags.Model = None,
     continue_: flags.Continue = False,

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 class LoopArguments(NamedTuple):
     """The arguments of `nca loop`, by the names of its parameters; None if not given."""
 
-    session: str | None = None
+    texts: Sequence[str] | None = None
     model: str | None = None
     continue_: bool = False
     resume: bool = False
@@ -29,7 +29,7 @@ class LoopArguments(NamedTuple):
     config: Path | None = None
 
 
-_FLAGS = {f"--{name.rstrip('_').replace('_', '-')}": name for name in LoopArguments._fields if name != "session"} | {
+_FLAGS = {f"--{name.rstrip('_').replace('_', '-')}": name for name in LoopArguments._fields if name != "texts"} | {
     f"-{name[0]}": name for name in ("continue_", "resume", "model")
 }
 SWITCHES = {flag: name for flag, name in _FLAGS.items() if LoopArguments._field_defaults[name] is False}
@@ -50,8 +50,8 @@ def parse(arguments: Sequence[str]) -> LoopArguments | None:
             found[VALUES[flag]] = value
         elif word in VALUES and waiting and not waiting[0].startswith("-"):
             found[VALUES[word]] = waiting.pop(0)
-        elif not word.startswith("-") and "session" not in found:
-            found["session"] = word
+        elif not word.startswith("-"):
+            found.setdefault("texts", []).append(word)
         else:
             return None
     if "config" in found:

@@ -40,7 +40,7 @@ SHORT_CHARS = 200
 class ChatApp:
     """One chat: it owns the conversation, the output, the reader and the interrupts.
 
-    `models` are names that `/model` suggests. `output` listens to the conversation already.
+    `models` are names that `/model` suggests. `output` listens to the conversation already. `first` is the first line.
     """
 
     def __init__(
@@ -51,11 +51,13 @@ class ChatApp:
         interrupts: Interrupts,
         *,
         models: Sequence[str] = (),
+        first: str = "",
     ) -> None:
         self.output = output
         self.reader = reader
         self.interrupts = interrupts
         self.models = models
+        self._first = first
         self.sessions = SessionSwitcher(conversation, output, reader)
         self._shell_line = ShellLine(self.sessions, output)
         self._preview: tuple[Conversation, Preview] | None = None
@@ -166,6 +168,10 @@ class ChatApp:
             task = asyncio.create_task(self._warm(conversation))
             self._warming.add(task)
             task.add_done_callback(self._warming.discard)
+        if line := self._first:
+            self._first = ""
+            self.output.on_event(MessageTaken(line))
+            return words(line)
         default: Words = ()
         if not self.reader.is_typing:
             default = self._next_words

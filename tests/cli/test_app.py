@@ -49,6 +49,8 @@ def test_help_names_every_command(tmp_path: Path) -> None:
             ("run", "--modle", "x"),
             "nca: No such option: --modle (Possible options: --model, --profile). A text",
         ),
+        (("fix", "it"), "nca: No such command 'fix'. A message stands in quotes: nca loop \"TEXT\". Try 'nca --help'."),
+        (("loop", "fix", "it"), "nca: nca loop takes no 'it'. A message of several words stands in quotes."),
         (("mcp", "remove", "x"), "nca: There is no MCP server 'x'. None is set up; `nca mcp add` adds one."),
     ],
 )
@@ -83,7 +85,7 @@ def test_an_option_without_its_value_leads_to_the_help_of_its_command(words: str
     assert done.stderr.endswith(f" requires an argument. Try '{command} --help'.\n")
 
 
-@pytest.mark.parametrize("words", [["what is 2+2"], ["-p", "what is 2+2"], ["--print", "hi"]])
+@pytest.mark.parametrize("words", [["-p", "what is 2+2"], ["--print", "hi"]])
 def test_a_question_in_the_shell_leads_to_run(words: list[str], tmp_path: Path) -> None:
     assert "One answer without a chat: nca run TEXT." in forked(*words, home=tmp_path).stderr
 

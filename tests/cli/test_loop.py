@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from nca.messages import Message
 from nca.sessions import Store
 from nca.testing.provider import Provider
 from tests.cli.command import environment, keys, nca
@@ -131,6 +132,28 @@ def test_continue_and_resume_find_the_session(start: Callable[..., Tty]) -> None
     tty.line("1")
     tty.sees("Resuming “the first question” (2 messages).")
     assert b"\x1b" not in tty.raw
+
+
+@pytest.mark.parametrize("words", [["hello you"], ["loop", "hello"], ["--resume", "greeting", "hello"]])
+def test_a_message_on_the_command_line_is_the_first_of_the_chat(
+    words: list[str], provider: Provider, tmp_path: Path
+) -> None:
+    with Store.open(tmp_path / "nca/data/sessions.db") as store, store.create(directory="/", model="m") as session:
+        session.log.append([Message("user", "hi")])
+        session.rename("greeting")
+    done = forked(*words, home=tmp_path, stdin="/help model\n", OPENAI_API_BASE=provider.url, OPENAI_API_KEY="k")
+    assert done.returncode == 0
+    answer, _, rest = done.stdout.partition(f"You said: {words[-1]}")
+    assert (bool(rest), "/model" in answer) == (True, False)
+    assert ("Resuming “greeting”" in done.stderr) == ("--resume" in words)
+
+
+def test_a_message_on_the_command_line_is_shown_as_if_it_had_been_typed(start: Callable[..., Tty]) -> None:
+    tty = start("-m", "openai/test-model", "what is 2+2?", until="You said: what is 2+2?")
+    lines = tty.shown()
+    asked = lines.index("› what is 2+2?")
+    assert lines[asked - 1 : asked + 3 : 2] == ["", ""]
+    assert leave(tty) == 0
 
 
 def test_resume_without_an_id_lists_where_nobody_can_choose(provider: Provider, tmp_path: Path) -> None:

@@ -36,8 +36,8 @@ def test_flags_and_parameters_are_those_of_the_command() -> None:
     [
         ([], LoopArguments()),
         (["-c"], LoopArguments(continue_=True)),
-        (["--resume", "abc"], LoopArguments(resume=True, session="abc")),
-        (["abc"], LoopArguments(session="abc")),
+        (["--resume", "abc"], LoopArguments(resume=True, texts=["abc"])),
+        (["abc", "what next"], LoopArguments(texts=["abc", "what next"])),
         (["-m", "openai/x", "--plain"], LoopArguments(model="openai/x", plain=True)),
         (["--model=a=b", "--config", "f.toml"], LoopArguments(model="a=b", config=Path("f.toml"))),
         (["--model", ""], LoopArguments(model="")),
@@ -56,7 +56,6 @@ def test_plain_words(words: list[str], meant: LoopArguments) -> None:
         ["-cr"],
         ["--model"],
         ["--max-cost", "-1"],
-        ["a", "b"],
         ["--", "a"],
         ["--plain=1"],
     ],

@@ -156,7 +156,7 @@ class Draw:
             case ApprovalGiven():  # what the person took to answer is not the work's time
                 self._set_status(self._running.line() or "Thinking")
             case MessageTaken():
-                self._line(f"› {event.text}", "none")
+                self._line(f"{_TYPED}{event.text}", "none", section="asked")
             case ErrorRaised():
                 self.error(*event_lines.error_line(event))
             case TurnFinished():
