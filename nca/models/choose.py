@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from nca.config.overrides import Layer
 from nca.config.schema import ModelSettings
 from nca.errors import ModelUnavailable
-from nca.models.providers import EMBEDDED, PROVIDERS, key_of, provider_of
+from nca.models.providers import EMBEDDED, PROVIDERS, endpoint_of, key_of, provider_of
 
 if TYPE_CHECKING:
     from nca.config.loaded import LoadedSettings
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from nca.models.model import Model
     from nca.models.providers import LocalServer
 
-_BASE_VARIABLES = ("OPENAI_API_BASE", "OPENAI_BASE_URL")
 _LIST_SECONDS = 2.0
 """A configured endpoint may be far away, so it gets more time than a guessed one."""
 
@@ -67,7 +66,7 @@ def choose(
     """
     if settings.name:
         return replace(named(settings.name, settings, env, why=f"set by {named_by}"), is_named=True)
-    base, base_origin = _base(settings, env)
+    base, base_origin = endpoint_of("openai", settings.api_base, env)
     if base:
         return _at_endpoint(base, base_origin, env)
     if (keyed := _by_keys(env)) is not None:
@@ -92,9 +91,7 @@ def named(name: str, settings: ModelSettings, env: Mapping[str, str], *, why: st
     """The choice for a model that is configured, or named with --model or /model."""
     if name.startswith(EMBEDDED):
         return Choice(model=name, why=why)
-    base = settings.api_base
-    if not base and _provider(name) in ("openai", ""):
-        base = _base(settings, env)[0]
+    base = settings.api_base or endpoint_of(_provider(name), "", env)[0]
     has_prefix = "/" in name and bool(_provider(name))
     model = name if has_prefix or not base else f"openai/{name}"
     variable, key = key_of(_provider(model), env)
@@ -157,16 +154,6 @@ def _require_key(choice: Choice) -> None:
         f"No API key for {choice.model}: {facts.key_variables[0]} is not set.",
         advice=f"Set it (export {facts.key_variables[0]}=…), or choose another model with --model.",
     )
-
-
-def _base(settings: ModelSettings, env: Mapping[str, str]) -> tuple[str, str]:
-    """The configured endpoint, and which setting or variable names it."""
-    if settings.api_base:
-        return settings.api_base, "model.api_base"
-    for variable in _BASE_VARIABLES:
-        if env.get(variable, "").strip():
-            return env[variable].strip(), variable
-    return "", ""
 
 
 def _provider(name: str) -> str:

@@ -20,6 +20,7 @@ from nca.models.providers import (
     PROVIDERS,
     SPEAKS_OPENAI,
     ProviderFacts,
+    endpoint_of,
     key_of,
     list_models,
     provider_of,
@@ -130,7 +131,7 @@ def offers(
     listed += [Offer(name, why) for why, *names in named for name in names if "/" in name]
     listed += [Offer(name, "found") for name in found]
     listed += [Offer(name, "used before") for name in recent]
-    listed += [Offer(facts.model, f"{facts.title}'s key is set") for facts in _keyed(env) if facts.model]
+    listed += [Offer(facts.model, f"{facts.title}'s key is set") for facts in _keyed(settings, env) if facts.model]
     return once(listed)
 
 
@@ -148,9 +149,9 @@ def served_beside(model: str, api_base: str, api_key: str) -> list[Offer]:
     return [Offer(f"{model.partition('/')[0]}/{name}", f"at {where}") for name in listed if "*" not in name]
 
 
-def known(env: Mapping[str, str]) -> list[Offer]:
+def known(settings: ModelSettings, env: Mapping[str, str]) -> list[Offer]:
     """Every chat model that litellm knows of the providers whose keys are set, plain names before their variants."""
-    titles = {facts.name: facts.title for facts in _keyed(env)}
+    titles = {facts.name: facts.title for facts in _keyed(settings, env)}
     found = [
         Offer(_full_name(entry), titles[entry.provider])
         for entry in price_map.load().values()
@@ -159,5 +160,8 @@ def known(env: Mapping[str, str]) -> list[Offer]:
     return sorted(found, key=lambda offer: (len(offer.name), offer.name))
 
 
-def _keyed(env: Mapping[str, str]) -> Iterator[ProviderFacts]:
-    return (facts for facts in PROVIDERS.values() if key_of(facts.name, env)[1])
+def _keyed(settings: ModelSettings, env: Mapping[str, str]) -> Iterator[ProviderFacts]:
+    """The providers whose key is set and who are asked at their own address, not at an endpoint of the person's own."""
+    for facts in PROVIDERS.values():
+        if key_of(facts.name, env)[1] and not endpoint_of(facts.name, settings.api_base, env)[0]:
+            yield facts

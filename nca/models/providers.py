@@ -103,6 +103,23 @@ def key_of(provider: str, env: Mapping[str, str]) -> tuple[str, str]:
     return (variables[0] if variables else ""), ""
 
 
+_BASE_VARIABLES = ("OPENAI_API_BASE", "OPENAI_BASE_URL")
+
+
+def endpoint_of(provider: str, api_base: str, env: Mapping[str, str]) -> tuple[str, str]:
+    """The person's own endpoint for a provider's models, and which setting or variable names it; "" if there is none.
+
+    provider  "" if unknown, which is asked as OpenAI is
+    api_base  the setting `model.api_base`
+    """
+    if api_base:
+        return api_base, "model.api_base"
+    for variable in _BASE_VARIABLES if provider in ("openai", "") else ():
+        if env.get(variable, "").strip():
+            return env[variable].strip(), variable
+    return "", ""
+
+
 _KEY_FILES = frozenset({"GOOGLE_APPLICATION_CREDENTIALS"})
 """Variables that name a key file but contain no key."""
 _OTHER_KEYS = frozenset({"AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"})

@@ -86,7 +86,7 @@ class ModelCommand(Command):
         # Imported here: only a screen needs prompt_toolkit.
         from nca.terminal.panels.pickers import ModelPicker
 
-        picker = ModelPicker(likely, lambda: known(os.environ), settings.terminal.theme, facts, served)
+        picker = ModelPicker(likely, lambda: known(settings.model, os.environ), settings.terminal.theme, facts, served)
         chosen = await app.reader.walk(picker)
         return "" if chosen in (None, facts.name) else str(chosen)
 

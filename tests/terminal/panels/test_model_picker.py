@@ -36,10 +36,10 @@ def test_each_model_is_offered_once_for_the_best_reason() -> None:
 
 
 def test_typing_searches_every_model_of_a_provider_with_a_key() -> None:
-    names = [one.name for one in known(ENV)]
+    names = [one.name for one in known(ModelSettings(), ENV)]
     assert len(names) > 5
     assert all(name.startswith("anthropic/claude") for name in names)
-    picker = ModelPicker([Offer("openai/gpt-4.1", "in use")], lambda: known(ENV))
+    picker = ModelPicker([Offer("openai/gpt-4.1", "in use")], lambda: known(ModelSettings(), ENV))
     assert "1.0M" in lines(picker)[0]
     assert "$2.00 in, $8.00 out" in lines(picker)[0]
     assert any(
@@ -50,6 +50,15 @@ def test_typing_searches_every_model_of_a_provider_with_a_key() -> None:
     picker.buffer.text = "nothing-like-it"
     assert "Enter takes the name as it is typed" in lines(picker)[0]
     assert all(len(line) <= 40 for line in lines(ModelPicker([Offer("a/" + "b" * 99, "found")], list), 40))
+
+
+def test_a_provider_whose_models_an_endpoint_of_ones_own_serves_offers_none_of_its_own() -> None:
+    here = {"OPENAI_API_KEY": "k", "OPENAI_API_BASE": "http://127.0.0.1:1/v1"}
+    at_an_endpoint = ModelSettings(api_base="http://127.0.0.1:1/v1")
+    for settings, env in ((ModelSettings(), here), (at_an_endpoint, {**ENV, "OPENAI_API_KEY": "k"})):
+        assert [one.name for one in offers(settings, env, in_use="openai/a", found=(), recent=())] == ["openai/a"]
+        assert known(settings, env) == []
+    assert {one.name.partition("/")[0] for one in known(ModelSettings(), {**ENV, **here})} == {"anthropic"}
 
 
 def test_what_a_server_lists_is_added_when_it_answers_and_the_chosen_row_stays() -> None:
