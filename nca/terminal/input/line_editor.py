@@ -103,12 +103,14 @@ class OpenLine(NamedTuple):
     """The line that is being typed: its words, the keys that only the prompt knows, the cursor's place.
 
     leaves  it held a Ctrl-D while it was empty, with which the prompt ends the chat
+    start   the number of keys before it
     """
 
     said: Words
     unknown: list[int]
     place: int
     leaves: bool
+    start: int = 0
 
     @property
     def is_empty(self) -> bool:
@@ -140,7 +142,7 @@ def open_line(keys: Sequence[KeyPress]) -> OpenLine:
     while True:
         line, rest = _line_from(keys, start, is_shown=True)
         if line is None:
-            return rest
+            return rest._replace(start=start)
         start += line.keys
 
 

@@ -165,10 +165,9 @@ class TypeAhead:
         """Wait until nobody is in the middle of a line."""
         loop = asyncio.get_running_loop()
         while self._keys and self._keys[-1].key != Keys.ControlM:
-            waited = loop.time() - self._last_key
-            if waited >= PAUSE_SECONDS:
+            if (left := self._last_key + PAUSE_SECONDS - loop.time()) <= 0:
                 return
-            await asyncio.sleep(PAUSE_SECONDS - waited)
+            await asyncio.sleep(left)
 
     @property
     def is_line_open(self) -> bool:
@@ -349,7 +348,10 @@ class TypeAhead:
 
     def _on_escape(self) -> None:
         escape = self._take_escape()
-        if self._question is not None:
+        if self._question is not None and self._question.is_line_open:
+            del self._keys[open_line(self._keys).start :]
+            self._question.is_line_open, self._last_of_line = False, -math.inf
+        elif self._question is not None:
             self._question.press(KeyPress(Keys.Escape, escape))
         elif self._edits_with_escape() and self.typed().open:
             self._parser.feed(escape)

@@ -151,7 +151,7 @@ def question_line(question: KeyQuestion[T], ahead: TypeAhead) -> Text:
     """What can be pressed now. A line that is open or queued, and a key that did nothing, are said."""
     begin = "\n" if question.heading else ""
     if ahead.is_line_open:
-        keys = [("Enter", "queues it"), ("Ctrl-U, Backspace", "delete it"), ("Esc", question.escape)]
+        keys = [("Enter", "queues it"), ("Esc", "deletes it")]
         heading = f"{question.heading}  " if question.heading else ""
         said = f"{begin}{heading}Your line below is open, so no key answers."
         return keys_line(keys, Text(said, style="notice"))

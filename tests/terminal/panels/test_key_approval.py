@@ -171,6 +171,15 @@ def write(name: str, content: str = "one\n") -> dict[str, Any]:
     return {"tool": "write_file", "arguments": {"path": name, "content": content}}
 
 
+def stop(tty: Tty) -> None:
+    """Escape deletes an open line, and stops the turn where there is none."""
+    if QUEUES in tty.text():
+        tty.send(ESCAPE)
+        tty.sees_no(QUEUES)
+    tty.send(ESCAPE)
+    tty.sees("Interrupted")
+
+
 def results(home: Path) -> list[str]:
     with Store.open(home / "store.db") as store, store.open_session(store.list()[0].id, read_only=True) as session:
         return [entry.message.text for entry in session.log.entries() if entry.message.role == "tool"]
@@ -277,8 +286,7 @@ def test_what_is_typed_as_the_question_appears_does_not_answer_it(
     tty.send(typed)
     tty.settle()
     assert not (tmp_path / "project" / "a.txt").exists()
-    tty.send(ESCAPE)
-    tty.sees("Interrupted")
+    stop(tty)
     assert not (tmp_path / "nca" / "config.toml").exists()
 
 
@@ -302,8 +310,9 @@ def test_a_burst_of_keys_is_no_answer_however_late_and_goes_on_to_the_turn(
     assert (tmp_path / "project" / "a.txt").exists()
 
 
+@pytest.mark.parametrize("deletes", [CTRL_U, ESCAPE])
 def test_no_key_answers_while_a_line_is_open_however_long_the_person_waits(
-    start: Callable[..., Tty], tmp_path: Path
+    start: Callable[..., Tty], tmp_path: Path, deletes: str
 ) -> None:
     written = tmp_path / "project" / "a.txt"
     tty = start(write("a.txt"), "Written.")
@@ -315,7 +324,7 @@ def test_no_key_answers_while_a_line_is_open_however_long_the_person_waits(
     tty.answer("y")
     tty.sees(f"› tell me why {QUEUES}")
     assert not written.exists()
-    tty.answer(CTRL_U)
+    tty.answer(deletes)
     tty.sees("y once")
     tty.sees_no(OPEN)
     tty.answer("y")
@@ -342,8 +351,7 @@ def test_pastes_several_keys_and_other_letters_are_for_the_line(
     tty.answer(typed)
     tty.sees(line)
     assert not (tmp_path / "project" / "a.txt").exists()
-    tty.key(ESCAPE)
-    tty.sees("Interrupted")
+    stop(tty)
     assert not (tmp_path / "project" / "a.txt").exists()
 
 
