@@ -83,8 +83,8 @@ class Terminal:
         self.wait("")
 
     def clear(self) -> None:
-        """An empty screen, as /clear leaves it."""
-        self.line("/clear", "")
+        """An empty screen, as Ctrl-L leaves it."""
+        self.key("\x0c", "")
 
     def leave(self) -> None:
         self.end("\x04")

@@ -231,7 +231,7 @@ async def test_sessions_cost_clear_and_exit(tmp_path: Path) -> None:
         assert "What is this?" in listed
         used = stage.conversation.session.usage.totals()
         assert f"{used.prompt_tokens:,} tokens in" in await stage.command("/cost")
-        assert await stage.command("/clear") == ""
+        assert "not the conversation; /context clear or /new" in await stage.command("/clear")
         with pytest.raises(Leave) as leave:
             await stage.command("/exit")
         assert leave.value.exit_code == 0

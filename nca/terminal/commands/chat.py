@@ -103,6 +103,7 @@ class ClearCommand(Command):
 
     async def run(self, app: App, argument: str) -> None:
         app.output.clear()
+        app.output.notice("/clear empties the screen alone, not the conversation; /context clear or /new starts anew.")
 
 
 class ExitCommand(Command):

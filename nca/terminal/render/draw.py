@@ -211,6 +211,7 @@ class Draw:
 
     def clear(self) -> None:
         self.screen.clear()
+        self._section = ""
 
     def begin_prompt(self, above: Callable[[Callable[[], None]], None]) -> None:
         """A prompt is about to be shown. `above` runs a write so that it appears above the prompt."""
