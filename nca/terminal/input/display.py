@@ -162,6 +162,13 @@ def sign(app: Application[Any]) -> StyleAndTextTuples:
     return [("class:continuation", f"[{letter}] "), ("class:prompt", "› ")]
 
 
+def give_back_rows(app: Application[Any]) -> None:
+    """Before a drawing: erase the last one if it had more rows, such as those of a menu. prompt_toolkit keeps them."""
+    size, last = app.output.get_size(), app.renderer.last_rendered_screen
+    if last and app.layout.container.preferred_height(size.columns, size.rows).preferred < last.height:
+        app.renderer.erase(leave_alternate_screen=False)
+
+
 class TypedLines(NamedTuple):
     """What stands below everything else while nca works.
 

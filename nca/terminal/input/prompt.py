@@ -24,7 +24,7 @@ from prompt_toolkit.styles import DynamicStyle
 
 from nca.errors import UsageError
 from nca.humanize import clean_text
-from nca.terminal.input.display import Hint, ShownText, TypedLines, prompt_style, sign, typed_ahead
+from nca.terminal.input.display import Hint, ShownText, TypedLines, give_back_rows, prompt_style, sign, typed_ahead
 from nca.terminal.input.file_finder import dropped_files, written
 from nca.terminal.input.history import HistorySuggestion, PrivateHistory, remember
 from nca.terminal.input.keyboard import ESCAPE_SECONDS, Keyboard, terminal_output, write_above
@@ -147,9 +147,8 @@ class Prompt:
         self._text.known.add(said)
         self._text.become(())
         self._paths.begin()
-        taken = tuple(Span(clean_text(span.text), span.source) for span in self._pastes.unfold(said))
         self._returned.sent()
-        return taken
+        return tuple(Span(clean_text(span.text), span.source) for span in self._pastes.unfold(said))
 
     @property
     def gives_way(self) -> bool:
@@ -272,6 +271,7 @@ class Prompt:
         session.default_buffer.enable_history_search = to_filter(True)
         session.default_buffer.on_text_changed += self._note_change
         session.app.ttimeoutlen = ESCAPE_SECONDS
+        session.app.before_render += give_back_rows
         session.app.key_processor.after_key_press += self._note_key
         return session
 

@@ -96,6 +96,17 @@ def test_shift_tab_goes_back_in_an_open_menu(start: Callable[..., Tty]) -> None:
     tty.sees("› /context compact before")
 
 
+def test_the_rows_of_a_menu_go_with_it(start: Callable[..., Tty]) -> None:
+    tty = start("Fine.")
+    tty.sees("% · ")
+    tty.settle()
+    before = tty.shown()
+    tty.send("/co")
+    tty.sees("/compact")
+    tty.send(BACKSPACE * 3)
+    tty.until(lambda: tty.shown() == before)
+
+
 def test_history_is_private_survives_and_is_searched(start: Callable[..., Tty], tmp_path: Path) -> None:
     tty = start("First.", home=str(tmp_path))
     tty.line("the first question")
