@@ -118,6 +118,7 @@ FOREIGN_NAMES: tuple[ForeignName, ...] = (
     ForeignName(("NEUROLINK_TOKEN_THRESHOLD",), "context.compact_tokens", _none_if_auto, "a number of tokens, or auto"),
     ForeignName(("NEUROLINK_MEMORY_MAX_SESSIONS",), "session.max_sessions"),
     ForeignName(("agent.claude_hooks",), "agent.use_claude_home"),
+    ForeignName(("permissions.mode",), "agent.permission"),
 )
 
 

@@ -42,6 +42,7 @@ _TABLE: list[tuple[str, Any, str, Any]] = [
     ("truncationFraction", 0.25, "context.truncate.fraction", 0.25),
     ("conversationMemory.enabled", False, "session.persist", False),
     ("summarizationModel", "gemini-2.5-flash", "model.summarizer", "gemini-2.5-flash"),
+    ("permissions.mode", "plan", "agent.permission", "plan"),
 ]
 
 
