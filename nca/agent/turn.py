@@ -137,6 +137,9 @@ class Turn:
         """One answer, in the log. An answer that goes on is one text, so what is said of it comes behind it."""
         try:
             return await self._answer()
+        except ProviderError as error:
+            self._leave_out(sentence(error.message))
+            raise
         finally:
             for said in self._told:
                 self.emit(Notice(said))
@@ -183,6 +186,7 @@ class Turn:
                 is_lengthened, begun = True, self.text
                 self._ask_on(LENGTHEN, said)
                 continue
+            self._leave_out(said)
             self._told += [said] if said else []
             return reply
 
@@ -190,6 +194,10 @@ class Turn:
         """Let the next request ask the model to go on."""
         self.window.append(Message("user", asked, source="nca"))
         self._told.append(f"{why} The model was asked to go on.")
+
+    def _leave_out(self, why: str) -> None:
+        """Of what is told: this reason comes behind it, and is said once."""
+        self._told = [said.removeprefix(why).lstrip() for said in self._told]
 
     def _can_go_on(self, error: ProviderError) -> bool:
         """Whether the model can be asked to go on with an answer that broke off."""
