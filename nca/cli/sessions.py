@@ -15,7 +15,7 @@ from nca.cli.flags import AsJson, OfTeam, SessionId
 from nca.cli.startup import open_session_store
 from nca.humanize import counted, local_time
 from nca.terminal.render.sanitize import one_line, to_terminal
-from nca.terminal.render.sessions import begun_by, title
+from nca.terminal.render.sessions import begun_by, hit_line, title
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -209,7 +209,7 @@ def _hit_lines(hit: Hit | SessionHit, store: Store) -> Iterator[str]:
     from nca.sessions import SessionHit
 
     if not isinstance(hit, SessionHit):
-        yield f"{one_line(hit.id)}  {one_line(hit.role)}: {one_line(hit.snippet)}"
+        yield hit_line(hit, hit.id)
         return
     yield _row(store.find(hit.session))
     for message in hit.hits:

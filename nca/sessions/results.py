@@ -133,15 +133,16 @@ class Neighbour(msgspec.Struct, frozen=True):
 class Hit(msgspec.Struct, frozen=True):
     """A message or a note that a search found.
 
-    id        as `recall` and the commands take it: `1a2b3c4d:12`
-    session   the session's id; empty for a note
-    seq       the message's number in the log, or the note's among the notes
-    role      the message's role; `note` or `day` for a note
-    at        seconds since the epoch
-    score     comparable within one search
-    snippet   the sentences that answer, on one line
-    turn      first and last seq of the message's turn
-    around    the messages right before and after it that are not hits themselves
+    id         as `recall` and the commands take it: `1a2b3c4d:12`
+    session    the session's id; empty for a note
+    seq        the message's number in the log, or the note's among the notes
+    role       the message's role; `note` or `day` for a note
+    at         seconds since the epoch
+    score      comparable within one search
+    snippet    the sentences that answer, on one line
+    turn       first and last seq of the message's turn
+    around     the messages right before and after it that are not hits themselves
+    is_beside  it holds nothing of the question: it stands beside a message that does
     """
 
     id: str
@@ -153,6 +154,7 @@ class Hit(msgspec.Struct, frozen=True):
     snippet: str
     turn: tuple[int, int]
     around: tuple[Neighbour, ...] = ()
+    is_beside: bool = False
 
 
 class SessionHit(msgspec.Struct, frozen=True):
@@ -259,7 +261,7 @@ def _hits(
                 around.append(Neighbour(other.seq, other.role, finder.snippet(text, BESIDE_CHARS)))
         score, turn = round(one.score, 3), (row.first, row.last)
         id = f"{row.id}:{row.seq}"
-        hits.append(Hit(id, row.id, row.seq, row.role, row.at, score, snippet, turn, tuple(around)))
+        hits.append(Hit(id, row.id, row.seq, row.role, row.at, score, snippet, turn, tuple(around), not any(one.terms)))
     return hits
 
 

@@ -17,7 +17,7 @@ async def test_what_was_cleared_is_found(tmp_path: Path) -> None:
         await stage.command("/context clear")
         text = await stage.command("/context search lighthouse passwords")
         assert "1  user: What is the password of the lighthouse?" in text
-        assert "2  assistant: It is 4711." in text
+        assert "2  assistant (beside a hit): It is 4711." in text
 
 
 async def test_other_sessions_on_request(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from nca.terminal.commands.command import App
 from nca.terminal.panels.context_list import BLOCK, FREE
 from nca.terminal.render.layout import Parted, fitting_table, new_table
 from nca.terminal.render.sanitize import one_line, to_terminal
+from nca.terminal.render.sessions import hit_line
 
 if TYPE_CHECKING:
     from nca.agent.compaction_diff import CompactionDiff
@@ -170,8 +171,10 @@ async def search(app: App, argument: str) -> None:
 
 def _line(hit: Hit, session: str) -> Text:
     """A hit in this session is shown by its number, which the other commands take."""
-    shown = str(hit.seq) if hit.session == session else hit.id
-    return Text.assemble((one_line(shown, 40), "accent"), f"  {one_line(hit.role, 20)}: {one_line(hit.snippet)}")
+    number = str(hit.seq) if hit.session == session else hit.id
+    text = Text(hit_line(hit, number), "quiet" if hit.is_beside else "")
+    text.stylize("accent", 0, len(number))
+    return text
 
 
 _BAR_CELLS, _NUMBERS_CELLS = 24, 50

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from nca.agent.conversation import Conversation
+    from nca.sessions.results import Hit
     from nca.sessions.session import SessionInfo
     from nca.sessions.sql import Whose
     from nca.terminal.render.output import Output
@@ -98,6 +99,12 @@ def show_resumed(conversation: Conversation, output: Output, forked_from: str = 
     if info.directory != str(conversation.directory):
         output.notice(f"It began in {place(info.directory)}. Tools work in {place(str(conversation.directory))}.")
     output.card(conversation.context.where_we_were(is_answer_shown=True))
+
+
+def hit_line(hit: Hit, number: str) -> str:
+    """What a search found, behind the number or id that the commands take for it."""
+    beside = " (beside a hit)" if hit.is_beside else ""
+    return f"{one_line(number, 40)}  {one_line(hit.role, 20)}{beside}: {one_line(hit.snippet)}"
 
 
 def written_lines(written: Written) -> list[str]:
