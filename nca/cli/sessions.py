@@ -252,7 +252,16 @@ def show_changes(
             typer.echo(f"{totals(changes)}." if changes else unchanged(has_records=bool(journal)))
 
 
-app = typer.Typer(help="List, search, export, change, archive and delete stored sessions.", no_args_is_help=True)
+app = typer.Typer(help="List, search, export, change, archive and delete stored sessions.")
+
+
+@app.callback(invoke_without_command=True)
+def sessions(context: typer.Context) -> None:
+    """Without a command: `nca sessions list`."""
+    if context.invoked_subcommand is None:
+        list_sessions()
+
+
 app.command("list")(list_sessions)
 app.command("show")(show_session)
 app.command("search")(search_sessions)

@@ -37,6 +37,7 @@ def store_in(home: Path) -> Store:
 def test_without_a_store_there_are_no_sessions_and_none_is_made(home: Path) -> None:
     listed = run(home, "list")
     assert (listed.exit_code, listed.output) == (0, "No sessions yet.\n")
+    assert (run(home).exit_code, run(home).output) == (0, listed.output)
     assert json.loads(run(home, "list", "--json").output) == []
     assert run(home, "search", "walrus").output == "Nothing found.\n"
     assert not home.exists()

@@ -43,7 +43,7 @@ def colours(raw: bytes) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "arguments", [("--help",), ("loop", "--help"), ("config", "set", "-h"), ("sessions",), ("doctor",)]
+    "arguments", [("--help",), ("loop", "--help"), ("config", "set", "-h"), ("sessions", "-h"), ("doctor",)]
 )
 def test_a_command_draws_in_the_light_palette(arguments: tuple[str, ...], tmp_path: Path) -> None:
     environment = {**LIGHT, "NCA_HOME": str(tmp_path)}
