@@ -190,8 +190,8 @@ def typed_ahead(typed: Typed, hint: str, columns: int) -> TypedLines:
         notes.append(label + fitted(_on_one_line(" ⏎ ".join(typed.sent)), "", columns - 3 - len(label)))
     if typed.leaves:
         # With a queued line the prompt is not empty after Esc, and Ctrl-D does not leave it.
-        then = "all is done; Esc stops it and stays" if typed.sent else "this is done; Esc stops it and leaves now"
-        notes.append(f"Ctrl-D: nca leaves when {then}.")
+        then = "all is done; Esc stops and stays" if typed.sent else "this is done, Esc now"
+        notes.append(f"Ctrl-D leaves when {then}.")
     text = _on_one_line(typed.open)
     if not text:
         return TypedLines(notes)

@@ -205,9 +205,8 @@ class PlainDraw:
             await asyncio.sleep(SIGN_OF_LIFE_SECONDS)
             self._waited += SIGN_OF_LIFE_SECONDS
             if not self._is_line_open and not self._needs:
-                self._aside(
-                    f"Still working after {duration(self._waited)}: {self._running.line() or self._label or 'busy'}."
-                )
+                what = self._running.line() or self._label or "busy"
+                self._aside(f"Still working after {duration(self._waited)}: {what}. Ctrl-C stops it.")
             self._notifier.look()
 
     def _ring(self, message: str) -> None:

@@ -44,7 +44,7 @@ def test_shift_tab_while_it_works_changes_the_mode_and_is_no_part_of_the_line() 
         tty.sees("  accept-edits: nca changes files")
         tty.sees("› one two (Enter queues it)")
         tty.send("\x15\x04")
-        tty.sees("Ctrl-D: nca leaves when this is done")
+        tty.sees("Ctrl-D leaves when this is done, Esc now.")
         tty.send(ESCAPE)
         tty.sees("Interrupted")
         assert tty.ends() == 0
@@ -269,7 +269,7 @@ def test_up_brings_back_what_was_queued_and_then_typed_over() -> None:
 def test_where_escape_leaves_a_line_in_the_prompt_ctrl_d_says_so() -> None:
     with at_work() as tty:
         tty.send("later\r\x04")
-        tty.sees("Ctrl-D: nca leaves when all is done; Esc stops it and stays.")
+        tty.sees("Ctrl-D leaves when all is done; Esc stops and stays.")
         tty.send(ESCAPE)
         tty.sees("› later")
         tty.send(CTRL_C + "\x04")
