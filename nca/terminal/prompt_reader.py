@@ -17,7 +17,7 @@ from nca.terminal.input.first_prompt import FirstPrompt
 from nca.terminal.input.toolbar import ToolbarStatus, activity_of
 from nca.terminal.interrupts import Interrupts
 from nca.terminal.panels.key_question import approve_by_key, choose_by_key, type_by_key
-from nca.terminal.reader import Completions, Reader
+from nca.terminal.reader import Completions, Reader, accepting_edits
 from nca.terminal.render.draw import Draw
 from nca.terminal.render.sanitize import one_line
 from nca.words import Words
@@ -133,18 +133,8 @@ class PromptReader(Reader):
         return self._prompt.typing_ahead(self._draw.screen)
 
     async def ask(self, asked: ApprovalAsked) -> Answer:
-        chat = self._chat
-        # What accept-edits would ask about all the same is not answered with it.
-        is_plain_edit = asked.needs == "write" and bool(asked.path and asked.subject) and not asked.warning
-        is_offered = is_plain_edit and chat is not None and chat.conversation.approvals.mode == "ask"
-        accept = (lambda: self._accept_edits(chat.conversation)) if is_offered and chat is not None else None
+        accept = accepting_edits(asked, self._chat, self._draw)
         return await approve_by_key(asked, self._draw, self._prompt, self._interrupts, accept)
-
-    def _accept_edits(self, conversation: Conversation) -> None:
-        from nca.terminal.commands.permissions import set_mode
-
-        self._draw.notice(f"{set_mode(conversation, 'accept-edits')}. Shift-Tab changes that.")
-        self._show_status(conversation)
 
     async def choose(self, question: str, keys: Sequence[KeyChoice]) -> str:
         return await choose_by_key(question, keys, self._draw, self._prompt)

@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Protocol, TextIO, TypeVar
 
@@ -18,7 +18,7 @@ from nca.terminal.input.line_kind import InputLines
 from nca.terminal.input.terminal_modes import forget_typed
 from nca.terminal.interrupts import Interrupts
 from nca.terminal.panels.session_loader import KeyChoice, choices_line
-from nca.terminal.render.calls import ApprovalPanel, rule_of
+from nca.terminal.render.calls import ALL_EDITS, ApprovalPanel, rule_of
 from nca.terminal.render.output import Output
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.signals import INTERRUPTED_EXIT_CODE
@@ -119,15 +119,34 @@ _ONCE = {"y": Answer("once"), "yes": Answer("once")}
 _BY_RULE = {"s": Answer("session"), "session": Answer("session"), "a": Answer("always"), "always": Answer("always")}
 
 
-async def approve_by_line(asked: ApprovalAsked, output: Output, lines: InputLines) -> Answer:
+def accepting_edits(asked: ApprovalAsked, chat: Completions | None, output: Output) -> Callable[[], None] | None:
+    """What `e` does beside allowing this edit: change to the mode that allows all. None where it is no answer."""
+    # What accept-edits would ask about all the same is not answered with it.
+    is_plain_edit = asked.needs == "write" and bool(asked.path and asked.subject) and not asked.warning
+    if chat is None or not is_plain_edit or chat.conversation.approvals.mode != "ask":
+        return None
+    conversation = chat.conversation
+
+    def accept() -> None:
+        conversation.set("agent.permission", "accept-edits")
+        output.notice("accept-edits: nca changes files without asking. /permissions ask goes back.")
+
+    return accept
+
+
+async def approve_by_line(
+    asked: ApprovalAsked, output: Output, lines: InputLines, accept_edits: Callable[[], None] | None = None
+) -> Answer:
     """Ask about a call while the turn waits. The end of the input means no; what was not shown whole is asked twice.
 
     An empty line, and any other that is no answer, answers nothing: the valid answers are said again.
+    accept_edits  see `accepting_edits`
     """
-    answers = {**_ONCE, **(_BY_RULE if asked.subject else {})}
+    answers = {**_ONCE, **(_BY_RULE if asked.subject else {}), **({"e": Answer("once")} if accept_edits else {})}
     panel = ApprovalPanel(asked)
     output.show(panel.first())
     rules = f" s for this session, a always here (either allows {rule_of(asked)})," if asked.subject else ""
+    rules += f" e {ALL_EDITS}," if accept_edits else ""
     chosen = ""
     await asyncio.to_thread(forget_typed)
     while True:
@@ -144,6 +163,8 @@ async def approve_by_line(asked: ApprovalAsked, output: Output, lines: InputLine
         before, chosen = chosen, ""
         if line.lower() in answers:
             if not left or line == before:
+                if line.lower() == "e" and accept_edits:
+                    accept_edits()
                 return answers[line.lower()]
             chosen = line
         if left and line.lower() in ("m", "more"):
@@ -161,12 +182,17 @@ class LineReader(Reader):
         self._output = output
         self._interrupts = interrupts
         self._lines = InputLines(lines, prompt=sys.stdout if self.can_choose else None)
+        self._chat: Completions | None = None
+
+    def chatting(self, completions: Completions) -> AbstractContextManager[object]:
+        self._chat = completions
+        return nullcontext()
 
     async def ask(self, asked: ApprovalAsked) -> Answer:
         if not self.can_choose:
             return await super().ask(asked)
-
-        return await approve_by_line(asked, self._output, self._lines)
+        accept = accepting_edits(asked, self._chat, self._output)
+        return await approve_by_line(asked, self._output, self._lines, accept)
 
     async def choose(self, question: str, keys: Sequence[KeyChoice]) -> str:
         return await choose_by_line(question, keys, self._output, self._lines)

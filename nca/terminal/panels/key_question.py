@@ -15,7 +15,7 @@ from nca.events import ApprovalAsked
 from nca.humanize import counted
 from nca.terminal.input.keyboard import ENTER, KeyQuestion, Offered
 from nca.terminal.panels.session_loader import KeyChoice
-from nca.terminal.render.calls import ApprovalPanel, rule_of
+from nca.terminal.render.calls import ALL_EDITS, ApprovalPanel, rule_of
 from nca.terminal.render.sanitize import one_line
 
 if TYPE_CHECKING:
@@ -169,7 +169,6 @@ def keys_line(keys: Sequence[KeyChoice], line: Text) -> Text:
 
 
 _MOST_REASON_CHARS = 400
-_EDITS = "all edits from here on"
 
 
 async def approve_by_key(
@@ -284,14 +283,14 @@ class ApprovalKeys(KeyQuestion[Answer]):
         keys = [("m", f"shows more ({counted(left, 'line')} left)")] if left else []
         if self._chosen is not None:
             unseen = ", with what was not shown" if left else ""
-            what = _EDITS if self._first == "e" else about[self._chosen.choice]
+            what = ALL_EDITS if self._first == "e" else about[self._chosen.choice]
             keys = [("Enter", what + unseen), *keys]
         elif self._rule:
             keys += [("y", about["once"]), ("s", about["session"]), ("a then Enter", "always here")]
         else:
             keys += [("y", about["once"])]
         if self._accept_edits is not None and self._chosen is None:
-            keys.append(("e", _EDITS))
+            keys.append(("e", ALL_EDITS))
         return keys_line([*keys, ("n", "no"), ("Esc", self.escape)], Text(self.heading, style="notice"))
 
     def _take_reason(self, key: KeyPress) -> Answer | None:

@@ -196,6 +196,9 @@ class ApprovalPanel:
         return Group(_Folded(part), *([Text(left, style="notice")] if left else []))
 
 
+ALL_EDITS = "all edits from here on"
+
+
 def rule_of(asked: ApprovalAsked) -> str:
     """The tool and subject of a rule that allows the call; a path in this directory is shown relative to it."""
     return f"{one_line(asked.name)} {one_line(rule_in_words(asked.name, _from_here(asked.subject)), 80)}"

@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from nca.agent.approvals import Answer
 from nca.events import ApprovalAsked
 from nca.terminal.input.line_kind import InputLines
-from nca.terminal.reader import approve_by_line
+from nca.terminal.reader import accepting_edits, approve_by_line
 from nca.terminal.render.calls import PART_LINES
 from nca.terminal.render.plain import PlainDraw
+from tests.terminal.stage import a_stage
 
 LONG = "\n".join(f"echo {number}" for number in range(2 * PART_LINES + 1))
 
 
-async def answer(typed: str, command: str = "make") -> tuple[Answer, str]:
+async def answer(
+    typed: str, command: str = "make", accept_edits: Callable[[], None] | None = None
+) -> tuple[Answer, str]:
     answers = io.StringIO()
     asked = ApprovalAsked("c", "shell", "execute", "", command=command, subject="make")
-    given = await approve_by_line(asked, PlainDraw(answers, io.StringIO(), {}), InputLines(io.StringIO(typed)))
+    output, lines = PlainDraw(answers, io.StringIO(), {}), InputLines(io.StringIO(typed))
+    given = await approve_by_line(asked, output, lines, accept_edits)
     return given, answers.getvalue()
 
 
@@ -41,6 +48,30 @@ async def test_what_is_short(typed: str, given: Answer) -> None:
 
 async def test_the_question_says_what_a_rule_covers() -> None:
     assert "a always here (either allows shell make)" in (await answer("y\n"))[1]
+
+
+async def test_e_allows_this_edit_and_all_that_follow() -> None:
+    changed: list[str] = []
+    for typed, command, choice in (("e\n", "make", "once"), ("e\nn\n", LONG, "deny"), ("e\nE\n", LONG, "deny")):
+        given, said = await answer(typed, command, lambda: changed.append("mode"))
+        assert given.choice == choice
+        assert "e all edits from here on" in said
+    assert changed == ["mode"]
+    assert (await answer("e\n"))[0] == Answer("deny")
+
+
+async def test_e_is_offered_where_accept_edits_would_not_ask(tmp_path: Path) -> None:
+    edit = ApprovalAsked("c", "write_file", "write", "", path="a.txt", subject="a.txt")
+    with a_stage(tmp_path) as stage:
+        chat, output = stage.app, stage.app.output
+        others = (replace(edit, warning="odd letters"), replace(edit, needs="execute"), replace(edit, subject=""))
+        assert [accepting_edits(other, chat, output) for other in others] == [None, None, None]
+        accept = accepting_edits(edit, chat, output)
+        assert accept is not None
+        accept()
+        assert stage.conversation.approvals.mode == "accept-edits"
+        assert "/permissions ask goes back" in stage.take()
+        assert accepting_edits(edit, chat, output) is None
 
 
 async def test_an_empty_line_answers_nothing_and_the_answers_are_said_again() -> None:
