@@ -143,11 +143,16 @@ class SessionSwitcher:
         self._output.notice(f"New session. The previous one is kept: /resume {before_name}")
 
     async def resume(self, wanted: str) -> None:
-        """Continue a session, by id or name. Raises SessionNotFound, SessionLocked; then nothing has changed."""
+        """Continue a session, by id or name, unless commands run that would end.
+
+        Raises SessionNotFound, SessionLocked; then nothing has changed.
+        """
         store, reader = self.conversation.store, self._reader
         info = store.find(wanted)
         if info.id == self.conversation.session.info.id:
             self._output.notice("You are in that session already.")
+            return
+        if self.holds_back(f"/resume {_called(info, store)}"):
             return
         found = await resolve_lock(store, info, reader.choose if reader.can_choose else None)
         if found is None or found.session is None:

@@ -13,6 +13,7 @@ from nca.errors import UsageError
 from nca.messages import Message, ToolCall
 from nca.terminal.commands.tools import JobsCommand
 from nca.words import Words, words
+from tests.sessions.samples import said
 from tests.terminal.stage import ScriptedReader, a_stage
 from tests.tools.shell.test_runner import running
 
@@ -53,16 +54,22 @@ async def test_they_are_listed_shown_and_stopped(tmp_path: Path) -> None:
         assert stage.conversation.jobs.take_ended() == []
 
 
-async def test_what_would_end_is_said_before_a_person_leaves(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("line", "again", "done"),
+    [("/new", "/new again leaves", "New session"), ("/resume other", "/resume other leaves", "Resuming “other”")],
+)
+async def test_what_would_end_is_said_before_a_person_leaves(line: str, again: str, done: str, tmp_path: Path) -> None:
     with a_stage(tmp_path, [started("1", "sleep 9883"), "Started."], agent__permission="auto") as stage:
         await stage.conversation.send("Serve it.")
         before = stage.conversation
-        said = await stage.command("/new")
-        assert "Still runs in the background: job 1, $ sleep 9883. It ends with this session: /new again" in said
+        with before.store.create(directory="/", model="m", name="other") as other:
+            other.log.append(said("hi"))
+        told = await stage.command(line)
+        assert f"Still runs in the background: job 1, $ sleep 9883. It ends with this session: {again}." in told
         assert stage.conversation is before
         # The same was said already, so the next key that leaves does.
         assert not stage.app.sessions.holds_back("Ctrl-D again")
-        assert "New session" in await stage.command("/new")
+        assert done in await stage.command(line)
         assert not running("sleep 9883")
 
 
