@@ -197,7 +197,7 @@ def _failing(past: Past) -> str:
 
 def _changed(past: Past, directory: str, files: FileHistory | None) -> str:
     """The files that are not as they were, the newest change first: as recorded; elsewhere the calls say it."""
-    calls = [one for one in past.calls if not one.has_failed]
+    calls = [one for one in past.calls if one.has_worked]
     written = [(one.seq, changes_file(one.call).removeprefix(f"{directory}/")) for one in calls]
     recorded: set[str] = set()
     changed: list[tuple[int, str]] = []

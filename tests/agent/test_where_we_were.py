@@ -119,11 +119,15 @@ async def test_what_failed_is_news_until_something_else_is_worked_on(room: Room)
     assert failing == [True, True, False]
 
 
-async def test_a_command_that_nobody_approved_has_not_failed(room: Room) -> None:
-    replies: list[ScriptedReply] = [calling("shell", command="touch done.txt"), answer("It was not run.")]
+async def test_a_call_that_nobody_approved_has_neither_failed_nor_changed_a_file(room: Room) -> None:
+    replies: list[ScriptedReply] = [
+        calling("shell", command="touch done.txt"),
+        calling("write_file", path="done.txt", content="x\n"),
+        answer("It was not run."),
+    ]
     conversation = room.open(replies, settings={"agent.permission": "ask"})
     await conversation.send("Make the file that we need")
-    assert not any(line.startswith("Fails") for line in conversation.context.where_we_were())
+    assert not any(line.startswith(("Fails", "Changed")) for line in conversation.context.where_we_were())
 
 
 async def test_changed_files_are_those_of_commands_too_and_deleted_ones(room: Room) -> None:
