@@ -176,9 +176,14 @@ def part_text(part: Part) -> str:
             return text
         case AttachmentPart():
             cut = f' cut="{part.original_bytes} bytes in all"' if part.is_cut else ""
-            return f'<file path="{part.path}"{cut}>\n{part.text}\n</file>'
+            return f"<file path={_quoted(part.path)}{cut}>\n{part.text}\n</file>"
         case MediaPart(kind):
             return f"[{kind}, not shown]"
+
+
+def _quoted(text: str) -> str:
+    """The value of an attribute, as it is wherever one kind of quotes can hold it."""
+    return f'"{text}"' if '"' not in text else "'{}'".format(text.replace("'", "&apos;"))
 
 
 def _marked(text: str, name: str, *, is_block: bool) -> str:

@@ -53,7 +53,7 @@ class ShellLine:
         shown.finish(result)
         self.was_found = result.ended is None or result.ended.exit_code not in _NOT_FOUND
         if is_shared:
-            conversation.share(f"$ {one_line(command, _NAME_CHARS)}".replace('"', "'"), result.report())
+            conversation.share(f"$ {one_line(command, _NAME_CHARS)}", result.report())
             self._output.notice("This goes with your next message.")
 
     def _runner(self) -> CommandRunner:

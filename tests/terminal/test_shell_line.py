@@ -33,7 +33,7 @@ def test_which_lines_are_commands() -> None:
 async def test_what_it_said_goes_with_the_next_message(tmp_path: Path) -> None:
     with a_stage(tmp_path, ["Good.", "Fine."]) as stage:
         line = ShellLine(stage.app.sessions, stage.app.output)
-        await line.run("!echo one; exit 3")
+        await line.run('!echo "one"; exit 3')
         said = stage.take()
         assert said == "one\nexit code 3\nThis goes with your next message.\n"
         assert not list(stage.conversation.context.entries)
@@ -43,7 +43,7 @@ async def test_what_it_said_goes_with_the_next_message(tmp_path: Path) -> None:
         assert "ab\n" in stage.take()
         await stage.conversation.send("what is wrong?")
         sent = content_text(stage.conversation.context.entries[0].message.content)
-        assert sent.startswith('what is wrong?\n\n<file path="$ echo one; exit 3">\none\n[exit code 3]\n</file>')
+        assert sent.startswith("what is wrong?\n\n<file path='$ echo \"one\"; exit 3'>\none\n[exit code 3]\n</file>")
         assert "two" not in sent
         assert "\nab\n</file>" in sent
         assert stage.conversation.context.entries[0].message.text == "what is wrong?"
