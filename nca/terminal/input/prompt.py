@@ -373,7 +373,7 @@ class Prompt:
             async with in_terminal():
                 said = await edited_words(self._pastes.unfold(self._text.said), self.lent_terminal())
         except UsageError as error:
-            self.hint(one_line(f"{error} {error.advice}"))
+            self.hint(one_line(str(error)))
             return
         said = self._pastes.refold(part_of(said, 0, len(text_of(said).rstrip("\n"))))
         if len(text_of(said)) > _MAX_TEXT_CHARS:

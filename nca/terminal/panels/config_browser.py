@@ -92,6 +92,10 @@ class ConfigBrowser(ListPanel[Sequence[str]]):
         if not self._edited:
             self._search = text
             self._filter()
+            if words := text.strip():
+                # The setting that is meant, wherever it stands in the list: names count before descriptions.
+                likely = (words.lower(), *containing(words), *matching(words))
+                self._chosen = next((name for name in likely if name in self._names), self._chosen)
         self._said = ""
 
     def keys(self) -> Mapping[str, Callable[[], None]]:

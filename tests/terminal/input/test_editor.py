@@ -97,6 +97,7 @@ def test_what_is_wrong_with_the_setting_is_said(
     with with_editor(tmp_path, "", **environment) as tty:
         tty.send("keep me" + EDIT)
         tty.sees(f"{said} {advice}".rstrip())
+        assert not advice or tty.text().count(advice) == 1
         tty.sees("› keep me")
         tty.send(CTRL_C)
         tty.settle()

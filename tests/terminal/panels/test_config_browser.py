@@ -75,6 +75,15 @@ def test_a_name_is_found_by_typing_it_in_every_window(name: str, columns: int, h
     assert all(len(line) <= columns for line in lines(browser, columns, height))
 
 
+def test_a_name_that_is_typed_is_chosen_before_those_whose_description_has_it() -> None:
+    browser = Settings().browser()
+    for typed in ("compact_th", "auto", "context.max_tokens"):
+        browser.buffer.text = typed
+        assert chosen(browser).rpartition(".")[2].startswith(typed.rpartition(".")[2])
+    browser.buffer.text = ""
+    assert chosen(browser) == "context.max_tokens"
+
+
 def test_only_what_is_changed() -> None:
     settings = Settings()
     browser = settings.browser()
