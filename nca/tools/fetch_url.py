@@ -101,6 +101,8 @@ class FetchUrl(TypedTool):
     def approval(self, arguments: dict[str, Any]) -> Approval:
         url = _parsed(self._signature.read(arguments)["url"])
         host = _host(url)
+        # A yes would not help: what the host says by itself is checked before anybody is asked.
+        self._check(host, _written(host))
         warnings = []
         if host != url.host:
             warnings.append(f"the name has letters that look like others: {host}")
@@ -143,9 +145,12 @@ class FetchUrl(TypedTool):
         except (OSError, UnicodeError) as error:
             raise ToolError(f"there is no host {host}") from error
         addresses = list(dict.fromkeys(str(sockaddr[0]) for *_, sockaddr in found))
+        self._check(host, addresses)
+        return addresses
+
+    def _check(self, host: str, addresses: Collection[str]) -> None:
         if host.lower() not in self._allowed() and not all(map(is_public, addresses)):
             raise ToolError(f"{host} is on this machine or in a private network; tools.private_hosts would allow it")
-        return addresses
 
     def _allowed(self) -> set[str]:
         return {host.lower().strip("[]") for host in self._private_hosts()}
@@ -175,6 +180,16 @@ def _parsed(text: str) -> httpx2.URL:
 def _host(url: httpx2.URL) -> str:
     """The host in ASCII, without brackets."""
     return url.raw_host.decode("ascii")
+
+
+def _written(host: str) -> list[str]:
+    """The address that a host names without a lookup, in any spelling, and localhost (RFC 6761); none for a name."""
+    if host.lower().rpartition(".")[2] == "localhost":
+        return ["127.0.0.1"]
+    try:
+        return [str(sockaddr[0]) for *_, sockaddr in socket.getaddrinfo(host, None, flags=socket.AI_NUMERICHOST)]
+    except (OSError, UnicodeError):
+        return []
 
 
 def _ascii(url: httpx2.URL) -> str:

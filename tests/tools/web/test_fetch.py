@@ -236,10 +236,13 @@ def test_a_redirect_stays_at_the_site_or_is_told(start: str, target: str, expect
 async def test_private_addresses_are_refused_however_they_are_written(
     base: str, handler: type[Handler], address: str
 ) -> None:
+    address = address.replace("{port}", base.rpartition(":")[2])
     with pytest.raises(ToolError) as caught:
-        await FetchUrl().call(address.replace("{port}", base.rpartition(":")[2]))
+        await FetchUrl().call(address)
     assert "\n" not in str(caught.value)
     assert handler.seen == []
+    with pytest.raises(ToolError):
+        FetchUrl().approval({"url": address})
 
 
 @pytest.mark.parametrize(
