@@ -105,10 +105,10 @@ async def _turn(
 
 
 def _latest(store: Store, listener: Listener) -> str | None:
-    """The id of the last session of this directory; None, with a notice, where there is none."""
+    """The id of the last session of this directory, one of `nca run` if there is one; None, with a notice: none is."""
     from nca.events import Notice
 
-    found = store.latest(str(Path.cwd()))
+    found = store.latest(str(Path.cwd()), kind="run")
     if found is None:
         listener(Notice("There is no earlier session in this directory. Starting a new one."))
     return found.id if found is not None else None

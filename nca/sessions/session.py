@@ -232,12 +232,12 @@ def new_id(database: SessionDatabase, archive_of: Callable[[str], Path | None]) 
             return session_id
 
 
-def latest_session(database: SessionDatabase, directory: str | None) -> SessionInfo | None:
-    """The most recently used session with messages, in a directory or anywhere; chats before `nca run`."""
+def latest_session(database: SessionDatabase, directory: str | None, kind: Kind) -> SessionInfo | None:
+    """The most recently used session with messages, in a directory or anywhere; those of this kind before others."""
     somewhere = "" if directory is None else " AND directory = ?"
     row = database.row(
-        f"{INFO} WHERE NOT {IS_EMPTY}{somewhere} ORDER BY kind <> 'chat', touched DESC LIMIT 1",
-        () if directory is None else (clean_text(directory),),
+        f"{INFO} WHERE NOT {IS_EMPTY}{somewhere} ORDER BY kind <> ?, touched DESC LIMIT 1",
+        (kind,) if directory is None else (clean_text(directory), kind),
     )
     return as_info(row) if row else None
 

@@ -129,9 +129,9 @@ class Store:
         """Who began these sessions, and on which machine; empty if the store is a file."""
         return self._database.whose(ids)
 
-    def latest(self, directory: str | None = None) -> SessionInfo | None:
-        """The most recently used session with messages, in a directory or anywhere; chats before `nca run`."""
-        return rows_of.latest_session(self._database, directory)
+    def latest(self, directory: str | None = None, kind: Kind = "chat") -> SessionInfo | None:
+        """The most recently used session with messages, in a directory or anywhere; of this kind before others."""
+        return rows_of.latest_session(self._database, directory, kind)
 
     def find(self, prefix: str) -> SessionInfo:
         """Find a session by id, beginning of an id, or whole name. Raises SessionNotFound."""

@@ -41,6 +41,9 @@ def test_the_last_chat_comes_before_a_later_run(store: Store) -> None:
     latest = store.latest("/here")
     assert latest is not None
     assert (latest.id, latest.kind) == (chat, "chat")
+    later = made(store, "another chat")
+    assert (store.latest("/here", "run") or latest).id == run
+    store.delete(later)
     assert [info.id for info in store.list()] == [run, chat]
     store.delete(chat)
     latest = store.latest("/here")
