@@ -276,7 +276,7 @@ class Conversation:
 
     async def _enter(self, said: Words, attachments: Sequence[Path], beside: Sequence[mentions.Beside]) -> None:
         """Append the message with all that goes with it. Raises NcaError; then nothing of it waits for the next one."""
-        for job in self.jobs.take_ended():
+        for job in self.jobs.take_ended(self.rewinds.left_jobs()):
             self._user_input.share(job.name, job.headline(), "tool")
         waiting = self._user_input.waiting
         try:

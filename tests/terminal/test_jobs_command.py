@@ -73,6 +73,21 @@ async def test_what_would_end_is_said_before_a_person_leaves(line: str, again: s
         assert not running("sleep 9883")
 
 
+async def test_a_job_of_a_turn_that_was_taken_back_is_named_and_the_model_hears_nothing_of_it(tmp_path: Path) -> None:
+    replies = [started("1", "sleep 9885"), "Started.", "Fine.", "Yes."]
+    with a_stage(tmp_path, replies, agent__permission="auto") as stage:
+        await stage.conversation.send("Serve it.")
+        assert "Still runs: job 1, $ sleep 9885. /jobs stop 1 ends it." in await stage.command("/undo")
+        await stage.command("/jobs stop 1")
+        await stage.conversation.send("Something else.")
+        requests = stage.conversation.model.requests  # type: ignore[attr-defined]
+        assert "9885" not in str(requests[-1].messages)
+        await stage.command("/undo")
+        await stage.command("/redo")
+        await stage.conversation.send("And now?")
+        assert "[job 1 has ended" not in str(requests[-1].messages)
+
+
 async def test_it_is_said_again_where_the_person_did_something_else_in_between(tmp_path: Path) -> None:
     with a_stage(tmp_path, [started("1", "sleep 9884"), "Started."], agent__permission="auto") as stage:
         await stage.conversation.send("Serve it.")

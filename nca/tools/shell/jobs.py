@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from contextlib import AsyncExitStack
 
 from nca.file_history import Recorder
@@ -31,8 +31,16 @@ _HEADLINE = re.compile(r"^\[job (\d+) (is running|has ended)", re.MULTILINE)
 
 def left_running(texts: Iterable[str]) -> list[int]:
     """The jobs of an earlier opening of the session of which the model was told last that they run."""
-    runs = {int(number): said == "is running" for text in texts for number, said in _HEADLINE.findall(text)}
-    return [number for number, is_running in runs.items() if is_running]
+    return [number for number, said in _told(texts).items() if said == "is running"]
+
+
+def told(texts: Iterable[str]) -> set[int]:
+    """The jobs of which the model was told anything."""
+    return set(_told(texts))
+
+
+def _told(texts: Iterable[str]) -> dict[int, str]:
+    return {int(number): said for text in texts for number, said in _HEADLINE.findall(text)}
 
 
 class Job:
@@ -199,9 +207,9 @@ class Jobs:
             raise ToolError(f"there is no job {number}; " + (f"the jobs are: {known}" if known else "none was started"))
         return self._jobs[number]
 
-    def take_ended(self) -> list[Job]:
-        """Those that have ended without the model knowing it, once."""
-        ended = [job for job in self.all if not job.is_running and not job.is_told]
+    def take_ended(self, left: Collection[Job] = ()) -> list[Job]:
+        """Those that have ended without the model knowing it, once; without those `left` on another branch."""
+        ended = [job for job in self.all if not (job.is_running or job.is_told or job in left)]
         for job in ended:
             job.is_told = True
         return ended
