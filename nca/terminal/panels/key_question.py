@@ -155,9 +155,9 @@ def question_line(question: KeyQuestion[T], ahead: TypeAhead) -> Text:
         heading = f"{question.heading}  " if question.heading else ""
         said = f"{begin}{heading}Your line below is open, so no key answers."
         return keys_line(keys, Text(said, style="notice"))
-    said = "That key did nothing. These answer:\n" if ahead.is_refused else ""
+    said = "That key did nothing. These keys answer:\n" if ahead.is_refused else ""
     if ahead.is_line_queued:
-        said = "What you queued is sent after your answer. These answer:\n"
+        said = "What you queued is sent after your answer. These keys answer:\n"
     return Text(begin + said, style="notice").append_text(question.line())
 
 

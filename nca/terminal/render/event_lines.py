@@ -80,7 +80,7 @@ def _line(event: Event) -> tuple[str, str] | None:
         case TurnFinished(reason="interrupted"):
             return "Interrupted. The answer so far is kept.", "notice"
         case TurnFinished(reason="max_steps"):
-            return f"Stopped after {event.steps} steps (agent.max_steps). Say “go on” to continue.", "notice"
+            return f"Stopped after {counted(event.steps, 'step')} (agent.max_steps). Say “go on” to continue.", "notice"
         case TurnFinished(reason="stuck"):
             text = "Stopped: the same calls returned the same results again and again. Say what to do differently."
             return text, "notice"
@@ -121,7 +121,7 @@ def reasoning_line(seconds: float, chars: int) -> str:
 def unanswered_line(name: str, needs: str) -> str:
     """The notice for a call that needed approval when nobody could give it."""
     modes = "--permission accept-edits or auto" if needs == "write" else "--permission auto"
-    return f"{one_line(name)} was not run: nobody is here to approve it. To allow it, pass {modes}, or add a rule."
+    return f"{one_line(name)} was not run: nobody can be asked here. To allow it, add a rule or pass {modes}."
 
 
 def reserve_line(wanted_tokens: int, reserve_tokens: int) -> str:

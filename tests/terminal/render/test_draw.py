@@ -348,6 +348,7 @@ def test_notices_and_ends() -> None:
         "A note.",
         "Stopped after 15 steps (agent.max_steps). Say “go on” to continue.",
     ]
+    assert "after 1 step (" in Seen().lines(finished("max_steps", 1))[0]
     assert Seen().lines(TextDelta("Half an"), finished("interrupted")) == [
         "Half an",
         "",
