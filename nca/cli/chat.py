@@ -265,7 +265,7 @@ def banner(
     not_kept        why the session is not kept on disk; "": it is
     """
     window = f"{facts.window_tokens:,} tokens" + (" (assumed)" if facts.is_window_guess else "")
-    window += f", {reserve_tokens:,} for the answer (see model.max_output_tokens)"
+    window += f", {reserve_tokens:,} for the answer" + (" (see model.max_output_tokens)" if is_first else "")
     first = f"nca · {choice.model} · window {window}" + ("" if auto == "on" else f" · auto-compaction {auto}")
     if not is_first:
         origin = f"Why this model: {choice.why}. /model default goes back to the configured one."

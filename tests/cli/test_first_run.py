@@ -29,5 +29,5 @@ def test_a_window_that_is_a_guess_is_said_to_be_one(name: str, api_base: str, is
 def test_the_banner_says_that_nothing_is_compacted_by_itself() -> None:
     facts = describe("openai/gpt-4o")
     first = banner(Choice(facts.name, why=""), facts, is_first=False, reserve_tokens=32_000, auto="off")[0]
-    window = "window 128,000 tokens, 32,000 for the answer (see model.max_output_tokens)"
+    window = "window 128,000 tokens, 32,000 for the answer"
     assert first == f"nca · openai/gpt-4o · {window} · auto-compaction off · /help"

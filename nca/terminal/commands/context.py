@@ -88,7 +88,7 @@ async def _clear(app: App, argument: str) -> None:
     pins = context.stats(with_details=False).pinned_messages
     if context.clear() is None:
         raise UsageError("The context is empty already.")
-    also = f", without the {counted(pins, 'pinned message')} too" if pins else ""
+    also = f", and the {counted(pins, 'pinned message')} left it as well" if pins else ""
     app.output.show(f"The context is empty{also}; the session keeps everything. /context undo brings it back.")
 
 
