@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from nca.agent.instruction_files import Project, real_home
+from nca.agent.instruction_files import Project, imports, real_home
 from nca.agent.project_instructions import AGENTS_FILES, output_style, rule_files
 from nca.config.claude_permissions import claude_files
 from nca.config.claude_settings import agent_models, taken
@@ -30,6 +30,7 @@ PASSED_OVER = "CLAUDE.md"
 _OTHER = "any other setting"
 _MOST_NAMED = 12
 _POINTER_BYTES = 100
+_LOOKED_AT_BYTES = 65_536
 
 
 class Part(NamedTuple):
@@ -169,11 +170,15 @@ def _is_file(path: Path) -> bool:
 
 
 def _is_pointer(file: Path, to: Path) -> bool:
-    """Whether a file is the other one under a second name, or only imports it."""
+    """Whether a file is the other one under a second name, only imports it, or is imported by it."""
     try:
         if file.samefile(to):
             return True
         with open_ordinary(file) as opened:
-            return opened.read(_POINTER_BYTES).strip() == f"@{to.name}".encode()
+            if opened.read(_POINTER_BYTES).strip() == f"@{to.name}".encode():
+                return True
+        with open_ordinary(to) as opened:
+            text = opened.read(_LOOKED_AT_BYTES).decode("utf-8", "replace")
+        return any(file.samefile(target) for _, target in imports(to, text))
     except (OSError, ValueError):
         return False

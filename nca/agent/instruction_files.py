@@ -72,7 +72,7 @@ class InstructionReader:
         self._add(path, found, self._project.reach(path), 0)
 
     def _add(self, path: Path, found: InstructionFile, reach: Reach, depth: int) -> None:
-        for written, target in _imports(path, found.text) if depth < IMPORT_DEPTH else ():
+        for written, target in imports(path, found.text) if depth < IMPORT_DEPTH else ():
             imported = reach.inside(target)
             if imported in self.files or imported == path:
                 continue
@@ -122,7 +122,7 @@ class InstructionReader:
         return shown(f"{self._prefix}{path.relative_to(top).as_posix()}" if path.is_relative_to(top) else str(path))
 
 
-def _imports(path: Path, text: str) -> Iterator[tuple[str, Path]]:
+def imports(path: Path, text: str) -> Iterator[tuple[str, Path]]:
     """The files that a text names as `@path`: as written, and where that is. Nothing in code, and no absent file."""
     for name in _IMPORT.findall(_CODE.sub("", text)):
         for written in (name, name.rstrip(".,;:!?")):

@@ -100,6 +100,8 @@ def test_instructions_that_another_file_replaces_are_named(place: Place) -> None
     assert place.line() == ""
     place.write("CLAUDE.md", "@AGENTS.md\nAnd more.")
     assert place.line() == "Not used here of .claude: CLAUDE.md (AGENTS.md counts)."
+    place.write("AGENTS.md", "For all. See @CLAUDE.md.")
+    assert place.line() == ""
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"permissions": 5, "a\\u001b\\nb": 1}', '{"agents": [[[]]]}'])
