@@ -58,7 +58,7 @@ async def test_clear_says_that_pinned_messages_go_too(tmp_path: Path) -> None:
         await a_long_chat(stage)
         await stage.command("/context pin 1")
         assert stage.conversation.context.stats().pinned_messages == 1
-        assert "The context is empty, and the 1 pinned message left it as well;" in await stage.command("/context clear")
+        assert "is empty, and the 1 pinned message left it as well;" in await stage.command("/context clear")
         assert stage.conversation.context.stats().pinned_messages == 0
         await stage.command("/context undo")
         assert stage.conversation.context.stats().pinned_messages == 1

@@ -29,6 +29,15 @@ async def test_other_sessions_on_request(tmp_path: Path) -> None:
         assert (await stage.command("/context search --all seal")).strip() == "Nothing was found."
 
 
+async def test_messages_with_the_words_come_before_those_beside_them(tmp_path: Path) -> None:
+    with a_stage(tmp_path) as stage:
+        with stage.conversation.store.create(directory="/", model="m") as other:
+            other.log.append(said(*["a walrus", "a seal"] * 8))
+        lines = (await stage.command("/context search --all walrus")).splitlines()
+        assert ["beside" in line for line in lines[:10]] == [False] * 8 + [True] * 2
+        assert lines[10] == "These are the best 10; more words in the question find others."
+
+
 async def test_nothing_to_search_for_is_said(tmp_path: Path) -> None:
     with a_stage(tmp_path) as stage:
         for line in ("/context search", "/context search --all"):

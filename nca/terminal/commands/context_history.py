@@ -149,6 +149,8 @@ def as_text(ranges: Iterable[Range]) -> str:
 
 
 ALL = "--all"
+FOUND = 10
+"""Messages that a search shows."""
 
 
 async def search(app: App, argument: str) -> None:
@@ -160,13 +162,19 @@ async def search(app: App, argument: str) -> None:
         )
     is_everywhere = question != argument
     conversation = app.conversation
-    hits = await asyncio.to_thread(conversation.context.search, question, scope="all" if is_everywhere else "session")
+    found = await asyncio.to_thread(
+        conversation.context.search, question, scope="all" if is_everywhere else "session", limit=2 * FOUND
+    )
+    # Who looks for a word wants the places with it first.
+    hits = sorted(found, key=lambda hit: hit.is_beside)[:FOUND]
     if not hits:
         other = "" if is_everywhere else f" /context search {ALL} TEXT searches every session."
         app.output.show(f"Nothing was found.{other}")
         return
     lines = [_line(hit, conversation.session.info.id) for hit in hits]
     app.output.show(Text("\n").join(lines))
+    if len(found) > FOUND:
+        app.output.notice(f"These are the best {FOUND}; more words in the question find others.")
 
 
 def _line(hit: Hit, session: str) -> Text:
