@@ -268,7 +268,7 @@ async def test_a_compaction_is_shown_and_can_be_undone(desk: Desk) -> None:
     assert after < before
     assert f"{after:,}" in ended.title
     await desk.ask(session, "/context undo")
-    assert "Undid the compaction." in desk.editor.text(session)
+    assert "Undid the compaction of " in desk.editor.text(session)
     assert desk.editor.of(session, "usage_update")[-1].used == before
 
 

@@ -61,7 +61,7 @@ def test_notices_a_compaction_and_the_gauge(start: Callable[..., Tty]) -> None:
     tty.send(ESCAPE)
     tty.settle()
     tty.line("/context undo")
-    tty.sees("Undid the compaction.")
+    tty.sees("Undid the compaction of ")
 
 
 def test_ctrl_c_keeps_the_partial_answer_and_what_was_typed(start: Callable[..., Tty], tmp_path: Path) -> None:

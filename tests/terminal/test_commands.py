@@ -99,12 +99,12 @@ async def test_compact_undo_redo_and_history_agree(tmp_path: Path) -> None:
         assert "facts" not in history
         after = stage.conversation.context.effective_history()
         text = await stage.command("/context undo")
-        assert text.startswith("Undid the compaction.")
+        assert text.startswith("Undid the compaction of 2")
         assert f"{stage.conversation.context.stats().used_tokens:,}" in text
         assert stage.conversation.context.effective_history() == before
         assert "1 compaction, 1 undone." in await stage.command("/context history")
         text = await stage.command("/context redo")
-        assert text.startswith("Redid the compaction. Context: ")
+        assert text.startswith("Redid the compaction of 2")
         assert f"({stage.conversation.context.stats().used_tokens:,} / " in text
         assert stage.conversation.context.effective_history() == after
         (summary,) = stage.conversation.context.summaries()

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from nca.errors import UsageError
-from nca.humanize import counted
+from nca.humanize import counted, local_time
 from nca.terminal.commands.command import App, Command, Suggestion, beginning_with, nearest, takes_no
 from nca.terminal.commands.compact import (
     accept,
@@ -107,7 +107,7 @@ async def _redo(app: App, argument: str) -> None:
 
 
 def _kind(record: CompactionRecord) -> str:
-    return "change" if record.is_by_hand else "compaction"
+    return f"{'change' if record.is_by_hand else 'compaction'} of {local_time(record.at)}"
 
 
 class Subcommand(NamedTuple):
