@@ -268,8 +268,10 @@ def banner(
     window += f", {reserve_tokens:,} for the answer" + (" (see model.max_output_tokens)" if is_first else "")
     first = f"nca · {choice.model} · window {window}" + ("" if auto == "on" else f" · auto-compaction {auto}")
     if not is_first:
-        origin = f"Why this model: {choice.why}. /model default goes back to the configured one."
-        return [f"{first} · /help", *([facts.note] if facts.note else []), *([origin] if choice.is_remembered else [])]
+        origin = f"Why this model: {choice.why}." if choice.is_remembered or choice.is_guess else ""
+        if choice.is_remembered:
+            origin += " /model default goes back to the configured one."
+        return [f"{first} · /help", *filter(None, (facts.note, origin))]
     others = f" Also available: {', '.join(choice.alternatives[:3])}." if choice.alternatives else ""
     later = f"This session is not kept: {not_kept}." if not_kept else "nca loop --continue resumes this session."
     return [

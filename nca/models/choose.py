@@ -37,6 +37,7 @@ class Choice:
     alternatives       other models that are available
     is_named           the settings name it, or the person did with /model
     is_remembered      the person chose it with /model in this session, or in an earlier chat of this directory
+    is_guess           its endpoint lists no models, or does not answer
     """
 
     model: str
@@ -47,6 +48,7 @@ class Choice:
     alternatives: tuple[str, ...] = ()
     is_named: bool = False
     is_remembered: bool = False
+    is_guess: bool = False
 
     @property
     def is_embedded(self) -> bool:
@@ -184,6 +186,7 @@ def _at_endpoint(base: str, origin: str, env: Mapping[str, str]) -> Choice:
         api_key=key,
         api_key_variable=variable if key else "",
         why=f"the endpoint {base} is set ({origin})" + ("" if listed else "; it lists no models"),
+        is_guess=not listed,
         alternatives=tuple(f"openai/{name}" for name in listed[:4] if not is_usual)[1:],
     )
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from nca.cli.chat import banner
+from nca.config.schema import ModelSettings
 from nca.models.catalog import describe
-from nca.models.choose import Choice
+from nca.models.choose import Choice, choose
 
 
 @pytest.mark.parametrize(
@@ -24,6 +25,12 @@ def test_a_window_that_is_a_guess_is_said_to_be_one(name: str, api_base: str, is
         first = banner(choice, describe(name), is_first=is_first, reserve_tokens=32_000)[0]
         assert f"nca · {name} · window 128,000 tokens" in first
         assert ("(assumed)" in first) == is_assumed
+
+
+def test_a_later_start_says_why_where_the_endpoint_lists_no_models() -> None:
+    at = ModelSettings(api_base="http://127.0.0.1:1/v1")
+    lines = banner(choose(at, {}), describe("openai/gpt-4o"), is_first=False, reserve_tokens=32_000)
+    assert lines[1] == "Why this model: the endpoint http://127.0.0.1:1/v1 is set (model.api_base); it lists no models."
 
 
 def test_the_banner_says_that_nothing_is_compacted_by_itself() -> None:
