@@ -126,12 +126,13 @@ def _stopped(last: dict[str, Any], *, has_results: bool) -> list[str]:
 def _matches(records: list[dict[str, Any]], rules: Sequence[str] = ()) -> ToolOutcome:
     *found, last = records
     lines = [f"{shown(record['path'])}:{record['line']}:{record['text']}" for record in found]
-    hidden = last["hidden"]
-    some = f"{len(lines):,} of {len(lines) + sum(hidden.values()):,}" if hidden else f"{len(lines):,}"
+    hidden, is_all = last["hidden"], last["end"] == "done"
+    of = f" of {'' if is_all else 'at least '}{len(lines) + sum(hidden.values()):,}" if hidden else ""
+    some = f"{len(lines):,}{of}"
     count = f"{some} match{'es' if some != '1' else ''}"
     notes = [*rules, *_stopped(last, has_results=bool(found))]
     if hidden:
-        notes.append(hidden_note(hidden, is_all=last["end"] == "done"))
+        notes.append(hidden_note(hidden, is_all=is_all))
     elif last["end"] == "results":
         notes.append("[there may be more matches; narrow the search or raise max_results]")
     if last.get("long_lines"):

@@ -163,8 +163,9 @@ async def test_a_file_with_many_matches_hides_no_other_file(root: Path) -> None:
         assert note == "[435 more matches not shown: big.py 435; search one file, or raise max_results]"
         assert "src/some.py:30:needle" in lines
         assert outcome.summary == "100 of 535 matches"
-        text = (await Grep(Workspace(root), Path(program) if program else None).call("needle", max_results=20)).text
-        assert "[at least 180 more matches not shown: big.py" in text
+        outcome = await Grep(Workspace(root), Path(program) if program else None).call("needle", max_results=20)
+        assert "[at least 180 more matches not shown: big.py" in outcome.text
+        assert outcome.summary == "20 of at least 200 matches"
 
 
 def test_a_search_that_stops_with_as_many_as_may_be_shown_says_that_there_may_be_more() -> None:
