@@ -47,7 +47,7 @@ async def test_it_shows_the_state_of_each_and_restarts_one(tmp_path: Path) -> No
         broken = await stage.command("/mcp broken")
         assert "no such luck" in broken
         assert "\x1b" not in one + broken
-        assert "test: ready" in await stage.command("/mcp restart test")
+        assert "test: ready, " in await stage.command("/mcp restart test")
         with pytest.raises(UsageError, match="needs a server's name"):
             await stage.command("/mcp restart")
         await stage.conversation.close()

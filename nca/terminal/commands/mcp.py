@@ -83,7 +83,8 @@ def _show_all(app: App, connections: tuple[Connection, ...]) -> None:
 
 
 def _show_one(app: App, one: Connection, left_out: Collection[str]) -> None:
-    app.output.show(Text(one_line(f"{one.server.name}: {_state(one)}  {_about(one)}", 400)))
+    said = ", ".join(filter(None, (_state(one), _about(one))))
+    app.output.show(Text(one_line(f"{one.server.name}: {said}", 400)))
     table = new_table()
     for offer in one.listing.offers:
         name = tool_name(one.server.name, offer.name)
