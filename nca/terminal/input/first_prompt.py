@@ -28,10 +28,11 @@ class FirstPrompt:
         self, settings: TerminalSettings, directory: Path, history_file: Path | None, interrupts: Interrupts
     ) -> None:
         pastes = FoldedPastes()
-        text = PromptText(DraftFile(history_file, pastes).note) if history_file else PromptText()
+        draft = DraftFile(history_file, pastes)
+        text = PromptText(draft.note_prompt)
         history = PrivateHistory(history_file, pastes, text) if history_file else InMemoryHistory()
         self._history, self._text = history, text
-        self.prompt = Prompt(settings, directory, history, pastes, text, interrupts)
+        self.prompt = Prompt(settings, directory, history, pastes, text, draft, interrupts)
         self._terminal = ExitStack()
         self._is_quiet = False
         self._reading: asyncio.Task[Words] | None = None

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from prompt_toolkit.document import Document
 from prompt_toolkit.history import FileHistory, History
 
 from nca.humanize import clean_text
+from nca.safe_files import write_atomically
 from nca.terminal.input.pastes import FoldedPastes
 from nca.terminal.input.prompt_text import Offer, PromptText, is_typed_in
 from nca.terminal.render.sanitize import to_terminal
@@ -124,39 +125,58 @@ def _as_entry(said: Words) -> str:
 
 
 class DraftFile:
-    """What stands in the prompt, in a file of this process: if it is killed, the next start puts it in the history."""
+    """What was typed and not sent, in a file of this process: if it is killed, the next start puts it in the history.
+
+    That is what stands in the prompt, and what was typed while nca works. Without a history file nothing is written.
+    """
 
     EACH_SECONDS = 1.0
     """Between a change and its writing: so much may be lost."""
 
-    def __init__(self, history_file: Path, pastes: FoldedPastes) -> None:
-        self._path = history_file.with_name(f"{history_file.name}.draft-{os.getpid()}")
+    def __init__(self, history_file: Path | None, pastes: FoldedPastes) -> None:
+        self._path = history_file.with_name(f"{history_file.name}.draft-{os.getpid()}") if history_file else None
         self._pastes = pastes
-        self._said: Words = ()
+        self._in_prompt: Words = ()
+        self._ahead: Callable[[], Sequence[Words]] = tuple
         self._writing: asyncio.TimerHandle | None = None
-        self._is_written = False
-        with contextlib.suppress(OSError):
-            _take_drafts(history_file)
-
-    def note(self, said: Words) -> None:
-        """The text has changed to this."""
-        self._said = said
-        if said and self._writing is None:
-            self._writing = asyncio.get_running_loop().call_later(self.EACH_SECONDS, self._write)
-        if not said and self._is_written:
-            self._is_written = False
+        self._written: list[Words] = []
+        if history_file:
             with contextlib.suppress(OSError):
-                self._path.unlink(missing_ok=True)
+                _take_drafts(history_file)
 
-    def _write(self) -> None:
-        self._writing = None
-        said = self._pastes.unfold(self._said)
-        if not said or len(text_of(said)) > PrivateHistory.MAX_KEPT_CHARS:
+    def note_prompt(self, said: Words) -> None:
+        """The text in the prompt has changed to this."""
+        self._in_prompt = said
+        self._write_in(self.EACH_SECONDS)
+
+    def note_ahead(self, unsent: Callable[[], Sequence[Words]], is_entered: bool) -> None:
+        """What was typed while nca works has changed. A line that `is_entered` is written before it is shown."""
+        self._ahead = unsent
+        self._write_in(0 if is_entered else self.EACH_SECONDS)
+
+    def _write_in(self, seconds: float) -> None:
+        if self._path is None:
             return
-        self._is_written = True
+        loop = asyncio.get_running_loop()
+        if self._writing is not None and self._writing.when() > loop.time() + seconds:
+            self._writing.cancel()
+            self._writing = None
+        self._writing = self._writing or loop.call_later(seconds, self.write)
+
+    def write(self) -> None:
+        """Write what is not sent now, or remove the file where all of it was."""
+        if self._writing is not None:
+            self._writing.cancel()
+            self._writing = None
+        said = [one for one in (self._pastes.unfold(self._in_prompt), *self._ahead()) if text_of(one).strip()]
+        if self._path is None or said == self._written:
+            return
         with contextlib.suppress(OSError):
-            self._path.touch(0o600)
-            self._path.write_text(_as_entry(said), encoding="utf-8")
+            if said:
+                write_atomically(self._path, "".join(map(_as_entry, said)).encode())
+            else:
+                self._path.unlink(missing_ok=True)
+            self._written = said
 
 
 def _take_drafts(history_file: Path) -> None:

@@ -190,6 +190,20 @@ def write_above(app: Application[Any], write: Callable[[], None]) -> None:
         write_once()
 
 
+async def drawn(app: Application[Any]) -> None:
+    """Wait until an application is on the screen."""
+    is_drawn = asyncio.Event()
+
+    def note(_: object) -> None:
+        is_drawn.set()
+
+    app.after_render += note
+    try:
+        await is_drawn.wait()
+    finally:
+        app.after_render -= note
+
+
 def terminal_output() -> Output:
     """Where prompt_toolkit draws: a terminal that is sent no queries, without colour if none is wanted."""
     depth = None if has_colour(os.environ) else ColorDepth.DEPTH_1_BIT

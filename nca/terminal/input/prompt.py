@@ -26,8 +26,8 @@ from nca.errors import UsageError
 from nca.humanize import clean_text
 from nca.terminal.input.display import Hint, ShownText, TypedLines, give_back_rows, prompt_style, sign, typed_ahead
 from nca.terminal.input.file_finder import dropped_files, written
-from nca.terminal.input.history import HistorySuggestion, PrivateHistory, remember
-from nca.terminal.input.keyboard import ESCAPE_SECONDS, Keyboard, terminal_output, write_above
+from nca.terminal.input.history import DraftFile, HistorySuggestion, PrivateHistory, remember
+from nca.terminal.input.keyboard import ESCAPE_SECONDS, Keyboard, drawn, terminal_output, write_above
 from nca.terminal.input.keys import REWIND, completes, prompt_keys, typed_by_key
 from nca.terminal.input.line_kind import is_command, is_shell_line, message_of
 from nca.terminal.input.pastes import FoldedPastes, PastedImages, PastedPaths
@@ -58,6 +58,7 @@ class Prompt:
         history: History,
         pastes: FoldedPastes,
         text: PromptText,
+        draft: DraftFile,
         interrupts: Interrupts,
     ) -> None:
         """`directory` is where `@path` begins. `text` is what stands in the prompt, and who said what of it."""
@@ -66,6 +67,7 @@ class Prompt:
         self._history = history
         self._pastes = pastes
         self._text = text
+        self._draft = draft
         self._put: Span | None = None
         """What is being put in by something else than a typed key."""
         self._is_told = False
@@ -83,8 +85,11 @@ class Prompt:
         self._editing: asyncio.Task[None] | None = None
         self._keyboard = Keyboard()
         self.next_mode: Callable[[], None] = lambda: None
-        self.type_ahead = TypeAhead(self._keyboard, interrupts, lambda: self._settings.keys == "vi")
+        self.type_ahead = TypeAhead(self._keyboard, interrupts, self._is_vi, draft.note_ahead)
         self._session: PromptSession[str] = self._create_session()
+
+    def _is_vi(self) -> bool:
+        return self._settings.keys == "vi"
 
     def apply(self, settings: TerminalSettings) -> None:
         """Use these settings from the next `read` on."""
@@ -114,13 +119,14 @@ class Prompt:
         said = [one for one in (self._left_over, *self.type_ahead.take_unsent()) if text_of(one).strip()]
         self._left_over = ()
         kept = [isinstance(self._history, PrivateHistory) and self._history.keep(one) for one in said]
+        self._draft.write()
         return [text_of(one) for one in said], all(kept)
 
     async def read(self, default: Words = ()) -> Words:
         """Return what was typed and pasted. Raises EOFError for Ctrl-D, Leave(130) for Ctrl-C twice."""
         self._returned.begin(default)
         self._hint.show("")
-        self._session.app.editing_mode = EditingMode.VI if self._settings.keys == "vi" else EditingMode.EMACS
+        self._session.app.editing_mode = EditingMode.VI if self._is_vi() else EditingMode.EMACS
         self._keyboard.parser.was_flushed = False  # what comes next was typed ahead
         self._has_stood = False
         if (held := self.type_ahead.offer(is_filled=bool(default))) is not None:
@@ -146,6 +152,7 @@ class Prompt:
         said = self._text.said_of(text)
         self._text.known.add(said)
         self._text.become(())
+        self._draft.write()
         self._paths.begin()
         self._returned.sent()
         return tuple(Span(clean_text(span.text), span.source) for span in self._pastes.unfold(said))
@@ -185,16 +192,7 @@ class Prompt:
 
     async def drawn(self) -> None:
         """Wait until the prompt is on the screen."""
-        drawn = asyncio.Event()
-
-        def note(_: object) -> None:
-            drawn.set()
-
-        self._session.app.after_render += note
-        try:
-            await drawn.wait()
-        finally:
-            self._session.app.after_render -= note
+        await drawn(self._session.app)
 
     def interrupt(self) -> bool:
         """Handle a SIGINT like Ctrl-C. False: Enter was quicker, so it is meant for the work that begins."""
@@ -243,6 +241,7 @@ class Prompt:
         lines = self.type_ahead.take_messages()
         for line in lines:
             remember(self._pastes.fold(line), self._history, self._text)
+        self._draft.write()
         return [message_of(line) for line in lines]
 
     def above(self, write: Callable[[], None]) -> None:

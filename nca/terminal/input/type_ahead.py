@@ -26,31 +26,39 @@ from nca.terminal.input.keyboard import (
     PasteTimeoutParser,
     meaning,
 )
-from nca.terminal.input.line_editor import Typed, first_line, open_line, separated, typed, unsent
-from nca.terminal.input.line_kind import line_kind
+from nca.terminal.input.line_editor import open_line
 from nca.terminal.input.terminal_modes import TerminalModes, mark_pastes, stop_process, stop_signal_handled
+from nca.terminal.input.unsent_keys import UnsentKeys
 from nca.terminal.interrupts import Interrupts
-from nca.words import Words, text_of
+from nca.words import Words
 
 _INTERRUPTS = (Keys.ControlC, Keys.SIGINT)
 _BACK_TAB = "\x1b[Z"
 _READ_BYTES = 65_536
 _FROM_LINE_MODE = str.maketrans({"\n": "\r", "\0": "\x04"})
 """How a terminal in line mode stores Enter and Ctrl-D."""
-_SHOWN_KEYS = 2_000
-"""The preview is made of this many of the newest keys, at every frame."""
 
 
-class TypeAhead:
+class TypeAhead(UnsentKeys):
     """Keeps the keys typed while there is no prompt, without echo, and passes them to the next prompt in order.
 
     Ctrl-C and Ctrl-Z still arrive as signals, and Escape stops the work. Lines that were typed to their Enter are sent
     one after the other.
     """
 
-    def __init__(self, keyboard: Keyboard, interrupts: Interrupts, edits_with_escape: Callable[[], bool]) -> None:
-        """`edits_with_escape`: in a line that is being typed Escape is a key of the editor, as in vi."""
-        self._keyboard = keyboard
+    def __init__(
+        self,
+        keyboard: Keyboard,
+        interrupts: Interrupts,
+        edits_with_escape: Callable[[], bool],
+        note: Callable[[Callable[[], list[Words]], bool], None] = lambda *_: None,
+    ) -> None:
+        """`edits_with_escape`: in a line that is being typed Escape is a key of the editor, as in vi.
+
+        `note` is told of each key: `unsent`, and whether it is Enter.
+        """
+        super().__init__(keyboard)
+        self._note = note
         self.next_mode: Callable[[], None] = lambda: None
         """Does what Shift-Tab does, at once: it is no part of what is typed."""
         self._interrupts = interrupts
@@ -58,8 +66,6 @@ class TypeAhead:
         self._escape: asyncio.TimerHandle | None = None
         """Runs while an Escape may still be the beginning of another key."""
         self._modes = TerminalModes(keyboard.fileno())
-        self._keys: list[KeyPress] = []
-        self._held: list[list[KeyPress]] = []
         self._parser = PasteTimeoutParser(self._keep)
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._is_collecting = False
@@ -68,10 +74,6 @@ class TypeAhead:
         self._last_of_line = -math.inf
         """When a key was typed that belongs to the line, where `_last_key` may have answered a question."""
         self._question: AskedQuestion | None = None
-
-    def typed(self) -> Typed:
-        """The text typed so far."""
-        return typed(self._keys[-_SHOWN_KEYS:])
 
     @contextmanager
     def quiet(self, suspend: Callable[[], None], *, is_alone: bool) -> Iterator[None]:
@@ -152,15 +154,6 @@ class TypeAhead:
         self._modes.be_quiet()
         mark_pastes(on=self._is_collecting)
 
-    def take_messages(self) -> list[Words]:
-        """Remove and return the lines that ended with Enter, up to the first that is not a message."""
-        lines: list[Words] = []
-        while (line := first_line(self._keys)) is not None and line_kind(line.said) == "message":
-            del self._keys[: line.keys]
-            if text_of(line.said).strip():
-                lines.append(line.said)
-        return lines
-
     async def pause(self) -> None:
         """Wait until nobody is in the middle of a line."""
         loop = asyncio.get_running_loop()
@@ -201,57 +194,6 @@ class TypeAhead:
         finally:
             self._type(self._question.take_held())
             self._question = None
-
-    def hold(self) -> int:
-        """After an interrupt or a failure, send none of what was typed: the next prompts offer it, a part each.
-
-        Returns how many parts are held. A line that is being typed is not: the rest of it goes to the next prompt.
-        """
-        *done, being_typed = separated([*get_typeahead(self._keyboard), *self._keys])
-        self._keys.clear()
-        self._held += done
-        store_typeahead(self._keyboard, being_typed)
-        return len(self._held)
-
-    def offer(self, *, is_filled: bool) -> Words | None:
-        """The next prompt is about to read. Unless it `is_filled` already, it starts with what is held, returned."""
-        if not self._held:
-            return None
-        self.hold()
-        if is_filled or self.is_waiting:
-            return None
-        offered = self._held.pop(0)
-        store_typeahead(self._keyboard, offered)
-        return unsent(offered)
-
-    def take_unsent(self) -> list[Words]:
-        """Remove and return all that was typed and never sent, in the order in which it was typed."""
-        self.hold()
-        parts = [*self._held, get_typeahead(self._keyboard)]
-        self._held.clear()
-        return [said for said in map(unsent, parts) if text_of(said).strip()]
-
-    @property
-    def is_waiting(self) -> bool:
-        """Whether keys wait for the next prompt."""
-        keys = get_typeahead(self._keyboard)
-        store_typeahead(self._keyboard, keys)
-        return bool(keys or self._keys)
-
-    @property
-    def is_line_queued(self) -> bool:
-        """Whether a line that was typed to its Enter waits for the next prompt."""
-        keys = get_typeahead(self._keyboard)
-        store_typeahead(self._keyboard, keys)
-        return any(key.key == Keys.ControlM for key in (*keys, *self._keys))
-
-    def take_open(self) -> str:
-        """Remove and return the line that is being typed, if nothing else was typed: a list that opens searches it."""
-        line = open_line(self._keys)
-        if line.unknown or self.is_line_queued:
-            return ""
-        self._keys.clear()
-        return text_of(line.said)
 
     def _read(self, descriptor: int) -> bool:
         """Read what has arrived. False at the end of the input."""
@@ -365,16 +307,9 @@ class TypeAhead:
             self._interrupts.interrupt()
         elif key.key == Keys.BackTab:
             self.next_mode()
-        elif key.key != Keys.Up or not self._take_back_queued():
+        elif key.key != Keys.Up or not self.take_back_queued():
             self._keys.append(key)
-
-    def _take_back_queued(self) -> bool:
-        """Up on an empty line: the last one that was queued is being typed again. False where there is none."""
-        ends = [place for place, key in enumerate(self._keys) if key.key == Keys.ControlM]
-        if not ends or not open_line(self._keys).is_empty:
-            return False
-        del self._keys[ends[-1] :]
-        return True
+        self._note(self.unsent, key.key == Keys.ControlM)
 
     def _take_over(self) -> bool:
         """Take the keys that the last prompt read and did not use. True: one is a Ctrl-C for the work that begins."""

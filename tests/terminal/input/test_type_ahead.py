@@ -150,6 +150,8 @@ def test_what_was_queued_and_not_sent_is_said_on_leaving_and_up_brings_it_back(t
     with at_work(home=str(tmp_path)) as tty:
         tty.send(f"second \x1b[200~{LINES}\x1b[201~\r/tools\rthird")
         tty.sees("› third (Enter queues it)")
+        (draft,) = tmp_path.glob("history.draft-*")
+        assert "+/tools" in draft.read_text()
         tty.send(CTRL_C)
         tty.sees("What you queued was not sent")
         tty.sees("› third")
@@ -162,6 +164,7 @@ def test_what_was_queued_and_not_sent_is_said_on_leaving_and_up_brings_it_back(t
         assert "Not sent: /tools" in whole
         assert "Up brings it back" in whole
         assert "line 59" not in whole
+        assert not draft.exists()
     with chat(home=str(tmp_path)) as tty:
         tty.sees("›")
         # The newest first: from line to line of an entry, then to the one before.
