@@ -57,6 +57,7 @@ class Calls:
     async def run(self, calls: Sequence[ToolCall]) -> None:
         """Run all calls of one answer. On return every result is in the log, in the order of the calls."""
         self._begun.clear()
+        self._window.session.log.save_begun(())
         self._so_far.clear()
         self._read_on()
         failed_change = ""
@@ -127,6 +128,7 @@ class Calls:
             started = time.monotonic()
             if isinstance(verdict, Refused):
                 return await asyncio.to_thread(self._cleaned, verdict.outcome), time.monotonic() - started
+            self._window.session.log.save_begun([*self._begun, call.id])
             self._begun.add(call.id)
             # Each call is a task of its own, and so has a context of its own.
             progress_listener.set(lambda text: self._emit(ToolProgress(shown.id, self._redactor.text(text))))

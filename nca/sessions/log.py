@@ -11,6 +11,7 @@ from itertools import pairwise
 
 import msgspec
 
+from nca.context.file_reads import NOT_RUN
 from nca.context.tokens import message_tokens
 from nca.errors import StoreDamaged, StoreError, StoreUnreachable
 from nca.messages import Entry, Message
@@ -21,19 +22,26 @@ from nca.sessions.sql import SessionDatabase, Transaction
 
 OUTCOME_UNKNOWN = "[interrupted: outcome unknown]"
 """The result of a tool call whose process died before it finished."""
+NOT_BEGUN = f"{NOT_RUN} nca ended before it began]"
+"""The result of a tool call whose process died before the call began, such as while the person was asked."""
 
 _TITLE_CHARS = 120
 _MOST = 2**62
 
 
 class Partial(msgspec.Struct, frozen=True):
-    """An answer that is still being streamed, as far as it has come. `at`: seconds since the epoch."""
+    """An answer that is still being streamed, as far as it has come. `at`: seconds since the epoch.
+
+    begun  behind an answer with tool calls: the ids of those that have begun; None: nobody noted that
+    """
 
     text: str
     reasoning: str = ""
     at: float = 0.0
+    begun: tuple[str, ...] | None = None
 
 
+_SAVE = "INSERT INTO partials VALUES (?, ?) ON CONFLICT (session) DO UPDATE SET body = excluded.body"
 _HEAD = "SELECT max(seq) FROM messages WHERE session = ?"
 
 
@@ -45,6 +53,8 @@ class SessionLog:
         self._head: int | None = None
         """The newest seq as the writer of the session knows it; None: it has not looked yet."""
         self._written: int | None = None
+        self._begun: tuple[str, ...] | None = None
+        """The calls of the last answer that have begun. Their results do not end that; any other message does."""
 
     @property
     def head(self) -> int:
@@ -137,6 +147,10 @@ class SessionLog:
         self._access.database.insert_messages(connection, number, entries, bodies, is_copy=False)
         appended(connection, number, entries)
         self._written = entries[-1].seq
+        if any(entry.message.role != "tool" for entry in entries):
+            self._begun = None
+        if self._begun is not None:
+            connection.execute(_SAVE, (number, encode(Partial("", begun=self._begun))))
         return entries
 
     def end_transaction(self, *, is_committed: bool) -> None:
@@ -147,13 +161,18 @@ class SessionLog:
 
     def save_partial(self, text: str, reasoning: str = "") -> None:
         """Keep the answer so far, in place of the one saved before."""
-        body = encode(Partial(text, reasoning, time.time()))
+        self._save(Partial(text, reasoning, time.time()))
+
+    def save_begun(self, calls: Sequence[str]) -> None:
+        """Keep which calls of the last answer have begun, before they do. `recover` says of the others: not run."""
+        self._begun = tuple(calls)
+        self._save(Partial("", begun=self._begun))
+
+    def _save(self, partial: Partial) -> None:
+        body = encode(partial)
         try:
             with self._access.transaction() as connection:
-                connection.execute(
-                    "INSERT INTO partials VALUES (?, ?) ON CONFLICT (session) DO UPDATE SET body = excluded.body",
-                    (self._access.number, body),
-                )
+                connection.execute(_SAVE, (self._access.number, body))
         except StoreUnreachable:
             if self._head is None or (spool := self._access.spool) is None:
                 raise
@@ -170,18 +189,21 @@ class SessionLog:
     def recover(self) -> list[Entry]:
         """Complete a log that a killed process left open; returns the messages added. Running it twice adds nothing.
 
-        Tool calls of the last step without a result get one that says so. A partial answer becomes an interrupted
-        message; one without text is dropped, because providers refuse an empty message.
+        Tool calls of the last step without a result get one that says so: NOT_BEGUN if it is noted which began and this
+        one did not. A partial answer becomes an interrupted message; one without text is dropped, because providers
+        refuse an empty message.
         """
         self._head = self.head
         last = self._last_step()
         answered = {message.tool_call_id for message in last if message.role == "tool"}
         calls = [call for message in last for call in message.tool_calls if call.id not in answered]
-        closing = [
-            Message("tool", OUTCOME_UNKNOWN, tool_call_id=call.id, name=call.name, is_error=True, source="nca")
-            for call in {call.id: call for call in calls}.values()
-        ]
         left = self.partial()
+        may_have_run = {call.id for call in calls} if left is None or left.begun is None else left.begun
+        closing = [
+            Message("tool", text, tool_call_id=call.id, name=call.name, is_error=True, source="nca")
+            for call in {call.id: call for call in calls}.values()
+            for text in [OUTCOME_UNKNOWN if call.id in may_have_run else NOT_BEGUN]
+        ]
         if left is not None and left.text.strip():
             closing.append(Message("assistant", left.text, reasoning=left.reasoning, is_interrupted=True))
         if left is not None and not closing:

@@ -10,7 +10,7 @@ differ, `SessionDatabase` has a part of a statement or a method.
               ├─ summaries     append-only; a view's JSON names them by row, so each stands in one place
               ├─ compactions   one for each view but the first, which has number 0 and shows the whole log
               ├─ pins, usage
-              └─ partials      the answer that is being streamed; overwritten in place, gone with the next message
+              └─ partials      the answer that is being streamed, or which of its calls began; overwritten in place
     program_views              the state of a `nca.ContextView` by its key; each save replaces it under a new version
 
 A compaction is undone if its view is no ancestor of the view in force; this is not stored. Times are seconds since the

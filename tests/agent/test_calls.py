@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
 
-from nca.agent.approvals import Nobody, Person
+from nca.agent.approvals import Answer, Nobody, Person
 from nca.agent.calls import MOST_AT_ONCE
 from nca.agent.conversation import Conversation
 from nca.config.loaded import defaults
 from nca.context.repeats import NUDGE
 from nca.context.validate import validate_request
-from nca.events import ContextCompaction, Event, MessageTaken, Notice, ToolFinished, ToolStarted
+from nca.events import ApprovalAsked, ContextCompaction, Event, MessageTaken, Notice, ToolFinished, ToolStarted
 from nca.messages import Message, ToolCall
 from nca.sessions.store import Store
 from nca.testing.scripted import ScriptedModel
@@ -55,9 +56,25 @@ class Typist(Nobody):
         return [words(one) for one in self.typed.pop(0)] if self.typed else []
 
 
+class KilledLater(Nobody):
+    """Copies the database while it is asked, and allows it. `left`: what a process killed then would have left."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.left: list[list[str]] = []
+
+    async def ask(self, asked: ApprovalAsked) -> Answer:
+        copy = self.path.with_name(f"copy-{len(self.left)}")
+        shutil.copytree(self.path, copy)
+        with Store.open(copy / "sessions.db") as store, store.open_session(store.list()[0].id) as session:
+            self.left.append([entry.message.text for entry in session.recovered])
+        return Answer("once")
+
+
 class Room:
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.database: Path | None = None
         self.events: list[Event] = []
         self.look, self.change = Meeting("look", "read"), Meeting("change", "write")
         self.execute = Meeting("execute", "execute")
@@ -67,7 +84,7 @@ class Room:
         self.model = ScriptedModel(replies, facts=SMALL)
         return Conversation.open(
             loaded,
-            store=Store.open(None),
+            store=Store.open(self.database),
             model=self.model,
             directory=self.path,
             toolbox=Toolbox([self.look, self.change, self.execute]),
@@ -99,6 +116,18 @@ async def test_readers_run_together_and_are_logged_in_order(room: Room) -> None:
     assert room.look.most == MOST_AT_ONCE
     finished = [event.call_id for event in room.events if isinstance(event, ToolFinished)]
     assert finished == [f"c{number}" for number in range(len(waits))]
+
+
+async def test_a_call_that_waited_for_an_answer_when_nca_was_killed_never_ran(room: Room) -> None:
+    person = KilledLater(room.path / "data")
+    room.database = person.path / "sessions.db"
+    conversation = room.open(
+        calls(("change", "{}"), ("execute", "{}")), "Done.", person=person, **{"agent.permission": "ask"}
+    )
+    await conversation.send("Change and test")
+    await conversation.close()
+    not_run = "[not run: nca ended before it began]"
+    assert person.left == [[not_run, not_run], [not_run]]
 
 
 async def test_no_command_runs_after_a_change_that_failed(room: Room) -> None:

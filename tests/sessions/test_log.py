@@ -186,6 +186,22 @@ def test_open_calls_get_one_result_each(store: Store, session: Session, log: lis
         assert again.log.recover() == []
 
 
+def test_an_open_call_that_never_began_is_told_from_one_that_did(store: Store, session: Session) -> None:
+    session.log.append([calling("done", "begun", "asked about", "behind it")])
+    session.log.save_begun(["done", "begun"])
+    session.log.append([result("done")])
+    session.close()
+    with store.open_session(session.info.id) as again:
+        assert {entry.message.tool_call_id: entry.message.content for entry in again.recovered} == {
+            "begun": "[interrupted: outcome unknown]",
+            "asked about": "[not run: nca ended before it began]",
+            "behind it": "[not run: nca ended before it began]",
+        }
+        assert again.log.partial() is None
+        again.log.append([calling("next")])
+        assert [entry.message.content for entry in again.log.recover()] == ["[interrupted: outcome unknown]"]
+
+
 def test_a_reader_recovers_nothing(store: Store, session: Session) -> None:
     session.log.append([calling("a")])
     session.close()
