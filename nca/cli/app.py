@@ -244,8 +244,8 @@ def _in_english(said: str, command: str, kind: str) -> str:
     if command != "nca run":
         return said
     if is_extra:
-        return f"{said} A message of several words stands in quotes."
-    return f"{said} A text that begins with - stands behind --." if kind == "NoSuchOption" else said
+        return f"{said} Put a message of several words in quotes."
+    return f"{said} Put a text that begins with - after --." if kind == "NoSuchOption" else said
 
 
 def _elsewhere(name: str) -> list[str]:

@@ -141,7 +141,7 @@ def _lines(name: str, report: Replay, *, has_tools: bool, has_summarizer: bool) 
         f" {counted(report.requests, 'request')}; {one_line(window)}{assumed}, budget {report.budget_tokens:,}"
     )
     if not has_tools:
-        yield "The definitions of the tools are not stored: requests are counted without them."
+        yield "Tool definitions are not stored, so requests are counted without them."
     yield ""
     yield from _comparison(report)
     yield ""

@@ -219,9 +219,9 @@ def _spools() -> Iterator[Finding]:
 
     used = store_place().path
     for folder in sorted(data_dir(os.environ).glob("postgresql-*")):
-        advice = "Where the session is open, it is stored once the database can be reached; else at the next start."
+        advice = "An open session stores them once the database can be reached; otherwise the next start does."
         if folder != used.parent:
-            advice = "session.store names another database now. A start with the one that it is of stores it."
+            advice = "session.store names another database now. The next start with their own database stores them."
         for file, session_id, _ in spool.left_in(folder / used.name):
             try:
                 kept = spool.messages_in(file)
@@ -230,7 +230,7 @@ def _spools() -> Iterator[Finding]:
                 continue
             except StoreDamaged as error:
                 detail = f"session {session_id}: {file} cannot be stored. {error.message}."
-                yield Finding("spool", "warn", detail, "Mend the line, or delete it and those behind it.")
+                yield Finding("spool", "warn", detail, "Repair the line, or delete it and those after it.")
                 continue
             what = f"{counted(len(kept), 'message')} since {local_time(since)}"
             yield Finding("spool", "warn", f"session {session_id}: {what}, in {file}.", advice)

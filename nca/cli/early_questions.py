@@ -64,8 +64,8 @@ def agrees(question: str) -> bool:
 
 
 _ADVICE = (
-    "Trust them only if you know who wrote them. Hooks run as you, and may allow calls, as permissions.allow does."
-    " Such settings never set endpoints or keys."
+    "Trust them only if you know who wrote them. Hooks run as you and may allow calls, as permissions.allow does."
+    " A project's settings never set endpoints or keys."
 )
 _QUESTION = "Trust these settings until they change?"
 _LEAST_ROWS = 5

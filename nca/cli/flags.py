@@ -96,7 +96,7 @@ MaxOutputTokens = Annotated[str | None, typer.Option(help="Tokens to reserve for
 Fit = Annotated[
     str | None,
     typer.Option(
-        help="A newest message that is larger than the window: cut, or refuse (the default).",
+        help="If the newest message is larger than the window: cut, or refuse (the default).",
         autocompletion=_choices_of("context.fit"),
     ),
 ]
@@ -117,7 +117,7 @@ Profile = Annotated[
     typer.Option(help="A named set of compaction settings, such as nexora.", autocompletion=_choices_of("profile")),
 ]
 Config = Annotated[Path | None, typer.Option(help="A settings file to use instead of the project's.")]
-OfTeam = Annotated[bool, typer.Option("--team", help="Of your whole team, in a store that it shares.")]
+OfTeam = Annotated[bool, typer.Option("--team", help="From your whole team, in a shared store.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 SessionId = Annotated[
     str,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     name="hooks",
-    help="Put nca's memory into another agent: after a compaction it gets back what it lost.",
+    help="Give another agent nca's memory: after a compaction it gets back what it lost.",
     no_args_is_help=True,
 )
 _PATH_CHARS = 4_000
@@ -38,10 +38,10 @@ def install(agent: AgentName, project: Project = False, yes: Yes = False) -> Non
     known = agent_named(agent)
     change = installed(known, os.environ, settings_file(known, os.environ, Path.cwd() if project else None))
     if not change.is_needed:
-        typer.echo(f"{known.title} has nca's hooks already, in {_shown(change.file)}.")
+        typer.echo(f"{known.title} already has nca's hooks, in {_shown(change.file)}.")
         return
     _ask_and_write(change, f"{known.title} keeps its hooks in this file", yes=yes)
-    typer.echo(f"{known.title} calls nca from its next session on. What it is told: nca hooks log")
+    typer.echo(f"{known.title} calls nca from its next session on. To see what it is told: nca hooks log")
     if known.note:
         typer.echo(known.note)
 
@@ -55,9 +55,9 @@ def uninstall(agent: AgentName, project: Project = False, yes: Yes = False) -> N
     known = agent_named(agent)
     change = uninstalled(known, settings_file(known, os.environ, Path.cwd() if project else None))
     if not change.is_needed:
-        typer.echo(f"{known.title} has no hooks of nca's in {_shown(change.file)}.")
+        typer.echo(f"{known.title} has no nca hooks in {_shown(change.file)}.")
         return
-    _ask_and_write(change, f"These hooks of {known.title} are taken out", yes=yes)
+    _ask_and_write(change, f"These hooks are removed from {known.title}", yes=yes)
 
 
 @app.command()
@@ -141,15 +141,15 @@ def _ask_and_write(change: Change, what: str, *, yes: bool) -> None:
         if not line.startswith(("---", "+++")):
             typer.echo(f"  {to_terminal(line)}")
     typer.echo("")
-    if not yes and not (can_ask() and agrees("Change it so?")):
-        typer.echo("Nothing was changed. Without the question: add --yes")
+    if not yes and not (can_ask() and agrees("Make this change?")):
+        typer.echo("Nothing was changed. To skip the question: add --yes")
         raise typer.Exit(1)
     if not change.after:
         remove(change.file, change.before)
         typer.echo(f"Removed {_shown(change.file)}.")
         return
     backup = replace(change.file, change.before, change.after)
-    kept = f" Before that it was copied to {_shown(backup)}." if backup else ""
+    kept = f" The old version is in {_shown(backup)}." if backup else ""
     typer.echo(f"Changed {_shown(change.file)}.{kept}")
 
 

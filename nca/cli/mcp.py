@@ -1,4 +1,4 @@
-"""`nca mcp`: list, add and remove MCP servers; log in at them and out; be one for other agents."""
+"""`nca mcp`: list, add and remove MCP servers; log in to them and out; be one for other agents."""
 
 from __future__ import annotations
 
@@ -57,10 +57,10 @@ def install(
     wanted = plan(client_named(agent), own_command(os.environ, words), os.environ)
     file, title = one_line(str(wanted.file), 4_000), wanted.client.title
     if wanted.is_there:
-        typer.echo(f"{title} has nca already, in {file}.")
+        typer.echo(f"{title} already has nca, in {file}.")
         return
     if wanted.problem:
-        typer.echo(f"nca: {file} was left alone: {one_line(wanted.problem)}. Add this yourself:", err=True)
+        typer.echo(f"nca: {file} was not changed: {one_line(wanted.problem)}. Add this yourself:", err=True)
         _show(wanted)
         raise typer.Exit(1)
     what = "is made" if wanted.before is None else "gets this; everything else in it stays as it is"
@@ -73,11 +73,11 @@ def install(
             f"{title} can then read your sessions of the project that you start it in. More: --all, --directory."
         )
     if not yes and not (can_ask() and agrees("Add it?")):
-        typer.echo(f"Nothing was changed. Without the question: nca mcp install {agent} --yes")
+        typer.echo(f"Nothing was changed. To skip the question: nca mcp install {agent} --yes")
         raise typer.Exit(1)
     backup = write(wanted)
-    kept = f" Before that it was copied to {one_line(str(backup), 4_000)}." if backup else ""
-    typer.echo(f"Added nca to {file}.{kept} {title} uses it when it starts the next time.")
+    kept = f" The old version is in {one_line(str(backup), 4_000)}." if backup else ""
+    typer.echo(f"Added nca to {file}.{kept} {title} uses it from its next start.")
 
 
 def _show(wanted: Plan) -> None:
@@ -89,7 +89,9 @@ def _show(wanted: Plan) -> None:
 
 _SHOWN_CHARS = 200
 
-app = typer.Typer(name="mcp", help="List, add and remove MCP servers; log in at them. Or be one: nca mcp serve.")
+app = typer.Typer(
+    name="mcp", help="List, add and remove MCP servers, and log in to them. nca mcp serve is a server itself."
+)
 
 
 @app.callback(invoke_without_command=True)
@@ -246,17 +248,17 @@ def remove(name: Annotated[str, typer.Argument(help="The server's name.")]) -> N
 
 @app.command()
 def login(name: Annotated[str, typer.Argument(help="The server's name.")]) -> None:
-    """Log in at an HTTP server, with the browser."""
+    """Log in to an HTTP server, with the browser."""
     import asyncio
 
     from nca.tools.mcp.login import log_in
 
     def show(address: str) -> None:
-        typer.echo("Log in with this page; a browser opens it where there is one. Ctrl-C stops waiting.")
+        typer.echo("Log in on this page. If there is a browser, it opens the page. Ctrl-C stops waiting.")
         typer.echo(one_line(address, len(address)))
 
     wanted = asyncio.run(log_in(_server(name), show))
-    typer.echo(f"Logged in at {name}." if wanted else f"{name} needs no login.")
+    typer.echo(f"Logged in to {name}." if wanted else f"{name} needs no login.")
 
 
 @app.command()
@@ -266,7 +268,7 @@ def logout(name: Annotated[str, typer.Argument(help="The server's name.")]) -> N
     from nca.tools.mcp.transports import expanded
 
     was_there = Logins(os.environ).remove(expanded(_server(name)).url)
-    typer.echo(f"Logged out of {name}." if was_there else f"There is no login at {name}.")
+    typer.echo(f"Logged out of {name}." if was_there else f"There is no login for {name}.")
 
 
 def _server(name: str) -> McpServer:
@@ -275,7 +277,7 @@ def _server(name: str) -> McpServer:
 
     servers = {one.name: one for one in load_settings({}, None).settings.mcp.servers}
     if name not in servers:
-        raise UsageError(f"There is no MCP server {name[:40]!r}.", advice=f"There are: {', '.join(servers) or 'none'}.")
+        raise UsageError(f"There is no MCP server {name[:40]!r}.", advice=f"Valid: {', '.join(servers) or 'none'}.")
     return servers[name]
 
 

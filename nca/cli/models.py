@@ -124,7 +124,7 @@ def refresh() -> None:
     from nca.models.fetched_prices import refresh as fetch
 
     fetched = fetch(os.environ)
-    left_out = f" {fetched.left_out} with values that cannot be true were left out." if fetched.left_out else ""
+    left_out = f" {fetched.left_out} with impossible values were left out." if fetched.left_out else ""
     typer.echo(f"{len(fetched.models):,} models from {one_line(fetched.source)} are used from now on.{left_out}")
 
 

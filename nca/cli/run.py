@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from nca.words import Words
 
 STREAMS = ("ndjson",)
-PROMPT_HELP = "The message. What is piped in goes along as data, or is the message where there is none."
+PROMPT_HELP = "The message. Piped input goes along as data, or is the message if you give none."
 
 
 def run(
@@ -70,7 +70,7 @@ def _words(prompt: str | None) -> Words:
     if not sys.stdin.isatty():
         raw = sys.stdin.buffer.read()
         if b"\0" in raw:
-            raise UsageError("What was piped in is not text.", advice="Nothing was sent.")
+            raise UsageError("The piped input is not text.", advice="Nothing was sent.")
         piped = raw.decode("utf-8", "replace")
     beside = words(piped, "piped") if piped.strip() else ()
     typed = words(f"{prompt}\n" if beside else prompt) if prompt and prompt.strip() else ()
@@ -182,7 +182,7 @@ class _TurnPrinter:
         is_kept = conversation.store.path is not None and bool(conversation.context.entries)
         if sys.stderr.isatty() and not self._stream and is_kept:
             session = short_id(conversation.session.info.id)
-            print(f'To go on with this session: nca run --session {session} "…"', file=sys.stderr)
+            print(f'To continue this session: nca run --session {session} "…"', file=sys.stderr)
 
 
 def _write_event(event: Event) -> OSError | None:

@@ -198,7 +198,9 @@ def export_session(
         if html or as_json or format_name or force:
             raise UsageError("--as excludes --format, --html, --json and --force.")
         if _STDOUT in (file, out):
-            raise UsageError("--as writes a file; valid: a FILE's name, or none for where the agent looks.")
+            raise UsageError(
+                "--as writes a file; valid: the name of a FILE, or none to write it where the agent looks."
+            )
     file = file or out or (_STDOUT if agent is None else "")
     asked = [name for name, is_asked in (("html", html), ("json", as_json)) if is_asked]
     chosen = format_of([*asked, *([format_name] if format_name else [])], file) if agent is None else ""
@@ -278,7 +280,7 @@ def copy_sessions(
                 problems.append(f"{session_id}: {error}")
             else:
                 copied, same = copied + is_new, same + (not is_new)
-    typer.echo(f"Copied {counted(copied, 'session')}." + (f" {same:,} were there already." if same else ""))
+    typer.echo(f"Copied {counted(copied, 'session')}." + (f" {same:,} were already there." if same else ""))
     for problem in problems:
         typer.echo(f"nca: {one_line(problem)}", err=True)
     return 1 if problems else 0
@@ -295,7 +297,9 @@ def _copy(here: Store, there: Store, session_id: str) -> bool:
         known = None
     if known is not None and known.id == session_id:
         if there.copy_of(session_id).entries != copy.entries:
-            raise StoreError("The other store has it with other messages.", advice="`nca sessions show` shows each.")
+            raise StoreError(
+                "The other store has this session with other messages.", advice="`nca sessions show` shows each."
+            )
         return False
     begins, ends = here.outputs_folder(session_id), there.outputs_folder(session_id)
     if begins and ends and begins.is_dir():

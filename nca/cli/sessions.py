@@ -126,7 +126,7 @@ def _archived(store: Store) -> list[SessionInfo]:
     found = archived(store)
     for one in found:
         if one.info is None:
-            typer.echo(f"nca: {one_line(str(one.path))} is no archive of a session, or is damaged.", err=True)
+            typer.echo(f"nca: {one_line(str(one.path))} is not a session archive, or is damaged.", err=True)
     return [one.info for one in found if one.info]
 
 

@@ -204,7 +204,7 @@ def _archive_expired(store: Store, settings: SessionSettings, listener: Listener
             )
         )
     if moved.problem is not None:
-        listener(Notice(f"Old sessions ({limits}) could not be archived and stay: {moved.problem}"))
+        listener(Notice(f"Old sessions ({limits}) could not be archived: {moved.problem}"))
 
 
 def choose_model(loaded: LoadedSettings) -> Choice:

@@ -75,9 +75,9 @@ def disk_parts(store: StoreSizes) -> list[DiskPart]:
         DiskPart("file history", store.file_history, "what /undo needs"),
         DiskPart("outputs", store.outputs, "tool outputs that were too large for the context"),
         DiskPart("archives", store.archives, "archived sessions"),
-        DiskPart("set aside", store.set_aside, f"nca does not need it any more, you may delete it: {aside}"),
+        DiskPart("set aside", store.set_aside, f"nca no longer needs it; you may delete it: {aside}"),
         DiskPart("weights", folder_bytes(folder), f"embedded models; you may delete the files in {folder}"),
-        DiskPart("cache", folder_bytes(cache_dir(os.environ)), "made again when it is needed"),
+        DiskPart("cache", folder_bytes(cache_dir(os.environ)), "rebuilt when needed"),
     ]
     return sorted((part for part in parts if part.size_bytes), key=lambda part: -part.size_bytes)
 

@@ -235,7 +235,7 @@ def file_to_change(name: str, project: Path, env: Mapping[str, str]) -> Path:
     """The settings file that defines a server, the one that counts. Raises ConfigError."""
     files = defining_files(project, env)
     if name not in files:
-        there = f"There are: {', '.join(files)}." if files else "None is set up; `nca mcp add` adds one."
+        there = f"Valid: {', '.join(files)}." if files else "None is set up; `nca mcp add` adds one."
         raise ConfigError(f"There is no MCP server {name[:40]!r}.", advice=there)
     path = files[name][-1]
     if path not in (project_config_file(project.absolute()), user_config_file(env).absolute()):

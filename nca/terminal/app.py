@@ -129,9 +129,7 @@ class ChatApp:
         conversation = self.conversation
         is_kept = conversation.store.path is not None and bool(conversation.context.entries)
         if is_kept and self.reader.is_interactive:
-            self.output.notice(
-                f"To go on with this session: nca loop --resume {short_id(conversation.session.info.id)}"
-            )
+            self.output.notice(f"To continue this session: nca loop --resume {short_id(conversation.session.info.id)}")
 
     async def _round_or_stay(self) -> None:
         told = self.sessions.told_jobs
@@ -296,7 +294,7 @@ class ChatApp:
         if is_given:
             self.put_in_prompt(line)
         if held == 1 and not is_given and not self.reader.is_typing:
-            self.output.notice("What you queued was not sent; it is back in the prompt.")
+            self.output.notice("Your queued line was not sent; it is back in the prompt.")
         elif held:
             self.output.notice(
                 "What you queued was not sent; the next prompts bring it back: messages as one, each command by itself."

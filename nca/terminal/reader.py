@@ -153,7 +153,7 @@ async def approve_by_line(
         left = panel.lines_left
         more = f" m shows more ({counted(left, 'line')} left)," if left else ""
         if chosen:
-            output.show(f"Not all of it was shown. {chosen} again allows it all the same.")
+            output.show(f"Not all of it was shown. {chosen} again allows it anyway.")
         output.show(f"Allow it?{more} y once,{rules} n no (n REASON tells the model why). Ctrl-C stops the turn.")
         try:
             line = (await lines.next()).strip()

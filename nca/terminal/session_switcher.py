@@ -127,7 +127,7 @@ class SessionSwitcher:
         self.told_jobs = running
         names = "; ".join(f"job {job.number}, {one_line(job.name, _NAME_CHARS)}" for job in running)
         what = "It ends with this session" if len(running) == 1 else "They end with this session"
-        self._output.warn(f"Still runs in the background: {names}. {what}: {again} leaves. /jobs shows more.")
+        self._output.warn(f"Still running in the background: {names}. {what}: {again} leaves. /jobs shows more.")
         return True
 
     async def start(self, name: str) -> None:

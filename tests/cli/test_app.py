@@ -42,7 +42,7 @@ def test_help_names_every_command(tmp_path: Path) -> None:
         (("completion", "foo"), "nca: Invalid value for 'shell': 'foo' is not one of 'bash', 'zsh', 'fish'."),
         (
             ("run", "two", "words", "more"),
-            "nca: nca run takes no 'words more'. A message of several words stands in quotes.",
+            "nca: nca run takes no 'words more'. Put a message of several words in quotes.",
         ),
         (("config", "path", "model"), "nca: nca config path takes no 'model'. Try"),
         (
@@ -117,7 +117,7 @@ def test_a_wrong_number_is_told_in_plain_words(tmp_path: Path) -> None:
 
 
 def test_a_text_that_begins_with_a_dash_is_told_where_it_goes(tmp_path: Path) -> None:
-    assert "A text that begins with - stands behind --." in forked("run", "-1/2 of it, please", home=tmp_path).stderr
+    assert "Put a text that begins with - after --." in forked("run", "-1/2 of it, please", home=tmp_path).stderr
     assert "behind --" not in forked("sessions", "list", "--foo", home=tmp_path).stderr
 
 

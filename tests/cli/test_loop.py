@@ -63,7 +63,7 @@ def test_the_first_start_explains_itself_and_later_ones_are_short(start: Callabl
     tty.sees("You said: hello")
     assert leave(tty) == 0
     with Store.open(tmp_path / "nca" / "data" / "sessions.db", read_only=True) as store:
-        assert f"To go on with this session: nca loop --resume {store.list()[0].id}" in tty.text()
+        assert f"To continue this session: nca loop --resume {store.list()[0].id}" in tty.text()
     again = start("loop", "--model", "openai/test-model")
     said = [line for line in again.text().splitlines() if line]
     assert said[0] == banner.replace(" (see model.max_output_tokens)", " · /help")

@@ -30,12 +30,12 @@ async def test_a_person_logs_in_and_out(tmp_path: Path) -> None:
         assert not accounts.clients
         done = await nca("mcp", "login", "web")
         assert (done.returncode, done.stderr) == (0, "")
-        assert done.stdout.endswith("Logged in at web.\n")
+        assert done.stdout.endswith("Logged in to web.\n")
         assert "client_id=" in done.stdout
         assert "web: ready; tools: whoami\n" in (await nca("mcp", "list", "--check")).stdout
         assert (await nca("mcp", "logout", "web")).stdout == "Logged out of web.\n"
         chat = await nca("loop", "-m", "openai/test", stdin="/mcp login web\n/exit\n")
         assert "/mcp login web starts a server: type it at a terminal" in chat.stderr
-        assert (await nca("mcp", "logout", "web")).stdout == "There is no login at web.\n"
+        assert (await nca("mcp", "logout", "web")).stdout == "There is no login for web.\n"
     wrong = await nca("mcp", "login", "nothing")
-    assert (wrong.returncode, wrong.stderr) == (2, "nca: There is no MCP server 'nothing'. There are: web.\n")
+    assert (wrong.returncode, wrong.stderr) == (2, "nca: There is no MCP server 'nothing'. Valid: web.\n")

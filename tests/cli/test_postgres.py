@@ -56,7 +56,7 @@ def test_copies_go_both_ways(tmp_path: Path, url: str) -> None:
         copies = [store.copy_of(id) for id in ids]
     assert forked("sessions", "copy", "--to", url, home=tmp_path).stdout == "Copied 2 sessions.\n"
     again = forked("sessions", "copy", "--to", url, home=tmp_path)
-    assert again.stdout == "Copied 0 sessions. 2 were there already.\n"
+    assert again.stdout == "Copied 0 sessions. 2 were already there.\n"
     env: Any = {"NCA_SESSION__STORE": url}
     found = json.loads(forked("sessions", "search", "zebra", "--json", home=tmp_path, **env).stdout)
     assert [hit["session"] for hit in found] == ids[:1]
@@ -74,7 +74,7 @@ def test_copies_go_both_ways(tmp_path: Path, url: str) -> None:
     with Store.open(back) as store, store.open_session(ids[0]) as session:
         session.log.append([copies[1].entries[0].message])
     differs = forked("sessions", "copy", "--from", str(back), home=tmp_path, **env)
-    assert (differs.returncode, "has it with other messages" in differs.stderr) == (1, True)
+    assert (differs.returncode, "has this session with other messages" in differs.stderr) == (1, True)
 
 
 def test_a_session_that_another_machine_has_is_named(tmp_path: Path, provider: Provider, url: str) -> None:
@@ -148,7 +148,7 @@ def test_doctor_names_a_spool_that_cannot_be_stored(damage: bytes, why: str, tmp
     spool.write_bytes(damage + first + second.replace(b'"seq":2', b'"seq":3'))
     found = forked("doctor", home=tmp_path).stdout
     assert f"session 0a1b2c3d: {spool} cannot be stored. {why}" in found
-    assert "Mend the line, or delete it and those behind it." in found
+    assert "Repair the line, or delete it and those after it." in found
 
 
 def test_a_file_s_commands_say_what_to_do_instead(tmp_path: Path, url: str) -> None:

@@ -155,7 +155,7 @@ def test_a_session_goes_on_and_its_tools_run(
 def test_what_is_not_text_is_not_sent(provider: Provider, tmp_path: Path) -> None:
     done = run(provider, tmp_path, "Hi.", stdin="a\0b")
     assert (done.returncode, provider.requests) == (2, [])
-    assert "What was piped in is not text" in done.stderr
+    assert "The piped input is not text" in done.stderr
 
 
 def test_where_there_is_nothing_to_continue_a_session_begins(provider: Provider, tmp_path: Path) -> None:

@@ -238,7 +238,7 @@ def test_an_archived_session_is_listed_and_comes_back(home: Path) -> None:
     (home / "data" / "archives" / "other.zip").write_text("no archive")
     listed = run(home, "list", "--archived")
     assert listed.stdout.startswith(f"{name} ")
-    assert "other.zip is no archive of a session, or is damaged." in listed.stderr
+    assert "other.zip is not a session archive, or is damaged." in listed.stderr
     assert [row["id"] for row in json.loads(run(home, "list", "--archived", "--json").stdout)] == [name]
     assert run(home, "restore", "old talk").stdout == f"{name}\n"
     assert run(home, "list").output.startswith(name)

@@ -172,7 +172,7 @@ def test_a_session_that_is_not_kept_is_not_said_to_be_resumed(place: Place) -> N
     assert "resumes this session" not in shown
     tty.send("\x04")
     assert tty.ends() == 0
-    assert "To go on with this session" not in tty.text()
+    assert "To continue this session" not in tty.text()
 
 
 def test_at_the_start_it_is_said_what_waits_and_what_holds(place: Place) -> None:

@@ -77,5 +77,5 @@ def test_the_file_that_counts_is_the_one_to_change(tmp_path: Path) -> None:
     assert file_to_change("a", project, env) == theirs
     with pytest.raises(ConfigError, match=r"\.mcp\.json defines b; other agents read it too"):
         file_to_change("b", project, env)
-    with pytest.raises(ConfigError, match=r"no MCP server 'c'. There are: a, b"):
+    with pytest.raises(ConfigError, match=r"no MCP server 'c'. Valid: a, b"):
         file_to_change("c", project, env)

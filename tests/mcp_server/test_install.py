@@ -77,7 +77,7 @@ def test_each_agent_gets_an_entry_once(home: Path, agent: str) -> None:
     written = file.read_bytes()
     again = install(agent, "--yes")
     assert again.exit_code == 0
-    assert "has nca already" in again.stdout
+    assert "already has nca" in again.stdout
     assert file.read_bytes() == written
     assert [one.name for one in file.parent.glob("*before-nca*")] == []
 

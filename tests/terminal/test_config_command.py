@@ -95,7 +95,7 @@ async def test_the_default_comes_back_and_what_was_below(tmp_path: Path) -> None
             await stage.command("/config context.max_turns --unset")
         with pytest.raises(UsageError, match="takes no value"):
             await stage.command("/config context.max_turns 3 --unset")
-        with pytest.raises(UsageError, match="in no file") as refused:
+        with pytest.raises(UsageError, match="no file has it") as refused:
             await stage.command("/config context.max_turns --unset --save")
         assert "default --save" in refused.value.advice
 

@@ -27,7 +27,7 @@ def started(call_id: str, command: str) -> Message:
 async def test_they_are_listed_shown_and_stopped(tmp_path: Path) -> None:
     replies = [started("1", "printf 'a\\033[2Jb\\n'; sleep 9881"), "Started.", "I see."]
     with a_stage(tmp_path, replies, window_tokens=60_000, agent__permission="auto") as stage:
-        assert "No command runs in the background" in await stage.command("/jobs")
+        assert "No command is running in the background" in await stage.command("/jobs")
         await stage.conversation.send("Serve it.")
         while "ab" not in await stage.command("/jobs 1"):
             await asyncio.sleep(0.02)
@@ -40,7 +40,7 @@ async def test_they_are_listed_shown_and_stopped(tmp_path: Path) -> None:
         assert [one.text for one in JobsCommand().complete(stage.app, "stop ")] == ["1"]
         assert "Job 1 has ended (stopped): $ printf" in await stage.command("/jobs stop 1")
         assert not running("sleep 9881")
-        with pytest.raises(UsageError, match=r"Job 1 has ended already \(stopped\)"):
+        with pytest.raises(UsageError, match=r"Job 1 has already ended \(stopped\)"):
             await stage.command("/jobs stop 1")
         for wrong in ("2", "stop 2", "x"):
             with pytest.raises(UsageError, match="There is no job"):
@@ -95,7 +95,7 @@ async def test_it_is_said_again_where_the_person_did_something_else_in_between(t
         stage = stage.with_reader(person)
         assert await stage.app.run() == 0
         # Both times, and at the end of the input.
-        assert stage.take().count("Still runs in the background") == 3
+        assert stage.take().count("Still running in the background") == 3
         assert not person.lines
 
 

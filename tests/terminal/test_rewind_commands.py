@@ -96,7 +96,7 @@ async def test_the_files_alone_go_back_and_the_model_is_told(stage: Stage, tmp_p
     await stage.conversation.send("Second")
     shown = stage.conversation.context.effective_history()
     said = await stage.command("/rewind 1 files")
-    assert "The files are what they were before “First”. Files: 3 deleted" in said
+    assert "The files are as they were before “First”. Files: 3 deleted" in said
     assert "Until your next message /redo goes forward again." in said
     assert (files(tmp_path), text_of(stage.app._next_words)) == ({}, "")
     assert stage.conversation.context.effective_history() == shown
@@ -135,7 +135,7 @@ async def test_what_you_changed_since_is_left_unless_you_say_otherwise(stage: St
     said = await asked.command("/rewind 1")
     assert "-two" in said
     assert "Databases, the network and installed packages do not come back." in person.questions[0]
-    assert "You or another program changed 1 file since, too: a.txt." in person.questions[1]
+    assert "You or another program changed 1 file in the meantime: a.txt." in person.questions[1]
     assert files(tmp_path) == {}
     await asked.command("/redo")
     assert files(tmp_path) == {"a": "mine\n", "b": "two\n"}
@@ -176,7 +176,7 @@ async def test_a_branch_that_was_left_is_chosen_from_the_list(stage: Stage, tmp_
     picker = RewindPicker(rewinds)
     texts = ["".join(text for _, text in picker.listing(80).row(number)) for number in range(3)]
     assert "Another" in texts[0]
-    assert "↩ the end of what was left: Answer 1." in texts[1]
+    assert "↩ the end of another branch: Answer 1." in texts[1]
     assert "↩ First" in texts[2]
     assert all("↩ other branch" in keys for keys in picker.listing(80).keys[:2])
     end = next(point for point in rewinds.points() if point.rewind)
@@ -227,7 +227,7 @@ async def test_undo_says_that_a_commit_stays(tmp_path: Path) -> None:
         git("commit", "-q", "-m", "two")
         after = git("rev-parse", "HEAD")[:7]
         said = await stage.command("/undo")
-        assert f"What git did stays: HEAD was at {before} before that message and is at {after} now." in said
+        assert f"Git's changes stay: HEAD was at {before} before that message and is at {after} now." in said
         assert f"HEAD was at {before} before that message" in await stage.command("/rewind 1 both")
 
 
@@ -247,7 +247,7 @@ async def test_a_question_beside_is_answered(tmp_path: Path) -> None:
         assert spent.prompt_tokens - before.prompt_tokens == 700
         assert spent.completion_tokens - before.completion_tokens == 8
         assert "It is blue." in said
-        assert "The context is as it was" in said
+        assert "The context is unchanged" in said
         with pytest.raises(UsageError, match="no question"):
             await stage.command("/btw")
         with pytest.raises(UsageError, match="gave no answer"):
@@ -304,7 +304,7 @@ async def test_a_file_that_comes_back_without_its_setuid_bit_is_named(tmp_path: 
         await stage.conversation.send("First")
         assert tool.read_text() == "new\n"
         said = await stage.command("/undo")
-    assert "Without setuid, which nca never sets: tool.txt." in said
+    assert "Restored without setuid, which nca never sets: tool.txt." in said
     assert (tool.read_text(), tool.stat().st_mode & 0o7777) == ("old\n", 0o755)
 
 
@@ -338,15 +338,13 @@ async def test_a_file_that_no_command_mentions_is_deleted_only_where_the_person_
         assert len(files(work)) == 4
         person = ScriptedReader(answers)
         said = await stage.with_reader(person).command("/undo")
-        assert (
-            "Will restore e.txt.\nWill delete made.txt.\nWill delete what no command mentions, so that it may" in said
-        )
+        assert "Will restore e.txt.\nWill delete made.txt.\nWill delete files that no command mentions, perhaps" in said
         assert "own1.txt, own2.txt." in said
         assert files(work).keys() == {"e", *left}
         assert files(work)["e"] == "old"
         assert len(person.questions) == len(answers)
         if answers:
-            assert "2 files came up while a command ran that does not mention them" in person.questions[0]
+            assert "2 files appeared while a command ran that does not mention them" in person.questions[0]
         assert ("own1.txt stays as it is: kept." in said) == bool(left)
 
 
@@ -411,4 +409,4 @@ async def test_what_was_not_recorded_is_said_at_the_turn_and_when_it_is_taken_ba
         assert f"Not recorded is what commands change {gap} It cannot be taken back." in stage.take()
         said = await stage.command("/undo")
         assert "Files: 1 deleted" in said
-        assert f"Not taken back, because it was not recorded, is what commands changed {gap}" in said
+        assert f"Not recorded, so not taken back: changes that commands made {gap}" in said

@@ -74,10 +74,10 @@ async def test_the_command_shows_the_page_and_says_when_it_is_done(guarded: Guar
     )
     assert process.stdout is not None
     first = (await process.stdout.readline()).decode()
-    assert first.startswith("Log in with this page")
+    assert first.startswith("Log in on this page")
     guarded.person.show((await process.stdout.readline()).decode().strip())
     rest, _ = await process.communicate()
-    assert (process.returncode, rest.decode()) == (0, "Logged in at web.\n")
+    assert (process.returncode, rest.decode()) == (0, "Logged in to web.\n")
     assert guarded.login
 
 
@@ -158,7 +158,7 @@ async def test_only_the_answer_that_nca_waits_for_counts(guarded: Guarded) -> No
 
     assert await log_in(guarded.server, show, env=guarded.env)
     assert statuses == [404, 404, 404]
-    with pytest.raises(UsageError, match=r"Nobody logged in at web within 0\.5 seconds"):
+    with pytest.raises(UsageError, match=r"Nobody logged in to web within 0\.5 seconds"):
         await log_in(guarded.server, lambda _: None, env=guarded.env, seconds=0.5)
 
 

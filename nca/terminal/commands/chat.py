@@ -26,18 +26,18 @@ if TYPE_CHECKING:
 class BtwCommand(Command):
     name = "btw"
     usage = "/btw QUESTION"
-    about = "Ask beside the work: an answer from what is in the context, which stays as it is"
+    about = "Ask a side question: the answer comes from the context and leaves it unchanged"
 
     async def run(self, app: App, argument: str) -> None:
         await app.conversation.beside.ask(argument)
-        app.output.notice("The context is as it was; question and answer are in the log.")
+        app.output.notice("The context is unchanged; the question and answer are in the log.")
 
 
 class EditorCommand(Command):
     name = "editor"
     aliases = ("edit",)
     usage = "/editor\n/editor TEXT"
-    about = "Write a message in your editor ($EDITOR); the text is then in the prompt"
+    about = "Write a message in your editor ($EDITOR); the text goes into the prompt"
 
     def needs_person(self, app: App, argument: str) -> str:
         return "starts a program"
@@ -126,7 +126,9 @@ class CostCommand(Command):
         conversation = app.conversation
         models, purposes = conversation.spending.by_model(), conversation.spending.by_purpose()
         if not models:
-            app.output.show(Parted(" · ".join(filter(None, ("No request was sent in this session yet.", _more(app))))))
+            app.output.show(
+                Parted(" · ".join(filter(None, ("No request has been sent in this session yet.", _more(app)))))
+            )
             return
         total = conversation.session.usage.totals()
         parts = [f"{total.prompt_tokens:,} tokens in", f"{total.completion_tokens:,} out"]
@@ -138,7 +140,7 @@ class CostCommand(Command):
         about = "about " if unreported else ""
         parts.append(f"{about}{money(total.cost)}" if total.cost is not None else "price unknown")
         if unreported:
-            parts.append(f"{counted(unreported.requests, 'answer')} stopped or broken off, so counted by nca")
+            parts.append(f"{counted(unreported.requests, 'interrupted answer')} counted by nca")
         app.output.show(Parted(" · ".join(parts)))
         if len(models) + len(purposes) > 2:
             _show_groups(app, models, purposes)

@@ -151,7 +151,7 @@ _USAGE = "/context shows what fills the window, /cost the tokens and cost, /mode
 _FILE = "@path in a message adds a file, a folder's listing or an image."
 _SHELL = "!command runs it and shares its output, as in !git diff."
 _NEW = "/new starts a new session; /context clear empties the context of this one."
-_FORK = "/rewind goes to before a message, also of what was left; nca sessions fork ID copies a session, in a shell."
+_FORK = "/rewind goes back to before a message, on any branch; in a shell, nca sessions fork ID copies a session."
 _REASONING = "/effort high lets the model reason more; /show thoughts prints its reasoning."
 _SETUP = "!nca doctor checks the installation, !nca --version prints its version."
 _KEPT = "Every session is saved automatically; /sessions finds it, /export writes it to a file."
@@ -160,24 +160,20 @@ _INSTRUCTIONS = "AGENTS.md in the project is read at the start; /memory TEXT sav
 FOREIGN_NAMES = {
     **dict.fromkeys(("revert", "restore", "back", "checkpoint"), _REWIND),
     **dict.fromkeys(("plan", "ask", "code", "architect", "chat-mode", "auto", "mode", "yolo"), _MODE),
-    **dict.fromkeys(
-        ("approvals", "allowed-tools"), "/permissions shows and removes your rules; it changes the mode, too."
-    ),
+    **dict.fromkeys(("approvals", "allowed-tools"), "/permissions shows and removes your rules, and changes the mode."),
     **dict.fromkeys(("status", "tokens", "stats"), _USAGE),
     **dict.fromkeys(("add", "read", "read-only", "file", "files", "dir", "directory", "add-dir", "mention"), _FILE),
     **dict.fromkeys(("attach", "image", "images", "paste", "drop"), _FILE),
     **dict.fromkeys(("web", "fetch", "url"), "Write the address in your message: the model reads it with fetch_url."),
     **dict.fromkeys(
-        ("map", "map-refresh"), "The model searches the files itself, with grep and glob; /tools lists all it has."
+        ("map", "map-refresh"), "The model searches the files itself, with grep and glob; /tools lists all its tools."
     ),
     **dict.fromkeys(("run", "bash", "shell", "commit", "git", "test", "lint", "ls"), _SHELL),
-    **dict.fromkeys(("diff", "review"), "/changes shows what this session changed; !git diff what git knows."),
+    **dict.fromkeys(("diff", "review"), "/changes shows what this session changed; !git diff shows what git knows."),
     **dict.fromkeys(("reset", "restart", "reload"), _NEW),
-    "recall": "/context search WORDS finds what was said; the model recalls by itself.",
+    "recall": "/context search WORDS finds what was said; the model recalls on its own.",
     **dict.fromkeys(("save", "load", "chat", "share"), _KEPT),
-    **dict.fromkeys(
-        ("delete", "rm"), "nca sessions delete ID, in a shell, deletes a session; archive ID puts it aside."
-    ),
+    **dict.fromkeys(("delete", "rm"), "In a shell, nca sessions delete ID deletes a session; archive ID archives it."),
     **dict.fromkeys(("init", "rules", "agents", "instructions", "system", "prompt", "output-style"), _INSTRUCTIONS),
     **{word: f"Use /context {word}." for word in ("pin", "unpin", "expand", "collapse")},
     **dict.fromkeys(
@@ -189,22 +185,22 @@ FOREIGN_NAMES = {
     **dict.fromkeys(("think", "thinking", "think-tokens", "reasoning-effort", "fast"), _REASONING),
     **dict.fromkeys(("verbose", "details"), "/show prints the last tool call with its whole output."),
     **dict.fromkeys(("bashes", "ps"), "/jobs lists what runs in the background."),
-    **dict.fromkeys(("stop", "cancel"), "Escape stops an answer; /jobs stop N a command in the background."),
+    **dict.fromkeys(("stop", "cancel"), "Escape stops an answer; /jobs stop N stops a command in the background."),
     **dict.fromkeys(
-        ("weak-model", "editor-model"), "/config model.summarizer NAME has another model write the summaries."
+        ("weak-model", "editor-model"), "/config model.summarizer NAME lets another model write the summaries."
     ),
     **dict.fromkeys(("plugin", "plugins", "extensions"), "MCP servers and skills extend nca: /mcp lists the servers."),
-    "ide": "nca acp serves an editor, which starts it.",
+    "ide": "An editor starts nca acp and talks to it.",
     "sandbox": "/config tools.sandbox bwrap runs commands where they can write only in the project.",
     "scoped-models": "/model lists the models; type to search them.",
     **dict.fromkeys(("todo", "todos", "tasks"), "The model keeps a list with its tool todo; a line shows each change."),
     **dict.fromkeys(
         ("login", "logout", "auth", "connect"),
-        "Keys are in the environment, as OPENAI_API_KEY; /model chooses a model.",
+        "Set API keys in the environment, such as OPENAI_API_KEY; /model chooses a model.",
     ),
     **dict.fromkeys(("doctor", "version", "upgrade", "about", "changelog", "bug", "feedback", "report"), _SETUP),
     **dict.fromkeys(
-        ("skills", "skill"), "A slash and its name calls a skill; Tab completes it. The model reads one when needed."
+        ("skills", "skill"), "/NAME calls a skill; Tab completes the name. The model reads a skill when it needs one."
     ),
     "hooks": "/config hooks prints your hooks; a table [[hooks]] in config.toml, with event and command, adds one.",
     "statusline": "/config terminal.status sets the line below the prompt.",

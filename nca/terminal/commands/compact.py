@@ -119,7 +119,7 @@ class CompactCommand(Command):
     )
     about = (
         "Compact now; FOCUS says what matters; from NUMBER or before NUMBER compacts only that part; "
-        "--preview shows first what would go"
+        "--preview shows what would go"
     )
 
     async def run(self, app: App, argument: str) -> None:
@@ -153,7 +153,7 @@ async def compact(app: App, argument: str) -> None:
     except asyncio.CancelledError:
         raise asyncio.CancelledError(IS_SAID) from None
     if focus and outcome.compacted and context.summary_writer(context.history()[-1]) in ("", BY_CODE):
-        app.output.notice("The focus played no part: no model was asked, or none answered.")
+        app.output.notice("The focus was not used: no model was asked, or none answered.")
 
 
 def chosen(app: App, argument: str) -> tuple[str, Range | None]:

@@ -118,7 +118,7 @@ class ConfigCommand(Command):
             raise UsageError("--unset takes no value.", advice=f"/config {one_line(words[0], 60)} --unset")
         if is_saving:
             raise UsageError(
-                "--unset undoes what was set in this chat; that is in no file.",
+                "--unset undoes a value set in this chat; no file has it.",
                 advice=f"/config {one_line(words[0], 60)} default --save removes it from the project's file.",
             )
         loaded = app.conversation.loaded

@@ -131,7 +131,7 @@ SUBCOMMANDS = {
     "expand": Subcommand("restore originals, by the IDs of summaries and markers or the numbers of messages", expand),
     "pin": Subcommand("protect messages, by their numbers; last: the last you sent; alone: list the pins", pin),
     "unpin": Subcommand("unpin messages", unpin),
-    "compact": Subcommand("make room now; a FOCUS may follow; --preview shows first what would go", compact_or_preview),
+    "compact": Subcommand("make room now; a FOCUS may follow; --preview shows what would go", compact_or_preview),
     "accept": Subcommand("apply what /context compact --preview showed", accept, is_alone=True),
     "edit": Subcommand("open the preview's summary in your editor", edit, is_alone=True),
     "drop": Subcommand("discard the preview", drop, is_alone=True),
@@ -145,7 +145,7 @@ _WORDS = {word: one.about for word, one in SUBCOMMANDS.items()} | _COMPACT_PARTS
 class ContextCommand(Command):
     name = "context"
     aliases = ("ctx",)
-    usage = "/context  (the window as a picture, and a list of all that is in it)\n" + "\n".join(
+    usage = "/context  (a picture of the window, and a list of its contents)\n" + "\n".join(
         f"/context {word}{' N' * (word in _COMPACT_PARTS)}  ({about})" for word, about in _WORDS.items()
     )
     about = "What fills the window; compact, undo, collapse, expand, pin, search, history"
@@ -156,7 +156,7 @@ class ContextCommand(Command):
             await _show(app, "")
         elif (found := SUBCOMMANDS.get(word.lower())) is not None:
             if found.is_alone and rest.strip():
-                raise takes_no(f"{self.name} {word.lower()}", rest.strip(), "It takes nothing.")
+                raise takes_no(f"{self.name} {word.lower()}", rest.strip(), "It takes no argument.")
             await found.run(app, rest.strip())
         else:
             near = nearest(word, SUBCOMMANDS)

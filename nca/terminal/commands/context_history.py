@@ -109,7 +109,7 @@ def _show_message(app: App, seq: int) -> None:
     message, view = entries[seq - 1].message, app.conversation.context.view
     stands = hidden_by(view, seq)
     if is_in(seq, view.aside):
-        state = "no part of the conversation: you went back to before it, or asked it with /btw"
+        state = "not part of the conversation: you went back to before it, or asked it with /btw"
     elif stands is not None:
         kind = "summary" if isinstance(stands, Summary) else "marker"
         state = f"hidden: {kind} {stands.id} covers it; /context expand {seq} restores it"

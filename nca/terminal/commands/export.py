@@ -31,7 +31,7 @@ _FLAGS = {
     "--html": ("html", "one page with a picture of the context"),
     "--md": ("markdown", "to read (the default)"),
     "--json": ("json", "everything; nca sessions import reads it back"),
-    "--jsonl": ("jsonl", "the messages, one a line, for other programs"),
+    "--jsonl": ("jsonl", "the messages, one per line, for other programs"),
 }
 _WORDS = {flag.removeprefix("--"): flag for flag in _FLAGS} | {"markdown": "--md"}
 """`/export html` and `/export html FILE` mean the format; a file of that name is `./html`."""

@@ -193,12 +193,12 @@ KEYS = (
     ("Ctrl-X Ctrl-E", "write in your editor ($EDITOR), as /editor does"),
     ("Ctrl-V", "attach the image on the clipboard"),
     ("Paste", "a long one folds to [pasted N lines] and is sent in full"),
-    ("Alt-A", "attach the files that a pasted text names with @, or none of them again"),
+    ("Alt-A", "attach the files that a pasted text names with @; again: detach them"),
     ("Typing while it works", "Enter sends it at the next step, Up takes the last one back; commands wait"),
     ("Esc, Ctrl-C", "stop the answer and keep what arrived"),
     ("Ctrl-C", "at the prompt: clear the line; twice: leave"),
     ("Esc Esc", "at an empty prompt: /rewind, back to before one of your messages"),
-    ("Ctrl-D", "leave, while it works when that is done; nca -c (--continue) continues"),
+    ("Ctrl-D", "leave, after the work if nca is busy; nca -c (--continue) continues"),
     ("Ctrl-Z", "to the shell; fg comes back"),
     ("//text", "send /text as it is"),
     ("/config terminal.keys vi", "vi keys instead of emacs keys"),
@@ -214,13 +214,13 @@ IDEAS = (
         "Undo",
         "/undo takes back the last turn, with the files that it changed; /redo goes forward, /rewind to any message."
         " Every compaction can be undone: /context undo, redo, history. /context expand restores single parts,"
-        " and /context pin protects them. /context compact --preview shows first what would go.",
+        " and /context pin protects them. /context compact --preview shows what would go.",
     ),
     (
         "The gauge",
         "One number everywhere: the tokens of the next request, out of the budget (the window less the room for the"
         " answer). A notice at 60% and 80%; preparation at 75%, compaction at 80%; in a"
-        " small window at 90% and 95%. Nothing that does not fit is sent.",
+        " small window at 90% and 95%. nca sends nothing that does not fit.",
     ),
 )
 
@@ -228,11 +228,11 @@ TOPICS = {"keys": "all keys", "ideas": "the log and the view, undo, the gauge"}
 
 EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "context": (
-        ("/context all", "everything that is in the window"),
+        ("/context all", "everything in the window"),
         ("/context collapse 17", "message 17 in short; /context expand 17 brings it back"),
-        ("/context pin last", "what you said last stays, whatever is compacted"),
+        ("/context pin last", "your last message stays through every compaction"),
         ("/context compact from 40", "message 40 and all after it to a summary"),
-        ("/context search parser bug", "also what was compacted away"),
+        ("/context search parser bug", "finds compacted messages as well"),
     ),
     "rewind": (
         ("/rewind", "choose a message; chat and files, or one of them"),

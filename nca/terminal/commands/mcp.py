@@ -16,7 +16,7 @@ from nca.terminal.render.sanitize import one_line
 from nca.tools.mcp.connection import Connection
 from nca.tools.mcp.tool import tool_name
 
-_ACTIONS = {"login": "log in at a server", "restart": "restart a server"}
+_ACTIONS = {"login": "log in to a server", "restart": "restart a server"}
 _STYLES = {"ready": "accent", "failed": "failure"}
 
 
@@ -60,7 +60,7 @@ async def _log_in(app: App, server: McpServer) -> None:
     from nca.tools.mcp.login import log_in
 
     def show(address: str) -> None:
-        app.output.show("Log in with this page; a browser opens it where there is one. Ctrl-C stops waiting.")
+        app.output.show("Log in on this page. If there is a browser, it opens the page. Ctrl-C stops waiting.")
         shown = one_line(address, len(address))
         # A link, because the address is broken into lines.
         app.output.show(Text(shown, Style(link=shown)))

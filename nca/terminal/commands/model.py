@@ -134,7 +134,7 @@ class EffortCommand(Command):
         )
         app.output.show(f"Reasoning: {now} ({MEANINGS[now]}). {next_step}.")
         if now not in (AUTO, OFF) and not facts.can_reason:
-            app.output.warn(f"{one_line(facts.name)} does not reason, as far as is known; this has no effect.")
+            app.output.warn(f"{one_line(facts.name)} is not known to reason; this has no effect.")
 
     def complete(self, app: App, argument: str) -> Iterable[Suggestion]:
         return beginning_with(argument, MEANINGS.items())

@@ -45,8 +45,8 @@ DIFF_LINES = 120
 MOST_LINES = 20_000
 _LISTED = 20
 _ABOUT_CHARS = 50
-HEAD_STAYS = "What git did stays: HEAD was at {} before that message and is at {} now."
-UNRECORDED = "Not taken back, because it was not recorded, is what commands changed {}."
+HEAD_STAYS = "Git's changes stay: HEAD was at {} before that message and is at {} now."
+UNRECORDED = "Not recorded, so not taken back: changes that commands made {}."
 FORWARD = "/redo goes forward again."
 _NOT_FILES = "Databases, the network and installed packages do not come back."
 
@@ -54,7 +54,7 @@ _NOT_FILES = "Databases, the network and installed packages do not come back."
 class RewindCommand(Command):
     name = "rewind"
     usage = "/rewind\n/rewind N\n/rewind N both\n/rewind N chat\n/rewind N files"
-    about = "Go back to before a message of yours: chat and files, or one of them; Esc Esc opens it too"
+    about = "Go back to before one of your messages: chat, files or both (Esc Esc)"
 
     async def run(self, app: App, argument: str) -> None:
         number, _, rest = argument.partition(" ")
@@ -95,7 +95,7 @@ async def go_back(app: App, point: Point, what: str = "") -> None:
         return
     chosen = choice
     outcome = await restoring(app, lambda watch: rewinds.go_back(point, plan, cast(What, what), chosen, watch))
-    said = "The files are what they were" if what == "files" else "Went back to"
+    said = "The files are as they were" if what == "files" else "Went back to"
     then = "Until your next message /redo goes forward again." if what == "files" else FORWARD
     say_done(app, f"{said} {_where(point)}", outcome, plan if what != "chat" else None, then)
     if what != "chat":
@@ -160,7 +160,7 @@ async def _what(app: App, point: Point, plan: RewindPlan) -> str:
     if not app.reader.can_choose:
         raise UsageError(
             f"Files have changed since: {summary(plan)}.",
-            advice=f"/rewind {point.seq} both, chat or files says what is to go back.",
+            advice=f"/rewind {point.seq} both, chat or files says what goes back.",
         )
     most = DIFF_LINES
     while True:
@@ -210,21 +210,21 @@ class UndoCommand(Command):
 class RedoCommand(Command):
     name = "redo"
     usage = "/redo"
-    about = "Take the last /undo or /rewind back; again for the one before"
+    about = "Take back the last /undo or /rewind; again for the one before"
     further = "/rewind goes to any message."
 
     async def run(self, app: App, argument: str) -> None:
         rewinds = app.conversation.rewinds
         plan = await rewinds.plan_forward()
         if plan is None:
-            where = "/rewind has the branch that you left" if rewinds.has_branch else "/rewind goes to any message"
+            where = "/rewind offers the branch that you left" if rewinds.has_branch else "/rewind goes to any message"
             raise UsageError("There is nothing to go forward to.", advice=f"{where}; /context redo is for compactions.")
         choice = await agreed(app, plan)
         if choice is None:
             return
         outcome = await restoring(app, lambda watch: rewinds.go_forward(plan, choice, watch))
         if outcome is not None:
-            say_done(app, "Went forward again", outcome, plan, "/undo takes the last turn back.")
+            say_done(app, "Went forward again", outcome, plan, "/undo takes back the last turn.")
 
 
 CHANGES_LINES = 200
@@ -234,7 +234,7 @@ CHANGES_LINES = 200
 class ChangesCommand(Command):
     name = "changes"
     usage = "/changes\n/changes PATH\n/changes all"
-    about = "What this session changed, by file, against its beginning; PATH or all shows whole diffs"
+    about = "What this session changed since it began, by file; PATH or all shows whole diffs"
 
     async def run(self, app: App, argument: str) -> None:
         changes = await asyncio.to_thread(app.conversation.files.changed_since, 0)
@@ -283,8 +283,8 @@ async def _asked(app: App, plan: RewindPlan) -> Choice | None:
     unnamed = [one for one in plan.deleted if one.is_unnamed]
     if unnamed:
         question = (
-            f"{counted(len(unnamed), 'file')} came up while a command ran that does not mention"
-            f" {'it' if len(unnamed) == 1 else 'them'}, so nca cannot tell whose: {paths(unnamed)}."
+            f"{counted(len(unnamed), 'file')} appeared while a command ran that does not mention"
+            f" {'it' if len(unnamed) == 1 else 'them'}, so nca cannot tell who made them: {paths(unnamed)}."
         )
         answer = await app.reader.choose(question, (("d", "delete"), ("k", "keep"))) if app.reader.can_choose else "k"
         if not answer:
@@ -335,10 +335,10 @@ async def _of_others(app: App, left: Sequence[PlannedChange]) -> Choice | None:
     """What becomes of files that somebody changed since."""
     merges = [found for one in left if (found := await app.conversation.rewinds.merged(one)) is not None]
     it = "it" if len(left) == 1 else "them"
-    question = f"You or another program changed {counted(len(left), 'file')} since, too: {paths(left)}."
-    keys = [("l", f"leave {it}"), ("o", f"take {it} back all the same, without those changes")]
+    question = f"You or another program changed {counted(len(left), 'file')} in the meantime: {paths(left)}."
+    keys = [("l", f"leave {it}"), ("o", f"take {it} back anyway and lose those changes")]
     if merges:
-        keys.append(("m", "merge: keep those changes, take the session's back"))
+        keys.append(("m", "merge: keep those changes, take back the session's"))
     while True:
         answer = await app.reader.choose(question, keys)
         if answer == "o":

@@ -56,7 +56,7 @@ class ToolsCommand(Command):
         else:
             names = [one_line(one.name) for one in counts]
             near = nearest(wanted, names)
-            there = f"Did you mean /tools {near}?" if near else f"There are: {', '.join(names) or 'none'}."
+            there = f"Did you mean /tools {near}?" if near else f"Valid: {', '.join(names) or 'none'}."
             raise UsageError(f"There is no tool {one_line(wanted, 60)}.", advice=there)
 
     def complete(self, app: App, argument: str) -> Iterable[Suggestion]:
@@ -179,7 +179,7 @@ class JobsCommand(Command):
             case ["stop", number]:
                 job = _find(jobs, number)
                 if not job.is_running:
-                    raise UsageError(f"Job {job.number} has ended already ({job.state}).")
+                    raise UsageError(f"Job {job.number} has already ended ({job.state}).")
                 await job.stop()
             case [number] if number != "stop":
                 job = _find(jobs, number)
@@ -207,7 +207,9 @@ def _find(jobs: Jobs, number: str) -> Job:
 
 def _show_jobs(app: App, jobs: Jobs) -> None:
     if not jobs.all:
-        app.output.show("No command runs in the background. The model starts one for a server, say, or a long build.")
+        app.output.show(
+            "No command is running in the background. The model starts one for a server or a long build, for example."
+        )
         return
     columns = {
         "job": [Text(str(job.number)) for job in jobs.all],

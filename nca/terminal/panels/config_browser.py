@@ -39,7 +39,7 @@ _BROWSING = (
     "{place} · Enter · Tab · Ctrl-S · Esc",
 )
 _EDITING = (
-    "Enter sets it for this chat · Ctrl-S saves it in the project's file too{tab} · Esc keeps what was",
+    "Enter sets it for this chat · Ctrl-S also saves it in the project's file{tab} · Esc keeps the old value",
     "Enter sets · Ctrl-S saves{tab} · Esc keeps",
     "Enter · Ctrl-S{tab} · Esc",
 )
@@ -105,7 +105,7 @@ class ConfigBrowser(ListPanel[Sequence[str]]):
         if self._edited:
             self._set(is_saving=False)
         elif self._names and KEYS[self._chosen].value_type.row is not None:
-            self._said = "It holds tables, which are written in a file: .nca/config.toml, or your own."
+            self._said = "It holds tables. Write them in a file: .nca/config.toml, or your own."
         elif self._names:
             self._edited = self._chosen
             self._type(_as_typed(self._loaded().value(self._chosen)))

@@ -271,7 +271,7 @@ def _suggestions(stats: ContextStats, *, can_undo: bool, is_all: bool) -> Parted
     number = next((item.id for item in stats.heaviest if item.id.isdecimal()), "N")
     undo = ["undo"] if can_undo else []
     words = (f"collapse {number}", f"pin {number}", f"compact from {number}", *undo)
-    more = "/help context has all of them" if is_all else "all"
+    more = "/help context lists all" if is_all else "all"
     return Parted(f"Try: /context {' · '.join((*words, more))}", style="quiet")
 
 

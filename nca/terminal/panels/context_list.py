@@ -59,7 +59,7 @@ class ContextList(ListPanel[Mapping[str, Change]]):
         count = len(self.marks)
         applies = f"a applies {counted(count, 'change')}{self._freed()} · " if count else ""
         leave = "Esc shows all" if self._search else "Esc drops them" if count else "Esc leaves"
-        whole = "Esc shows all" if self._search else "Esc leaves all as it was"
+        whole = "Esc shows all" if self._search else "Esc changes nothing"
         keys: Sequence[str] = (
             f"↑↓ · Enter shows it whole · Tab {other} · / searches · {applies}{whole}",
             f"↑↓ · Enter shows it whole · Tab {other} · {applies}{whole}",
@@ -68,7 +68,7 @@ class ContextList(ListPanel[Mapping[str, Change]]):
             f"a applies {count} · Esc" if count else "Esc leaves",
         )
         if self._is_searching:
-            keys = (f"Search: {self._search}▏ · ↑↓ · Enter takes what is found · Esc ends the search",)
+            keys = (f"Search: {self._search}▏ · ↑↓ · Enter keeps the matches · Esc ends the search",)
         place = self._selected + 1 if self._items else 0
         head = f"  {'message':>9} {'tokens':>9}  {place:,} of {len(self._items):,}"
         head += f" with “{one_line(self._search, 20)}”" if self._search else ""
@@ -167,9 +167,9 @@ class ContextList(ListPanel[Mapping[str, Change]]):
         """Why the chosen item cannot be changed so; "" if it can."""
         item = self._chosen
         if change == "collapse" and not item.is_collapsible:
-            return "It cannot be collapsed: it is short, pinned, or still needed as it is."
+            return "It cannot be collapsed: it is short, pinned, or still needed in full."
         if change == "expand" and item.is_whole:
-            return "It is whole already."
+            return "It is already shown in full."
         if change in ("pin", "compact") and not item.id.isdecimal():
             return "Only messages can be pinned, or compacted from."
         if (

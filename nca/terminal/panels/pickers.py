@@ -48,7 +48,7 @@ class ModelPicker(ListPanel[str]):
     def listing(self, columns: int) -> Listing:
         shown = self._matching
         if not shown:
-            nothing = [("class:quiet", "none is known; Enter takes the name as it is typed")]
+            nothing = [("class:quiet", "none is known; Enter takes the name as typed")]
             return Listing(1, lambda _: nothing, -1, [[("", "")]], _MODEL_KEYS)
         about: Line = [("class:quiet", self._about(shown[self._selected]))]
         return Listing(
@@ -219,7 +219,7 @@ class RewindPicker(ListPanel[Point]):
     def _row(self, point: Point, columns: int) -> Line:
         style = "class:quiet" if point.is_left else ""
         mark = f"{LEFT_MARK} " if point.is_left else ""
-        text = f"{mark}{'the end of what was left: ' if point.rewind else ''}{one_line(point.text, _TEXT_CHARS)}"
+        text = f"{mark}{'the end of another branch: ' if point.rewind else ''}{one_line(point.text, _TEXT_CHARS)}"
         when = local_time(point.at)
         if columns < _DATED_FROM:
             return [(style, f"{when[11:16]} {text}")]

@@ -160,14 +160,14 @@ def going_lines(plan: RewindPlan) -> Iterator[str]:
         if known:
             yield f"{word} {paths(known, _TOLD)}."
         if unknown:
-            yield f"{word} what no command mentions, so that it may be your own: {paths(unknown, _TOLD)}."
+            yield f"{word} files that no command mentions, perhaps your own: {paths(unknown, _TOLD)}."
 
 
 def unset_lines(done: RewindOutcome) -> Iterator[str]:
     """The files and folders that had bits which nca does not set, by these bits."""
     for bits in dict.fromkeys(one.reason for one in done.unset):
         files = [one for one in done.unset if one.reason == bits]
-        yield f"Without {bits}, which nca never sets: {paths(files)}."
+        yield f"Restored without {bits}, which nca never sets: {paths(files)}."
 
 
 def diffs(changes: Sequence[FileChange], most: int, more: str) -> tuple[list[RenderableType], bool]:

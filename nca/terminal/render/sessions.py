@@ -112,9 +112,9 @@ def written_lines(written: Written) -> list[str]:
     lines = [f"Wrote {counted(written.messages, 'message')} as a session of {written.agent}: {written.file}"]
     if written.left_out:
         named = ", ".join(counted(number, what) for what, number in written.left_out.items())
-        lines.append(f"Not written, {written.agent} has no place for it: {named}.")
+        lines.append(f"Not written: {named}, because {written.agent} has no place for that.")
     if written.cut:
-        lines.append(f"Written as short as the model saw them here: {counted(written.cut, 'message')}.")
+        lines.append(f"Shortened, as the model saw them here: {counted(written.cut, 'message')}.")
     if written.file != written.place and written.file.name not in written.command:
         lines.append(f"{written.agent} finds it once it is at {written.place}")
     return [one_line(line) for line in lines]

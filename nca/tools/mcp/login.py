@@ -1,4 +1,4 @@
-"""A person logs in at an MCP server: in a browser, whose last page is answered on 127.0.0.1."""
+"""A person logs in to an MCP server in a browser; nca answers its last page on 127.0.0.1."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ async def log_in(
             async with client_class(transport, cache=None):
                 return callback.is_expected
     except TimeoutError:
-        raise UsageError(f"Nobody logged in at {server.name} within {seconds:g} seconds.") from None
+        raise UsageError(f"Nobody logged in to {server.name} within {seconds:g} seconds.") from None
     except ToolError as error:
         raise UsageError(f"The MCP server {server.name}: {error}") from None
     except Exception as error:

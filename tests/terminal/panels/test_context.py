@@ -215,7 +215,7 @@ def test_all_has_tools_files_roles_each_compaction_and_where_every_command_is() 
         "tool results           3     8,100        24,000",
         "900   shell",
         "700   src/parse.py",
-        "compact from 12 · undo · /help context has all of them",
+        "compact from 12 · undo · /help context lists all",
     ):
         assert words in text
     assert "c3" not in text

@@ -71,7 +71,7 @@ def test_e_allows_this_edit_and_all_that_follow() -> None:
     # What was not shown whole needs Enter, here as with the others.
     question = ApprovalKeys(rule="r", lines_left=lambda: 7, accept_edits=lambda: changed.append("again"))
     assert (take(question, "e"), changed) == (None, ["mode"])
-    assert "Enter all edits from here on, with what was not shown" in question.line().plain
+    assert "Enter all edits from here on, with the part not shown" in question.line().plain
     assert (take(question, ENTER), changed) == (Answer("once"), ["mode", "again"])
     assert take(ApprovalKeys(rule="shell make"), "e") is None
 
@@ -97,7 +97,7 @@ def test_what_was_not_shown_whole_needs_a_second_key() -> None:
     assert "112 lines left" in question.line().plain
     for key in "ys":
         assert take(question, key) is None
-        assert "with what was not shown" in question.line().plain
+        assert "with the part not shown" in question.line().plain
     assert take(question, ENTER) == Answer("session")
     assert take(question, "yx\r") is None
     assert take(question, "y\r") == Answer("once")
@@ -398,7 +398,7 @@ def test_a_long_change_is_shown_to_its_end_before_the_answer(start: Callable[...
     tty.line("write it")
     tty.sees("m shows more")
     tty.answer("y")
-    tty.sees("Enter once, with what was not shown")
+    tty.sees("Enter once, with the part not shown")
     tty.answer("m")
     tty.sees("+line 190")
     assert not (tmp_path / "project" / "a.txt").exists()

@@ -48,7 +48,7 @@ def test_typing_searches_every_model_of_a_provider_with_a_key() -> None:
     picker.buffer.text = "claude"
     assert len([line for line in lines(picker) if "anthropic/claude" in line]) > 3
     picker.buffer.text = "nothing-like-it"
-    assert "Enter takes the name as it is typed" in lines(picker)[0]
+    assert "Enter takes the name as typed" in lines(picker)[0]
     assert all(len(line) <= 40 for line in lines(ModelPicker([Offer("a/" + "b" * 99, "found")], list), 40))
 
 
