@@ -30,7 +30,7 @@ from nca.file_history.restore import Watch
 from nca.file_history.scope import POLL_SECONDS, Scope, finish_interrupted
 from nca.sessions.file_record import ABSENT, BACKGROUND, Change, FileState, Running
 
-_NOT_RECORDED = "Not recorded is what commands change {}. It cannot be taken back."
+_NOT_RECORDED = "Not recorded: changes that commands make {}. They cannot be taken back."
 _ACTOR_CHARS = 200
 _NAMED_FOLDERS = 5
 _NAME = re.compile(r"[\w.-]+")

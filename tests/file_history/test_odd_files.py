@@ -319,7 +319,7 @@ async def test_beyond_the_bounds_only_edits_are_recorded(
         (room.root / name).write_text("12")
     await room.command("echo 1 > new")
     await room.command("echo 2 > new")
-    assert room.notices() == [f"Not recorded is what commands change here: {why}. It cannot be taken back."]
+    assert room.notices() == [f"Not recorded: changes that commands make here: {why}. They cannot be taken back."]
     room.edit("edited", "1")
     plan = room.history.plan(0)
     assert (paths(plan.deleted), plan.unrecorded) == (["edited"], (f"here: {why}",))
@@ -333,7 +333,7 @@ async def test_of_a_folder_that_is_too_large_the_rest_is_recorded(tmp_path: Path
         (room.root / name).write_text("old")
     await room.command("echo new > a.txt; echo new > src/b.txt; echo new > data/part/7")
     gap = "in data/part/: it has more than 20 files (rewind.max_files)"
-    assert room.notices() == [f"Not recorded is what commands change {gap}. It cannot be taken back."]
+    assert room.notices() == [f"Not recorded: changes that commands make {gap}. They cannot be taken back."]
     await room.command("mkdir src/c; rm data/part/*")
     plan = room.history.plan(1)
     assert (paths(plan.restored), plan.unrecorded) == (["a.txt", "src/b.txt"], (gap,))

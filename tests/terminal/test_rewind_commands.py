@@ -406,7 +406,7 @@ async def test_what_was_not_recorded_is_said_at_the_turn_and_when_it_is_taken_ba
         stage.conversation.set("rewind.max_files", 20)
         await stage.conversation.send("First")
         gap = "in data/: it has more than 20 files (rewind.max_files)."
-        assert f"Not recorded is what commands change {gap} It cannot be taken back." in stage.take()
+        assert f"Not recorded: changes that commands make {gap} They cannot be taken back." in stage.take()
         said = await stage.command("/undo")
         assert "Files: 1 deleted" in said
         assert f"Not recorded, so not taken back: changes that commands made {gap}" in said
