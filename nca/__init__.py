@@ -1,7 +1,7 @@
 """nca: a chat agent for the terminal that keeps its context within the window and never loses anything; and its engine.
 
-What stands in `__all__` is the library. Each name is loaded when it is first used, so `import nca` costs next to
-nothing; neither litellm nor the terminal is imported by it.
+`__all__` is the library. Each name is loaded on first use, so `import nca` costs next to
+nothing and imports neither litellm nor the terminal.
 """
 
 from __future__ import annotations

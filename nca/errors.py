@@ -9,7 +9,7 @@ NcaError                     exit code 1
 │   ├── OnlyReasoned         3  the answer reached its length limit before any text
 │   └── ModelUnavailable     3  no endpoint, no key, no weights
 │       └── ModelNotFound    3  the provider does not know the model
-├── ContextDoesNotFit        4  what may not be compacted is larger than the budget
+├── ContextDoesNotFit        4  the part that may not be compacted is larger than the budget
 ├── CostLimitReached         5  the session has reached its cost limit
 └── StoreError               1  the session database
     ├── SessionNotFound      2
@@ -46,11 +46,11 @@ class ProviderFailure:
     retry_after_seconds: float | None = None
     message: str = ""
     is_unexplained: bool = False
-    """Status 400 or 413 without a word: for a request near the window that is an overflow."""
+    """Status 400 or 413 without an explanation: near the window, an overflow."""
 
 
 def sentence(text: str) -> str:
-    """The text with a full stop, if another sentence can follow only then."""
+    """The text with a full stop at its end, unless it already ends with punctuation."""
     return text if not text or text.endswith((".", "!", "?", ":", ";", "…")) else f"{text}."
 
 
@@ -83,7 +83,7 @@ class InvalidMessages(UsageError):
 
 
 class ViewInUse(UsageError):
-    """A `ContextView` was handed another conversation than its own, or fits a request already. Nothing was changed."""
+    """A `ContextView` got another conversation than its own, or is already fitting a request. Nothing was changed."""
 
 
 class ProviderError(NcaError):
@@ -105,7 +105,7 @@ class ModelUnavailable(ProviderError):
 
 
 class ModelNotFound(ModelUnavailable):
-    """The provider does not know this model (any more)."""
+    """The provider does not know this model, or no longer."""
 
 
 class CostLimitReached(NcaError):
@@ -115,7 +115,7 @@ class CostLimitReached(NcaError):
 
 
 class ContextDoesNotFit(NcaError):
-    """What may not be compacted is larger than the budget, or than the provider takes."""
+    """The part that may not be compacted is larger than the budget, or than the provider's limit."""
 
     exit_code = 4
 

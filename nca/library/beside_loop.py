@@ -1,6 +1,6 @@
-"""Work beside an event loop: in one thread of the process, one piece after the other.
+"""Work outside of an event loop: one thread of the process runs one piece after the other.
 
-One thread is enough, because Python runs one at a time. Several would make the loop wait for each of them.
+One thread is enough, because Python runs one at a time. With several, the loop would wait for each.
 """
 
 from __future__ import annotations
@@ -64,5 +64,5 @@ def _end(work: Generator[Any, Any, Any], at_end: Callable[[], None]) -> None:
 
 @cache
 def _thread(process: int) -> ThreadPoolExecutor:
-    """The thread of this process; a forked one has none of its parent's."""
+    """The thread of this process; a forked process makes its own."""
     return ThreadPoolExecutor(1, f"nca-{process}")

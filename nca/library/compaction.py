@@ -1,6 +1,6 @@
 """`nca.compact`: compact a list of messages into a valid request within its target.
 
-And the parts of it: repair tool calls and results that lack their other half, and validate a request.
+Its parts: repair tool calls and results that lack their other half, and validate a request.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from nca.wire import kind_name, message_to_dict
 
 
 class _Counting:
-    """Holds what counts the kept facts; it is no field, so that the result can be written as JSON."""
+    """Holds the counter of kept facts; not a field, so that the result can be written as JSON."""
 
     __slots__ = ("_facts",)
     _facts: KeptFacts | None
@@ -38,14 +38,14 @@ class _Counting:
 
 @dataclass(frozen=True, slots=True)
 class CompactionResult(_Counting):
-    """What a compaction gave. Counts in tokens.
+    """The result of a compaction. Counts in tokens.
 
-    messages   a valid request, in the shape that was handed in; where `compacted` is False as they came, repaired
-    items      the view, item by item: what is verbatim, stubbed, summarized or left out, by position from 1; a system
+    messages   a valid request, in the shape of the input; if `compacted` is False, the input, repaired
+    items      the view: the messages that are verbatim, stubbed, summarized or left out, by position from 1; a system
                prompt, and each tool result, counts as a message of its own
-    notices    what did not go as it was asked for, a sentence each: a summarizer or a stage of a package that failed
-    shape      openai, anthropic or responses: what the messages were recognized as
-    request    the object that was handed in, with these messages instead of its own; None for a list
+    notices    problems, one sentence each: a summarizer that failed, or a stage of another package
+    shape      openai, anthropic or responses: the recognized shape of the messages
+    request    the object that was passed in, with these messages instead of its own; None for a list
     """
 
     compacted: bool
@@ -67,9 +67,9 @@ class CompactionResult(_Counting):
 
     @property
     def kept_facts(self) -> dict[str, int]:
-        """{"kept", "total"}: of the person's messages and the changed files, what can be read in what is left.
+        """{"kept", "total"}: of the person's messages and the changed files, those that the result still shows.
 
-        Counted when asked for.
+        Counted on first access.
         """
         kept, total = self._facts.count() if self._facts else (0, 0)
         return {"kept": kept, "total": total}
@@ -93,16 +93,16 @@ def compact(
 
     messages     OpenAI's chat messages, Anthropic's messages or Responses items, as a list, or as an object that holds
                  them beside its system prompt and tools (see docs/library.md)
-    model, context_window, max_output_tokens   what the budget follows from; 0: what is known of the model
-    target       share of the budget, a limit to the result; None: the setting context.target_ratio
-    stages       which stages, in which order; None: the setting context.stages
+    model, context_window, max_output_tokens   determine the budget; 0: the known value of the model
+    target       size limit of the result, as a share of the budget; None: the setting context.target_ratio
+    stages       the stages, in order; None: the setting context.stages
     summarizer   takes a list of messages and returns the summary's text; None: the summary is an extract made by code.
-                 What it is asked fits the window of the model that the setting model.summarizer names, else of `model`;
-                 what does not fit into one question is asked in several
-    focus        what the summary should keep above all
-    tools        the tool definitions that go along with the request; they are counted; None: those of the object
-    settings     by nca's names or those of another program
-    fit          a newest message that alone is larger than the window: "cut" it, or "refuse" it, as by default
+                 Its input fits the window of the model that the setting model.summarizer names, else of `model`;
+                 longer input is split into several calls
+    focus        the subject that the summary should keep above all
+    tools        the tool definitions of the request, which are counted; None: those of the object
+    settings     by nca's names or another program's
+    fit          "cut" or "refuse" (the default) a newest message that alone is larger than the window
 
     Raises InvalidMessages, UsageError, ConfigError, ContextDoesNotFit.
     """
@@ -126,7 +126,7 @@ def compact_loaded(
     focus: str,
     tools: Sequence[Mapping[str, Any]] | None,
 ) -> CompactionResult:
-    """`compact` with settings that were read already: the one path of library and command."""
+    """`compact` with settings that are already read; library and command both use it."""
     shaped = read_conversation(messages)
     history = history_of(shaped.messages)
     engine = Engine(
@@ -175,14 +175,14 @@ def items_of(history: History, view: View) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True, slots=True)
 class RepairResult:
-    """A conversation in which every tool call has exactly one result, directly behind it.
+    """A conversation in which every tool call has exactly one result, directly after it.
 
     repaired                whether anything was wrong
-    messages                in the shape that was handed in; they carry no marks, because a provider refuses unknown
+    messages                in the shape of the input; they carry no marks, because a provider refuses unknown
                             keys
     orphaned_calls_fixed    calls that got a made-up result
     orphaned_results_fixed  results that got a made-up call
-    synthetic               where in `messages` something made up stands, from 0
+    synthetic               positions of made-up messages in `messages`, from 0
     """
 
     repaired: bool
@@ -197,8 +197,8 @@ def repair_tool_pairs(messages: Sequence[Mapping[str, Any]] | Mapping[str, Any])
 
     A call without a result gets "[Tool result unavailable - conversation was compacted]"; a result without a call gets
     an assistant message "[Tool call for <tool> - conversation was compacted]" that makes it. A second result for one
-    call is left out; results move up to their call, in the order of a parallel batch; ids that stand for several calls
-    become different ones. Nothing else is changed: see `validate_request` for the other rules of providers.
+    call is left out; results move up to their call, in the order of a parallel batch; ids shared by several calls
+    become different ones. Nothing else changes: `validate_request` checks the other rules of providers.
 
     Raises InvalidMessages.
     """
@@ -225,15 +225,15 @@ def validate_request(
     *,
     tools: Sequence[Mapping[str, Any]] | None = None,
 ) -> list[str]:
-    """One line for each thing that the provider would refuse of a request; empty where it is valid.
+    """One line for each reason why the provider would refuse a request; empty if it is valid.
 
-    messages   in any shape that `compact` takes; the lines count messages as OpenAI's shape has them, where a system
+    messages   in any shape that `compact` takes; the lines number messages as in OpenAI's shape, where a system
                prompt and each tool result are messages of their own
 
     provider   openai, anthropic, gemini, mistral, or a name of theirs (azure, bedrock, vertex …); all others are
                held to OpenAI's rules
 
-    Raises UsageError for a missing provider, InvalidMessages for what is no list of messages at all.
+    Raises UsageError for a missing provider, InvalidMessages for anything but a list of messages.
     """
     if not read_text(provider, "provider"):
         raise UsageError(f"provider: is missing; valid: {', '.join(CHECKS)}, or a name of theirs.")
@@ -253,7 +253,7 @@ def _differs(before: Sequence[Message], after: Sequence[Message]) -> bool:
 
 
 def _check_shape(message: Any, place: str) -> None:
-    """What no provider's rules can be asked about: things of another kind where objects, lists and text belong."""
+    """Find values of the wrong type where objects, lists or text belong, before a provider's rules apply."""
     if not isinstance(message, Mapping):
         raise InvalidMessages(f"{place}: expected an object with role and content, found {kind_name(message)}.")
     content, calls = message.get("content"), message.get("tool_calls")

@@ -1,7 +1,7 @@
 """A view over a conversation that another program keeps: each request fits the window, and the log stays whole.
 
-`nca.compact` starts anew each time. A `ContextView` goes on from its last compaction, so that the beginning of a
-request stays the same until the next one (a provider's prompt cache holds), and what was compacted can be recalled.
+`nca.compact` starts over each time. A `ContextView` continues from its last compaction, so that the beginning of a
+request stays the same until the next one (a provider's prompt cache holds), and compacted messages can be recalled.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from nca.tools.recall import Recall
 
 M = TypeVar("M")
 _ONE_EACH = (
-    "Use one ContextView for each conversation; where its own messages were changed or taken back, go on with"
+    "Use one ContextView for each conversation; if its own messages were changed or taken back, continue with"
     " ContextView(state=view.state)."
 )
 _ONE_A_REQUEST = "Use one key for each conversation, and a new ContextView for each request."
@@ -47,10 +47,10 @@ _encoder = msgspec.json.Encoder()
 class FittedRequest:
     """A request that fits. Counts in tokens.
 
-    messages   valid messages in the shape that was handed in
+    messages   valid messages in the shape of the input
     compacted  whether this call compacted
     items      the view, by position from 1: `verbatim`, `stub`, `summary` and `marker` items (see `CompactionResult`)
-    request    where an object was handed in: that object with these messages; else None
+    request    the object that was passed in, with these messages; None for a list
     notices    problems, one sentence each
     """
 
@@ -63,10 +63,10 @@ class FittedRequest:
     notices: tuple[str, ...] = ()
 
     def shown(self, messages: Sequence[M], shorten: Callable[[M, str], M], new: Callable[[str], M]) -> list[M]:
-        """The same request in a program's own messages, one for each message that was handed in.
+        """The same request in a program's own messages, one for each message that was passed in.
 
-        shorten  gives a message with another text, where its content was cut or cleared
-        new      gives the message that stands for others: a summary, or the line that says what was left out
+        shorten  returns a message with another text, if its content was cut or cleared
+        new      returns the message that replaces others: a summary, or the line about left-out messages
         """
         shown: list[M] = []
         for item in self.items:
@@ -81,9 +81,9 @@ class FittedRequest:
 
 
 class _RecallTool:
-    """The tool with which a model reads what was compacted: its definition, OpenAI-shaped. `recall` answers it.
+    """The OpenAI-shaped definition of the tool that reads compacted messages. `recall` answers it.
 
-    It is the same for all views, so that the class has it, too: `ContextView(tools=[ContextView.recall_tool])`.
+    It is the same for all views, so the class has it as well: `ContextView(tools=[ContextView.recall_tool])`.
     """
 
     def __get__(self, view: ContextView | None, owner: type[ContextView]) -> dict[str, Any]:
@@ -95,17 +95,17 @@ class _RecallTool:
 class ContextView:
     """The view of one conversation.
 
-    The conversation is what was handed in last: the next messages must begin with it, and only one request at a time is
+    The conversation is the last input: the next messages must begin with it, and only one request at a time is
     fitted. Anything else is refused, because two conversations in one view would read each other's words. `recall` may
     be called from several threads. In an event loop, use `afit` and `arecall`.
 
     model, context_window, max_output_tokens, summarizer, tools, settings, fit   as for `nca.compact`; for `afit` the
                     summarizer may be asynchronous
-    system_prompt   counted, where it is no message of the conversation
-    has_recall      False: the model has no tool that calls `recall`, so the view does not speak of one
+    system_prompt   counted, if it is not a message of the conversation
+    has_recall      False: the model has no tool that calls `recall`, so the view mentions none
     state           the `state` of an earlier view of this conversation
-    store, key      where the state is kept instead, and under which name: each `fit` goes on from what was saved last,
-                    so that any process may fit the next request. What `state` and `recall` give is as of the last `fit`
+    store, key      the store that keeps the state instead, and its name there: each `fit` uses the last state,
+                    so that any process may fit the next request. `state` and `recall` are as of the last `fit`
 
     Raises UsageError, ConfigError.
     """
@@ -143,14 +143,14 @@ class ContextView:
 
     @property
     def state(self) -> dict[str, Any]:
-        """What goes on in the next process, as JSON can carry it. Keep it beside the conversation."""
+        """The state for the next process, JSON-serializable. Keep it beside the conversation."""
         state: dict[str, Any] = msgspec.to_builtins(self._kept)
         return state
 
     def fit(self, messages: Sequence[Mapping[str, Any]] | Mapping[str, Any]) -> FittedRequest:
-        """The next request of the whole conversation, compacted if that is due.
+        """The next request of the whole conversation, compacted if due.
 
-        Hand in all messages each time: those of the last request, and what came since.
+        Pass all messages each time: those of the last request, and the newer ones.
         Raises InvalidMessages, ViewInUse (with a store also if another process has fitted the conversation meanwhile),
         StoreError, and ContextDoesNotFit if the newest messages alone exceed the budget.
         """
@@ -173,7 +173,7 @@ class ContextView:
             raise ViewInUse("This view is fitting another request.", advice=self._advice)
 
     def _fitting(self, messages: Any) -> Asking[FittedRequest]:
-        """A request as the engine makes it: yields what it asks. What ends early changes nothing."""
+        """Make a request; yields the engine's questions. Ending it early changes nothing."""
         kept = self._kept
         try:
             shaped = read_conversation(messages)
@@ -210,10 +210,10 @@ class ContextView:
     recall_tool = _RecallTool()
 
     def recall(self, **arguments: Any) -> str:
-        """Answer a call of `recall_tool`: `query`, or `expand="12-15"`. It is about the last request that fit.
+        """Answer a call of `recall_tool`: `query`, or `expand="12-15"`. It searches the last request that fit.
 
-        A wrong argument gives a text that says so, for the model. Raises StoreError, and SessionNotFound if the store
-        keeps the messages, and has none.
+        For a wrong argument it returns a text for the model. Raises StoreError, and SessionNotFound if the store
+        keeps the messages but has none.
         """
         if self._saved is not None and self._saved.keeps_messages and not self._log.history.entries:
             self._log.take(self._saved.history())
@@ -232,7 +232,7 @@ class ContextView:
         return Recall(Archive(self._log))
 
     def _resume(self, history: History) -> None:
-        """Show the log as the last view does, if it still begins with the messages that the view covers."""
+        """Show the log as the last view did, if it still begins with the messages that the view covers."""
         covered = self._kept.view.tail - 1
         if covered > history.head or (covered and self._hash(history, covered) != self._kept.covers):
             self._kept = ViewState()
@@ -292,7 +292,7 @@ class ContextView:
 
 
 class _Log:
-    """The conversation as `Archive` searches it: in a store in memory, which is filled when somebody first asks.
+    """The conversation for `Archive`, in a memory store that is filled on the first search.
 
     reading: held while the log is searched or replaced
     """
@@ -309,7 +309,7 @@ class _Log:
             self.history = history
 
     def refuse_other(self, history: History, advice: str) -> None:
-        """Raises ViewInUse if the history does not go on from the last."""
+        """Raises ViewInUse if the history does not continue the last."""
         for seq, (old, new) in enumerate(zip_longest(self.history.entries, history.entries), 1):
             if old is None:
                 return
@@ -332,7 +332,7 @@ class _Log:
 
 
 def _words(message: Message) -> tuple[object, ...]:
-    """What tells one conversation from another. A program may write the same words in another form the next time."""
+    """The words that tell conversations apart. A program may write the same words in another form the next time."""
     calls = [(call.name, arguments_of(call) or call.arguments) for call in message.tool_calls]
     return message.role, message.text.strip(), calls
 

@@ -54,7 +54,7 @@ class BudgetCheck:
 
 @dataclass(frozen=True, slots=True)
 class TruncatedText:
-    """A text within a budget, and whether something of it is missing."""
+    """A text within a budget, and whether it was cut."""
 
     text: str
     truncated: bool
@@ -75,8 +75,8 @@ def check_context_budget(
 ) -> BudgetCheck:
     """Measure the next request. `files`: mappings with `content`; `threshold`: share of the budget, None: the setting.
 
-    `messages` have any shape that `compact` takes, and the tools of an object count where `tools` is None. They may be
-    empty where there is a system prompt, a current prompt, a tool or a file to measure.
+    `messages` have any shape that `compact` takes, and the tools of an object count if `tools` is None. They may be
+    empty if there is a system prompt, a current prompt, a tool or a file to measure.
     Raises InvalidMessages, UsageError, ConfigError.
     """
     loaded = settings_of(
@@ -115,10 +115,10 @@ def estimate_tokens(
 ) -> int:
     """Tokens of one text; 0 for an empty one.
 
-    provider          whose tokenizer: o200k times what is assumed of it; "": o200k. neurolink: its multiplier
+    provider          whose tokenizer: o200k times its assumed factor; "": o200k. neurolink: its multiplier
     preset            "": the engine's own; nca (its first design), neurolink, neuron, cowagent: see nca.compat.presets
     is_code           3 characters a token instead of 4 (neurolink; the others know no difference)
-    chars_per_token   overrules that; "": 4 is usual, another number scales; cowagent has none to set
+    chars_per_token   overrides that; "": 4 is usual, another number scales; cowagent has no such option
 
     Raises UsageError naming the argument.
     """
@@ -154,8 +154,8 @@ def estimate_messages_tokens(
 def truncate_to_token_budget(text: str, max_tokens: int, provider: str = "") -> TruncatedText:
     """The beginning of a text that `estimate_tokens` counts at most `max_tokens`, "..." included.
 
-    It ends after a sentence where one ends in the second half of what fits, else after a word, else after a character;
-    it is empty where not even "..." fits. Raises UsageError.
+    It ends after a sentence if one ends in the second half of the fitting text, else after a word or a character;
+    it is empty if not even "..." fits. Raises UsageError.
     """
     whole, most = read_text(text, "text"), read_whole(max_tokens, "max_tokens")
     if estimate_tokens(whole, provider=provider) <= most:
@@ -172,7 +172,7 @@ def truncate_to_token_budget(text: str, max_tokens: int, provider: str = "") -> 
 
 
 def _whole_sentences(text: str, fitting_chars: int) -> str:
-    """The first `fitting_chars` characters of a text, less the sentence or the word that the cut went through."""
+    """The first `fitting_chars` characters of a text, without the sentence or word that the cut splits."""
     least = int(fitting_chars * SENTENCE_SHARE)
     # One character more is looked at: a sentence may end exactly where the cut is.
     ends = [end.end() for end in _SENTENCE_END.finditer(text, least, fitting_chars + 1)]
@@ -209,7 +209,7 @@ def context_window_size(model: str, provider: str = "") -> int:
     model      with or without its provider's prefix; "" for the provider's default
     provider   litellm's or NeuroLink's name; "": the model's name says it
 
-    128,000 where nothing is known. Raises UsageError for what is no text.
+    128,000 for an unknown model. Raises UsageError for anything but text.
     """
     name, prefix = read_text(model, "model").strip(), read_text(provider, "provider").strip()
     if prefix and not name.lower().startswith(f"{prefix.lower()}/"):
@@ -218,11 +218,11 @@ def context_window_size(model: str, provider: str = "") -> int:
 
 
 def output_reserve(context_window: int, max_output_tokens: int = 0) -> int:
-    """Tokens of a window that are kept for the answer; never more than half of it.
+    """Tokens of a window that are reserved for the answer; never more than half of it.
 
     max_output_tokens   the longest answer; 0: 35% of the window, at most 32,000
 
-    Raises UsageError for what is no number of tokens.
+    Raises UsageError for anything but a number of tokens.
     """
     return _budget(context_window, max_output_tokens).reserve_tokens
 
@@ -230,7 +230,7 @@ def output_reserve(context_window: int, max_output_tokens: int = 0) -> int:
 def available_input_tokens(
     model: str = "", provider: str = "", max_output_tokens: int = 0, *, context_window: int = 0
 ) -> int:
-    """Window less reserve, in tokens. `context_window`, where it is given, overrules what is known of the model.
+    """Window less reserve, in tokens. `context_window`, if given, overrides the model's known window.
 
     Raises UsageError, ConfigError.
     """

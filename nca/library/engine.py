@@ -1,4 +1,4 @@
-"""The engine as a program uses it: what follows from settings and model, made once, and the planning with it."""
+"""The engine for programs: built once from settings and model, then plans compactions."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ AsyncSummarizer = Callable[[list[dict[str, Any]]], Awaitable[str]]
 class Engine:
     """Plans compactions for one model. Raises UsageError, ConfigError when it is made.
 
-    provider       whose rules the requests obey; "": the model's
-    tools          the tool definitions that go along, and are counted
-    system_prompt  the same, where it is no message of the conversation
+    provider       whose rules the requests follow; "": the model's
+    tools          the tool definitions of the request, which are counted
+    system_prompt  the same, if it is not a message of the conversation
     """
 
     def __init__(
@@ -73,10 +73,10 @@ class Engine:
         has_recall: bool = True,
         focus: str = "",
     ) -> Asking[Proposal]:
-        """A compaction, which yields what it asks: for `run`, or with `answer`. Raises ContextDoesNotFit.
+        """A compaction, which yields its questions: for `run`, or with `answer`. Raises ContextDoesNotFit.
 
-        target_tokens  the size to reach; 0: the ratio decides, and with 0 for both the default
-        has_recall     whoever reads the view can look up what it leaves out (see `nca.context.plan.compact`)
+        target_tokens  the size to reach; 0: the ratio decides; both 0: the default
+        has_recall     the view's reader can look up the messages that it leaves out (see `nca.context.plan.compact`)
         """
         self.meter.look(history)
         return plan_compaction(
@@ -94,17 +94,17 @@ class Engine:
         )
 
     def run(self, planning: Asking[T]) -> T:
-        """What it returns, once all is answered. Raises UsageError if the summarizer is asynchronous."""
+        """Answer all its questions and return its result. Raises UsageError if the summarizer is asynchronous."""
         return run(planning, self._ask, self._stages.__getitem__)
 
     async def answer(self, question: Question) -> SummaryReply | SummaryFailure | StageReply:
-        """The answer in an event loop; a program's own code that is not asynchronous runs in a thread."""
+        """The answer in an event loop; a program's synchronous code runs in a thread."""
         if isinstance(question, SummaryRequest):
             return await self._ask_async(question)
         return await asyncio.to_thread(consult, question, self._stages.__getitem__)
 
     def notices(self, proposal: Proposal) -> tuple[str, ...]:
-        """Without a summarizer, nothing about a summary that no model wrote."""
+        """The notices; without a summarizer, none about a summary that no model wrote."""
         said = tuple(proposal.notices if self.has_summarizer else proposal.stage_notices)
         if not (self._model and self.facts.is_window_guess):
             return said
@@ -123,7 +123,7 @@ class Engine:
 
 
 def _window_of_summarizer(loaded: LoadedSettings) -> int:
-    """Tokens: the window of the model that model.summarizer names; 0, which stands for the budget's own, for none."""
+    """Tokens: the window of the model that model.summarizer names; 0 (the budget's own window) if it names none."""
     name = loaded.settings.model.summarizer
     return describe(name).window_tokens if name not in ("", "none") else 0
 
@@ -131,9 +131,9 @@ def _window_of_summarizer(loaded: LoadedSettings) -> int:
 def asking(
     summarizer: Summarizer | AsyncSummarizer | None,
 ) -> Callable[[SummaryRequest], SummaryReply | SummaryFailure]:
-    """A program's callable as the engine asks it; whatever it raises, it gives a reply or a failure.
+    """Wrap a program's callable so that it returns a reply or a failure, whatever it raises.
 
-    Raises UsageError, also when it is asked, if what it gives must be awaited.
+    Raises UsageError, even when it is called, if its result must be awaited.
     """
     if summarizer is None:
         return no_summarizer
@@ -160,7 +160,7 @@ def asking(
 def asking_async(
     summarizer: Summarizer | AsyncSummarizer | None,
 ) -> Callable[[SummaryRequest], Coroutine[Any, Any, SummaryReply | SummaryFailure]]:
-    """The same for an event loop. A callable that is not asynchronous runs in a thread of the loop's."""
+    """The same for an event loop. A synchronous callable runs in a thread of the loop."""
     is_async = iscoroutinefunction(summarizer) or iscoroutinefunction(type(summarizer).__call__)
 
     async def ask(request: SummaryRequest) -> SummaryReply | SummaryFailure:

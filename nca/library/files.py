@@ -29,8 +29,8 @@ PRIVATE_FOLDER = 0o700
 class TruncatedOutput:
     """A tool's output within its limits.
 
-    content         what stays, with the notice where something is missing
-    saved_path      where the whole is; None where nothing was cut or nowhere to save was given
+    content         the text that stays, with a notice if something is missing
+    saved_path      the file with the whole output; None if nothing was cut or `save_to` was not given
     original_size   of the whole, in bytes of UTF-8
     """
 
@@ -48,16 +48,16 @@ def truncate_tool_output(
     direction: str = "both",
     save_to: str | os.PathLike[str] | None = None,
 ) -> TruncatedOutput:
-    """A tool's output, cut to its limits on character boundaries.
+    """Cut a tool's output to its limits, on character boundaries.
 
-    What is added (the notice, the line that names the file) counts towards `max_bytes`; where that is too little for
-    both, the text alone is cut. Lines that are added do not count towards `max_lines`.
+    Added lines (the notice, the file's name) count towards `max_bytes`; if that is too little for
+    both, the text alone is cut. They do not count towards `max_lines`.
 
     direction   which end stays: "both" (a quarter head, the rest tail), "head" or "tail"
-    save_to     where the whole is kept if something is cut: an existing folder (the file's name follows from the
-                text), or a file's path, which is replaced; missing folders are made. The notice names it
+    save_to     keeps the whole if something is cut: an existing folder (the file's name follows from the
+                text), or a file, which is replaced; missing folders are created. The notice names it
 
-    Raises UsageError for a bad argument, NcaError where the file cannot be written.
+    Raises UsageError for a bad argument, NcaError if the file cannot be written.
     """
     whole = clean_text(read_text(text, "text"))
     limits = _Limits(
@@ -87,7 +87,7 @@ class _Limits:
         return admit_output(text, max_bytes=max_bytes, max_lines=self.max_lines, direction=self.direction)
 
     def fit(self, text: str, added: str) -> str:
-        """The text with its notice and with `added` behind it, in all at most `max_bytes`."""
+        """The text with its notice and `added` at the end, in all at most `max_bytes`."""
         room = self.max_bytes
         while room > 0:
             content = self.admit(text, room).text + added
@@ -105,7 +105,7 @@ def file_token_budget(
 ) -> int:
     """Tokens that attached files may take: floor((window - used - output) * 0.6), never below 0, as in NeuroLink.
 
-    Here `max_output_tokens` is taken as it is given, 0 included. Raises UsageError.
+    `max_output_tokens` is used as given, even 0. Raises UsageError.
     """
     return admission.file_token_budget(
         read_whole(context_window, "context_window", 1),
@@ -125,17 +125,17 @@ def fit_files(
     max_output_tokens: int = 0,
     used_tokens: int = 0,
 ) -> list[dict[str, Any]]:
-    """Files within one budget.
+    """Fit files into one budget.
 
-    Those under 100 KiB come in whole where they fit together; the larger ones share what is left in proportion to
-    their size. Where even the small ones do not fit, all share.
+    Files under 100 KiB stay whole if they fit together; the larger ones share the rest in proportion to
+    their size. If even the small ones do not fit, all share.
 
-    files           mappings with `content` (text) and, where known, `path`; other keys are kept
-    budget_tokens   None: 60% of what the model's window leaves beside the answer and `used_tokens`
+    files           mappings with `content` (text) and, if known, `path`; other keys are kept
+    budget_tokens   None: 60% of the model's window less the answer and `used_tokens`
 
-    Returns new mappings in the same order, with `content` as it fits, `truncated` and `original_size` (bytes). A file
-    above 5 MiB shows its first 2,000 characters; a cut ends at a sentence and says so; a file for which no room is
-    left has an empty content. Together they cost at most the budget. Raises UsageError, ConfigError.
+    Returns new mappings in the same order, with the fitting `content`, `truncated` and `original_size` (bytes). A file
+    above 5 MiB shows its first 2,000 characters; a cut ends at a sentence and says so; a file without room
+    has an empty content. Together they cost at most the budget. Raises UsageError, ConfigError.
     """
     rows = read_mappings(files, "files")
     texts = [
@@ -161,7 +161,7 @@ def fit_files(
 
 
 def _save(text: str, place: Path) -> Path:
-    """Write the whole, for its owner's eyes only; the same text in the same folder is the same file."""
+    """Write the whole, readable by its owner only; the same text in a folder gives the same file."""
     try:
         if place.is_dir():
             digest = blake2b(text.encode("utf-8"), digest_size=8).hexdigest()

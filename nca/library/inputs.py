@@ -24,7 +24,7 @@ from nca.wire import kind_name, messages_from_list
 def read_messages(messages: Any) -> list[Message]:
     """A list or tuple of OpenAI-shaped dicts, at least one. Raises InvalidMessages.
 
-    A generator is refused: reading it would use up what was handed in.
+    A generator is refused, because reading would exhaust it.
     """
     if not is_list(messages):
         raise InvalidMessages(f"messages: expected a list of messages, found {kind_name(messages)}.")
@@ -37,7 +37,7 @@ def read_messages(messages: Any) -> list[Message]:
 def read_conversation(given: Any, *, may_be_empty: bool = False) -> ShapedMessages:
     """A conversation in any shape of `nca.shapes`, as a list or an object; at least one message.
 
-    Raises InvalidMessages, which names the message, block or item that is not understood.
+    Raises InvalidMessages, which names the unknown message, block or item.
     """
     if may_be_empty and is_list(given) and not given:
         return OpenAIMessages([], may_be_empty=True)
@@ -45,7 +45,7 @@ def read_conversation(given: Any, *, may_be_empty: bool = False) -> ShapedMessag
 
 
 def history_of(messages: Sequence[Message]) -> History:
-    """The messages as a log of their own; what an earlier compaction left behind in them is nobody's own words."""
+    """The messages as a log; text of an earlier compaction in them counts as nobody's words."""
     return History(
         Entry(seq, _marked(message) if message.role in ("user", "system") else message)
         for seq, message in enumerate(messages, 1)
@@ -53,7 +53,7 @@ def history_of(messages: Sequence[Message]) -> History:
 
 
 def _marked(message: Message) -> Message:
-    """A summary, or the line for what was left out, as nobody's words: else it could pass for the newest of them."""
+    """Mark a summary or marker as nobody's words; otherwise it could pass for the newest message."""
     is_left_behind = is_summary(message) or (message.role == "user" and message.text.startswith(TRUNCATED))
     return msgspec.structs.replace(message, source="nca") if is_left_behind else message
 
@@ -71,7 +71,7 @@ def read_choice(value: Any, name: str, valid: Sequence[str]) -> str:
 
 
 def read_whole(value: Any, name: str, minimum: int = 0) -> int:
-    """A whole number, also as people write it (80_000, "80k"). Raises UsageError."""
+    """A whole number, even as people write it (80_000, "80k"). Raises UsageError."""
     kind = whole(minimum)
     try:
         number: int = kind.read(value)
@@ -81,7 +81,7 @@ def read_whole(value: Any, name: str, minimum: int = 0) -> int:
 
 
 def read_number(value: Any, name: str, minimum: float, maximum: float) -> float:
-    """A number within both bounds; NaN is none. Raises UsageError."""
+    """A number within both bounds; NaN is invalid. Raises UsageError."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if not is_number or not minimum <= value <= maximum:
         raise UsageError(f"{name} = {shown(value)} is not valid; valid: a number from {minimum:g} to {maximum:g}.")
@@ -89,7 +89,7 @@ def read_number(value: Any, name: str, minimum: float, maximum: float) -> float:
 
 
 def read_tools(tools: Any) -> list[dict[str, Any]]:
-    """Tool definitions as JSON can carry them; None: none. Raises UsageError."""
+    """JSON-serializable tool definitions; None: none. Raises UsageError."""
     rows = read_mappings(tools, "tools")
     for index, row in enumerate(rows, 1):
         try:
@@ -121,7 +121,7 @@ def settings_of(
     threshold: Any = None,
     fit: Any = None,
 ) -> LoadedSettings:
-    """The defaults, the settings given by name, and over them what the call's own arguments say. Raises ConfigError."""
+    """The defaults, overridden by the settings, then by the call's own arguments. Raises ConfigError."""
     if settings is not None and not isinstance(settings, Mapping):
         raise ConfigError(f"settings: expected names with their values, found {kind_name(settings)}.")
     given = dict(settings or {})
@@ -141,7 +141,7 @@ def facts_of(model: Any, loaded: LoadedSettings) -> ModelFacts:
 
 
 def budget_of(facts: ModelFacts, loaded: LoadedSettings) -> Budget:
-    """Raises ConfigError where the reserve leaves no budget."""
+    """Raises ConfigError if the reserve leaves no budget."""
     return Budget.in_window(facts.window_tokens, loaded.settings)
 
 
@@ -150,7 +150,7 @@ def is_list(value: Any) -> bool:
 
 
 def shown(value: Any) -> str:
-    """A value in an error, cut to what fits a line."""
+    """A value in an error, cut to one line."""
     text = repr(value)
     return text if len(text) <= 60 else text[:59] + "…"
 
@@ -160,7 +160,7 @@ Content = str | Sequence[Mapping[str, Any]]
 
 
 class ChatFunction(TypedDict):
-    """What a call calls. `arguments`: an object as JSON text."""
+    """The function of a tool call. `arguments`: an object as JSON text."""
 
     name: str
     arguments: str
@@ -185,7 +185,7 @@ class ChatMessage(TypedDict):
 
 
 class AnthropicMessage(TypedDict):
-    """A message in Anthropic's shape. The system prompt stands beside the messages, calls and results are blocks."""
+    """A message in Anthropic's shape. The system prompt is a separate field; calls and results are blocks."""
 
     role: Literal["user", "assistant"]
     content: Content

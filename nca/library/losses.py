@@ -1,8 +1,8 @@
-"""What the compactions of a session lost: what could be read before and after each, and what nca would have kept.
+"""The losses of a session's compactions: the facts readable before and after each, and with nca.
 
 The session may be another agent's. Facts are found by code, by the same rules for both sides. A fact counts as kept if
 it can be read word for word in the request after the compaction; as reworded if one sentence there has most of its
-words; else it is lost. What an agent adds by itself later (files read again, instructions from files) is not seen here.
+words; else it is lost. Text that an agent adds later (files read again, instructions from files) does not count.
 
 The losses as a page are one HTML file that loads nothing and runs nothing.
 """
@@ -49,7 +49,7 @@ _WORD = re.compile(r"[^\W_]{3,}|\d+")
 
 @dataclass(frozen=True, slots=True)
 class LostFact:
-    """A fact that could be read before a compaction and not word for word after it, in the words of message `seq`."""
+    """A fact readable before a compaction but not word for word after it, in the words of message `seq`."""
 
     kind: str
     seq: int
@@ -60,7 +60,7 @@ class LostFact:
 
 @dataclass(frozen=True, slots=True)
 class KindCount:
-    """How many facts of a kind were stated so far, and could be read: before, after, after in other words, with nca."""
+    """Facts of a kind: stated so far, and readable before, after, after in other words, and with nca."""
 
     stated: int = 0
     before: int = 0
@@ -71,12 +71,12 @@ class KindCount:
 
 @dataclass(frozen=True, slots=True)
 class CompactionLoss:
-    """One compaction, behind message `after_message`. Sizes in tokens, costs in US dollars (None: unknown).
+    """One compaction, after message `after_message`. Sizes in tokens, costs in US dollars (None: unknown).
 
     view                          the number of the view that it made
     tokens_before, tokens_after   as the agent recorded them; 0 if it did not
     room_tokens                   the size of the conversation after it, by nca's count; nca was given the same
-    nca_tokens                    what nca used of it; 0 if it could not compact into it
+    nca_tokens                    nca's part of it; 0 if it could not compact into it
     is_unreadable                 the summary is encrypted or missing, so what it kept cannot be known
     cost                          of writing the summary: as the agent recorded it, else by sizes and prices
     """
@@ -107,14 +107,14 @@ def losses(copy: SessionCopy, loaded: LoadedSettings, *, model: str = "") -> lis
 
 
 def size_and_cost(one: CompactionLoss) -> str:
-    """What the agent's compaction did and cost, for a person."""
+    """The effect and cost of the agent's compaction, for a person."""
     before, after = (f"{tokens:,}" if tokens else "unknown" for tokens in (one.tokens_before, one.tokens_after))
     size = f"{before} → {after} tokens" if one.tokens_before or one.tokens_after else "sizes unknown"
     return f"{size}, {f'about {money(one.cost)} for the summary' if one.cost else 'cost of the summary unknown'}"
 
 
 def nca_size(one: CompactionLoss) -> str:
-    """What nca used of the room that the compaction left, for a person."""
+    """The room that nca used of the room that the compaction left, for a person."""
     if not one.nca_tokens:
         return f"nca cannot compact into the same room of {one.room_tokens:,} tokens."
     if one.nca_tokens > one.room_tokens:
@@ -123,19 +123,19 @@ def nca_size(one: CompactionLoss) -> str:
 
 
 def column_of(agent: str) -> str:
-    """The heading above what nca keeps."""
+    """The heading of the column for nca."""
     return "anew" if agent == "nca" else "with nca"
 
 
 def would_have_kept(agent: str, lost: int, kept: int) -> str:
-    """How many of the lost facts nca would have kept; of its own session: what it keeps where it compacts anew."""
+    """The number of lost facts that nca would have kept; for its own session, that this nca keeps."""
     if agent == "nca":
         return f"{kept:,} of {lost:,} would stay if nca compacted anew"
     return f"nca would have kept {kept:,} of {lost:,}"
 
 
 class _Beside:
-    """The session as its agent compacted it, and beside it as nca would have, compaction by compaction."""
+    """The session as its agent compacted it, and as nca would have, compaction by compaction."""
 
     def __init__(self, copy: SessionCopy, engine: Engine) -> None:
         self._copy, self._engine = copy, engine
@@ -206,7 +206,7 @@ class _Beside:
         return kinds, tuple(lost)
 
     def _facts(self, kind: str) -> Iterator[tuple[int, str, str]]:
-        """What was stated so far: the number of its message, its text, and what must be readable of it."""
+        """The facts stated so far: message number, text, and the part that must be readable."""
         past = Past.of(self._log)
         match kind:
             case "words":
@@ -232,7 +232,7 @@ class _Beside:
                         yield self._seqs[seq - 1], error, " ".join(error.split())[:ERROR_CHARS]
 
     def _cost(self, record: CompactionRecord, after: History) -> float | None:
-        """What the agent recorded, else the price of reading the conversation and writing what is new in it."""
+        """The cost that the agent recorded, else the price of reading the conversation and writing its new part."""
         if record.cost is not None or not record.tokens_before:
             return record.cost
         made = [item for item in after.view.items if isinstance(item, Summary)]
@@ -281,9 +281,9 @@ _HOW = (
 
 
 def to_loss_page(agent: str, copy: SessionCopy, compactions: Sequence[CompactionLoss]) -> str:
-    """The page: the context over the session, and of each compaction the counts by kind and what was lost.
+    """The page: the context over the session, and for each compaction the counts by kind and the losses.
 
-    `agent` wrote the session. The texts are shown as they are: redact API keys before (`Redactor`).
+    `agent` wrote the session. The texts are shown unchanged: redact API keys first (`Redactor`).
     """
     return "\n".join(_page(agent, copy, compactions)) + "\n"
 

@@ -1,8 +1,8 @@
-"""Replay a conversation turn by turn: what nca would have sent, kept and saved in a given window.
+"""Replay a conversation turn by turn, to measure what nca would have sent, kept and saved in a given window.
 
-Before each answer of the transcript stands the request that brought it. Each is measured as nca would have measured it,
+Each answer of the transcript follows a request. Each request is measured as nca would have measured it,
 compacted where it would have been, and counted with and without. The same transcript and settings give the same
-figures, but for the times.
+figures, except for times.
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ class ReplayedCompaction:
 class Sent:
     """All requests together, in tokens; the answers are the same on both sides.
 
-    cached_tokens    of `tokens`, what begins as the request before did, so that a provider's prompt cache has it
+    cached_tokens    of `tokens`, those at the beginning that equal the request before, as in a provider's prompt cache
     over_budget      requests that would not have fitted; first_over_budget: the message that the first of them follows
-    cost             US dollars, answers included, at full price; None where the model's prices are not known
-    cost_cached      with the prompt cache, as long as it stays warm; None where no price of a cache is known
+    cost             US dollars, answers included, at full price; None if the model's prices are unknown
+    cost_cached      with the prompt cache, as long as it stays warm; None if its price is unknown
     """
 
     tokens: int
@@ -69,10 +69,10 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """What a replay found. `kept_facts` and `kept_turns` are what the view at the end still holds of the whole log:
+    """The result of a replay. `kept_facts` and `kept_turns` count what the last view still holds of the log:
     facts found by code, and the person's messages word for word.
 
-    summaries_tokens   what a summarizer read and wrote beside the requests; 0 where none was asked
+    summaries_tokens   input and output of a summarizer, beside the requests; 0 without one
     """
 
     model: str
@@ -106,8 +106,8 @@ def replay(
 ) -> Replay:
     """Replay a conversation in the window of `model`, or in that of the settings.
 
-    tools, system_prompt   what each request has beside the messages
-    summarizer   as for `nca.compact`; None: summaries are extracts made by code, and nobody is asked
+    tools, system_prompt   the other parts of each request
+    summarizer   as for `nca.compact`; None: code writes the summaries as extracts
     watch        called with the messages of each request, after a compaction that was due before it
 
     Raises UsageError, ConfigError.
@@ -148,7 +148,7 @@ class _Tally:
 
 
 class _Replaying:
-    """The conversation as far as it has come."""
+    """The conversation so far."""
 
     def __init__(self, engine: Engine, summarizer: _Counted | None, watch: Watch | None) -> None:
         self._engine, self._summarizer, self._watch = engine, summarizer, watch
@@ -198,7 +198,7 @@ class _Replaying:
         )
 
     def _request(self, answer_tokens: int) -> None:
-        """One request, compacted before it where that is due."""
+        """One request, after a compaction if one is due."""
         history, meter, head = self._history, self._meter, self._history.head
         self._requests += 1
         used = self._check()
@@ -251,7 +251,7 @@ class _Replaying:
         return Measurement(self._meter.used(self._history), self._budget)
 
     def _prefix(self, view: View) -> int:
-        """Tokens of the messages with which a request with this view and one with the view in force both begin."""
+        """Tokens of the messages at the beginning that a request with this view shares with one of the current view."""
         provider = self._facts.provider
         earlier, now = (repair(resolve(self._history, one), provider) for one in (view, self._history.view))
         raw = self._meter.fixed_raw

@@ -1,4 +1,4 @@
-"""The state of a view: what goes on with the next request, in this process or another."""
+"""The state of a view, for the next request in this process or another."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _encoder = msgspec.json.Encoder()
 
 
 class ViewState(msgspec.Struct, frozen=True):
-    """What goes on in the next process.
+    """The state for the next process.
 
     covers   a hash of the messages that the view covers
     session  the id of the session that keeps the messages, if one does
@@ -47,14 +47,14 @@ def read_state(state: Any) -> ViewState:
 
 
 class Before(NamedTuple):
-    """What a request goes on from; `stored`: the row that it was read from, if there was one."""
+    """The state before a request; `stored`: the row that it was read from, if any."""
 
     state: ViewState
     stored: StoredState | None
 
 
 class SavedState:
-    """The state of a view in a store. With `keeps_messages` a session beside it has the messages as they are now."""
+    """The state of a view in a store. With `keeps_messages`, a session beside it has the current messages."""
 
     def __init__(self, store: Store, key: str, *, keeps_messages: bool) -> None:
         self._store, self._views, self._key = store, store.program_views, key
@@ -89,7 +89,7 @@ class SavedState:
             raise
 
     def history(self) -> History:
-        """The messages that were kept last, as the view shows them. Raises SessionNotFound."""
+        """The messages kept last, as the view shows them. Raises SessionNotFound."""
         state = self.read().state
         if not state.session:
             raise SessionNotFound(f"No messages are kept under the key {self._key!r}.")
@@ -115,7 +115,7 @@ class SavedState:
         )
 
     def _keep(self, messages: list[Message], session_id: str) -> str:
-        """Keep the messages, in the session that has those before them or in a new one; returns its id."""
+        """Keep the messages, in the session of the earlier ones or a new one; returns its id."""
         if session_id:
             with suppress(SessionNotFound):
                 if self._goes_on(messages, session_id):
