@@ -140,7 +140,7 @@ class UsageReported(_Event, frozen=True):
 
 
 class SideRequestFinished(_Event, frozen=True):
-    """A request beside the conversation's own is over: for a summary, a question that is no part of it, or a server's.
+    """A request beside the conversation's own is over: for a summary, a question that is not part of it, or a server's.
 
     usage     None if it had no answer, or the provider reported none
     failure   why it had no answer; "" if it had one

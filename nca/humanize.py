@@ -115,7 +115,7 @@ def unambiguous(text: str, kept: str = "\n") -> str:
 
 
 def written_out(text: str, kept: str = "\n") -> str:
-    """The text with each character that is not plainly visible as ⟨U+202E⟩, but for those `kept`. Idempotent.
+    """The text with each character that is not plainly visible as ⟨U+202E⟩, except for those `kept`. Idempotent.
 
     So are marks that a font would merge with the letter before them (é has two spellings), and Greek and Cyrillic
     letters that look like Latin ones, next to these or in words of nothing else.

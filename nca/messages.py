@@ -155,7 +155,7 @@ class Entry(msgspec.Struct, frozen=True, gc=False, eq=False):
     at: float = 0.0
     """Seconds since the epoch, for display only."""
     tokens: int | None = None
-    """As `nca.context.tokens` counts the message, where this is stored with it. It is no part of what an entry is."""
+    """As `nca.context.tokens` counts the message, where this is stored with it. It is not part of what an entry is."""
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Entry):

@@ -223,7 +223,7 @@ def _read_source(row: Mapping[str, Any]) -> Source | Literal[""]:
 
 
 def _read_noted_parts(row: Mapping[str, Any]) -> tuple[Part, ...] | None:
-    """The parts of which the content was put together; None where there are none, or where the content is another."""
+    """The parts of which the content was put together; None if there are none, or where the content is another."""
     if "_parts" not in row:
         return None
     try:

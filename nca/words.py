@@ -44,7 +44,7 @@ def text_of(said: Words) -> str:
 
 
 def source_at(said: Words, place: int) -> Source | Literal[""]:
-    """Who said the character at a place of the whole text; "" behind its end."""
+    """Who said the character at a place of the whole text; "" after its end."""
     for span in said:
         if place < len(span.text):
             return span.source

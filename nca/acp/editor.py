@@ -104,7 +104,7 @@ class ClientTerminal:
         except (RequestError, ValidationError, ConnectionError) as error:
             raise ToolError(f"the editor's terminal cannot be used ({one_line(str(error), 200)})") from error
         except asyncio.CancelledError:
-            # The client may have started it all the same.
+            # The client may have started it anyway.
             await self._release(session, making)
             raise
         self._show(current_call.get(), schema.TerminalToolCallContent(type="terminal", terminal_id=made.terminal_id))

@@ -109,7 +109,7 @@ def private_streams() -> tuple[int, int]:
 class Stdio:
     """A transport of the protocol's SDK. Threads read and write, so neither a file nor a slow client blocks the loop.
 
-    A line that is no message is answered with an error and has no other effect.
+    A line that is not a message is answered with an error and has no other effect.
     """
 
     def __init__(self, reader: int, writer: int) -> None:

@@ -52,7 +52,7 @@ _FEWEST_CHARS_IN_RECORD = 12
 
 
 class Searched(Protocol):
-    """What the archive reads: the log and the view in force, the store that both are in, and the window's budget."""
+    """What the archive reads: the log and the current view, the store that both are in, and the window's budget."""
 
     @property
     def store(self) -> Store: ...

@@ -1,7 +1,7 @@
 """Prepare a compaction while the person reads and types, and apply it before a request.
 
 Nobody waits for it, and until it is applied only the plan exists. The log only grows, so a plan stays good whatever is
-said meanwhile: that is shown behind it. It is dropped if the view or the pins have changed.
+said meanwhile: that is shown after it. It is dropped if the view or the pins have changed.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Background(Compactor):
         return await super().preview(focus, only)
 
     async def swap_in(self, newest: str = "") -> None:
-        """Put a finished preparation in force, or drop one that is no longer good. One that still runs goes on.
+        """Put a finished preparation in force, or drop one that is no longer good. One that still runs continues.
 
         newest  what the person has said by now; it is not in the log yet
         """

@@ -87,7 +87,7 @@ class Context:
     def collapse_tokens(self, seqs: Sequence[int]) -> int:
         """How many tokens fewer the next request would have after `collapse`. Raises UsageError as that does.
 
-        Below 0 where a count that the model reported gives way to a higher estimate.
+        Below 0 if a count that the model reported gives way to a higher estimate.
         """
         return -self._growth(manual_edits.collapsed(self._window, seqs))
 
@@ -109,7 +109,7 @@ class Context:
     async def accept(self, preview: Preview) -> CompactionOutcome:
         """Put a preview in force, unless a hook forbids it.
 
-        Raises UsageError where the view has changed since, or it would save nothing.
+        Raises UsageError if the view has changed since, or it would save nothing.
         """
         if reason := await self._compactor.forbidden("manual"):
             used = self._window.measure().used_tokens
@@ -124,15 +124,15 @@ class Context:
     # Going back and forth
 
     def undo(self) -> CompactionRecord | None:
-        """Back to the exact view before the last compaction; later messages stay. None where there is none."""
+        """Back to the exact view before the last compaction; later messages stay. None if there is none."""
         return self._show_moved(self._views.undo(), self._views.redo)
 
     def redo(self) -> CompactionRecord | None:
-        """Apply the last undone compaction again; None where there is none."""
+        """Apply the last undone compaction again; None if there is none."""
         return self._show_moved(self._views.redo(), self._views.undo)
 
     def clear(self) -> CompactionRecord | None:
-        """An empty view; the log keeps everything, and `undo` brings it back. None where it is empty already."""
+        """An empty view; the log keeps everything, and `undo` brings it back. None if it is empty already."""
         window = self._window
         return window.put_in_force(manual_edits.cleared(window), "clear") if window.history.view_tokens else None
 
@@ -159,13 +159,13 @@ class Context:
     def expand(self, wanted: str) -> CompactionRecord | None:
         """Show the originals again of a summary or marker (by its id or the beginning of it), or of one message.
 
-        None where they are shown already. Raises UsageError where there is nothing of that name, or no room for it.
+        None if they are shown already. Raises UsageError if there is nothing of that name, or no room for it.
         """
         return self._show(manual_edits.named_ranges(self._window, wanted), "expand")
 
     def collapse(self, seqs: Sequence[int]) -> CompactionRecord | None:
         """Shorten these messages: a tool result to its placeholder, an earlier read of a file to a pointer to the
-        later one, anything else to its beginning. None where nothing becomes shorter.
+        later one, anything else to its beginning. None if nothing becomes shorter.
 
         Raises UsageError, and nothing has changed, where one of them is not shown or may not be touched.
         """
@@ -174,7 +174,7 @@ class Context:
     def part(self, seq: int, *, is_later: bool) -> Range:
         """The messages from `seq` on, or those before it, for a compaction of only these.
 
-        Raises UsageError where there is no such message, or it is hidden already.
+        Raises UsageError if there is no such message, or it is hidden already.
         """
         manual_edits.check_shown(self._window.history, seq)
         return (seq, self._window.history.head) if is_later else (1, seq - 1)
@@ -190,9 +190,9 @@ class Context:
         return int(PINS_RATIO * self._window.budget.budget_tokens)
 
     def pin(self, seq: int) -> bool:
-        """Protect a message from compaction, and show its original; False where it was pinned already.
+        """Protect a message from compaction, and show its original; False if it was pinned already.
 
-        Raises UsageError where there is no such message, or the pins' budget has no room for it.
+        Raises UsageError if there is no such message, or the pins' budget has no room for it.
         """
         manual_edits.check_exists(self._window.history, seq)
         if seq in self._window.history.pins:
@@ -210,7 +210,7 @@ class Context:
         return True
 
     def unpin(self, seq: int) -> bool:
-        """False where it was not pinned. Raises UsageError where there is no such message."""
+        """False if it was not pinned. Raises UsageError if there is no such message."""
         manual_edits.check_exists(self._window.history, seq)
         if seq not in self._window.history.pins:
             return False

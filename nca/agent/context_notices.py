@@ -53,7 +53,7 @@ def context_warning(window: Window, level: NoticeLevel, what_follows: str = "") 
 
 
 def cut_newest_notice(window: Window, seq: int) -> str:
-    """What a person is call_text whose newest message is cut in the view in force; "" where message `seq` is not."""
+    """What to tell a person whose newest message is cut in the current view; "" if message `seq` is not cut."""
     stub = next((item for item in window.history.view.items if isinstance(item, Stub) and item.seq == seq), None)
     if stub is None:
         return ""
@@ -131,12 +131,12 @@ def _near(window: Window) -> Past:
 
 
 def _as_asked(said: Said) -> str:
-    """What was typed; where nothing was, what was piped in."""
+    """What was typed; if nothing was, what was piped in."""
     return said.typed.strip() or " ".join(text for _, text in said.beside)
 
 
 def _task(past: Past, newest: str) -> str:
-    """The newest message of the person that says by itself what to do; where none does, the newest."""
+    """The newest message of the person that says by itself what to do; if none does, the newest."""
     for text, answer in _messages(past, newest):
         newest = newest or text
         if len(text.split()) >= _FEWEST_WORDS + answer.endswith("?") or names_of(_short(text)):
@@ -181,8 +181,8 @@ def _plan(window: Window) -> str:
 
 
 def _failing(past: Past) -> str:
-    """The newest command that failed and has not worked since, in the newest turn with calls: a person who goes on with
-    something else has read of an older one. One that was interrupted or never run has not failed."""
+    """The newest command that failed and has not worked since, in the newest turn with calls: a person who has moved on
+    has read of an older one. A command that was interrupted or never run has not failed."""
     latest: dict[str, Called] = {}
     newest = next((one.seq for one in past.calls), 0)
     asked_for = (entry.seq for entry in past.near() if entry.seq < newest and past.said(entry.message) is not None)

@@ -49,7 +49,7 @@ class Conversation:
 
     context    what the model sees: stats, compaction, undo, pins, search
     rewinds    going back to before a message, and forward again
-    beside     questions that are no part of the conversation
+    beside     questions that are not part of the conversation
     session    what is stored: log, views, usage, info
     approvals  what tools may do, and who is asked
     memory     notes for later sessions

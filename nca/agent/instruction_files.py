@@ -156,7 +156,7 @@ class Project:
     """The project around a directory. All paths are real paths.
 
     top   where the search upwards for instruction files ends
-    root  of the git repository; None where there is none
+    root  of the git repository; None if there is none
     """
 
     top: Path
@@ -252,7 +252,7 @@ def branch_of(directory: Path) -> str:
 def head_moved(directory: Path, since: float) -> tuple[str, str] | None:
     """The beginnings of the ids of the commit that git had checked out at a time and of the present one.
 
-    None where they are the same, or git's own log of them does not say it.
+    None if they are the same, or git's own log of them does not say it.
     """
     git = _git_folder(directory)
     if git is None:

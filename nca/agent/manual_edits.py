@@ -28,7 +28,7 @@ COLLAPSED_TOKENS = 32
 def named_ranges(window: Window, wanted: str) -> Sequence[Range]:
     """The messages behind a summary's or marker's id (or the beginning of it), or behind a message's number.
 
-    Raises UsageError where there is nothing of that name.
+    Raises UsageError if there is nothing of that name.
     """
     view, head = window.history.view, window.history.head
     ids = [item.id for item in view.items if isinstance(item, Summary | Marker)]
@@ -45,7 +45,7 @@ def named_ranges(window: Window, wanted: str) -> Sequence[Range]:
 def collapsed(window: Window, seqs: Sequence[int]) -> View:
     """The view with these messages shortened, as the stages would shorten them.
 
-    Raises UsageError where one of them is not shown or may not be touched.
+    Raises UsageError if one of them is not shown or may not be touched.
     """
     for seq in seqs:
         _check_collapsible(window.history, seq)
@@ -103,13 +103,13 @@ def text_only(window: Window) -> View:
 
 
 def no_message(seq: int, last: int) -> UsageError:
-    """`last`: the number of the newest message, 0 where there is none."""
+    """`last`: the number of the newest message, 0 if there is none."""
     valid = f"Valid: 1 to {last}." if last else "The session has no messages yet."
     return UsageError(f"There is no message {seq}.", advice=valid)
 
 
 def check_exists(history: History, seq: int) -> None:
-    """Raise UsageError where the conversation has no such message."""
+    """Raise UsageError if the conversation has no such message."""
     if not 1 <= seq <= history.head:
         raise no_message(seq, history.head)
     if is_in(seq, history.view.aside):
@@ -117,7 +117,7 @@ def check_exists(history: History, seq: int) -> None:
 
 
 def check_shown(history: History, seq: int) -> None:
-    """Raise UsageError where there is no such message, or a summary or marker hides it."""
+    """Raise UsageError if there is no such message, or a summary or marker hides it."""
     check_exists(history, seq)
     item = hidden_by(history.view, seq)
     if item is not None:

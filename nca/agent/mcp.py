@@ -129,7 +129,7 @@ class ServerRequests:
         return Sampled(clean_text(reply.message.text), model.facts.name, is_cut=reply.finish_reason == "length")
 
     async def _refused(self, server: str, message: str, question: str, yes: str) -> Filled | None:
-        """None if the person goes on. Where nobody can be asked, it is declined, and a line says so."""
+        """None if the person continues. If nobody can be asked, it is declined, and a line says so."""
         person = self._approvals.person
         if not person.can_choose:
             self._emit(Notice(f"The MCP server {server} asked: {_shown(message)} Nobody can answer here: declined."))

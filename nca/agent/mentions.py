@@ -58,7 +58,7 @@ class Mention(NamedTuple):
 
 
 def mentions(said: Words, source: Source = "typed") -> Iterator[re.Match[str]]:
-    """Where the person typed an `@`, with the name behind it, which may be pasted. Any other text names nothing.
+    """Where the person typed an `@`, with the name after it, which may be pasted. Any other text names nothing.
 
     source  "pasted": where they pasted one, which names nothing until they say so
     """

@@ -24,7 +24,7 @@ def meter_for(
     system_prompt: str,
     tools: Sequence[dict[str, Any]],
 ) -> tuple[Meter, bool]:
-    """The meter, and whether it goes on from the one `before`: then nothing is to be learned from reports again.
+    """The meter, and whether it continues from the one `before`: then nothing is to be learned from reports again.
 
     It does for the same model. Another name alone changes no count: what a provider reported holds for another model of
     its own with the same tokenizer, and what it taught as long as nothing is known of that one.

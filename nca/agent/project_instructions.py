@@ -131,7 +131,7 @@ def nested_instructions(
     reading: Reading = ANY_READING,
     home: Path | None = None,
 ) -> ProjectInstructions:
-    """The instructions of one folder below `directory`, for the model; none where the folder leads elsewhere.
+    """The instructions of one folder below `directory`, for the model; none if the folder leads elsewhere.
 
     What they import stays below the directory too. The notices tell only what was left out.
     """
@@ -188,7 +188,7 @@ def _read_rules(reader: InstructionReader, folder: Path) -> None:
 
 
 def output_style(directory: Path, home: Path | None) -> tuple[str, Path | None]:
-    """The output style that the settings for Claude Code choose, and its file; "" and None where they choose none.
+    """The output style that the settings for Claude Code choose, and its file; "" and None if they choose none.
 
     home: the person's, whose settings and styles count as well; None: they do not.
     """
@@ -228,7 +228,7 @@ def rule_files(folder: Path, base: Path | None = None) -> RuleFiles:
 
 
 def _covered(paths: Any, base: Path) -> Iterator[PermissionRule]:
-    """None where no path is clear: then the rule always holds."""
+    """None if no path is clear: then the rule always holds."""
     written = paths.split(",") if isinstance(paths, str) else paths if isinstance(paths, list) else ()
     for one in written:
         patterns = file_patterns(f"/{one.strip().removeprefix('./').lstrip('/')}", base) if isinstance(one, str) else ()

@@ -1,6 +1,6 @@
 """Prompts that a person calls by name, as `/review 123`: skills, and Markdown files in a folder `commands`.
 
-The file's text goes along as an attachment, with what was typed behind the name in the place of `$ARGUMENTS`, `$1` and
+The file's text goes along as an attachment, with what was typed after the name in the place of `$ARGUMENTS`, `$1` and
 so on. What is put in is never looked at again, so an argument cannot name a file or another argument.
 """
 
@@ -39,7 +39,7 @@ class CalledPrompt:
 
 @dataclass(frozen=True, slots=True)
 class PromptCommand:
-    """One prompt with a name. about: what it does. hint: what to type behind its name."""
+    """One prompt with a name. about: what it does. hint: what to type after its name."""
 
     name: str
     about: str
@@ -49,9 +49,9 @@ class PromptCommand:
     skill: SkillFile | None = None
 
     def call(self, argument: Words, directory: Path) -> CalledPrompt:
-        """The prompt with what was said behind its name.
+        """The prompt with what was said after its name.
 
-        Raises UsageError where its file, or one that it names, cannot be read.
+        Raises UsageError if its file, or one that it names, cannot be read.
         """
         source = self.place.shown(self.file)
         try:
@@ -99,7 +99,7 @@ def find_prompts(directory: Path, own_folder: Path | None = None) -> dict[str, P
 
 
 def with_arguments(text: str, words: str, *, is_skill: bool = False) -> str:
-    """The text with the words in their places, or behind it where it has none.
+    """The text with the words in their places, or after it where it has none.
 
     is_skill  `$0` is the first word where the text has it, as in Claude Code's skills; else `$1` is, as in its commands
     """
@@ -120,7 +120,7 @@ def with_arguments(text: str, words: str, *, is_skill: bool = False) -> str:
 
 
 def _described(place: Place, file: str) -> PromptCommand | None:
-    """None where the file cannot be read or has a name that cannot be typed."""
+    """None if the file cannot be read or has a name that cannot be typed."""
     name = PurePosixPath(file).stem
     if not name.isprintable() or " " in name:
         return None

@@ -22,7 +22,7 @@ _REASON_CHARS = 60
 CUT_OFF = "The last turn was cut off; what was there of it is kept and marked as interrupted."
 """For a session whose process ended in the middle of a turn."""
 VIEW_DAMAGED = "The last compaction cannot be read: the store is damaged. The context is what it was before it."
-"""For a session that goes on with an earlier view."""
+"""For a session that continues with an earlier view."""
 NOT_CHANGED = "No file was changed. Ask again, or change the file yourself."
 """For a small model, which may show the code instead, or claim a change that it did not make."""
 CHANGE_NOW = "No file has changed yet; call a function that changes it. I asked: {asked}"

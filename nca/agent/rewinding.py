@@ -92,7 +92,7 @@ class Rewinds:
 
     @property
     def has_branch(self) -> bool:
-        """Whether one was left that is no part of the conversation now."""
+        """Whether one was left that is not part of the conversation now."""
         return bool(self._stored.ends())
 
     def point(self, seq: int) -> Point:
@@ -104,7 +104,7 @@ class Rewinds:
         return self._point(seq, following - 1 if following else self._window.history.head)
 
     def last_turn(self) -> Point | None:
-        """The person's newest message in the conversation, whatever came of it; None where there is none."""
+        """The person's newest message in the conversation, whatever came of it; None if there is none."""
         return next((point for point in self.points() if not (point.is_left or point.rewind)), None)
 
     async def changes(self, point: Point) -> tuple[FileChange, ...]:
@@ -148,7 +148,7 @@ class Rewinds:
         return outcome
 
     async def plan_forward(self) -> RewindPlan | None:
-        """What `go_forward` would do to the files; None where there is no rewind, or something was said since."""
+        """What `go_forward` would do to the files; None if there is no rewind, or something was said since."""
         rewind = self._stored.newest
         return None if rewind is None else await self._plan_back(rewind)
 

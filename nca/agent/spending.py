@@ -118,7 +118,7 @@ def _allowing(limit: str) -> str:
 
 
 def _least_cost(window: Window, model: Model, prompt_tokens: int) -> float:
-    """What the prompt costs if the provider has kept as much of it as last time; 0 where no price is known."""
+    """What the prompt costs if the provider has kept as much of it as last time; 0 if no price is known."""
     last = window.session.usage.reports(1)
     kept = last[-1].usage.cache_read_tokens + last[-1].usage.cache_write_tokens if last else 0
     return cost_of(model.facts, Usage(prompt_tokens, 0, cache_read_tokens=min(kept, prompt_tokens))) or 0.0
@@ -134,7 +134,7 @@ def _grouped(rows: Iterable[tuple[str, Usage]]) -> list[Spent]:
 async def ask_counted(
     window: Window, model: Model, request: ModelRequest, count: Callable[[], int], hear: OnDelta
 ) -> Reply:
-    """The reply. If it is stopped or breaks off after it began, what was sent and came back is recorded all the same:
+    """The reply. If it is stopped or breaks off after it began, what was sent and came back is recorded anyway:
     the provider charges for it, and reports it only at the end.
 
     count  says what the request takes, by nca's own count

@@ -134,7 +134,7 @@ class Turn:
         return self.models.active
 
     async def _step(self) -> Reply:
-        """One answer, in the log. An answer that goes on is one text, so what is said of it comes behind it."""
+        """One answer, in the log. An answer that goes on is one text, so what is said of it comes after it."""
         try:
             return await self._answer()
         except ProviderError as error:
@@ -200,7 +200,7 @@ class Turn:
         self._told = [said.removeprefix(why).lstrip() for said in self._told]
 
     def _can_go_on(self, error: ProviderError) -> bool:
-        """Whether the model can be asked to go on with an answer that broke off."""
+        """Whether the model can be asked to continue with an answer that broke off."""
         is_broken = isinstance(error, PassingFailure) and error.most_retries is None
         return is_broken and bool(self._partial.strip() and self.window.settings.model.max_retries)
 

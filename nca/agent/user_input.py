@@ -140,7 +140,7 @@ class UserInput:
         self._say_attached(message)
 
     def _goes_on(self, said: Words) -> bool:
-        """Leave out what this was said anew for; True where the steps of its first try go on with it."""
+        """Leave out what this was said anew for; True if the steps of its first try continue with it."""
         window, history = self._window, self._window.history
         first, self._taken_back = self._taken_back, 0
         if not first or first != history.newest_user or first in history.pins:

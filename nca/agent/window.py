@@ -165,7 +165,7 @@ class Window:
         return entries
 
     def append_beside(self, *messages: Message) -> list[Entry]:
-        """Append messages to the log that are no part of the conversation. Durable on return."""
+        """Append messages to the log that are not part of the conversation. Durable on return."""
         entries = self.session.rewinds.append_beside(messages)
         for entry in entries:
             self.history.append(entry)
@@ -175,7 +175,7 @@ class Window:
         return entries
 
     def request_messages(self, *also: Message) -> list[dict[str, Any]]:
-        """The messages of the next request; `also`: behind those that the view shows."""
+        """The messages of the next request; `also`: after those that the view shows."""
         return request_messages(
             self.history,
             system_prompt=self.prompt.text,
@@ -328,7 +328,7 @@ class Window:
         return committed
 
     def show(self, view: View) -> None:
-        """Show a view that is in force in the store. Raises StoreError if its messages cannot be read."""
+        """Show a view that is current in the store. Raises StoreError if its messages cannot be read."""
         self.history.tokens_of(view)
         self.history.view = view
         self._policy = self._policy.edited(self.measure())
@@ -379,7 +379,7 @@ class Window:
             self.meter.answered(self.history, self.history.message(head + 1), usage)
 
     def _restore_anchor(self, last: UsageRow | None) -> None:
-        """Anchor the count at the last report of the view in force, if it still fits."""
+        """Anchor the count at the last report of the current view, if it still fits."""
         if last is None or last.model != self.facts.name:
             return
         if last.seq > self.history.head or last.seq < self.history.view.tail - 1:

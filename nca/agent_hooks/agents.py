@@ -16,8 +16,8 @@ from nca.mcp_server.install import below, client_named
 from nca.transcripts.formats.source import data_folder
 
 Kind = Literal["begins", "compacting", "summarized", "compacted", "over", "prompt", "call", "ends"]
-"""What an event says: a session begins or goes on; a compaction is about to begin; its summary is written; the model
-goes on with it; a compaction is over, and a later event tells of it; the person has written, or a tool has answered;
+"""What an event says: a session begins or continues; a compaction is about to begin; its summary is written; the model
+continues with it; a compaction is over, and a later event tells of it; the person has written, or a tool has answered;
 a tool is about to be called, or has failed; the session ends."""
 TELLING: tuple[Kind, ...] = ("begins", "prompt", "call")
 """Events whose answer the model reads."""

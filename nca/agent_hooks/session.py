@@ -164,7 +164,7 @@ class WatchedSession:
     def prepare(self) -> None:
         """Make ready what the compaction loses, as far as the transcript goes now. Raises OSError, NcaError.
 
-        Where the compaction is in the transcript already, what can be read behind it is left out.
+        Where the compaction is in the transcript already, what can be read after it is left out.
         """
         with self._lost_lock:
             _, read = self._ready
@@ -180,7 +180,7 @@ class WatchedSession:
             self._ready = Handover(copy, self._clean, standing), end
 
     def lost(self) -> str:
-        """What the compaction lost, without what can be read behind it; "" while nothing is ready. Raises OSError.
+        """What the compaction lost, without what can be read after it; "" while nothing is ready. Raises OSError.
 
         Where leaving that out takes too long, it is in what is told now, and not in what is told later.
         """

@@ -42,7 +42,7 @@ def load_settings(
 
     A flag that is None was not given. Project settings that need trust count if `trust` is set or the person trusted
     them before. With `asks`, nca asks once on a terminal. With `remembers`, the model that was chosen in an earlier
-    chat in the project counts: a chat goes on with it, while `nca run` does what the settings say.
+    chat in the project counts: a chat continues with it, while `nca run` does what the settings say.
     """
     from nca.cli.early_questions import trusts
     from nca.config.layers import load

@@ -20,7 +20,7 @@ _LONGEST_NAME_CHARS = 80
 
 
 class Name(NamedTuple):
-    """A resolved name: `key` is nca's; `foreign` is None where nca's own name was written."""
+    """A resolved name: `key` is nca's; `foreign` is None if nca's own name was written."""
 
     key: str
     foreign: ForeignName | None = None
@@ -61,7 +61,7 @@ def is_section(name: str) -> bool:
 
 
 def nearest(name: str) -> str | None:
-    """The known name that was probably meant, or None where none is near."""
+    """The known name that was probably meant, or None if none is near."""
     import difflib
 
     wanted = name.strip().lower()[:_LONGEST_NAME_CHARS]

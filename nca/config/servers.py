@@ -83,7 +83,7 @@ class McpServer(Row):
 
     @property
     def folders(self) -> tuple[Path, ...]:
-        """The folders that its arguments name, but for values of options: there the person lets it work."""
+        """The folders that its arguments name, except for values of options: there the person lets it work."""
         before = ("", *self.args)
         named = (Path(one) for option, one in zip(before, self.args, strict=False) if not option.startswith("--"))
         return tuple(path for path in named if path.is_absolute() and path.is_dir())

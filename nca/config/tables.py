@@ -202,7 +202,7 @@ NAMES = (
 
 
 def parts_of(text: str) -> list[tuple[str, str]]:
-    """What stands before each name, and the name; "" for the text behind the last one. Raises ValueError."""
+    """What stands before each name, and the name; "" for the text after the last one. Raises ValueError."""
     found: list[tuple[str, str]] = []
     before = ""
     for literal, name, form, conversion in Formatter().parse(text):

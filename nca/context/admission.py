@@ -214,7 +214,7 @@ def _notice(size: int, kept: str) -> str:
 
 
 def _cut_sentences(text: str, max_tokens: int, size: int) -> str:
-    """The beginning with its notice, within `max_tokens`; empty where not even a character fits beside the notice."""
+    """The beginning with its notice, within `max_tokens`; empty if not even a character fits beside the notice."""
     start = text[:PREVIEW_CHARS] if size > PREVIEW_BYTES else text
 
     def cut(room: int) -> str:

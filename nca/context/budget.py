@@ -33,7 +33,7 @@ class Budget:
 
     @classmethod
     def in_window(cls, window_tokens: int, settings: Settings) -> Budget:
-        """The budget that the settings leave of a window. Raises ConfigError where they make none."""
+        """The budget that the settings leave of a window. Raises ConfigError if they make none."""
         model = settings.model
         reserve = model.max_output_tokens or round(model.output_ratio * window_tokens)
         return cls.of(window_tokens, reserve, settings.context.max_tokens, model.max_reserve_tokens)
@@ -46,7 +46,7 @@ class Budget:
         max_tokens: int = 0,
         max_reserve_tokens: int = MAX_DEFAULT_RESERVE_TOKENS,
     ) -> Budget:
-        """Raises ConfigError where a number makes no budget."""
+        """Raises ConfigError if a number makes no budget."""
         if window_tokens <= 0:
             raise ConfigError(f"context window: {window_tokens} is not valid; valid: a whole number above 0.")
         if max_output_tokens < 0:
@@ -67,7 +67,7 @@ class Measurement:
     breakdown: dict[str, int] = field(default_factory=dict)
     """system_prompt, tool_definitions, conversation, current_input, attachments: they sum to used_tokens."""
     is_estimate: bool = True
-    """False where the provider's own count is the anchor."""
+    """False if the provider's own count is the anchor."""
 
     @property
     def usage_ratio(self) -> float:

@@ -78,7 +78,7 @@ class Lessons(msgspec.Struct, frozen=True):
         )
 
     def fit(self, ratio: float) -> tuple[float, float, float] | None:
-        """(ratio, tokens per call, extra tokens), None where there is too little to tell; `ratio` is the prior."""
+        """(ratio, tokens per call, extra tokens), None if there is too little to tell; `ratio` is the prior."""
         if self.count < FEWEST_LESSONS:
             return None
         xx, xc, x1, cc, c1, n = self.squares

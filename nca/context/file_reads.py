@@ -64,7 +64,7 @@ class FileUse:
 
 
 def arguments_of(call: ToolCall) -> dict[str, Any]:
-    """The call's arguments, not to be changed; empty where they are not a JSON object."""
+    """The call's arguments, not to be changed; empty if they are not a JSON object."""
     return _decoded(call.arguments)
 
 
@@ -78,7 +78,7 @@ def _decoded(text: str) -> dict[str, Any]:
 
 
 def path_of(arguments: dict[str, Any]) -> str:
-    """The file that the arguments name, normalised; empty where they name none."""
+    """The file that the arguments name, normalised; empty if they name none."""
     for key in PATH_KEYS:
         value = arguments.get(key)
         if isinstance(value, str) and value.strip():
@@ -109,7 +109,7 @@ def runs_program(call: ToolCall) -> bool:
 
 
 def file_use(call: ToolCall) -> FileUse | None:
-    """What a call does to a file, None where it does nothing to one. The call's `seq` is not known here: 0."""
+    """What a call does to a file, None if it does nothing to one. The call's `seq` is not known here: 0."""
     return _use_of(call.name, call.arguments)
 
 
@@ -146,13 +146,13 @@ def file_uses(entries: Iterable[Entry]) -> Iterator[FileUse]:
 
 
 def read_of(call: ToolCall, result: Message, seq: int) -> FileUse | None:
-    """What a call with this result, message `seq`, has shown of a file; None where it is no read, or failed."""
+    """What a call with this result, message `seq`, has shown of a file; None if it is no read, or failed."""
     use = file_use(call)
     return _as_shown(use, result, seq) if use is not None and not use.is_write else None
 
 
 def says_no_more(text: str, later: str) -> bool:
-    """Whether a later result has every line of this one, but for the line that says which page of a file it is."""
+    """Whether a later result has every line of this one, except for the line that says which page of a file it is."""
     said = text.partition("\n")[2] if PAGE.match(text) else text
     return text == later or set(said.splitlines()) <= set(later.splitlines())
 
@@ -163,7 +163,7 @@ def says_failed(text: str) -> bool:
 
 
 def _as_shown(use: FileUse, result: Message, seq: int) -> FileUse | None:
-    """None where it failed. A tool may show less than was asked for, and say so: a page in the first line, or a cut."""
+    """None if it failed. A tool may show less than was asked for, and say so: a page in the first line, or a cut."""
     text = result.text
     if result.is_error or says_failed(text):
         return None

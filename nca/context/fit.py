@@ -76,7 +76,7 @@ def make_room_beside_newest(draft: Draft, limit_tokens: int) -> bool:
 
 
 def refuse_newest(draft: Draft, budget: Budget) -> ContextDoesNotFit:
-    """The error for a newest message that is larger than the window, where nobody has said that it may be cut."""
+    """The error for a newest message that is larger than the window, if nobody has said that it may be cut."""
     seq = draft.newest_user or draft.history.head
     return too_large(draft.meter.scaled(draft.history.run_tokens(seq, seq)), budget)
 

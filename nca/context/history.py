@@ -52,7 +52,7 @@ class History:
         self._calls = list(accumulate([len(entry.message.tool_calls) for entry in loaded], initial=0))
 
     def append(self, entry: Entry) -> None:
-        """Raises ValueError where the log would have a gap."""
+        """Raises ValueError if the log would have a gap."""
         if entry.seq != len(self.entries) + 1:
             raise ValueError(f"message {entry.seq} does not follow message {len(self.entries)}")
         if self._log is not None:
@@ -63,7 +63,7 @@ class History:
         self._calls.append(self._calls[-1] + len(entry.message.tool_calls))
 
     def so_far(self) -> History:
-        """The log and the view as they are now, to be read only: what is appended later is no part of it."""
+        """The log and the view as they are now, to be read only: what is appended later is not part of it."""
         now = copy(self)
         now.entries = LogSoFar(self.entries)
         now._index = self._index.so_far(now.entries)
@@ -116,9 +116,9 @@ class History:
 
     @property
     def last_answer(self) -> int:
-        """The seq of the agent's last whole answer before `newest_user`; 0 where there is none.
+        """The seq of the agent's last whole answer before `newest_user`; 0 if there is none.
 
-        What the person asked for behind it may still wait, as does what they added while the agent worked.
+        What the person asked for after it may still wait, as does what they added while the agent worked.
         """
         for seq in range((self.newest_user or 1) - 1, 0, -1):
             message = self.message(seq)

@@ -41,7 +41,7 @@ class Stored(Protocol):
 
 
 class _Page:
-    """Up to PAGE messages, with running counts: raw tokens and calls before each, and behind the last."""
+    """Up to PAGE messages, with running counts: raw tokens and calls before each, and after the last."""
 
     __slots__ = ("calls", "entries", "tokens")
 
@@ -136,7 +136,7 @@ class Log(Sequence[Entry]):
             number = behind
 
     def release(self, shown: Iterable[Range]) -> bool:
-        """Let go of pages that none of these ranges is on, where there are many; whether any went."""
+        """Let go of pages that none of these ranges is on, if there are many; whether any went."""
         loaded = {number for number, page in enumerate(self._pages) if page is not None}
         kept = {number for first, last in shown for number in range((first - 1) // PAGE, (last - 1) // PAGE + 1)}
         kept.add(len(self._pages) - 1)
@@ -183,7 +183,7 @@ class Log(Sequence[Entry]):
 
 
 class LogSoFar(Sequence[Entry]):
-    """A log as it is now: what is appended later is no part of it."""
+    """A log as it is now: what is appended later is not part of it."""
 
     __hash__ = None  # type: ignore[assignment]
 

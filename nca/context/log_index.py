@@ -20,7 +20,7 @@ TodoList = tuple[int, dict[str, Any]]
 class LogIndex:
     """Looks at each message once, when it is first asked after it; of a stored log, only at what is appended later.
 
-    What is aside is no part of the conversation.
+    What is aside is not part of the conversation.
     """
 
     def __init__(self, entries: Sequence[Entry], aside: tuple[Range, ...] = ()) -> None:

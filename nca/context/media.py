@@ -41,7 +41,7 @@ AUDIO_BYTES_PER_SECOND = 4_000
 """Compressed speech of 32 kbit/s: a file of higher quality is counted too long, never too short."""
 
 _HEAD_CHARS = 65_536
-"""Base64 of an image's beginning, which has its size but for a long preamble."""
+"""Base64 of an image's beginning, which has its size except for a long preamble."""
 _PAGE = re.compile(rb"/Type\s*/Page(?![a-zA-Z])")
 _DATA_URL = re.compile(r"data:[^,]{0,200},")
 _WAV_RATE = struct.Struct("<I")

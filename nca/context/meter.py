@@ -210,7 +210,7 @@ class Meter:
         return self.fixed_raw + raw + repair_cost_of(sent, self.provider)
 
     def restore(self, history_raw: int, history: History, reported_tokens: int) -> None:
-        """Take up the last report of a session that goes on, without learning from it again.
+        """Take up the last report of a session that continues, without learning from it again.
 
         One that would not have been believed when it came is not taken up either.
         """

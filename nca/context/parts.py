@@ -53,7 +53,7 @@ def message_parts(message: Message) -> Counter[str]:
 
 
 def summary_parts(message: Message, summary: Summary) -> Counter[str]:
-    """Raw tokens of a summary as it is sent: its prose with its heading, and the record by code behind it."""
+    """Raw tokens of a summary as it is sent: its prose with its heading, and the record by code after it."""
     whole = message_tokens(message)
     rest = summary.text.partition(summary.prose or "\n\n")[2]
     record = min(whole, text_tokens(rest.strip()))
@@ -124,7 +124,7 @@ def view_parts(history: History) -> Counter[str]:
 def split(total: int, weights: Mapping[str, int]) -> dict[str, int]:
     """`total` in proportion to the weights, in whole tokens that add up to it; largest remainders are rounded up.
 
-    Where nothing weighs anything, the first kind has all.
+    If nothing weighs anything, the first kind has all.
     """
     names = list(weights)
     whole = sum(weights.values())

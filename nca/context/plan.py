@@ -215,7 +215,7 @@ class Planning:
             fill(self.draft, self.target, ("truncate",))
 
     def _is_whole(self) -> bool:
-        """Whether the draft shows all of the log, but for what a person has cleared."""
+        """Whether the draft shows all of the log, except for what a person has cleared."""
         return all(isinstance(part, Block) or not part.text for part in self.draft.parts)
 
     def _whole_tokens(self) -> int:
@@ -257,7 +257,7 @@ class Planning:
                 break
             is_enough = self.shortens and self._is_whole() and not self.job.focus
             if stage in SHORTENING and "summarize" in stages[place:] and not is_enough:
-                # A record is made of the log: what an earlier compaction has left is no part of it. And who names what
+                # A record is made of the log: what an earlier compaction has left is not part of it. And who names what
                 # to keep asks for one.
                 continue
             yield from self._measured(stage, self._stage(stage))

@@ -89,7 +89,7 @@ class PolicyState:
         return replace(self, rearm_tokens=measured.used_tokens + growth)
 
     def compacted(self, measured: Measurement) -> PolicyState:
-        """After a compaction, `measured` behind it."""
+        """After a compaction; `measured` is the size then."""
         state = FRESH.rearmed(measured)
         return replace(state, info_tokens=state.rearm_tokens)
 
@@ -281,7 +281,7 @@ def target_ratio(budget: Budget, settings: ContextSettings) -> float:
 def aim_ratio(budget: Budget, settings: ContextSettings) -> float:
     """The same for an automatic compaction: far enough below its threshold to be rare.
 
-    Where a person has set when one is prepared, that is its threshold: it is in force from the next message on.
+    Where a person has set when one is prepared, that is its threshold: it is current from the next message on.
     """
     at = thresholds(budget, settings)
     trigger_ratio = (at.prepare if settings.idle_threshold else at.compact) / budget.budget_tokens

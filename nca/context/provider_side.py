@@ -1,7 +1,7 @@
 """Apply a summary that the provider made: it replaces what our own rules let it cover.
 
 The provider's summary covers the whole request. Here it replaces only what may go: locked messages (pins, the person's
-newest message, an open step) and the newest steps of the turn in progress stay as they are, behind it. Its text
+newest message, an open step) and the newest steps of the turn in progress stay as they are, after it. Its text
 includes the record of code for other models; its own provider gets the block instead of the text.
 """
 
@@ -71,7 +71,7 @@ def adopt(
 
 
 def _gone(draft: Draft, settings: ContextSettings, target_tokens: int) -> list[Part]:
-    """All that the summary stands for: what is shown before it, but for the blocks that must stay."""
+    """All that the summary stands for: what is shown before it, except for the blocks that must stay."""
     turns = draft.turns()
     room = int(settings.keep_recent_ratio * target_tokens)
     in_progress = [block for block in (turns[-1] if turns else []) if block.last > (draft.newest_user or 0)]

@@ -29,7 +29,7 @@ class _Known:
     """What is counted already. Seqs, of a history with one view.
 
     head     up to where a turn's beginning was looked for
-    base     where the newest turn begins, or else a step of the first one; 0 where neither is shown
+    base     where the newest turn begins, or else a step of the first one; 0 if neither is shown
     before   raw tokens that repairs add to what is shown before `base`
     settled  up to here (not included) it is counted too; `inside` is what they add between `base` and it
     """
@@ -100,7 +100,7 @@ class RepairCost:
         return False
 
     def _settle(self, known: _Known) -> None:
-        """Go on over whole steps, each with another behind it, or with what the person said meanwhile."""
+        """Go on over whole steps, each with another after it, or with what the person said meanwhile."""
         history = known.history
         while known.settled < history.head:
             step = history.message(known.settled)
@@ -109,7 +109,7 @@ class RepairCost:
                 return
             if history.message(behind).role == "user":
                 behind += 1
-            # One that says nothing is left out, and then it is the one behind it that matters.
+            # One that says nothing is left out, and then it is the one after it that matters.
             if behind > history.head or history.message(behind).role != "assistant":
                 return
             whole = [entry.message for entry in history.entries[known.settled - 1 : behind - 1]]

@@ -51,7 +51,7 @@ Asked = tuple[str, str]
 
 
 class Failure(NamedTuple):
-    """A call that failed: its result in short, and the number of the message with it; 0 where nobody can look it up."""
+    """A call that failed: its result in short, and the number of the message with it; 0 if nobody can look it up."""
 
     text: str
     seq: int = 0

@@ -59,7 +59,7 @@ def request_messages(
 
     with_blocks: the model's provider compacts by itself, and gets its own blocks back (see `_rows`).
     can_see: the model takes images; another one is told where tools have shown some.
-    also: messages behind those of the view.
+    also: messages after those of the view.
     """
     messages = [*resolve(history, view), *also]
     if not can_see:

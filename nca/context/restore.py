@@ -82,7 +82,7 @@ def restored(history: History, ranges: Sequence[Range]) -> View:
 
 
 def hidden_item(view: View, wanted: str) -> Summary | Marker | None:
-    """The summary or marker whose id begins with `wanted`; None where none, or more than one, does."""
+    """The summary or marker whose id begins with `wanted`; None if none, or more than one, does."""
     found = [item for item in view.items if isinstance(item, Summary | Marker) and item.id.startswith(wanted)]
     return found[0] if len(found) == 1 else None
 
@@ -99,7 +99,7 @@ def _is_told(history: History, seq: int) -> bool:
 
 
 def never_compacted(history: History) -> History:
-    """The log with a view that shows all of it, but for what a person has cleared, put aside or shortened."""
+    """The log with a view that shows all of it, except for what a person has cleared, put aside or shortened."""
     view = history.view
     if not any((isinstance(item, Summary | Marker) and item.text) or _is_shortened(item) for item in view.items):
         return history
@@ -111,7 +111,7 @@ def never_compacted(history: History) -> History:
 
 
 def as_never_compacted(history: History, room_raw: int) -> tuple[History, bool]:
-    """The same, for a compaction to start from: what an earlier one left out is no part of its outcome.
+    """The same, for a compaction to start from: what an earlier one left out is not part of its outcome.
 
     Beside it: whether it can be enough to shorten results. Where what was said and called does not fit into `room_raw`,
     it cannot, and the history is given as it is. The newest message is cut where it needs more than half of the room.

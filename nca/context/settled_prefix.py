@@ -43,7 +43,7 @@ def recent_raw(
     target_ratio: float,
     target_tokens: int = 0,
 ) -> int:
-    """Raw tokens that the newest messages must hold so that older ones cannot stay; 0 where no stage hides the oldest.
+    """Raw tokens that the newest messages must hold so that older ones cannot stay; 0 if no stage hides the oldest.
 
     target_tokens  where a target was given beside the ratio; 0: none
     """
@@ -57,10 +57,10 @@ def recent_raw(
 
 
 def settled_stretches(history: History, first: int, recent_raw: int, locked: Iterable[int]) -> list[Stretch]:
-    """The stretches of messages from `first` on that are certain to go, oldest first; none where there are none.
+    """The stretches of messages from `first` on that are certain to go, oldest first; none if there are none.
 
     recent_raw  raw tokens that the messages after them hold at least, whatever of their results is cleared
-    locked    seqs that stay; the turns that they stand in are no part of a stretch
+    locked    seqs that stay; the turns that they stand in are not part of a stretch
     """
     horizon, recent_turns = _horizon(history, first, recent_raw)
     if not horizon:
@@ -80,7 +80,7 @@ def settled_stretches(history: History, first: int, recent_raw: int, locked: Ite
 
 
 def _horizon(history: History, first: int, recent_raw: int) -> tuple[int, int]:
-    """The seq at which the near part begins, and the person's messages in it; 0 where everything is near."""
+    """The seq at which the near part begins, and the person's messages in it; 0 if everything is near."""
     left, turns = recent_raw, 0
     for seq in range(history.head, first, -1):
         message = history.message(seq)

@@ -72,7 +72,7 @@ class SummaryRequest(msgspec.Struct, frozen=True):
 
     messages   what to send where the summarizer reads a flattened transcript: one user message
     live       all covered messages as the chat's model last saw them, for a model that keeps its evaluated prefix:
-               send them unchanged, then `instruction` as the last user message. Empty where that is not possible.
+               send them unchanged, then `instruction` as the last user message. Empty if that is not possible.
                Its instruction is short and speaks of "the conversation above": such models are small.
     """
 

@@ -69,7 +69,7 @@ def split(
     """All messages in order, in one chunk where they fit; () where a chunk would be too small to be of use.
 
     first_tokens, later_tokens  what the first chunk, and each later one, may take
-    least_tokens                what they must be able to take, where there are several
+    least_tokens                what they must be able to take, if there are several
     scores                      how much each message matters, asked for where some are shortened; of those that matter
                                 equally, the middle gives way first
     """
@@ -213,7 +213,7 @@ def _without_middle(pieces: Sequence[_Piece], gone: int) -> list[_Piece]:
 
 
 def _packed(pieces: Sequence[_Piece], first_tokens: int, later_tokens: int) -> list[tuple[int, int]]:
-    """The pieces of each chunk, as (first, behind the last), each as full as it may be; one piece always fits."""
+    """The pieces of each chunk, as (first, after the last), each as full as it may be; one piece always fits."""
     sums = list(accumulate((piece.tokens for piece in pieces), initial=0))
     starts = [0]
     while True:

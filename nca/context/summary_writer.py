@@ -68,7 +68,7 @@ class Surroundings:
     """All that stays, whole: a name that stands in it is not made up."""
 
     def text(self, max_tokens: int) -> str:
-        """At most so many raw tokens; empty where there is nothing to say."""
+        """At most so many raw tokens; empty if there is nothing to say."""
         lines = ["The conversation goes on after the transcript; do not report what is listed here, it stays in view."]
         if self.request.strip():
             lines.append(f"The user's current request: {as_data(' '.join(self.request.split())[:REQUEST_CHARS])}")
@@ -169,7 +169,7 @@ class _Writing:
         )
 
     def takes(self, request: SummaryRequest, reply: SummaryReply | SummaryFailure) -> bool:
-        """Take up what came back; False where nothing more is to be asked."""
+        """Take up what came back; False if nothing more is to be asked."""
         if isinstance(reply, SummaryFailure):
             self.failures.append(reply.reason)
             return not reply.is_final and len(self.failures) < MAX_FAILURES
@@ -273,7 +273,7 @@ def marked(prose: str, covered: str) -> str:
 
 
 def _is_either(name: str, covered: str) -> bool:
-    """Whether a slash stands between two words, or between what stands there by itself: that is no path."""
+    """Whether a slash stands between two words, or between what stands there by itself: that is not a path."""
     parts = name.split("/")
     return (len(parts) == 2 and all(map(str.isalpha, parts))) or all(part in covered for part in parts)
 

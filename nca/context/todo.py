@@ -13,7 +13,7 @@ PARTS = ("doing", "open", "done")
 
 
 def newest_list(entries: Sequence[Entry]) -> tuple[int, dict[str, Any]] | None:
-    """The seq of the newest call that wrote the list, and its arguments; None where there is none.
+    """The seq of the newest call that wrote the list, and its arguments; None if there is none.
 
     A call that failed, has no result or only asked for the list does not count.
     """

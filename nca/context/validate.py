@@ -25,7 +25,7 @@ def check_openai(messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[
 
 
 def pairs(messages: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Each call has exactly one result directly behind it, and each result its call."""
+    """Each call has exactly one result directly after it, and each result its call."""
     waiting: list[str] = []
     seen: set[str] = set()
     for index, message in enumerate(messages, 1):
@@ -194,7 +194,7 @@ FAMILIES: Mapping[str, str] = {
 def validate_request(
     messages: Messages, provider: str, *, tools: Sequence[Mapping[str, Any]] | None = None
 ) -> list[str]:
-    """One line for each thing that the provider would refuse; empty where the request is valid.
+    """One line for each thing that the provider would refuse; empty if the request is valid.
 
     `messages` are OpenAI-shaped. Raises UsageError for an empty provider.
     """

@@ -70,7 +70,7 @@ Item = Verbatim | Stub | Summary | Marker
 class View(msgspec.Struct, frozen=True):
     """`items` in the order in which they are sent, then every message with seq >= tail.
 
-    aside  messages that are no part of the conversation: rewound, or asked beside it. Nothing stands for them, and no
+    aside  messages that are not part of the conversation: rewound, or asked beside it. Nothing stands for them, and no
            record keeps anything of them
     """
 

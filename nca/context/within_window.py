@@ -21,7 +21,7 @@ _AT_ONCE = 256
 def within_window(history: History, window_tokens: int) -> View:
     """The view in force; where it shows MOST_WINDOWS times `window_tokens`, one that begins with the newest of them.
 
-    The tail begins with a message of the user if there is one. What comes before is behind a marker, but for system
+    The tail begins with a message of the user if there is one. What comes before is behind a marker, except for system
     messages at the beginning of the log, pins, and the newest message of the user. Where these are all there is, the
     view stays. What is not shown is not read.
     """

@@ -125,7 +125,7 @@ def unified(before: str | None, after: str | None, name: str) -> str:
 
 
 def has_unseen(diff: str) -> bool:
-    """Whether an added line holds a character that is written out, but for the one that colours an emoji."""
+    """Whether an added line holds a character that is written out, except for the one that colours an emoji."""
     return any(line[:1] == "+" and "⟨U+" in line.replace("⟨U+FE0F⟩", "") for line in diff.split("\n"))
 
 

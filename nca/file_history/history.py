@@ -122,7 +122,7 @@ class FileHistory(Scope):
     def merged(self, one: PlannedChange) -> tuple[PlannedChange, int] | None:
         """For a path in `plan.left`: what somebody made of it since, without what the session did; and the conflicts.
 
-        Merged as git does. None where that cannot be told: no text, no git, or too large. Raises StoreError.
+        Merged as git does. None if that cannot be told: no text, no git, or too large. Raises StoreError.
         """
         if {one.before.kind, one.base.kind, one.after.kind} != {"file"}:
             return None

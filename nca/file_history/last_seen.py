@@ -65,7 +65,7 @@ class LastSeen:
 
         cause      None: the differences are not this session's doing, and only taken note of
         is_frozen  a command runs: look only where was looked before it began
-        Raises TooMuch where not even the root can be looked at, Stopped, StoreError, OSError.
+        Raises TooMuch if not even the root can be looked at, Stopped, StoreError, OSError.
         """
         blind = self._blind if is_frozen else self._always_blind
         found = scan(self._root, self._known, blind | self.cut.keys(), limits, self._stop)
@@ -214,7 +214,7 @@ def scan(
 ) -> Scan:
     """Look at everything below the root, what is nearest to it first; what exceeds the bounds is left out by folder.
 
-    Raises TooMuch where the root alone exceeds them, Stopped; OSError if the root itself cannot be read.
+    Raises TooMuch if the root alone exceeds them, Stopped; OSError if the root itself cannot be read.
 
     known  the folders in it stay covered, whatever comes to lie in them
     blind  folders not to look into now because an earlier scan did not

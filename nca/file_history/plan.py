@@ -50,7 +50,7 @@ class PlannedChange(FileChange):
 class Choice:
     """What a person wants of the files for which it is theirs to say.
 
-    take    those that somebody changed since, and that get their older state all the same
+    take    those that somebody changed since, and that get their older state anyway
     keep    those that stay as they are
     merges  those that get a merge, as `FileHistory.merged` gave it
     """

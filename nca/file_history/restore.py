@@ -61,7 +61,7 @@ def restore(root: Path, steps: Sequence[Change], read: Read, most_bytes: int, wa
     """Make each path what its change has as `after`. Returns the paths that were left, with the reasons.
 
     A path is left if it is as the change has it neither before nor after, and a folder if something stays in it.
-    Raises NotRestored; then every path is as it was, but for those that it names.
+    Raises NotRestored; then every path is as it was, except for those that it names.
     """
     switch = _Switch(root, steps, read, most_bytes, watch)
     try:
@@ -310,7 +310,7 @@ def _said(error: OSError) -> str:
 
 @cache
 def whole_flush() -> Callable[[int], None] | None:
-    """`syncfs(2)`: flushes the file system of an open file, and waits for it. None where the system has none."""
+    """`syncfs(2)`: flushes the file system of an open file, and waits for it. None if the system has none."""
     # Imported here: most sessions take nothing back.
     import ctypes
 

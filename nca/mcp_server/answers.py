@@ -89,7 +89,7 @@ class Listed(_Data, frozen=True):
 
 
 class Shown(_Data, frozen=True):
-    """A message. `is_cut`: the next answer goes on with it."""
+    """A message. `is_cut`: the next answer continues with it."""
 
     message: int
     role: str

@@ -1,6 +1,6 @@
 """Add an entry to a JSON object or list in a text, or remove one, and leave every other character as it is.
 
-The text may have comments and commas behind the last entry, as editors and opencode allow.
+The text may have comments and commas after the last entry, as editors and opencode allow.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class _Json:
     """A text as JSON, with the places of its parts. Raises NotInsertable if it is none.
 
     bare   the text with blanks in place of its comments
-    plain  the same without commas behind the last entry: what the json module reads
+    plain  the same without commas after the last entry: what the json module reads
     """
 
     def __init__(self, text: str) -> None:

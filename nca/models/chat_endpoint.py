@@ -80,7 +80,7 @@ class ChatStream:
         self.headers: Mapping[str, Any] = response.headers
         self._response = response
         self._body: list[str] = []
-        """The lines in front of the first event: all of a body that is no stream."""
+        """The lines in front of the first event: all of a body that is not a stream."""
         self._is_done = False
 
     async def chunks(self) -> AsyncIterator[Mapping[str, Any]]:

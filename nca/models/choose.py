@@ -103,7 +103,7 @@ def named(name: str, settings: ModelSettings, env: Mapping[str, str], *, why: st
 def choice_of_session(
     typed: str, loaded: LoadedSettings, env: Mapping[str, str]
 ) -> tuple[LoadedSettings, Choice] | None:
-    """The settings and the model that a session goes on with; None if the settings decide.
+    """The settings and the model that a session continues with; None if the settings decide.
 
     typed: what the person chose in the session (`SessionInfo.chosen_model`). A model that the environment or a flag
     names wins, for it was named for this start.

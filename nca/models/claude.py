@@ -115,7 +115,7 @@ def wants_marks(provider: str, model: str) -> bool:
 
 
 def cache_seconds(provider: str, model: str, usage: Usage, age_seconds: float) -> float:
-    """How long the provider still keeps what it cached for a request of this age; 0 where that is over or not known."""
+    """How long the provider still keeps what it cached for a request of this age; 0 if that is over or not known."""
     is_cached = bool(usage.cache_read_tokens or usage.cache_write_tokens)
     return max(0.0, LIFE_SECONDS - age_seconds) if is_cached and wants_marks(provider, model) else 0.0
 

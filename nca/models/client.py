@@ -74,7 +74,7 @@ def direct_route(name: str, *, api_base: str, api_key: str, env: Mapping[str, st
 def litellm_route(name: str, *, api_base: str, api_key: str, env: Mapping[str, str], litellm: Any) -> Route:
     """The route of any other model. litellm decides whose a name without a provider is (gpt-4.1 is OpenAI's).
 
-    Raises ModelNotFound for a provider that litellm does not know, where there is no endpoint.
+    Raises ModelNotFound for a provider that litellm does not know, if there is no endpoint.
     """
     provider = provider_of(name)
     bare = name.split("/", 1)[1] if provider else name

@@ -37,7 +37,7 @@ def look_up(model: str, api_base: str, api_key: str) -> str:
     """A caution where nobody knows the model, with the nearest that is known; "" where it is known.
 
     Asks a server of the person's own what it has; one that does not answer or lists nothing may have any model.
-    Raises ModelNotFound where the server lists only others, or where nobody could serve the model.
+    Raises ModelNotFound if the server lists only others, or where nobody could serve the model.
     """
     if model.startswith(EMBEDDED):
         return ""

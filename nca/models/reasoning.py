@@ -23,7 +23,7 @@ _THINKING = "thinking_blocks"
 
 
 def split_level(name: str) -> tuple[str, str]:
-    """A model's name and the level behind it, as in `openai/gpt-5:high`; "" without one."""
+    """A model's name and the level after it, as in `openai/gpt-5:high`; "" without one."""
     bare, colon, level = name.rpartition(":")
     return (bare, level) if colon and bare and level in LEVELS else (name, "")
 
@@ -31,7 +31,7 @@ def split_level(name: str) -> tuple[str, str]:
 def arguments(
     level: str, *, provider: str, name: str, is_own_endpoint: bool, max_output_tokens: int | None
 ) -> dict[str, Any]:
-    """The request's arguments for a level; empty where the model is left to its default, or takes none."""
+    """The request's arguments for a level; empty if the model is left to its default, or takes none."""
     if level == AUTO or provider in _NEVER:
         return {}
     bare = name.split("/", 1)[-1]

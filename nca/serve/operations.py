@@ -221,7 +221,7 @@ def _text_of(output: Any) -> str:
 
 
 def _names(tools: Any) -> set[Any]:
-    """Of the tools, in OpenAI's or Anthropic's shape; what is no list of objects is refused later."""
+    """Of the tools, in OpenAI's or Anthropic's shape; what is not a list of objects is refused later."""
     rows = [row for row in tools if isinstance(row, Mapping)] if is_list(tools) else []
     return {name for row in rows for name in (row.get("name"), (row.get("function") or {}).get("name"))}
 

@@ -74,7 +74,7 @@ def recover_readable(damaged: Path, target: Database) -> Recovered:
 
 
 class _Table(NamedTuple):
-    """What a row of a table looks like. The types include None where it may stand."""
+    """What a row of a table looks like. The types include None if it may stand."""
 
     name: str
     columns: tuple[str, ...]

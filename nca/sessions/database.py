@@ -97,7 +97,7 @@ class Database(SessionDatabase):
     def insert_messages(
         self, transaction: Transaction, session: int, entries: Sequence[Entry], bodies: Sequence[str], *, is_copy: bool
     ) -> None:
-        """The triggers index each message. Where there are many, they rest, and all are indexed at once: faster."""
+        """The triggers index each message. If there are many, they rest, and all are indexed at once: faster."""
         rows = [
             (session, one.seq, one.at, one.message.role, body, one.tokens)
             for one, body in zip(entries, bodies, strict=True)

@@ -233,7 +233,7 @@ class FileRecord:
             connection.execute("UPDATE rewinds SET chat = x'' WHERE number = ?", (number,))
 
     def last_rewind(self) -> tuple[int, str]:
-        """The newest rewind of this session and what it meant for the chat; 0 where there is none."""
+        """The newest rewind of this session and what it meant for the chat; 0 if there is none."""
         row = self._database.row(
             "SELECT number, CAST(chat AS TEXT) FROM rewinds WHERE use = ? ORDER BY number DESC LIMIT 1", (self._use,)
         )

@@ -181,7 +181,7 @@ class ForeignIndex:
     def put(self, session: int, messages: Iterable[tuple[float, Message]], before: int = 0) -> int:
         """Make these the messages of a session, and return how many it has. Those that are there already stay.
 
-        before  the first so many messages stay as they are; `messages` are those behind them
+        before  the first so many messages stay as they are; `messages` are those after them
         """
         found = self.database.rows("SELECT digest FROM messages WHERE session = ? ORDER BY seq", (session,))
         known = [digest for (digest,) in found]

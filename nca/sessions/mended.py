@@ -62,7 +62,7 @@ _fields_decoder = msgspec.json.Decoder(_Fields)
 
 
 def stored_message(body: str, role: str, seq: int, size_bytes: int) -> Message:
-    """A stored message, mended if it is damaged. Where nothing can be read, a text in its place says so.
+    """A stored message, mended if it is damaged. If nothing can be read, a text in its place says so.
 
     role        what the message's row says: it stands beside the body, so damage rarely reaches both
     size_bytes  of the body, as it is stored

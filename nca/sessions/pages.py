@@ -115,7 +115,7 @@ class Pages:
                 yield record, cell.is_live
 
     def fragments(self) -> Iterator[tuple[int, str]]:
-        """The texts that belong to none of the `records`, each behind its rowid if that is known.
+        """The texts that belong to none of the `records`, each after its rowid if that is known.
 
         They are of rows whose beginning is lost, or of pages that rows went on in.
         """
@@ -357,7 +357,7 @@ def _between(covered: list[tuple[int, int]], size: int) -> Iterator[tuple[int, i
 
 
 def _rowid_before(page: bytes, at: int, length: int) -> int:
-    """The rowid that stands before a payload, behind its length; 0 if it is not there."""
+    """The rowid that stands before a payload, after its length; 0 if it is not there."""
     for size in range(1, 10):
         for head in range(1, 4):
             place = at - size - head

@@ -1,6 +1,6 @@
 """Put the messages that were read from a damaged database where they belong.
 
-In a log every message has the number behind the one before it, and was stored behind it. So both tell where a message
+In a log every message has the number behind the one before it, and was stored after it. So both tell where a message
 belongs, and a message whose number or session is damaged is seen: it contradicts its neighbours.
 """
 

@@ -1,4 +1,4 @@
-"""Going back in a session, and forward again: which messages of its log are no part of the conversation.
+"""Going back in a session, and forward again: which messages of its log are not part of the conversation.
 
 The log keeps everything. Going back to before a message puts a view in force that shows what was shown when that
 message came, with the message and all that followed it aside. What was left is another branch; going forward is a view
@@ -95,7 +95,7 @@ class SessionRewinds:
         return found
 
     def append_beside(self, messages: Sequence[Message]) -> list[Entry]:
-        """Append messages that are no part of the conversation."""
+        """Append messages that are not part of the conversation."""
         with self._access.transaction() as connection:
             entries = self._log.append_in(connection, messages)
             current = self._views.current()
@@ -131,7 +131,7 @@ class SessionRewinds:
         return next((first - 1 for first, end in aside if first <= last <= end), last)
 
     def _left(self, stored: StoredView, parent: int) -> int:
-        """The view that was in force before one."""
+        """The view that was current before one."""
         return parent if stored.left == CURRENT else self._views.nearest(stored.left)
 
     def _node(self, number: int) -> tuple[StoredView, int]:

@@ -276,7 +276,7 @@ class SessionPreview(msgspec.Struct, frozen=True):
 
 
 def load_preview(database: SessionDatabase, session: int) -> SessionPreview:
-    """Skips messages that cannot be read, and what the view in force puts aside. Raises StoreError."""
+    """Skips messages that cannot be read, and what the current view puts aside. Raises StoreError."""
     (size,) = database.row("SELECT sum(octet_length(body)) FROM messages WHERE session = ?", (session,)) or (0,)
     aside = "".join(f" AND NOT (seq BETWEEN {first} AND {last})" for first, last in _aside(database, session))
     asked, answered = (_last_text(database, session, role, aside) for role in ("user", "assistant"))

@@ -6,14 +6,14 @@ Statements are SQL that both understand. Parameters are `?`, or `?1`, `?2` where
 differ, `SessionDatabase` has a part of a statement or a method.
 
     sessions ─┬─ messages      the log: append-only, seq from 1 without gaps (triggers hold both)
-              ├─ views         what a model sees: append-only, a tree by `parent`; sessions.head_view is in force
+              ├─ views         what a model sees: append-only, a tree by `parent`; sessions.head_view is current
               ├─ summaries     append-only; a view's JSON names them by row, so each stands in one place
               ├─ compactions   one for each view but the first, which has number 0 and shows the whole log
               ├─ pins, usage
               └─ partials      the answer that is being streamed, or which of its calls began; overwritten in place
     program_views              the state of a `nca.ContextView` by its key; each save replaces it under a new version
 
-A compaction is undone if its view is no ancestor of the view in force; this is not stored. Times are seconds since the
+A compaction is undone if its view is no ancestor of the current view; this is not stored. Times are seconds since the
 epoch and only inform people. Order is by `seq`, `number` and `touched`, never by a clock.
 """
 

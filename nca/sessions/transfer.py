@@ -40,7 +40,7 @@ class ViewCopy(msgspec.Struct, frozen=True):
 
 
 class SessionCopy(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything in a session except an answer that is being streamed. `head_view`: the view in force.
+    """Everything in a session except an answer that is being streamed. `head_view`: the current view.
 
     The names of the fields in JSON are those of an exported file.
     """
@@ -333,7 +333,7 @@ def _views(session: Session) -> int:
 
 
 def _continues(before: SessionCopy, after: SessionCopy) -> bool:
-    """Whether the views of `after` begin with those of `before`, of which the last is in force."""
+    """Whether the views of `after` begin with those of `before`, of which the last is current."""
     views, summaries = after.views[: len(before.views)], after.summaries[: len(before.summaries)]
     same = [_shown(one) for one in views] == [_shown(one) for one in before.views]
     return same and summaries == before.summaries and before.head_view == len(before.views) - 1
@@ -344,7 +344,7 @@ def _shown(view: ViewCopy) -> ViewCopy:
 
 
 def _put_last(connection: Transaction, session: Session, before: SessionCopy, after: SessionCopy) -> int:
-    """Put the view in force in `after` in force, as a child of the one in force; returns its number."""
+    """Put the current view in `after` in force, as a child of the one in force; returns its number."""
     made = [one for one in after.compactions if one.view_after == after.head_view]
     beside = CompactionRecord(trigger=BESIDE, stages=(BESIDE,))
     record = msgspec.structs.replace(made[0] if made else beside, view_before=before.head_view)

@@ -29,11 +29,11 @@ BY_HAND = frozenset({"clear", "expand", "pin", "collapse", "restore", "retry"})
 class CompactionRecord(msgspec.Struct, frozen=True, kw_only=True):
     """What a compaction did. The store sets `id`, `view_after`, `undone`, and `at` if it is 0.
 
-    view_before   the view it was planned on; the commit is refused if another is in force. CURRENT: any view
+    view_before   the view it was planned on; the commit is refused if another is current. CURRENT: any view
     kept          the facts by kind: how many can still be read, and how many were ever stated. Empty: not counted
     at            seconds since the epoch
     cost          US dollars; None if unknown
-    undone        neither the view in force nor a parent of it comes from this compaction
+    undone        neither the current view nor a parent of it comes from this compaction
     """
 
     trigger: str
@@ -72,7 +72,7 @@ class StoredView(msgspec.Struct, frozen=True):
     since: int = 0
     """The first message that was appended under it; 0: not known, it came from an older nca."""
     left: int = CURRENT
-    """The view that was in force before it, if that is not its parent."""
+    """The view that was current before it, if that is not its parent."""
     files: int = 0
     """The rewind of files (`nca.file_history`) that went with it; 0: none was recorded."""
 
@@ -184,7 +184,7 @@ class ProgramViews:
                 raise _changed(key)
 
     def delete(self, key: str, stored: StoredState | None = None) -> None:
-        """Delete what was saved, if anything was: the view begins anew. Raises StoreError.
+        """Delete what was saved, if anything was: the view starts over. Raises StoreError.
 
         stored: what was read before; raises ViewInUse and deletes nothing if somebody has saved or deleted it since
         """

@@ -1,11 +1,11 @@
 """The views of a session: commit, undo, redo, and the compactions that made them.
 
-The views of a session form a tree. A compaction adds a child to the view in force and puts the child in force. Undo
+The views of a session form a tree. A compaction adds a child to the current view and puts the child in force. Undo
 goes to the parent; redo goes to the newest child, which is the one undone last. A new compaction has no children, so
 there is nothing to redo. View 0 shows the whole log and has no row in `compactions`.
 
 A view that puts messages aside (`nca.sessions.rewinds`) is a child of the view that it begins from, so the parents of
-the view in force are the compactions in effect.
+the current view are the compactions in effect.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class SessionViews:
 
     @property
     def current_id(self) -> int:
-        """The number of the view in force; 0 is the one that shows the whole log."""
+        """The number of the current view; 0 is the one that shows the whole log."""
         return self.nearest(self._head_view())
 
     @property

@@ -74,7 +74,7 @@ def system_content(system: Any) -> str | tuple[Part, ...]:
 def user_messages(
     blocks: list[dict[str, Any]], place: str, names: Mapping[str, str]
 ) -> Iterator[tuple[Message, list[dict[str, Any]]]]:
-    """The messages of a user row: each result, and what is said before, between and behind the results."""
+    """The messages of a user row: each result, and what is said before, between and after the results."""
     parts: list[Part] = []
     said: list[dict[str, Any]] = []
     for number, block in enumerate(blocks, 1):

@@ -24,7 +24,7 @@ def read_shape(given: Any) -> ShapedMessages:
 
 
 def shape_of(given: Any) -> str:
-    """openai, anthropic or responses. Raises InvalidMessages where there is no list of messages at all."""
+    """openai, anthropic or responses. Raises InvalidMessages if there is no list of messages at all."""
     if isinstance(given, Mapping) and isinstance(given.get("input"), str | list | tuple):
         return "responses"
     rows = given.get("messages", given) if isinstance(given, Mapping) else given

@@ -71,7 +71,7 @@ class ShapedMessages(ABC):
         """The rows of these messages. One of `known` (the same object) comes back as it was handed in."""
 
     def request(self, rows: Rows) -> dict[str, Any] | None:
-        """The object that was handed in with these rows instead of its own; None where a list was handed in."""
+        """The object that was handed in with these rows instead of its own; None if a list was handed in."""
         return {**self._given, self.key: rows} if self._given else None
 
 
@@ -233,7 +233,7 @@ def _chat_part(part: Part) -> Part:
 
 
 def _address(payload: Mapping[str, Any]) -> str:
-    """Where a picture or a file is, as a URL that may hold it; empty where only its provider knows."""
+    """Where a picture or a file is, as a URL that may hold it; empty if only its provider knows."""
     source = payload.get("source")
     if isinstance(source, Mapping):
         is_held = source.get("type") == "base64"

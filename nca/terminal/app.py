@@ -159,7 +159,7 @@ class ChatApp:
                 await self._send(message_of(line))
 
     async def _read(self) -> Words:
-        """The line; nothing where reading was interrupted."""
+        """The line; nothing if reading was interrupted."""
         conversation = self.conversation
         if conversation is not self._warmed:
             self._warmed = conversation
@@ -287,7 +287,7 @@ class ChatApp:
     def _give_back(self, line: Words) -> bool:
         """Put a line that had no effect in the next prompt, and send nothing until Enter is pressed again.
 
-        False where there is none, or another line is being typed there.
+        False if there is none, or another line is being typed there.
         """
         held = self.reader.hold_typed_lines()
         is_given = bool(line) and self.reader.is_interactive and not self.reader.is_typing
@@ -368,7 +368,7 @@ class ChatApp:
         await self._send(words(text, "tool"), asked_by=line)
 
     async def _do(self, label: str, work: Coroutine[Any, Any, None], line: Words) -> bool:
-        """Do it and say how it failed; False where it failed, not where the person stopped it."""
+        """Do it and say how it failed; False if it failed, not where the person stopped it."""
         try:
             await self._working(label, work)
         except Stopped as stopped:

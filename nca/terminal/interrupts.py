@@ -73,7 +73,7 @@ class Interrupts:
         self._is_lent = False
 
     async def run(self, work: Coroutine[Any, Any, T], *, reader: Reads | None = None) -> T:
-        """The result of `work`. Raises Stopped where a signal stopped it and it had nothing to return.
+        """The result of `work`. Raises Stopped if a signal stopped it and it had nothing to return.
 
         `reader`: the work is to read a line from it, and Ctrl-C is for the reader to handle.
         """

@@ -39,7 +39,7 @@ def is_plan_written(conversation: Conversation) -> bool:
 
 
 def _asks(answer: str) -> bool:
-    """Whether a text ends with a question mark of any script, but for what marks or closes it."""
+    """Whether a text ends with a question mark of any script, except for what marks or closes it."""
     signs = takewhile(lambda char: not char.isalnum(), reversed(answer))
     return any("QUESTION MARK" in unicodedata.name(char, "") for char in signs)
 

@@ -111,7 +111,7 @@ class Reader(Nobody, ABC):
         return nullcontext()
 
     async def walk(self, panel: ListPanel[T]) -> T | None:
-        """Show a list that the person walks with the keys. None where they leave it, or there is no screen for it."""
+        """Show a list that the person walks with the keys. None if they leave it, or there is no screen for it."""
         return None
 
 

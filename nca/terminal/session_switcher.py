@@ -57,7 +57,7 @@ def remember(conversation: Conversation, typed: str) -> str:
 async def go_back(conversation: Conversation, output: Output) -> Choice:
     """Forget what was chosen in this session and this directory, and switch to the model that the settings lead to.
 
-    Raises ModelUnavailable if that model cannot be used; the choice is forgotten all the same.
+    Raises ModelUnavailable if that model cannot be used; the choice is forgotten anyway.
     """
     conversation.forget_chosen_model()
     if conversation.store.path is not None:
@@ -76,7 +76,7 @@ async def go_back(conversation: Conversation, output: Output) -> Choice:
 
 
 async def go_on(conversation: Conversation, output: Output) -> None:
-    """In a session that was resumed in a chat: go on with the model that was chosen in it."""
+    """In a session that was resumed in a chat: continue with the model that was chosen in it."""
     found = choice_of_session(conversation.session.info.chosen_model, conversation.loaded, os.environ)
     if found is None or found[1].model == conversation.model.facts.name:
         return

@@ -144,7 +144,7 @@ def document(rng: Random, pool: Pool) -> list[str]:
 
 
 def revised(rng: Random, pool: Pool, lines: list[str]) -> list[str]:
-    """Another version: some of the lines behind the first are others."""
+    """Another version: some of the lines after the first are others."""
     new = list(lines)
     for place in rng.sample(range(1, len(new)), rng.randint(2, 5)):
         new[place] = rng.choice(pool.sentences)

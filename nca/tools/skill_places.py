@@ -145,13 +145,13 @@ _PLAIN_VALUE = re.compile(r"""(?m)^([\w-]+:[ \t]+)(?!["'|>])(\S.*?)[ \t]*\r?$"""
 
 
 def split_front(text: str) -> tuple[str | None, str]:
-    """The front matter and the text after it; None where the text has none."""
+    """The front matter and the text after it; None if the text has none."""
     match = _FRONT.match(text)
     return (match[1], text[match.end() :]) if match else (None, text)
 
 
 def front_fields(front: str) -> dict[str, Any]:
-    """The fields by name. Raises ToolError where it is no YAML, or no list of fields."""
+    """The fields by name. Raises ToolError if it is no YAML, or no list of fields."""
     # Imported here: most projects have no such file, and a start without one does not pay for it.
     import yaml
 

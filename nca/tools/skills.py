@@ -220,7 +220,7 @@ def _agent(place: Place, file: str) -> AgentFile:
 
 
 def _tools(written: Any) -> frozenset[str] | None:
-    """nca's names of the tools in a list or in a text with commas; None where none are named, or all."""
+    """nca's names of the tools in a list or in a text with commas; None if none are named, or all."""
     names = written if isinstance(written, list) else re.findall(r"[^,(]+(?:\([^)]*\))?", str(written or ""))
     plain = [re.sub(r"\(.*", "", str(name)).strip().removesuffix("__*") for name in names]
     if not plain or "*" in plain:

@@ -60,7 +60,7 @@ INTERRUPTED = "[interrupted by the user: outcome unknown]"
 """What the model is told of a call that the person stopped, behind what it had so far."""
 
 interrupt_listener: ContextVar[Callable[[ToolOutcome], None]] = ContextVar("interrupt_listener", default=lambda _: None)
-"""Called by a tool that is cancelled, with what it has so far, before the cancellation goes on; set like the others."""
+"""Called by a cancelled tool with its outcome so far, before the cancellation continues; set like the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +200,7 @@ class EditorFiles(Protocol):
     """Files as the editor has them, saved or not. Both methods block, so they are called in a thread."""
 
     def read(self, path: Path) -> str | None:
-        """The text; None where the editor has nothing to say about the file."""
+        """The text; None if the editor has nothing to say about the file."""
         ...
 
     def write(self, path: Path, text: str) -> bool:

@@ -66,7 +66,7 @@ _NOT_COUNTED = bytes(byte for byte in range(256) if byte not in b"[{,")
 
 
 def check_outputs(members: list[zipfile.ZipInfo], place: str) -> None:
-    """Raise InvalidMessages if the outputs are too many or too large, or if one is no file. zipfile unpacks no more of
+    """Raise InvalidMessages if the outputs are too many or too large, or one is not a file. zipfile unpacks no more of
     a member than it declares."""
     if len(members) > MOST_OUTPUTS:
         raise InvalidMessages(f"{place}: holds {len(members):,} outputs; valid: at most {MOST_OUTPUTS:,}.")

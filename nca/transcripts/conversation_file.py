@@ -88,7 +88,7 @@ def transcript_of(copy: SessionCopy, tools: Sequence[Any] = ()) -> Transcript:
 
 
 def _plain_transcript(source: Source) -> Transcript:
-    """The rows of a file that no reader knows. Raises InvalidMessages if they are no messages."""
+    """The rows of a file that no reader knows. Raises InvalidMessages if they are not messages."""
     titles = sorted((one.title for one in formats()), key=str.casefold)
     valid = f"valid: messages as JSON, or a session of {', '.join(titles[:-1])} or {titles[-1]}"
     if kind := _foreign_kind(source):

@@ -232,7 +232,7 @@ def _usage(copy: SessionCopy) -> Iterator[str]:
 
 
 def _unless_long(text: str, written: Callable[[str], str]) -> str:
-    """The text as `written` draws it; a long one folded behind its first words and its size."""
+    """The text as `written` draws it; a long one folded after its first words and its size."""
     lines = text.count("\n") + 1
     if len(text) <= _LONG_CHARS and lines <= _LONG_LINES:
         return written(text)

@@ -141,7 +141,7 @@ def _y(tokens: int, top: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class ContextSize:
-    """The size of the context when the log ended at `seq`, and the view that was in force."""
+    """The size of the context when the log ended at `seq`, and the view that was current."""
 
     seq: int
     tokens: int

@@ -47,7 +47,7 @@ def test_help_names_every_command(tmp_path: Path) -> None:
         (("config", "path", "model"), "nca: nca config path takes no 'model'. Try"),
         (
             ("run", "--modle", "x"),
-            "nca: No such option: --modle (Possible options: --model, --profile). A text",
+            "nca: No such option: --modle (Possible options: --model, --profile). Put a text",
         ),
         (("fix", "it"), "nca: No such command 'fix'. A message stands in quotes: nca loop \"TEXT\". Try 'nca --help'."),
         (("loop", "fix", "it"), "nca: nca loop takes no 'it'. A message of several words stands in quotes."),

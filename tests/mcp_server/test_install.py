@@ -104,7 +104,7 @@ def test_the_rest_of_a_file_stays_and_is_copied_before(home: Path) -> None:
     config.write_text(before)
     config.chmod(0o640)
     said = install("codex", "--yes").stdout
-    assert f"copied to {config}.before-nca." in said
+    assert f"The old version is in {config}.before-nca." in said
     assert config.read_text().startswith(f"{before}\n[")
     assert set(tomllib.loads(config.read_text())["mcp_servers"]) == {"docs", "nca"}
     assert stat.S_IMODE(config.stat().st_mode) == 0o640
@@ -137,7 +137,7 @@ def test_a_file_that_cannot_be_kept_is_left_alone(home: Path, agent: str, text: 
     file.write_text(text)
     result = install(agent, "--yes")
     assert result.exit_code == 1
-    [line] = [line for line in result.output.splitlines() if "was left alone" in line]
+    [line] = [line for line in result.output.splitlines() if "was not changed" in line]
     assert any(part in line for part in reason.split("|"))
     assert str(home / "bin" / "nca") in result.output
     assert file.read_text() == text

@@ -1,6 +1,6 @@
 """The view as a function of the log: what of it has room, and the view that shows this.
 
-No earlier compaction has any part in it, but for a model's prose, which cannot be computed again.
+No earlier compaction has any part in it, except for a model's prose, which cannot be computed again.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Composer:
 
     kept        messages that stay as they are, with all that must stay beside them
     unseen      the step whose results the model has not seen: it stays, with as much of them as there is room for
-    gone        messages that are no part of the conversation any more: what somebody has cleared
+    gone        messages that are not part of the conversation any more: what somebody has cleared
     numbered    whoever reads the record can look up a message by its number
     changed     files that the record of files knows to have changed
     """
@@ -93,7 +93,7 @@ class Composer:
     def view(self, room: int, prose: Prose) -> tuple[View, int | None]:
         """The view whose record and newest messages take at most `room` raw tokens.
 
-        Beside it: what is left of the room where something was left out; None where nothing was.
+        Beside it: what is left of the room where something was left out; None if nothing was.
         """
         taken, kept, text = self._walked(room, prose)
         itself = merge_ranges([*kept, *((seq, seq) for seq in taken.levels)])
@@ -153,7 +153,7 @@ class Composer:
     def _ends_with_answer(self, past: Past) -> bool:
         """Whether an answer ends the log that is not kept anyway.
 
-        The newest message of the person stays. Without its answer behind it, it would look like one to be answered.
+        The newest message of the person stays. Without its answer after it, it would look like one to be answered.
         """
         head = self.history.head
         is_one = is_in(head, past.spans) and is_answer(self.history.message(head))

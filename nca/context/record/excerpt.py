@@ -123,7 +123,7 @@ def whole_parts(parts: Sequence[str], chars: int) -> str:
 
 
 def _word_end(text: str, begin: int, most: int) -> int:
-    """Where a part ends that has no room beyond `most`: no word or number is cut, but for one that is very long."""
+    """Where a part ends that has no room beyond `most`: no word or number is cut, except for one that is very long."""
     end = most
     while begin < end and is_inside(text, end):
         end -= 1

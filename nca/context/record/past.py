@@ -96,7 +96,7 @@ class RecordLine(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """An answer that ended a turn; `newer` is the message with the newest version of its text, 0 where it is that."""
+    """An answer that ended a turn; `newer` is the message with the newest version of its text, 0 if it is that."""
 
     seq: int
     text: str
@@ -164,7 +164,7 @@ class Past:
         return any(self._newer_file(path, message) for path in files)
 
     def _newer_file(self, path: str, message: Message) -> str:
-        """Where a later message has attached a file again; whether it was the same then, nobody has looked."""
+        """Where a later message has attached a file again; whether it was the same then, is not checked."""
         newest = self.attached.get(path)
         if newest is None or newest.message is message:
             return ""

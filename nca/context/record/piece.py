@@ -96,7 +96,7 @@ def by_age(
     The order does not depend on the room: a form comes when its size, times a power of the age of its subject, is next.
     Subjects are read only as far as somebody asks.
 
-    levels   the first forms, in tokens; behind the last one each is GROWTH times as long, until the whole is there
+    levels   the first forms, in tokens; after the last one each is GROWTH times as long, until the whole is there
     above    a form of so many tokens of each is there already
     is_each  the shortest forms of all come before longer forms of any
     """

@@ -23,8 +23,8 @@ AGE_POWER = 1.0
 LEAST_RESULT_TOKENS = 32
 """What is left of a result in any case: less says nothing."""
 LEAST_WORDS_TOKENS = 256
-"""A message of the person's or the model's that is no longer than this is not cut, but for an answer that ends the log:
-in a small room its beginning shows that there is one."""
+"""A message of the person or the model is not cut if it is no longer than this, except for an answer that ends the
+log: in a small room its beginning shows that there is one."""
 CUT = "shorten"
 """The stage that a cut content names."""
 SEAM_TOKENS = 20
@@ -69,12 +69,12 @@ def _size(past: Past, seq: int) -> int:
 
 
 def cut_itself(past: Past, seq: int, level: int, *, is_last: bool = False) -> Stub | None:
-    """A message of which about `level` tokens of its content are shown; None where all of it is.
+    """A message of which about `level` tokens of its content are shown; None if all of it is.
 
     It has all that a line of the record has in so many tokens. A text that a newer version stands for, and a file that
     a later message has too, are only named while there is anything else to show; a copy of a result always is.
 
-    is_last  nothing has room behind it: it may be short, whoever said it
+    is_last  nothing has room after it: it may be short, whoever said it
     """
     message, newer = past.history.message(seq), past.newer(seq)
     if newer and (level <= LAST or past.is_copy(seq)):

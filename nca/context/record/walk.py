@@ -129,7 +129,7 @@ class Taken:
         return self._change(section, piece).tokens
 
     def take(self, section: Section | None, piece: Piece) -> int | None:
-        """What it took; None where there is no room for it."""
+        """What it took; None if there is no room for it."""
         change = self._change(section, piece)
         if change.tokens > self.left:
             return None
@@ -145,7 +145,7 @@ class Taken:
         return change.tokens
 
     def take_part(self, section: Section | None, piece: Piece) -> None:
-        """As much of a piece as there is room for. Nothing comes behind it, so it may be short."""
+        """As much of a piece as there is room for. Nothing comes after it, so it may be short."""
         self._last = frozenset(seq for seq in piece.subject.shows if not has_text(self.past, seq, self.levels.get(seq)))
         low, high = 0, max(piece.level, LEAST_WORDS_TOKENS if self._last else 0)
         while high - low > PART_TOKENS:

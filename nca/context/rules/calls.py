@@ -83,7 +83,7 @@ def with_results_in_order(messages: list[Message]) -> list[Message]:
 
 
 def with_valid_arguments(messages: list[Message]) -> list[Message]:
-    """Arguments that are no JSON object become `{}`; a name that providers refuse becomes one that they accept."""
+    """Arguments that are not a JSON object become `{}`; a name that providers refuse becomes one that they accept."""
     if all(is_valid(call) for message in messages for call in message.tool_calls):
         return messages
     return [

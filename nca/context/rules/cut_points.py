@@ -31,7 +31,7 @@ def blocks(messages: Sequence[Message]) -> list[Span]:
 
 
 def regular_spans(messages: Sequence[Message]) -> list[Span] | None:
-    """The blocks of `messages` where each is full and every call has its results in order right behind it, else None.
+    """The blocks of `messages` where each is full and every call has its results in order right after it, else None.
 
     Of such messages `cut_points.blocks` gives the same, and the repairs that look inside of a block change nothing.
     """

@@ -40,7 +40,7 @@ def unseen(history: History) -> set[int]:
 
 
 def _newest_step(history: History) -> Sequence[Entry]:
-    """The last assistant message and what follows it; nothing where there is none."""
+    """The last assistant message and what follows it; nothing if there is none."""
     step: list[Entry] = []
     for entry in history.backwards():
         step.append(entry)

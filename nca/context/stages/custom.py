@@ -1,7 +1,7 @@
 """Stages from other packages: hand them OpenAI-shaped messages and turn their answer into changes of the view.
 
 A stage gets copies of the messages that the view shows. Messages missing from its answer are hidden in whole blocks,
-behind the text that it put in their place. Changed contents become stubs. nca ignores changes to locked messages, to
+after the text that it put in their place. Changed contents become stubs. nca ignores changes to locked messages, to
 half a tool pair, and those that save nothing, and drops an answer that does not match the messages. So no stage can
 break a request.
 
@@ -62,7 +62,7 @@ class ShownMessage:
 class StageEdits:
     """What a stage's answer means for the messages handed out, by their positions.
 
-    changed    position → the new message, where it is not the old one
+    changed    position → the new message, if it is not the old one
     gone       positions that the answer left out
     inserted   what the answer put in place of gone messages: their positions, from the first to before the last
     """
@@ -149,7 +149,7 @@ def _shown(draft: Draft) -> list[ShownMessage]:
 
 
 def _read(handed: Sequence[Message], answered: Sequence[Message]) -> StageEdits | None:
-    """Lay the answer beside what was handed out; None where that cannot be done without guessing."""
+    """Lay the answer beside what was handed out; None if that cannot be done without guessing."""
     pairs = _matched(handed, answered)
     known = {_key(message) for message in handed}
     edits = StageEdits(gone=set(range(len(handed))) - set(pairs.values()))
@@ -158,7 +158,7 @@ def _read(handed: Sequence[Message], answered: Sequence[Message]) -> StageEdits 
             edits.changed[position] = answered[place]
     for new, old in _gaps(pairs, len(answered), len(handed)):
         for place in new:
-            # It stands for the messages that are gone here; where none are, it would be something new.
+            # It stands for the messages that are gone here; if none are, it would be something new.
             message = answered[place]
             is_text = message.role in ("user", "system") and isinstance(message.content, str)
             if not old or not is_text or _key(message) in known:

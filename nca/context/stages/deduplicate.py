@@ -68,7 +68,7 @@ def fix_pointers(draft: Draft, placeholder: str = CLEARED) -> None:
 
 
 def _shown_entries(draft: Draft) -> Iterator[Entry]:
-    """Messages in the order of the log, but for results that give no picture any more: a placeholder stands there."""
+    """Messages in the order of the log, except for results that a placeholder replaces."""
     entries = draft.history.entries
     for block in sorted(draft.recent_blocks(), key=lambda block: block.first):
         for seq in block.seqs:

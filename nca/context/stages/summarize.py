@@ -1,4 +1,4 @@
-"""Summarize: the view is made anew from the log, with a record in place of what has no room (`context/record`)."""
+"""Summarize: the view is made again from the log, with a record in place of what has no room (`context/record`)."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def summarize(
 ) -> Generator[SummaryRequest, SummaryReply | SummaryFailure, tuple[View, Written]]:
     """The view of the whole log within the target.
 
-    A model is asked about the messages that have no room and that no earlier prose speaks of; where somebody has named
+    A model is asked about the messages that have no room and that no earlier prose speaks of; if somebody has named
     what to keep, about all that have no room.
     """
     composer = _composer(draft, job, _preserved(draft, job, target))
@@ -335,7 +335,7 @@ def _one_line(entry: Entry) -> str:
 
 
 def _live(draft: Draft, gone: Sequence[Entry], room_raw: int) -> list[Message]:
-    """The request's own beginning up to the last covered message; empty where stubs stand in it or room is short."""
+    """The request's own beginning up to the last covered message; empty if stubs stand in it or room is short."""
     history, last = draft.history, gone[-1].seq
     covered_seqs = {entry.seq for entry in gone}
     messages: list[Message] = []
@@ -353,7 +353,7 @@ def _live(draft: Draft, gone: Sequence[Entry], room_raw: int) -> list[Message]:
 
 
 def _neighbours(draft: Draft, older: Sequence[Block]) -> tuple[list[Summary], list[Part]]:
-    """Earlier records that the new one takes in, and the parts that go with them: where nothing between them stays.
+    """Earlier records that the new one takes in, and the parts that go with them: if nothing between them stays.
 
     Otherwise the record would tell of later things at an earlier place.
     """

@@ -25,7 +25,7 @@ MEMORY_TOKENS = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Trimmed:
-    """What was trimmed, in a few lines; `written` is None where the turns were too small for a summary."""
+    """What was trimmed, in a few lines; `written` is None if the turns were too small for a summary."""
 
     text: str
     written: Written | None
@@ -34,7 +34,7 @@ class Trimmed:
 def trim(
     draft: Draft, job: SummaryJob, *, fewest: int = 2, most: int = 0, target_tokens: int = 0
 ) -> Generator[SummaryRequest, SummaryReply | SummaryFailure, Trimmed | None]:
-    """Replace the oldest half of the complete turns; None, and nothing changed, where nothing of them may go.
+    """Replace the oldest half of the complete turns; None, and nothing changed, if nothing of them may go.
 
     fewest  so many complete turns there must be
     most    halve again while there are more than this; 0: once

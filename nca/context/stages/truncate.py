@@ -127,7 +127,7 @@ def cut_summaries(draft: Draft, limit_tokens: int) -> None:
 
 
 def cut_message(draft: Draft, block: Block, seq: int, keep_tokens: int, stage: str = "truncate") -> bool:
-    """Show only the beginning and the end of a message, its attachments as text; False where that saves nothing."""
+    """Show only the beginning and the end of a message, its attachments as text; False if that saves nothing."""
     stub = block.stubs.get(seq)
     # What was cut already is cut anew from the whole, so that it says how much of that is missing.
     now = draft.history.message(seq) if stub is not None and stub.stage in CUTTING else _now(draft, block, seq)

@@ -124,7 +124,7 @@ class PostgresDatabase(SessionDatabase):
                 held.unlock(self.connection, remove=remove)
 
     def spool(self, session_id: str, token: int) -> Spool | None:
-        """What the holder of a lease keeps; None where this machine has no place for it."""
+        """What the holder of a lease keeps; None if this machine has no place for it."""
         return Spool(self, spool_of(self.path, session_id, token), self._tell, self.where) if self.path else None
 
     def whose(self, ids: Sequence[str]) -> dict[str, Whose]:

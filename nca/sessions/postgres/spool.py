@@ -1,6 +1,6 @@
 """What sessions said while the server could not be reached: a file for each holder of a lease, on this machine.
 
-The file has the number of the lease, so each holder has its own. Its lines are on the disk before a turn goes on. The
+The file has the number of the lease, so each holder has its own. Its lines are on the disk before a turn continues. The
 holder stores them when the server is back. If it ends before, the next start of nca stores them: in their session if it
 still ends where they begin, else in a copy. A message is known by its seq, its time and its text, and the copy by its
 id, so a kill at any moment stores nothing twice.
@@ -270,7 +270,7 @@ def _copied(
     token: int,
     kept: Sequence[Kept],
 ) -> str:
-    """Store in a copy of the session what no longer fits behind its end; says so."""
+    """Store in a copy of the session what no longer fits after its end; says so."""
     entries = [one.entry() for one in kept if one.is_message]
     if not entries:
         if number is not None:

@@ -147,7 +147,7 @@ async def _browse(app: App) -> None:
 
 
 def _change(app: App, written: str, value: str, *, is_saving: bool, hint: str = "") -> Iterator[str]:
-    """Set a value, none (what is in force is saved), or `default`. Yields what was done; `hint` ends it."""
+    """Set a value, none (what is current is saved), or `default`. Yields what was done; `hint` ends it."""
     conversation = app.conversation
     is_default = value == _DEFAULT and _DEFAULT not in _choices(written)
     key = _known(app, written)
@@ -179,7 +179,7 @@ def _save(app: App, key: str, value: Any) -> str:
 
 
 def _show(app: App, word: str) -> None:
-    """A setting, a group, or what a search finds. Raises ConfigError where there is none of these."""
+    """A setting, a group, or what a search finds. Raises ConfigError if there is none of these."""
     loaded, wanted = app.conversation.loaded, word.strip().lower()
     if canonical(word) is not None:
         _show_one(app, word)
@@ -225,7 +225,7 @@ def _reach(app: App, key: str) -> str:
 
 
 def _known(app: App, written: str) -> str:
-    """The canonical name. Raises ConfigError, with the nearest one, where there is no such setting."""
+    """The canonical name. Raises ConfigError, with the nearest one, if there is no such setting."""
     app.conversation.loaded.value(written)
     found = canonical(written)
     return found.key if found is not None else written

@@ -67,7 +67,7 @@ class ModelCommand(Command):
         return [Suggestion(name) for name in (*app.models, DEFAULT) if argument.lower() in name.lower()]
 
     async def _chosen(self, app: App) -> str:
-        """The name that the person picks; where nobody can pick, what there is to choose is shown."""
+        """The name that the person picks; if nobody can pick, what there is to choose is shown."""
         facts = self._show(app)
         conversation = app.conversation
         settings = conversation.loaded.settings

@@ -105,7 +105,7 @@ async def go_back(app: App, point: Point, what: str = "") -> None:
 
 
 def say_done(app: App, said: str, outcome: RewindOutcome, plan: RewindPlan | None, then: str = FORWARD) -> None:
-    """What a rewind did, what it left, and what it could not know. `plan`: None where no files were to go back."""
+    """What a rewind did, what it left, and what it could not know. `plan`: None if no files were to go back."""
     done = summary(outcome, names=True)
     app.output.notice(f"{said}.{f' Files: {done}.' if done else ''} {then}")
     unrecorded = plan.unrecorded if plan is not None else ()

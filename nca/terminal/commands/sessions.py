@@ -57,7 +57,7 @@ class SessionsCommand(Command):
 
 
 async def choose(app: App) -> None:
-    """Have the person pick a session and continue it; where nobody can pick, list them."""
+    """Have the person pick a session and continue it; if nobody can pick, list them."""
     if not app.reader.can_walk:
         _list(app)
         app.output.notice("/resume ID continues one of them.")

@@ -74,7 +74,7 @@ class ShowCommand(Command):
 def calls_backwards(entries: Iterable[Entry]) -> Iterator[Called]:
     """The calls of a conversation that is given newest first, the last one first.
 
-    Results stand behind the message that asked for them.
+    Results stand after the message that asked for them.
     """
     results: dict[str, Entry] = {}
     seen: Counter[str] = Counter()
@@ -121,7 +121,7 @@ def _whole(app: App, found: Called) -> Iterator[RenderableType]:
 
 
 def _arguments(call: ToolCall) -> list[tuple[str, str]]:
-    """Names and values; an unnamed value where it is no object."""
+    """Names and values; an unnamed value where it is not an object."""
     try:
         values = json.loads(call.arguments or "{}")
     except (ValueError, RecursionError):

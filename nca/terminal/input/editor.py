@@ -79,7 +79,7 @@ async def edited(text: str, lent_terminal: AbstractContextManager[object], *, na
 
     `lent_terminal` is entered while that program has the terminal.
 
-    Raises UsageError where there is no terminal or no editor, or the editor failed; the text is as it was.
+    Raises UsageError if there is no terminal or no editor, or the editor failed; the text is as it was.
     """
     if not sys.stdin.isatty():
         raise UsageError("An editor needs a terminal.")

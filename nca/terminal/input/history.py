@@ -93,7 +93,7 @@ class PrivateHistory(FileHistory):
                 file.write(f"\n{_REFUSED}{clean_text(text)}\n")
 
     def keep(self, said: Words) -> bool:
-        """Write what was never sent to the file, however long it is; False where that is not possible."""
+        """Write what was never sent to the file, however long it is; False if that is not possible."""
         try:
             self._store(said)
         except OSError:
@@ -198,7 +198,7 @@ def _runs(process: int) -> bool:
 
 
 class _Entry:
-    """The lines of an entry, and which places of it were pasted; None where an older nca wrote it and did not say."""
+    """The lines of an entry, and which places of it were pasted; None if an older nca wrote it and did not say."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []

@@ -228,7 +228,7 @@ class Offered(NamedTuple):
     """The keys that mean something to a question now, in lower case.
 
     keys  answer it after a pause
-    next  go on with the key that was pressed last, as Enter does after a choice; they need no long pause
+    next  continue with the key that was pressed last, as Enter does after a choice; they need no long pause
     """
 
     keys: str

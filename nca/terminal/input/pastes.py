@@ -184,7 +184,7 @@ class PastedPaths:
         return said if len(said) <= cells else f"Enter attaches {len(names)}; {KEY} none"
 
     def toggled(self, shown: Words) -> Words | None:
-        """The text, unfolded, with all paths in it attached, or none if they were. None where it names no file."""
+        """The text, unfolded, with all paths in it attached, or none if they were. None if it names no file."""
         found = self._found if self._found.shown == shown else self._soon(shown)
         if found.waiting:
             self._chosen |= {path.name for path in found.waiting}
@@ -253,7 +253,7 @@ class PastedImages:
         self._count = 0
 
     def take(self) -> Path | None:
-        """The clipboard's image as a file; None where there is none, or no program that could give it. Blocks."""
+        """The clipboard's image as a file; None if there is none, or no program that could give it. Blocks."""
         # Imported here: the first prompt does not need it.
         from nca.images import MAX_IMAGE_BYTES, image_kind
 
@@ -288,7 +288,7 @@ class PastedImages:
 
 
 def _output(command: list[str], path: Path) -> bytes:
-    """What the program prints, or writes to the path; b"" where it fails."""
+    """What the program prints, or writes to the path; b"" if it fails."""
     printed = run_program(command)
     with suppress(OSError):
         return printed or (path.read_bytes() if printed is not None and path.exists() else b"")
@@ -303,7 +303,7 @@ def installed(commands: Sequence[Sequence[str]], environment: Mapping[str, str])
 
 
 def run_program(command: Sequence[str], data: bytes | None = None) -> bytes | None:
-    """What a program of the clipboard prints; None where it fails.
+    """What a program of the clipboard prints; None if it fails.
 
     Some stay in the background for as long as they hold the clipboard, so with `data` for them nothing of ours is left
     open in them.

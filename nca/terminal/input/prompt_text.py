@@ -1,7 +1,7 @@
 """Who said each part of the text in the prompt: what the person typed, or what they pasted.
 
 prompt_toolkit edits plain text. Beside it `PromptText` keeps the same text as `Words`, and is told of each change. Text
-that comes back (undo, yank, history) has the source that it had. Where nobody can know it, the text counts as pasted,
+that comes back (undo, yank, history) has the source that it had. If nobody can know it, the text counts as pasted,
 because only what was typed may attach files, command, or set a rule.
 
 A text that had no effect, or was not sent, comes back, and the next thing typed replaces it, as one that is selected.

@@ -87,7 +87,7 @@ def _erase(shown: str) -> None:
 
 
 def forget_typed() -> None:
-    """Discard what was typed before a question appeared: it is no answer."""
+    """Discard what was typed before a question appeared: it is not an answer."""
     with contextlib.suppress(OSError, ValueError, termios.error):
         termios.tcflush(sys.stdin, termios.TCIFLUSH)
 

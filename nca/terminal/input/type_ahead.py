@@ -60,7 +60,7 @@ class TypeAhead(UnsentKeys):
         super().__init__(keyboard)
         self._note = note
         self.next_mode: Callable[[], None] = lambda: None
-        """Does what Shift-Tab does, at once: it is no part of what is typed."""
+        """Does what Shift-Tab does, at once: it is not part of what is typed."""
         self._interrupts = interrupts
         self._edits_with_escape = edits_with_escape
         self._escape: asyncio.TimerHandle | None = None

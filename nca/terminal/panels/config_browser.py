@@ -161,7 +161,7 @@ class ConfigBrowser(ListPanel[Sequence[str]]):
         self._chosen, self._said = name, ""
 
     def _rows(self) -> list[str]:
-        """The names, each group behind its own: `context.` stands before the settings of `context`."""
+        """The names, each group after its own: `context.` stands before the settings of `context`."""
         return [row for group, names in groupby(self._names, section_of) for row in (f"{group}.", *names)]
 
     def _row(self, row: str, columns: int) -> Line:
@@ -188,7 +188,7 @@ class ConfigBrowser(ListPanel[Sequence[str]]):
         return lines + [[("class:quiet", line)] for line in wrapped(facts, columns, _FACT_LINES)]
 
     def _way_on(self, columns: int) -> Sequence[Line]:
-        """Where nothing is listed: how something is."""
+        """If nothing is listed: how something is."""
         way = "Names, descriptions and valid values are searched for each word."
         if self._is_changed_only:
             way = "Only changed settings are searched. Tab shows all." if self._search else "Tab shows all settings."

@@ -262,7 +262,7 @@ def _next(stats: ContextStats) -> Iterator[Text]:
 
 
 def in_effect(records: Sequence[CompactionRecord]) -> list[CompactionRecord]:
-    """The compactions behind the view in force."""
+    """The compactions behind the current view."""
     return [record for record in records if not record.undone and not record.is_by_hand]
 
 

@@ -254,7 +254,7 @@ _LEAST_BAR, _LEAST_LABEL, _SHARE = 5, 8, 4
 
 
 class WindowPart(NamedTuple):
-    """A part of the window. One that is no part of the budget has no share of it."""
+    """A part of the window. One that is not part of the budget has no share of it."""
 
     label: str
     tokens: int

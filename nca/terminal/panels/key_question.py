@@ -180,7 +180,7 @@ async def approve_by_key(
 ) -> Answer:
     """Ask about a call while the turn waits. Escape, Ctrl-C and the end of the input interrupt the turn.
 
-    accept_edits  changes to the mode in which this call would not have been asked about; None where there is none
+    accept_edits  changes to the mode in which this call would not have been asked about; None if there is none
     """
     panel = ApprovalPanel(asked)
     question = ApprovalKeys(
@@ -198,7 +198,7 @@ class ApprovalKeys(KeyQuestion[Answer]):
 
     `a` holds for good, so it needs Enter; so does an answer to what was not shown whole.
 
-    rule        what s and a allow; "": they are no answers
+    rule        what s and a allow; "": they are not answers
     show_more   shows the next part of the call
     lines_left  how many lines of the call were not shown yet
     stop        stops the turn, for Escape and the end of the input
@@ -224,7 +224,7 @@ class ApprovalKeys(KeyQuestion[Answer]):
         self._accept_edits = accept_edits
         self._chosen: Answer | None = None
         self._first = ""
-        """The letter that was pressed last, if another key may go on with it: a choice, or m."""
+        """The letter that was pressed last, if another key may continue with it: a choice, or m."""
         self._reason = ""
 
     def take(self, key: KeyPress | None) -> Answer | None:

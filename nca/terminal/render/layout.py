@@ -90,7 +90,7 @@ def hung(line: Text, console: Console, columns: int, *, before: int = 0, further
     first, rest = line.divide([indent])
     room = max(1, columns - indent - further)
     for number, row in enumerate(_rows(rest, console, room)):
-        # Rich cuts a long word with the blank behind it, which may so come to stand in front of the next word.
+        # Rich cuts a long word with the blank after it, which may so come to stand in front of the next word.
         blanks = len(row) - len(row.plain.lstrip(" ")) if number else 0
         if blanks < len(row) or not number:
             yield Text(" " * (indent + further)).append_text(row[blanks:]) if number else first.append_text(row)
@@ -186,7 +186,7 @@ def fitting_table(
 ) -> RenderableType:
     """Cells by heading as a table if the window has room for its columns, or else as lines.
 
-    numbers    columns that stand to the right; in a line the heading stands behind the number
+    numbers    columns that stand to the right; in a line the heading stands after the number
     gives_way  the column that gets the room that the others leave; its cells are cut, or fill more lines if it `wraps`.
                In lines it has one of its own, unless it is the first column
     least      cells that it needs in a table, if it is as wide
@@ -230,7 +230,7 @@ def _cells(columns: Mapping[str, Sequence[Text]], head: str) -> int:
 def _lines_of(
     row: Mapping[str, Text], numbers: Sequence[str], gives_way: str, wraps: bool, style: str
 ) -> Iterator[RenderableType]:
-    """A row of a table as lines: all that is short behind the first cell, and the column that gives way below it."""
+    """A row of a table as lines: all that is short after the first cell, and the column that gives way below it."""
     (first, begin), *others = row.items()
     line = begin.copy()
     short = [(head, cell) for head, cell in others if head != gives_way and cell.plain.strip()]

@@ -280,7 +280,7 @@ class _Members(dict[str, list[Any]]):
 
 
 def _members(text: str) -> _Members | None:
-    """None for what is no JSON object, such as one with comments."""
+    """None for what is not a JSON object, such as one with comments."""
     try:
         value = json.loads(text.removeprefix("\ufeff") or "{}", object_pairs_hook=_Members)
     except (ValueError, RecursionError):

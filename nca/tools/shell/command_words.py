@@ -31,7 +31,7 @@ _IN_SINGLE = frozenset(chr(code) for code in range(0x20, 0x7F)) - {"'"}
 _IN_DOUBLE = _IN_SINGLE - frozenset('"$`\\!') | {"'"}
 """In double quotes a shell expands after these characters."""
 _STAGE = re.compile(r"""((?: 2>&1|'[^']*'|"[^"]*"|[^|&;'"])+)(\|\||&&|[|;]|\Z)""")
-"""A command of a list, and the operator behind it."""
+"""A command of a list, and the operator after it."""
 _VERSION = re.compile(r"(?<=[a-z])-?\d+(?:\.\d+)*$")
 _ERRORS = re.compile(r"(?: 2>(?:&1|/dev/null))+ *\Z")
 

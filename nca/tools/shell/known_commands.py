@@ -332,7 +332,7 @@ def rule_names(
 ) -> tuple[str, ...]:
     """What an allow rule may name to cover the command. The first is the rule to offer; empty if none covers it.
 
-    Besides that: the exact words, and its first words with ` *` behind them, which a person may write for "with any
+    Besides that: the exact words, and its first words with ` *` after them, which a person may write for "with any
     arguments". Only a simple command has names, alone or piped into filters. None has a program given by its absolute
     path, because a rule could mistake that for a file.
     """

@@ -80,7 +80,7 @@ class OutputCapture:
         self._written = 0
 
     def feed(self, data: bytes) -> None:
-        """Never raises: if the disk fails, the file is deleted and the capture goes on.
+        """Never raises: if the disk fails, the file is deleted and the capture continues.
 
         Of a line of text that is written over, such as a progress bar, the newest text counts, as on a terminal.
         """

@@ -4,8 +4,8 @@ What the person says stands behind `#### `, each line ending in two spaces; what
 the model's. What aider showed was not sent. It says how many tokens an answer took, and to which files aider applied
 the edits in its text: each of these is read as a call of a tool.
 
-A heading of the fourth level in an answer looks like the person's, but for the two spaces; where something has removed
-these from the file, each such heading is taken for the person's
+A heading of the fourth level in an answer looks like the person's, except for the two spaces; if something has
+removed these from the file, each such heading is taken for the person's
 (Aider-AI/aider, aider/io.py and aider/utils.py).
 """
 
@@ -28,7 +28,7 @@ FILE_NAME = ".aider.chat.history.md"
 _START = re.compile(r"^# aider chat started at (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)", re.MULTILINE)
 _PERSON = re.compile(r"####( (.*))?$")
 _NOT_SENT = re.compile(r"[/!](?!(ask|code|architect|context|help)\s+\S)")
-"""A command of aider or of the shell, but for those that send what follows them."""
+"""A command of aider or of the shell, except for those that send what follows them."""
 _TOKENS = re.compile(
     r"Tokens: (?P<sent>[\d.]+k?) sent,(?: (?P<written>[\d.]+k?) cache write,)?(?: (?P<read>[\d.]+k?) cache hit,)?"
     r" (?P<received>[\d.]+k?) received\.(?: Cost: \$(?P<cost>[\d.]+) message)?"
@@ -159,7 +159,7 @@ def _records(chat: _Chat, directory: str) -> Iterator[Record]:
 def _answered(answer: Said, shown: str, line: int) -> Iterator[Said]:
     """The answer with its tokens and a call for each edit that was applied, and their results.
 
-    shown, line  what aider showed behind it, and the number of its first line
+    shown, line  what aider showed after it, and the number of its first line
     """
     edits = [(f"edit-{line}-{number}", found) for number, found in enumerate(_APPLIED.finditer(shown), 1)]
     calls = tuple(ToolCall(call_id, APPLY, as_json({"path": found[1]})) for call_id, found in edits)

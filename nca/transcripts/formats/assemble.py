@@ -204,7 +204,7 @@ class _Assembling:
         shown = {seq for one in part.kept for seq in self._seqs.get(one, ())} | set(self._system_prompt())
         hidden = without_ranges(self._live_runs, _ranges(sorted(shown)))
         if not hidden:
-            # The session goes on from another one, of which it holds only the summary.
+            # The session continues from another one, of which it holds only the summary.
             if part.summary.strip():
                 text = f"{HEADER}\n{clean_text(part.summary)}"
                 self._append(Message("user", text, source="nca", made_by=""), is_live=True)

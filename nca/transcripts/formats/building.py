@@ -250,10 +250,10 @@ def user_message(parts: Iterable[Part], *, source: Source | Literal[""] = "") ->
 def user_messages(
     blocks: Iterable[Row], names: Mapping[str, str], said: Callable[[list[Part]], Message] = user_message
 ) -> list[Message]:
-    """The messages of a user's row: each result is one, and so is what is said before, between and behind them.
+    """The messages of a user's row: each result is one, and so is what is said before, between and after them.
 
     names  the tools by the ids of their calls
-    said   makes the message of parts that are no result
+    said   makes the message of parts that are not a result
     """
     found: list[Message] = []
     parts: list[Part] = []

@@ -1,7 +1,7 @@
 """Claude Code: one file of JSON lines a session, in `~/.claude/projects/<directory>/`.
 
 One message of the model is several lines, one for each block, with the same `message.id`. Lines name their parent, so a
-file holds all branches. A compaction is a line `compact_boundary`, and the summary is the person's message behind it.
+file holds all branches. A compaction is a line `compact_boundary`, and the summary is the person's message after it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class ClaudeCode(Format):
     own_folder = ".claude"
     pattern = "projects/*/*.jsonl"
     hands_out_all = True
-    """When the person goes on."""
+    """When the person continues."""
 
     def knows(self, source: Source) -> bool:
         rows = source.first_rows
@@ -73,7 +73,7 @@ def _is_row(row: Row) -> bool:
 
 
 def _is_note(row: Row) -> bool:
-    """Whether it is no message but beside messages: a file may begin with many, and may have nothing else."""
+    """Whether it is not a message but beside messages: a file may begin with many, and may have nothing else."""
     return "leafUuid" in row or (row.get("type") == "file-history-snapshot" and "messageId" in row)
 
 
@@ -133,7 +133,7 @@ class _Boundary(msgspec.Struct):
 
 
 class Rows(Reading):
-    """Takes the lines in the order of the file. Messages are handed out when the person goes on: until then later
+    """Takes the lines in the order of the file. Messages are handed out when the person continues: until then later
     lines may add to them."""
 
     def __init__(self) -> None:

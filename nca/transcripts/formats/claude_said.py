@@ -72,7 +72,7 @@ def messages_of(row: Row, blocks: Iterable[Row], names: Mapping[str, str]) -> It
 
 
 def _source(row: Row) -> Source | Literal[""]:
-    """Who said what is no result in a user's row; "" where the row does not tell."""
+    """Who said what is not a result in a user's row; "" where the row does not tell."""
     came_from, origin = row.get("promptSource"), row.row("origin").get("kind", "human")
     if row.get("isMeta") or came_from == "system" or origin != "human":
         return "nca"

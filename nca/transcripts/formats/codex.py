@@ -34,7 +34,7 @@ from nca.transcripts.formats.source import Source
 
 _TURN_BEGINS = ("task_started", "turn_started")
 _NOT_SHOWN = ("ghost_snapshot", "compaction", "compaction_summary", "context_compaction", "compaction_trigger", "other")
-"""Items that are no part of an answer."""
+"""Items that are not part of an answer."""
 
 
 class _Answer(msgspec.Struct):
@@ -149,7 +149,7 @@ class Rollout(Reading):
                 self._events.append(Said(message=message, at=self.at, place=self.place))
 
     def _take_typed(self, text: str) -> None:
-        """Mark the message that the person typed; the event that says so stands behind it or before it."""
+        """Mark the message that the person typed; the event that says so stands after it or before it."""
         asked = self._asked
         if asked is None or (message := as_typed(asked.message, text)) is None:
             self._typed.add(text)

@@ -65,7 +65,7 @@ def is_about_codex(item: Row) -> bool:
 
 
 def said(item: Row) -> Message | None:
-    """A message that is no answer; None if it is empty."""
+    """A message that is not an answer; None if it is empty."""
     parts = parts_of(item.get("content"))
     if not parts:
         return None
@@ -118,7 +118,7 @@ def call(item: Row) -> ToolCall | None:
 
 
 def output(item: Row, names: Mapping[str, str]) -> Message | None:
-    """A call's result. A rollout has no mark for errors: the exit code tells, where there is one."""
+    """A call's result. A rollout has no mark for errors: the exit code tells, if there is one."""
     answered = item.text("call_id")
     if not answered:
         return None

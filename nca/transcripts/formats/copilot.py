@@ -1,7 +1,7 @@
 """Read Copilot CLI's sessions: `events.jsonl`, with the title in `workspace.yaml` beside it.
 
 A rewind takes its events out of the file, so all of it is live. While Copilot summarizes in the background its model
-goes on: what it says meanwhile stays, and so do the person's messages, which Copilot writes above the summary
+continues: what it says meanwhile stays, and so do the person's messages, which Copilot writes above the summary
 (@github/copilot 1.0.102).
 """
 

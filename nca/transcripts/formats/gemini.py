@@ -223,7 +223,7 @@ def _thought(row: Row) -> str:
 
 
 def _result(row: Row) -> Message | None:
-    """A call's result; None while there is none. The parts behind the first are pictures or other calls' responses."""
+    """A call's result; None while there is none. The parts after the first are pictures or other calls' responses."""
     given, failed = row.get("result"), row.get("status") in FAILED
     if not given:
         return None

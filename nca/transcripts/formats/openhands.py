@@ -106,7 +106,7 @@ class _Reading(Reading):
     def __init__(self) -> None:
         self._answer: _Answer | None = None
         self._same: dict[str, str] = {}
-        """Events that are no message of their own: the message that they are in."""
+        """Events that are not a message of their own: the message that they are in."""
         self._seen: dict[str, None] = {}
         """The messages that the model sees."""
         self._summaries: dict[str, str] = {}
@@ -174,7 +174,7 @@ class _Reading(Reading):
         return Said(message=message, id=record_id, at=at, usage=usage, model=self._model, place=place)
 
     def _count(self, metrics: Row) -> None:
-        """The sum of all requests so far, but for those of the condenser."""
+        """The sum of all requests so far, except for those of the condenser."""
         total = Usage(0, 0)
         for name, one in metrics.items():
             row = row_of(one)

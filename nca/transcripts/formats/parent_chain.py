@@ -53,7 +53,7 @@ def walk(links: Sequence[Link], places: Mapping[str, int], newest: int | None = 
         target = link.parent or link.before
         following = places.get(target)
         if target and (following is None or following in seen):
-            # A compaction's messages may have been written again behind it, which leads in a circle by design.
+            # A compaction's messages may have been written again after it, which leads in a circle by design.
             breaks += not link.is_compaction
             following = next((place for place in range(at - 1, -1, -1) if place not in seen), None)
         at = following

@@ -139,7 +139,7 @@ class Format(ABC):
     """A format of other agents' sessions. `name` is a word for the command line, `title` the agent's name.
 
     variables      environment variables that name the agent's folder; the first that is set counts
-    own_folder     that folder below the person's home, where none is set
+    own_folder     that folder below the person's home, if none is set
     pattern        the sessions' files in it; "" if they are found in another way
     hands_out_all  the file is of JSON lines and only grows, and the reader hands out all messages so far at some lines:
                    reading may begin at such a line, and the same messages come from there on

@@ -43,7 +43,7 @@ class Row(dict[str, Any]):
         return row_of(self.value(*path))
 
     def rows(self, *path: str) -> list[Row]:
-        """The objects in a list; what is no object is left out."""
+        """The objects in a list; what is not an object is left out."""
         return rows_of(self.value(*path))
 
     def first(self, *keys: str) -> str:
@@ -91,7 +91,7 @@ def decode(text: bytes) -> Any:
 
 
 def parsed(value: Any) -> Any:
-    """What a text holds as JSON, None if it is no JSON; other values stay as they are."""
+    """What a text holds as JSON, None if it is not JSON; other values stay as they are."""
     if not isinstance(value, str | bytes):
         return value
     try:
@@ -154,7 +154,7 @@ def list_of(value: Any) -> list[Any]:
 
 
 def rows_of(value: Any) -> list[Row]:
-    """The objects in a list; what is no object is left out."""
+    """The objects in a list; what is not an object is left out."""
     return [Row(one) for one in list_of(value) if isinstance(one, dict)]
 
 

@@ -29,7 +29,7 @@ _ZSTANDARD = b"\x28\xb5\x2f\xfd"
 
 
 class BadLine(msgspec.Struct, frozen=True):
-    """A line that is no JSON. `is_cut`: the last line, without its end: the agent is writing it, or was stopped."""
+    """A line that is not JSON. `is_cut`: the last line, without its end: the agent is writing it, or was stopped."""
 
     number: int
     reason: str
@@ -85,7 +85,7 @@ class Source:
 
     @cached_property
     def first_rows(self) -> tuple[Row, ...]:
-        """The objects in the head's whole lines; what is no object is left out. For `Format.knows`."""
+        """The objects in the head's whole lines; what is not an object is left out. For `Format.knows`."""
         lines = self.head.split(b"\n")
         whole = lines if len(self.head) < HEAD_BYTES else lines[:-1]
         return tuple(Row(row) for line in whole if isinstance(row := parsed(line), dict))

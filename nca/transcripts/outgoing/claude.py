@@ -21,8 +21,8 @@ _VERSION = "2.1.197"
 _LONGEST_NAME = 200
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 _NOT_ITS_OWN = "<synthetic>"
-"""The model of answers that no model of Claude Code's gave. It does not try to go on with that model, and counts these
-answers itself instead of by their usage."""
+"""The model of answers that no model of Claude Code gave. Claude Code does not try to continue with it, and counts
+these answers itself instead of by their usage."""
 _CONTINUED = "This session is being continued from a previous conversation that ran out of context."
 
 

@@ -1,6 +1,6 @@
 """A session as other agents keep one: its messages in order, and at most one compaction among them.
 
-The compaction is what the view in force hides. Its summary stands for all messages before it; a message that the view
+The compaction is what the current view hides. Its summary stands for all messages before it; a message that the view
 still shows there (a pinned one) is in the summary as text.
 
 The session is written to a file that the agent does not have yet.
@@ -85,7 +85,7 @@ class Outgoing(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def compacted_at(self) -> float:
-        """Between the last message before the compaction and the first behind it."""
+        """Between the last message before the compaction and the first after it."""
         return self.earlier[-1].at + 0.0005
 
     def new_id(self, name: object) -> str:
