@@ -96,7 +96,7 @@ def _any_message(row: Any, index: int) -> Message:
         raise InvalidMessages(f"{place}: role {shown_value(role)} is not known; valid: {', '.join(ROLES)}.")
     calls = _read_calls(row["tool_calls"], place) if row.get("tool_calls") is not None else ()
     if calls and role != "assistant":
-        raise InvalidMessages(f"{place}: tool_calls stand on a {role} message; valid: only on assistant messages.")
+        raise InvalidMessages(f"{place}: a {role} message has tool_calls; valid: only on assistant messages.")
     others = () if row.keys() <= _OWN_KEYS else row.items()
     extra = {key: value for key, value in others if key not in _OWN_KEYS and not str(key).startswith("_")}
     if role == "developer":
@@ -319,7 +319,7 @@ def plain_json(value: Any, place: str) -> Any:
         return json.loads(clean_text(json.dumps(value, ensure_ascii=False)))
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidMessages(
-            f"{place}: holds what JSON cannot ({error}); valid: text, numbers, lists, objects."
+            f"{place}: holds a value that JSON cannot ({error}); valid: text, numbers, lists, objects."
         ) from error
 
 

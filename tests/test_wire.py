@@ -102,7 +102,7 @@ def test_notes_between_messages_are_skipped() -> None:
         ({"role": "user", "content": {"a": 1}}, "message 3: content is an object", "valid: text"),
         ({"role": "user", "content": [5]}, "message 3, part 1", 'expected an object with a "type"'),
         ({"role": "user", "content": [{"type": "text"}]}, "message 3, part 1: text is nothing", "valid: text"),
-        ({"role": "user", "content": "x", "tool_calls": [CALL]}, "message 3: tool_calls stand on a user", "assistant"),
+        ({"role": "user", "content": "x", "tool_calls": [CALL]}, "a user message has tool_calls", "assistant"),
         ({"role": "user", "content": "x", "name": 5}, "message 3: name is a number", "valid: text"),
         ({"role": "assistant", "tool_calls": "x"}, "message 3: tool_calls is text", "valid: a list of calls"),
         ({"role": "assistant", "tool_calls": {"id": 1}}, "message 3: tool_calls is an object", "valid: a list"),
@@ -113,7 +113,7 @@ def test_notes_between_messages_are_skipped() -> None:
         ({"role": "assistant", "content": "x", "reasoning_content": [1]}, "reasoning_content is a list", "valid: text"),
         ({"role": "tool", "content": "x"}, "message 3: a tool message has no tool_call_id", "valid: the id"),
         ({"role": "tool", "content": "x", "tool_call_id": 5}, "message 3: a tool message has no", "valid: the id"),
-        ({"role": "user", "content": "x", "extra": object()}, "message 3: holds what JSON cannot", "valid: text"),
+        ({"role": "user", "content": "x", "extra": object()}, "holds a value that JSON cannot", "valid: text"),
     ],
 )  # fmt: skip
 def test_an_error_names_the_place_and_what_is_valid(row: Any, place: str, valid: str) -> None:

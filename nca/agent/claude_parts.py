@@ -115,7 +115,7 @@ def _parts(folder: Path, home: Path | None, runs_own: bool, *, is_read: bool = T
         why_not |= {one.part: one.why_not for one in taken(data, os.environ)}
     name, file = output_style(folder, home if runs_own else None)
     if name.lower() not in ("", "default") and file is None:
-        why_not["outputStyle"] = f"{shown_name(name)} is no file"
+        why_not["outputStyle"] = f"{shown_name(name)} is not a file"
     for name in settings:
         part = _SETTING.get(name, _SETTING[_OTHER])
         why = why_not.get(name, "")

@@ -340,7 +340,7 @@ class Compactor:
         if trigger == "manual":
             self.window.rearm()
             again = any(isinstance(item, Summary) for item in view.items)
-            advice = " It is compacted already: /context undo first, to name another focus." if again else ""
+            advice = " It is already compacted. To use another focus, run /context undo first." if again else ""
             used = f"{proposal.tokens_before:,} of {proposal.budget_tokens:,} tokens"
             return "skipped", f"Nothing to compact: {used}.{advice}"
         if trigger != "turns" and self.window.compacted_in_vain():

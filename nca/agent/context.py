@@ -200,7 +200,7 @@ class Context:
         needed = self.pin_tokens(seq) + sum(pin.tokens for pin in self.pins())
         if needed > self.pins_budget_tokens:
             raise UsageError(
-                f"There is no room for message {seq} among the pins: together they would be {needed:,} tokens,"
+                f"There is no room for message {seq} among the pins: together they would take {needed:,} tokens,"
                 f" {self.pins_budget_tokens:,} at most.",
                 advice="Unpin another, or pin a shorter one.",
             )
@@ -258,7 +258,7 @@ class Context:
         after = self._window.meter.used_again(self._window.history, view)
         if view != self.view and after > self._window.budget.budget_tokens:
             raise UsageError(
-                f"There is no room for that: {after:,} tokens would be used of {self._window.budget.budget_tokens:,}.",
+                f"There is no room for that: it would fill {after:,} of {self._window.budget.budget_tokens:,} tokens.",
                 advice="Compact first, or take a single message by its number.",
             )
         return self._window.put_in_force(view, cause)

@@ -128,7 +128,7 @@ def read_answer(event: str, exit_code: int, printed: str, complaint: str) -> Ans
     try:
         data = json.loads(printed)
     except (ValueError, RecursionError):
-        return Answer(problem="what it printed is not valid JSON")
+        return Answer(problem="its output is not valid JSON")
     return _read(event, data)
 
 

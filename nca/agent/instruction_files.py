@@ -127,7 +127,7 @@ def imports(path: Path, text: str) -> Iterator[tuple[str, Path]]:
     for name in _IMPORT.findall(_CODE.sub("", text)):
         for written in (name, name.rstrip(".,;:!?")):
             target = os.path.normpath(path.parent / os.path.expanduser(written))  # noqa: PTH111  never raises
-            if os.path.isfile(target):  # noqa: PTH113  a name that is too long, or of a closed folder, is no file
+            if os.path.isfile(target):  # noqa: PTH113  a name that is too long, or in a closed folder, is not a file
                 yield written, Path(target)
                 break
 

@@ -113,7 +113,7 @@ def check_exists(history: History, seq: int) -> None:
     if not 1 <= seq <= history.head:
         raise no_message(seq, history.head)
     if is_in(seq, history.view.aside):
-        raise UsageError(f"Message {seq} is no part of the conversation any more.", advice="/rewind goes back to it.")
+        raise UsageError(f"Message {seq} is no longer part of the conversation.", advice="/rewind goes back to it.")
 
 
 def check_shown(history: History, seq: int) -> None:
@@ -123,7 +123,7 @@ def check_shown(history: History, seq: int) -> None:
     if item is not None:
         kind = "summary" if isinstance(item, Summary) else "marker"
         raise UsageError(
-            f"Message {seq} is hidden already: {kind} {item.id} stands for it.",
+            f"Message {seq} is already hidden: {kind} {item.id} covers it.",
             advice=f"/context expand {seq} puts it back.",
         )
 

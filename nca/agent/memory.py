@@ -115,7 +115,7 @@ def load_notes(notes: Path) -> list[Note]:
         return msgspec.json.decode(raw, type=_Notes).notes
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         reason = str(error).splitlines()[0][:120]
-        raise _left(notes, f"is no file of notes ({reason})") from error
+        raise _left(notes, f"is not a file of notes ({reason})") from error
 
 
 def add_note(notes: Path, text: str, *, at: float, max_notes: int) -> list[Note]:

@@ -98,7 +98,9 @@ def mentioned(said: Words, directory: Path, servers: Collection[str] = ()) -> li
                 advice = f'Write @"{shown(longer)}…" with quotes. Nothing was sent.'
                 raise UsageError(f"@{shown(longer)}: a name with spaces needs quotes.", advice=advice)
             if _PATTERN.search(name) and _LOOKS_LIKE_A_FILE.search(name):
-                raise UsageError(f"@{name} is no file, and @ takes no pattern.", advice="Name each. Nothing was sent.")
+                raise UsageError(
+                    f"@{name} is not a file, and @ takes no pattern.", advice="Name each. Nothing was sent."
+                )
             if _LOOKS_LIKE_A_FILE.search(name):
                 raise UsageError(f"@{name}: there is no such file in {directory}.", advice="Nothing was sent.")
             continue

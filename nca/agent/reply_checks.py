@@ -19,9 +19,9 @@ FEWEST_CUT_TOKENS = 1_000
 _WHOLE = frozenset({"stop", "tool_calls", "refusal", "compaction"})
 _REASON_CHARS = 60
 
-CUT_OFF = "The last turn was cut off; what was there of it is kept and marked as interrupted."
+CUT_OFF = "The last turn was cut off. Its messages so far are kept and marked as interrupted."
 """For a session whose process ended in the middle of a turn."""
-VIEW_DAMAGED = "The last compaction cannot be read: the store is damaged. The context is what it was before it."
+VIEW_DAMAGED = "The last compaction cannot be read, because the store is damaged. The context is as it was before."
 """For a session that continues with an earlier view."""
 NOT_CHANGED = "No file was changed. Ask again, or change the file yourself."
 """For a small model, which may show the code instead, or claim a change that it did not make."""

@@ -114,7 +114,7 @@ def refuse_above_limit(window: Window, model: Model | None = None, count: Callab
 
 
 def _allowing(limit: str) -> str:
-    return f"`--max-cost {limit}` allows more; the same message then goes on."
+    return f"`--max-cost {limit}` allows more; the same message then continues."
 
 
 def _least_cost(window: Window, model: Model, prompt_tokens: int) -> float:

@@ -64,7 +64,7 @@ class Summarizer:
         except TimeoutError:
             return SummaryFailure("the deadline is over", is_final=True)
         except CostLimitReached:
-            return SummaryFailure("the session has cost what it may (session.max_cost)", is_final=True)
+            return SummaryFailure("the session has reached its cost limit (session.max_cost)", is_final=True)
         except ProviderError as error:
             return SummaryFailure(error.message)
         if reply.usage is not None and reply.usage.cost is not None:

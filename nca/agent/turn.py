@@ -193,7 +193,7 @@ class Turn:
     def _ask_on(self, asked: str, why: str) -> None:
         """Let the next request ask the model to go on."""
         self.window.append(Message("user", asked, source="nca"))
-        self._told.append(f"{why} The model was asked to go on.")
+        self._told.append(f"{why} The model was asked to continue.")
 
     def _leave_out(self, why: str) -> None:
         """Of what is told: this reason comes behind it, and is said once."""

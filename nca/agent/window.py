@@ -219,7 +219,7 @@ class Window:
             first, last = self.state.left_out
             yield (
                 f"Messages {first:,} to {last:,} are left out of the context: the session is many times as long as the"
-                " window. recall finds them, the next compaction keeps what matters of them, and /context undo shows"
+                " window. recall finds them, the next compaction keeps what matters in them, and /context undo shows"
                 " them again."
             )
         if self.facts.window_is_assumed and not self.settings.model.context_window:

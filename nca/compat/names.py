@@ -41,7 +41,7 @@ class ForeignName(NamedTuple):
 def join_summarizer(provider: Any, model: Any, current: str) -> str:
     """`provider/model` from the two halves of another program; a half that is None is taken from the current value.
 
-    Raises ValueError if a half is no text, or a provider stands alone.
+    Raises ValueError if a half is not text, or a provider stands alone.
     """
     for half in (provider, model):
         if half is not None and (not isinstance(half, str) or not half.strip() or "\0" in half):

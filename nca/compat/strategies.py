@@ -243,7 +243,7 @@ class Composite(_Counting):
     def compact(self, messages: Messages) -> Rows:
         """The messages after as many strategies as were needed.
 
-        Raises InvalidMessages, also where a strategy's answer is no list of messages.
+        Raises InvalidMessages, also where a strategy's answer is not a list of messages.
         """
         current = repair(read_messages(messages), self.provider)
         for strategy in self.strategies:

@@ -60,13 +60,13 @@ def claude_files(folder: Path, notes: list[str]) -> Iterator[ClaudeFile]:
             raw = read_bytes(path)
             data = json.loads(raw.decode("utf-8-sig")) if raw is not None else {}
         except (ConfigError, ValueError, RecursionError) as error:
-            why = str(error) if isinstance(error, ConfigError) else f"{shown_path(path)}: it is no JSON."
+            why = str(error) if isinstance(error, ConfigError) else f"{shown_path(path)}: it is not JSON."
             notes.append(f"{why} Its hooks and permissions do not hold; correct the file.")
             continue
         if isinstance(data, dict):
             yield ClaudeFile(path, data)
         else:
-            notes.append(f"{shown_path(path)}: it is no JSON object. Its hooks and permissions do not hold.")
+            notes.append(f"{shown_path(path)}: it is not a JSON object. Its hooks and permissions do not hold.")
 
 
 Decision = Literal["deny", "ask", "allow"]
@@ -143,18 +143,18 @@ def _written(
 ) -> Iterator[tuple[Decision, str]]:
     permissions = data.get("permissions", {})
     if not isinstance(permissions, dict):
-        notes.append(f"{where}: permissions is no JSON object, so none of them holds; correct the file.")
+        notes.append(f"{where}: permissions is not a JSON object, so none of them holds; correct the file.")
         return
     for decision in decisions:
         entries = permissions.get(decision, [])
         if not isinstance(entries, list):
-            notes.append(f"{where}: permissions.{decision} is no list, so it does not hold; correct the file.")
+            notes.append(f"{where}: permissions.{decision} is not a list, so it does not hold; correct the file.")
             continue
         for entry in entries:
             if isinstance(entry, str):
                 yield decision, entry
             else:
-                notes.append(f"{where}: a rule of permissions.{decision} is no text, so it does not hold; correct it.")
+                notes.append(f"{where}: a rule of permissions.{decision} is not text, so it does not hold; correct it.")
 
 
 def restricting(decision: Decision, written: str, file: str, base: Path) -> HeldRule:

@@ -96,7 +96,7 @@ def taken(data: Mapping[str, Any], env: Mapping[str, str]) -> Iterator[Taken]:
     if isinstance(line, dict) and line.get("type", "command") == "command" and isinstance(line.get("command"), str):
         yield Taken("statusLine", "terminal.status_command", line["command"])
     elif line:
-        yield Taken("statusLine", why_not="it is no command")
+        yield Taken("statusLine", why_not="it is not a command")
     if isinstance(variables, dict) and (texts := list(_variables(variables))):
         yield Taken("env", "tools.variables", texts)
     if (name := data.get("model")) and name != "default":
@@ -109,7 +109,7 @@ def model_of(name: Any, env: Mapping[str, str]) -> tuple[str, str]:
     plain = name.removesuffix("[1m]") if isinstance(name, str) else ""
     found = MODELS.get(plain) or (f"anthropic/{plain}" if plain.startswith("claude-") and "/" not in plain else "")
     if not found:
-        return "", f"{shown_value(name)} is no model that nca knows"
+        return "", f"{shown_value(name)} is not a model that nca knows"
     return (found, "") if env.get(KEY_VARIABLE, "").strip() else ("", f"{shown_name(plain)} needs {KEY_VARIABLE}")
 
 

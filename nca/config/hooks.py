@@ -88,7 +88,7 @@ class Hook(Row):
         if self.condition and self.event not in TOOL_EVENTS:
             raise ValueError(f"condition is for {', '.join(TOOL_EVENTS)}")
         if self.condition and not self.rules(Path("/")):
-            raise ValueError(f"condition {shown_name(self.condition)} is no rule that nca can read")
+            raise ValueError(f"condition {shown_name(self.condition)} is not a rule that nca can read")
         try:
             re.compile(self.matcher if self.matcher != "*" else "")
         except re.error as error:

@@ -142,7 +142,7 @@ def _read(path: Path, notes: list[str]) -> dict[str, Any]:
         raw = read_bytes(path)
         data = json.loads(raw.decode("utf-8-sig")) if raw is not None else {}
     except (ConfigError, ValueError, RecursionError) as error:
-        why = error if isinstance(error, ConfigError) else "it is no JSON"
+        why = error if isinstance(error, ConfigError) else "it is not JSON"
         notes.append(f"{shown_path(path)} was ignored: {why}.")
         return {}
     return data if isinstance(data, dict) else {}

@@ -124,7 +124,7 @@ def accept(
     if len(prose) < MINIMUM_CHARS and input_raw > 400:
         return "", "the summary was too short to say anything"
     if text_tokens(prose) > max(input_raw, 32):
-        return "", "the summary was longer than what it stands for"
+        return "", "the summary was longer than the messages that it replaces"
     if _is_echo(prose, asked, existing):
         return "", "the summarizer repeated its input"
     if any(sentence in prose for sentence in _sentences_of_prompts()):

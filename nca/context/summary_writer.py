@@ -183,7 +183,7 @@ class _Writing:
         if not problem and reply.is_cut and not self.failures and not is_complete(prose, WANTED):
             problem = CUT_SHORT
         if not problem and text_tokens(prose) < LEAST_MERGED * text_tokens(self.prose):
-            problem = "the summary lost what the one before said"
+            problem = "the summary lost the content of the one before"
         if problem:
             self.failures.append(problem)
             return len(self.failures) < MAX_FAILURES

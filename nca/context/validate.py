@@ -36,7 +36,7 @@ def pairs(messages: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             else:
                 waiting.remove(answered)
             continue
-        yield from (f"message {index}: call {call!r} has no result directly behind it" for call in waiting)
+        yield from (f"message {index}: call {call!r} has no result directly after it" for call in waiting)
         waiting = [call.get("id", "") for call in message.get("tool_calls") or ()]
         for call_id in waiting:
             if call_id in seen:
@@ -106,7 +106,7 @@ def late_system(messages: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """System messages that stand behind others: providers move or reword them."""
     for index, message in enumerate(conversation(messages), 1):
         if message.get("role") in ("system", "developer"):
-            yield f"conversation message {index}: a system message stands behind others"
+            yield f"conversation message {index}: a system message comes after others"
 
 
 def check_anthropic(messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -161,9 +161,9 @@ def check_mistral(messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping
         place = f"conversation message {index}"
         role, before = message.get("role"), talk[index - 2].get("role") if index > 1 else ""
         if role == "user" and before == "tool":
-            problems.append(f"{place}: a user message directly behind a tool message (code 3230)")
+            problems.append(f"{place}: a user message directly after a tool message (code 3230)")
         if role == "tool" and before not in ("assistant", "tool"):
-            problems.append(f"{place}: a tool message behind {before or 'nothing'}")
+            problems.append(f"{place}: a tool message after {before or 'nothing'}")
         if role == "assistant" and not message.get("tool_calls") and not text_of(message).strip():
             problems.append(f"{place}: an assistant message with neither content nor tool calls")
         problems += [f"{place}: {p}" for call in message.get("tool_calls") or () for p in call_problems(call)]

@@ -141,7 +141,7 @@ def settle(scope: Scope, rewind: int, begun: Sequence[Change], stuck: Mapping[st
 def explanation(failed: NotRestored) -> tuple[str, str]:
     """The message for the person, and the advice."""
     if not failed.path:
-        said = "Stopped: the files are what they were"
+        said = "Stopped: the files are as they were"
     else:
         said = f"{failed.path} could not be restored: {failed.reason}"
     if not failed.stuck:
@@ -149,7 +149,7 @@ def explanation(failed: NotRestored) -> tuple[str, str]:
     rows = [f"{path} ({reason})" for path, reason in sorted(failed.stuck.items())]
     rest = f" and {len(rows) - NAMED} more" if len(rows) > NAMED else ""
     advice = f"These could not go back and have their other state: {', '.join(rows[:NAMED])}{rest}."
-    return f"{said}.", f"{advice} All other files and the chat are what they were; /changes shows the rest."
+    return f"{said}.", f"{advice} All other files and the chat are as they were; /changes shows the rest."
 
 
 def finish_interrupted(scope: Scope, unfinished: Sequence[Change], watch: Watch) -> list[str]:

@@ -95,7 +95,7 @@ def read_tools(tools: Any) -> list[dict[str, Any]]:
         try:
             msgspec.json.encode(row)
         except (TypeError, ValueError, RecursionError, msgspec.EncodeError) as error:
-            raise UsageError(f"tools, entry {index}: holds what JSON cannot ({error}).") from error
+            raise UsageError(f"tools, entry {index}: holds a value that JSON cannot ({error}).") from error
     return rows
 
 
@@ -127,7 +127,7 @@ def settings_of(
     given = dict(settings or {})
     for name in given:
         if not isinstance(name, str):
-            raise ConfigError(f"settings: {shown(name)} is no name of a setting; valid: text.")
+            raise ConfigError(f"settings: {shown(name)} is not a name of a setting; valid: text.")
     # A plain 0 means "not given"; anything else is the person's word, and wrong words are refused by their setting.
     sizes = {"model.context_window": context_window, "model.max_output_tokens": max_output_tokens}
     given |= {name: size for name, size in sizes.items() if type(size) is not int or size}

@@ -162,7 +162,7 @@ def plan(client: Client, command: Command, env: Mapping[str, str]) -> Plan:
         if there == entry:
             return Plan(client, file, shown, before, None, is_there=True)
         if there is not None:
-            return Plan(client, file, shown, before, None, problem="it has another entry of this name already")
+            return Plan(client, file, shown, before, None, problem="it already has another entry of this name")
         after = _with_toml(before or "", shown, known, client.path, entry) if is_toml else None
         after = after if after is not None else inserted(before or "", client.path, entry)
     except NotInsertable as reason:
@@ -245,7 +245,7 @@ def _with_toml(text: str, shown: str, known: Mapping[str, Any], path: tuple[str,
     """The table at the end of the text, which changes nothing before it. Raises NotInsertable."""
     servers = known.get(path[0], {})
     if not isinstance(servers, Mapping):
-        raise NotInsertable(f"{path[0]} is no table")
+        raise NotInsertable(f"{path[0]} is not a table")
     newline = "\r\n" if "\r\n" in text else "\n"
     gap = "" if not text else newline if text.endswith("\n") else 2 * newline
     written = text + gap + newline.join([*shown.split("\n"), ""])

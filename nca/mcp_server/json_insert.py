@@ -115,7 +115,7 @@ def appended(text: str, path: Sequence[str], item: Mapping[str, Any]) -> str:
     if depth < len(path):
         return inserted(text, path, [dict(item)])
     if not isinstance(value, list):
-        raise NotInsertable(f"{'.'.join(path)} is no list")
+        raise NotInsertable(f"{'.'.join(path)} is not a list")
     written = _with_part(whole, node, "", item)
     return _checked(written, _merged(whole.value, path, [*value, dict(item)]))
 
@@ -153,9 +153,9 @@ def inserted(text: str, path: Sequence[str], entry: Any) -> str:
     whole = _Json(text)
     node, value, depth = _reached(whole, path)
     if depth == len(path):
-        raise NotInsertable(f"{'.'.join(path)} is there already")
+        raise NotInsertable(f"{'.'.join(path)} already exists")
     if not isinstance(value, dict):
-        raise NotInsertable(f"{'.'.join(path[:depth]) or 'the file'} is no object")
+        raise NotInsertable(f"{'.'.join(path[:depth]) or 'the file'} is not an object")
     written = _with_part(whole, node, path[depth], _nested(path[depth + 1 :], entry))
     return _checked(written, _merged(whole.value, path, entry))
 

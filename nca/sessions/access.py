@@ -77,7 +77,7 @@ class SessionAccess:
             row = self.row("SELECT id FROM sessions WHERE number = ?")
             raise StoreError(
                 "This session is open for reading only",
-                advice=f"`nca sessions fork {row[0] if row else 'ID'}` makes a copy to go on in.",
+                advice=f"`nca sessions fork {row[0] if row else 'ID'}` makes a copy to continue in.",
             )
 
 

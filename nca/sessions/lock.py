@@ -111,7 +111,7 @@ def lock_session(path: Path, session_id: str) -> FileLock:
     if lock is None:
         raise SessionLocked(
             f"Session {session_id} is already open{_holder(path)}",
-            advice=f"Close it there, or go on in a copy: `nca sessions fork {session_id}`.",
+            advice=f"Close it there, or continue in a copy: `nca sessions fork {session_id}`.",
         )
     lock.sign()
     return lock

@@ -165,7 +165,7 @@ def _open_or_set_aside(path: Path, kind: Kind, *, is_alone: bool) -> tuple[Datab
     if is_alone and not path.exists() and size_of(fresh) > 0 and size_of(log_of(fresh)) == 0:
         # Killed between the two moves.
         _set_aside(path)
-        note = f"{path} was damaged and has been set aside; what could be read is kept in a new store."
+        note = f"{path} was damaged and has been set aside; the readable part is kept in a new store."
         return _put_in_place(fresh, path, kind), (note,)
     try:
         return _open_existing(path, kind, is_alone=is_alone), ()

@@ -269,7 +269,7 @@ class Store:
             raise StoreError("The session holds a number that is too large to be stored") from error
         if not is_added:
             shows = f"`nca sessions show {session_id}` shows it."
-            raise StoreError(f"Session {session_id} is in the store already", advice=shows)
+            raise StoreError(f"Session {session_id} is already in the store", advice=shows)
         return self.find(session_id)
 
     def imported(self) -> Infos:

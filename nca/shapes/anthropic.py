@@ -302,7 +302,7 @@ class AnthropicMessages(ShapedMessages):
         if role not in ROLES:
             raise InvalidMessages(
                 f"{place}: role {shown_value(role)} is not valid among Anthropic's messages; valid: {', '.join(ROLES)}"
-                " (the system prompt stands beside the messages, as system)."
+                " (the system prompt is the field system, beside the messages)."
             )
         for key in ("tool_calls", "tool_call_id", "function_call"):
             if row.get(key):

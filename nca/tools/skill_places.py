@@ -151,7 +151,7 @@ def split_front(text: str) -> tuple[str | None, str]:
 
 
 def front_fields(front: str) -> dict[str, Any]:
-    """The fields by name. Raises ToolError if it is no YAML, or no list of fields."""
+    """The fields by name. Raises ToolError if it is not YAML, or no list of fields."""
     # Imported here: most projects have no such file, and a start without one does not pay for it.
     import yaml
 
@@ -167,7 +167,7 @@ def front_fields(front: str) -> dict[str, Any]:
 
 
 def front_line(found: dict[str, Any], name: str) -> str:
-    """A field as one line of text; "" if it is missing or is no text. Of `[words]` the brackets stay."""
+    """A field as one line of text; "" if it is missing or is not text. Of `[words]` the brackets stay."""
     value = found.get(name)
     if isinstance(value, list) and all(isinstance(one, str) for one in value):
         value = f"[{', '.join(value)}]"

@@ -164,7 +164,7 @@ def _described(place: Place, file: str) -> tuple[SkillFile, dict[str, Any]]:
     if not _NAME.fullmatch(name):
         raise ToolError(f"{source} has no usable name (letters, digits, . _ -; at most 64)")
     if not when:
-        raise ToolError(f"{source} does not say what it is for (description: …)")
+        raise ToolError(f"{source} does not describe its purpose (description: …)")
     is_listed, is_called = found.get("disable-model-invocation") is not True, found.get("user-invocable") is not False
     return SkillFile(name, when[:MAX_WHEN_CHARS], place, file, is_listed, is_called), found
 

@@ -90,7 +90,7 @@ class Toolbox:
     def simple(self, name: str) -> dict[str, Any]:
         """The definition of one of nca's own tools for a small model."""
         tool = self._own[name]
-        assert isinstance(tool, TypedTool), f"{name} is no tool of nca's"
+        assert isinstance(tool, TypedTool), f"{name} is not a tool of nca's"
         return {"type": "function", "function": tool.simple}
 
     def permission(self, name: str) -> Permission | None:

@@ -266,7 +266,7 @@ def _outputs(file: zipfile.ZipFile, path: Path) -> list[zipfile.ZipInfo]:
     """What the archive holds besides its JSON parts. Raises InvalidMessages if that is anything but outputs."""
     members = [member for member in file.infolist() if member.filename not in (_SESSION, _INFO)]
     if unknown := [member.filename for member in members if not _OUTPUT.fullmatch(member.filename)]:
-        raise InvalidMessages(f"{path}: holds {unknown[0]!r}, which is no part of an archive.")
+        raise InvalidMessages(f"{path}: holds {unknown[0]!r}, which is not part of an archive.")
     check_outputs(members, str(path))
     return members
 
@@ -318,7 +318,7 @@ def _find(store: Store, wanted: str) -> Path:
     if exact:
         return exact[0]
     if any(wanted in (info.id, info.name) for info in store.list(None)):
-        raise StoreError(f"Session {wanted} is in the store already; there is nothing to restore")
+        raise StoreError(f"Session {wanted} is already in the store; there is nothing to restore")
     raise SessionNotFound(f"There is no archive of {wanted!r}", advice="`nca sessions list --archived` lists them.")
 
 
@@ -330,4 +330,4 @@ def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
             yield archive
     except _UNREADABLE as error:
         why = getattr(error, "strerror", None) or str(error).strip("'\"")
-        raise InvalidMessages(f"{path}: is no archive of a session, or is damaged ({why}).") from error
+        raise InvalidMessages(f"{path}: is not an archive of a session, or is damaged ({why}).") from error

@@ -26,7 +26,7 @@ _LISTED = 3
 """Parts that could not be read, named one by one."""
 _LISTED_SESSIONS = 20
 _OF_A_MESSAGE = {"role", "type", "content"}
-"""A row without any of these is no message of any shape."""
+"""A row without any of these is not a message of any shape."""
 
 
 class ConversationFile(msgspec.Struct, frozen=True, kw_only=True):

@@ -56,7 +56,8 @@ def test_what_is_not_used_is_named_once(place: Place) -> None:
     place.write(".claude/rules/a.md", "---\npaths:\n  - src/**\n---\nTabs.")
     assert place.line(runs_own=True) == (
         "Not used here of .claude: permissions.defaultMode ('dontAsk'), model (haiku needs ANTHROPIC_API_KEY), "
-        "outputStyle (Explanatory is no file), disableAllHooks, models of agents ('gpt-5' is no model that nca knows)."
+        "outputStyle (Explanatory is not a file), disableAllHooks, "
+        "models of agents ('gpt-5' is not a model that nca knows)."
     )
 
 

@@ -51,7 +51,7 @@ OWN_MODEL = {"hooks": {"PreToolUse": [{"matcher": "*", **START}]}, "model": "hou
         (ONLY_HOOKS, {"hooks"}, "", []),
         (ONLY_SERVERS, set(), "Not used here of .claude: mcpServers.", []),
         (A_MODEL, {"model.name"}, "Not used here of .claude: theme.", []),
-        (OWN_MODEL, {"hooks"}, "Not used here of .claude: model ('house-model' is no model that nca knows).", []),
+        (OWN_MODEL, {"hooks"}, "Not used here of .claude: model ('house-model' is not a model that nca knows).", []),
     ],
 )
 def test_every_part_is_used_or_named(

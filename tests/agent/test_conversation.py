@@ -438,7 +438,7 @@ async def test_reasoning_without_an_answer_is_asked_for_one_once(room: Room) -> 
     conversation = room.open([OnlyReasoned("No text."), "Yes.", OnlyReasoned("No text."), OnlyReasoned("No text.")])
     assert (await conversation.send("Is it?")).text == "Yes."
     assert "Answer now" in conversation.model.requests[1].messages[-1]["content"]  # type: ignore[attr-defined]
-    assert [event.message for event in room.of(Notice)] == ["No text. The model was asked to go on."]
+    assert [event.message for event in room.of(Notice)] == ["No text. The model was asked to continue."]
     failed = await conversation.send("And that?")
     assert room.of(Notice)[1].message == "The model was asked to go on."  # the error says why
     assert (failed.reason, failed.exit_code, len(conversation.model.requests)) == ("failed", 3, 4)  # type: ignore[attr-defined]

@@ -143,7 +143,7 @@ async def test_a_stage_never_runs_on_the_thread_of_the_chat(tmp_path: Path) -> N
         ("raises", "the stage raises raised ValueError: no"),
         ("leaves", "the stage leaves raised SystemExit: 3"),
         ("nonsense", "the stage nonsense gave no list of messages"),
-        ("robot", "the stage robot gave what is no message: message 1: role 'robot' is not known"),
+        ("robot", "the stage robot returned something that is not a message: message 1: role 'robot' is not known"),
         ("invents", "the stage invents gave messages that are not those of the conversation"),
         ("broken", "the stage broken (nca_agent_stages:broken) cannot be loaded: RuntimeError: out of order"),
     ],

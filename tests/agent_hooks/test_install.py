@@ -76,9 +76,9 @@ def test_hooks_of_another_installation_are_replaced(tmp_path: Path) -> None:
     [
         ('{"a": ', "it is not whole JSON"),
         ("{\n  a: 1\n}", "it is not whole JSON"),
-        ("[]", "the file is no object"),
-        ('{"hooks": []}', "hooks is no object"),
-        ('{"hooks": {"PreCompact": {}}}', "hooks.PreCompact is no list"),
+        ("[]", "the file is not an object"),
+        ('{"hooks": []}', "hooks is not an object"),
+        ('{"hooks": {"PreCompact": {}}}', "hooks.PreCompact is not a list"),
     ],
 )
 def test_a_damaged_file_is_left_alone(tmp_path: Path, text: str, reason: str) -> None:

@@ -242,7 +242,7 @@ def test_an_archived_session_is_listed_and_comes_back(home: Path) -> None:
     assert [row["id"] for row in json.loads(run(home, "list", "--archived", "--json").stdout)] == [name]
     assert run(home, "restore", "old talk").stdout == f"{name}\n"
     assert run(home, "list").output.startswith(name)
-    with pytest.raises(StoreError, match="Session old talk is in the store already; there is nothing to restore"):
+    with pytest.raises(StoreError, match="Session old talk is already in the store; there is nothing to restore"):
         run(home, "restore", "old talk")
 
 

@@ -64,13 +64,13 @@ def test_no_layer_takes_them_away(place: Place) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("{", "it is no JSON"),
-        ("", "it is no JSON"),
-        ("[]", "no JSON object"),
-        ('{"permissions": []}', "permissions is no JSON object"),
-        ('{"permissions": {"deny": "Bash"}}', "permissions.deny is no list"),
-        ('{"permissions": {"ask": [5]}}', "a rule of permissions.ask is no text"),
-        ("\xff", "it is no JSON"),
+        ("{", "it is not JSON"),
+        ("", "it is not JSON"),
+        ("[]", "not a JSON object"),
+        ('{"permissions": []}', "permissions is not a JSON object"),
+        ('{"permissions": {"deny": "Bash"}}', "permissions.deny is not a list"),
+        ('{"permissions": {"ask": [5]}}', "a rule of permissions.ask is not text"),
+        ("\xff", "it is not JSON"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_said_in_one_line(place: Place, text: str, said: str) -> None:

@@ -158,7 +158,7 @@ def test_a_condition_is_a_rule_about_calls(place: Place) -> None:
     wanted = Hook("PreToolUse", "Bash", "python3 guard.py", timeout_seconds=5, condition="Bash(*git *commit*)")
     assert loaded.settings.hooks == (wanted,)
     said = "\n".join(loaded.notes)
-    assert "is no rule that nca can read" in said
+    assert "is not a rule that nca can read" in said
     assert said.count("a hook for PreToolUse does not run") == 2
 
 

@@ -102,7 +102,7 @@ def test_a_log_that_one_provider_takes_as_it_is_must_be_repaired_for_the_next() 
     assert validate_request(rows, "openai") == []
     assert repair(log, "openai") == log
     assert repair_cost_of(log, "openai") == 0
-    assert "directly behind a tool message" in validate_request(rows, "mistral")[0]
+    assert "directly after a tool message" in validate_request(rows, "mistral")[0]
     assert validate_request(request_messages(history_of(log), provider="mistral"), "mistral") == []
     assert repair_cost_of(log, "mistral") > 0
     # Nor is a view legal because its log is: here it begins with the assistant.

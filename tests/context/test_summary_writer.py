@@ -92,7 +92,7 @@ def test_a_good_reply_is_taken_at_once() -> None:
         (SummaryReply("I'm not able to do this for you, alas."), "the summarizer refused"),
         (SummaryReply("Unfortunately, I have to decline this."), "the summarizer refused"),
         (SummaryReply("Okay."), "the summary was too short to say anything"),
-        (SummaryReply("blah " * 20_000), "the summary was longer than what it stands for"),
+        (SummaryReply("blah " * 20_000), "the summary was longer than the messages that it replaces"),
         (SummaryFailure("rate limit"), "rate limit"),
     ],
 )
@@ -265,7 +265,7 @@ def test_names_that_stand_nowhere_are_marked() -> None:
     outcome, _ = written(constantly(SummaryReply(said, "m")))
     assert outcome.prose.endswith("src/made/up.py (?).")
     said = f"{PROSE}\n- Joists every 60 cm (h.o.h. 60)."
-    assert written(constantly(SummaryReply(said, "m")))[0].prose == said, "an abbreviation is no file"
+    assert written(constantly(SummaryReply(said, "m")))[0].prose == said, "an abbreviation is not a file"
 
 
 class Chronicler:
@@ -406,7 +406,7 @@ def test_a_merge_that_loses_what_was_told_is_a_failure() -> None:
     waiting = iter(replies)
     outcome, asked = written(lambda _: next(waiting), LONG_TALK, most=400, input_tokens=INPUT)
     assert len(asked) == 3
-    assert outcome.failures == ("the summary lost what the one before said",) * 2
+    assert outcome.failures == ("the summary lost the content of the one before",) * 2
     assert "- The finding number 9 of all." in outcome.prose
 
 

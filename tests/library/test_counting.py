@@ -164,11 +164,11 @@ def test_what_is_no_list_of_messages_is_refused(function: Any, messages: Any) ->
         ({"current_prompt": 3}, "current_prompt: expected text, found a number"),
         ({"tools": "weather"}, "tools: expected a list of objects, found text"),
         ({"tools": ["weather"]}, "tools, entry 1: expected an object, found text"),
-        ({"tools": [{"f": object()}]}, "tools, entry 1: holds what JSON cannot"),
+        ({"tools": [{"f": object()}]}, "tools, entry 1: holds a value that JSON cannot"),
         ({"files": [{"path": "a"}]}, "files, entry 1: content: expected text, found nothing"),
         ({"files": {"content": "x"}}, "files: expected a list of objects, found an object"),
         ({"settings": ["x"]}, "settings: expected names with their values, found a list"),
-        ({"settings": {3: 4}}, "settings: 3 is no name of a setting"),
+        ({"settings": {3: 4}}, "settings: 3 is not a name of a setting"),
         ({"settings": {"context.compact_treshold": 0.5}}, "Did you mean context.compact_threshold?"),
     ],
 )

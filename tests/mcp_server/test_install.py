@@ -125,10 +125,10 @@ def test_the_rest_of_a_file_stays_and_is_copied_before(home: Path) -> None:
     [
         ("cursor", '{"mcpServers": {"nca": {"command": "other"}}}', "another entry of this name"),
         ("cursor", '{"mcpServers": ', "not whole JSON"),
-        ("cursor", '{"mcpServers": []}', "mcpServers is no object"),
+        ("cursor", '{"mcpServers": []}', "mcpServers is not an object"),
         ("codex", 'mcp_servers = {docs = {command = "docs"}}\n', "not TOML|not written as tables"),
         ("codex", "model = \n", "not TOML"),
-        ("codex", "mcp_servers = 1\n", "mcp_servers is no table"),
+        ("codex", "mcp_servers = 1\n", "mcp_servers is not a table"),
     ],
 )
 def test_a_file_that_cannot_be_kept_is_left_alone(home: Path, agent: str, text: str, reason: str) -> None:

@@ -38,7 +38,7 @@ def test_what_was_there_stays(settings: dict[str, object], servers: object, inde
     settings["mcpServers"] = servers
     text = json.dumps(settings, indent=indent, ensure_ascii=False)
     if not isinstance(servers, dict):
-        with pytest.raises(NotInsertable, match="mcpServers is no object"):
+        with pytest.raises(NotInsertable, match="mcpServers is not an object"):
             inserted(text, PATH, ENTRY)
         return
     servers.pop("nca", None)
@@ -47,7 +47,7 @@ def test_what_was_there_stays(settings: dict[str, object], servers: object, inde
     assert json.loads(written) == {**settings, "mcpServers": {**servers, "nca": ENTRY}}
     left = iter(written)
     assert all(char in left for char in text)
-    with pytest.raises(NotInsertable, match="is there already"):
+    with pytest.raises(NotInsertable, match="already exists"):
         inserted(written, PATH, ENTRY)
 
 
@@ -62,7 +62,7 @@ def test_an_item_goes_to_the_end_of_a_list_and_out_again(
     settings |= {"hooks": {"Stop": items}}
     text = json.dumps(settings, indent=indent, ensure_ascii=False)
     if not isinstance(items, list):
-        with pytest.raises(NotInsertable, match=r"hooks\.Stop is no list"):
+        with pytest.raises(NotInsertable, match=r"hooks\.Stop is not a list"):
             appended(text, ("hooks", "Stop"), ENTRY)
         return
     written = appended(text, ("hooks", "Stop"), ENTRY)
@@ -100,7 +100,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
         ('{"a": 1', "not whole JSON"),
         ('{"a": 1, "a": 2}', "'a' is there twice"),
         ('{\n"a": nope}', "line 2 is not JSON"),
-        ("[1]", "the file is no object"),
+        ("[1]", "the file is not an object"),
         ("{} {}", "not one JSON value"),
         ("[" * 5_000, "not whole JSON"),
     ],

@@ -161,7 +161,9 @@ async def test_compact_says_how_another_focus_is_named(tmp_path: Path) -> None:
     with a_stage(tmp_path, [*replies(6), SUMMARY, SUMMARY], window_tokens=200_000) as stage:
         await a_long_chat(stage)
         assert "Compacted" in await stage.command("/compact")
-        assert "It is compacted already: /context undo first" in await stage.command("/compact the parser")
+        assert "It is already compacted. To use another focus, run /context undo first" in await stage.command(
+            "/compact the parser"
+        )
         await stage.command("/context undo")
         assert "by scripted/model" in await stage.command("/compact the parser")
 

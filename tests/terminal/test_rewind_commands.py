@@ -287,7 +287,7 @@ async def test_a_rewind_that_is_stopped_is_whole(stage: Stage, tmp_path: Path) -
         await asyncio.sleep(0)
         going.cancel()
     (ended,) = await asyncio.gather(going, return_exceptions=True)
-    is_stopped = isinstance(ended, UsageError) and "Stopped: the files are what they were" in str(ended)
+    is_stopped = isinstance(ended, UsageError) and "Stopped: the files are as they were" in str(ended)
     assert len(files(tmp_path)) == (2 if is_stopped else 0)
     assert (rewinds.last_turn() == point) == is_stopped
 

@@ -114,7 +114,7 @@ async def test_images_reach_a_model_that_sees_and_one_line_says_why_others_do_no
             return
         assert reasons[:3] == [
             "it is 9,000 by 1 pixels; at most 8,000",
-            "it is no PNG, JPEG, GIF or WebP",
+            "it is not a PNG, JPEG, GIF or WebP",
             "it is not in base64",
         ]
         assert reasons[3:] == [""] * 8 + ["more than 8 images"]

@@ -143,7 +143,7 @@ def test_a_file_from_elsewhere_is_restored_once_and_stays(store: Store, tmp_path
     with Store.open(tmp_path / "another" / "sessions.db") as another:
         restore(another, str(elsewhere))
         assert held(another, name)[1][: len(before[1])] == before[1]
-        with pytest.raises(StoreError, match=f"Session {name} is in the store already"):
+        with pytest.raises(StoreError, match=f"Session {name} is already in the store"):
             restore(another, str(elsewhere))
     assert Path(elsewhere).exists()
 
@@ -270,7 +270,7 @@ def test_a_damaged_archive_is_named_and_changes_nothing(store: Store, tmp_path: 
         assert store.list() == []
     for content in (b"", b"text", data[: len(data) // 2]):
         path.write_bytes(content)
-        with pytest.raises(InvalidMessages, match="is no archive of a session, or is damaged"):
+        with pytest.raises(InvalidMessages, match="is not an archive of a session, or is damaged"):
             restore(store, str(path))
         assert archived(store) == [(path, None)]
     with pytest.raises(SessionNotFound, match="There is no archive of 'nowhere'"):
@@ -293,7 +293,7 @@ def test_an_archive_with_a_foreign_file_is_refused(store: Store, member: str) ->
     path = archive(store, talk(store))[0]
     with zipfile.ZipFile(path, "a") as file:
         file.writestr(member, "evil")
-    with pytest.raises(InvalidMessages, match="is no part of an archive"):
+    with pytest.raises(InvalidMessages, match="is not part of an archive"):
         restore(store, str(path))
     assert (files(store), store.list()) == ({}, [])
 

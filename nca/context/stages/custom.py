@@ -121,9 +121,9 @@ def consult(request: StageRequest, load: Callable[[str], Strategy]) -> StageRepl
     try:
         return StageReply(tuple(message_from_dict(row, index) for index, row in enumerate(answer)))
     except InvalidMessages as error:
-        return StageReply(failure=f"the stage {name} gave what is no message: {error.message}")
+        return StageReply(failure=f"the stage {name} returned something that is not a message: {error.message}")
     except Exception as error:  # noqa: BLE001 - what it gave may be an object of its own that cannot even be read
-        return StageReply(failure=f"the stage {name} gave what cannot be read: {type(error).__name__}")
+        return StageReply(failure=f"the stage {name} returned something that cannot be read: {type(error).__name__}")
 
 
 def _said(error: BaseException) -> str:

@@ -227,7 +227,7 @@ def where(url: str) -> str:
         parts = conninfo.conninfo_to_dict(url)
     except psycopg.ProgrammingError:
         raise ConfigError(
-            "This is no address of a PostgreSQL database",
+            "This is not the address of a PostgreSQL database",
             advice="It is like postgresql://user@host:5432/database; write special characters as %40 and so on.",
         ) from None
     host = str(parts.get("host") or os.environ.get("PGHOST", "") or "this machine")

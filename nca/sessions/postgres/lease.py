@@ -60,7 +60,7 @@ class PostgresLease:
         if token != self.token:
             is_kept = self.spool is not None and not self.spool.is_empty
             self._is_lost = True
-            kept = " What was kept on this machine becomes a copy when you leave the session." if is_kept else ""
+            kept = " The messages kept on this machine become a copy when you leave the session." if is_kept else ""
             raise SessionLocked(
                 f"Session {self.session_id} was taken over{_by(holder, since)}; nothing more is stored here",
                 advice=f"Go on there, or in a copy: `nca sessions fork {self.session_id}`.{kept}",
@@ -94,7 +94,7 @@ def take(connection: Connection, session_id: str, *, takes_over: bool) -> int:
     if not is_free and not takes_over:
         raise SessionLocked(
             f"Session {session_id} is already open{_by(holder, since)}",
-            advice=f"Close it there, or go on in a copy: `nca sessions fork {session_id}`.",
+            advice=f"Close it there, or continue in a copy: `nca sessions fork {session_id}`.",
         )
     if is_free:
         connection.run("SELECT pg_advisory_unlock(?)", (key,))

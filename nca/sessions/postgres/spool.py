@@ -84,7 +84,7 @@ class Spool:
         self._kept += kept
         if is_first:
             self._tell(
-                f"There is no connection to {self._where}. What is said is kept on this machine, and stored when the"
+                f"There is no connection to {self._where}. New messages are kept on this machine and stored when the"
                 " connection is back."
             )
 
@@ -213,7 +213,7 @@ def messages_kept(kept: Sequence[Kept]) -> str:
     """How a sentence about them begins."""
     number = sum(one.is_message for one in kept)
     if number == 0:
-        return "What was kept on this machine is"
+        return "The data kept on this machine is"
     was, now = ("was", "is") if number == 1 else ("were", "are")
     return f"{counted(number, 'message')} that {was} kept on this machine {now}"
 

@@ -53,7 +53,7 @@ def merged(text: str, code: str, filename: str) -> tuple[str, list[str]]:
     after = "\n".join([*above, *lines_of(merge.blocks)])
     after = after.rstrip("\n") + "\n" if text.endswith("\n") else after
     if after.strip() == text.strip() or not merge.done:
-        raise ToolError(f"{filename} reads so already; write only the function that must change, with the change in it")
+        raise ToolError(f"{filename} already reads so; write only the function that must change, with the change in it")
     _refuse_invalid(text, after, filename)
     return after, merge.done
 

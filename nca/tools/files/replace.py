@@ -98,7 +98,7 @@ def _forgiving(file: TextFile, old: str, new: str, name: str) -> Replaced:
     [(start, end)] = spans
     new = _with_line_ends(file, text[start:end], new.replace("\r\n", "\n"))
     if text[start:end] == new:
-        raise ToolError(f"line {lines[0]} of {name} reads so already")
+        raise ToolError(f"line {lines[0]} of {name} already reads so")
     done = _replaced(text[:start] + new + text[end:], file, (start, end), new, lines)
     return replace(done, is_forgiven=True)
 

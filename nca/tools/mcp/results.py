@@ -74,7 +74,7 @@ def _image(encoded: str, images: int, *, can_see: bool) -> tuple[str, MediaPart 
         return "it is not in base64", None
     kind = image_kind(raw)
     if not kind:
-        return "it is no PNG, JPEG, GIF or WebP", None
+        return "it is not a PNG, JPEG, GIF or WebP", None
     problem = image_problem(raw)
     return (f"it {problem}", None) if problem else ("", image_part(raw, kind))
 

@@ -68,7 +68,7 @@ class _Reading(Reading):
             if isinstance(node.get("message"), dict):
                 yield from self._message(node.row("message"))
             elif node.get("message") is not None:
-                yield self.unreadable("is no JSON object")
+                yield self.unreadable("is not a JSON object")
         yield from self._branches.live(current if current in self._nodes else "")
 
     def _in_order(self) -> list[str]:

@@ -77,7 +77,7 @@ class _Reading(Reading):
     def record(self, row: Row) -> Iterator[Record]:
         data = row.row("data")
         if not isinstance(row.get("type"), str) or not isinstance(row.get("data"), dict):
-            yield self.unreadable("is no event")
+            yield self.unreadable("is not an event")
             return
         agent, usage = row.text("agentId"), None
         self.id, self.at = row.text("id") or self.place, row.seconds("timestamp")

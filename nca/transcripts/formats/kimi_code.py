@@ -116,7 +116,7 @@ class _Reading(Reading):
             case str():
                 return
             case _:
-                yield self.unreadable("is no record with a type")
+                yield self.unreadable("is not a record with a type")
 
     def _message(self, row: Row) -> Iterator[Record]:
         if row.get("role") != "user":

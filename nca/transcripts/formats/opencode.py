@@ -133,7 +133,7 @@ class _Reading(Reading):
         for self.id, row, parts in messages:
             self.place = f"message {self.id}"
             if not isinstance(row, dict):
-                yield self.unreadable("is no JSON object")
+                yield self.unreadable("is not a JSON object")
                 continue
             self._ids.append(self.id)
             yield from self._message(row_of(row), parts)

@@ -123,7 +123,7 @@ class _Reading(Reading):
                 if isinstance(event, dict):
                     yield from self.record(Row(event))
                 else:
-                    yield self.unreadable("is no JSON object")
+                    yield self.unreadable("is not a JSON object")
         yield from self._end_answer()
 
     def record(self, row: Row) -> Iterator[Record]:

@@ -42,7 +42,7 @@ class ShareGpt(Format):
         for place, its_key, row in _conversations(source):
             if row is None:
                 if not key:
-                    yield Unreadable(place, "is no conversation")
+                    yield Unreadable(place, "is not a conversation")
                 continue
             if key and its_key != key:
                 continue

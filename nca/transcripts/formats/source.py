@@ -128,7 +128,7 @@ class Source:
                     yield BadLine(number, f"is not JSON ({error})", is_cut=not line.endswith(b"\n"))
                     continue
                 for row in rows:
-                    yield (number, Row(row)) if isinstance(row, dict) else BadLine(number, "is no object")
+                    yield (number, Row(row)) if isinstance(row, dict) else BadLine(number, "is not an object")
             self.line_at = None
 
     @contextmanager
@@ -232,7 +232,7 @@ def first_line(path: Path) -> str:
 
 
 def json_file(path: Path) -> Any:
-    """The JSON of a small file; None if it cannot be read or is no JSON."""
+    """The JSON of a small file; None if it cannot be read or is not JSON."""
     try:
         with open_ordinary(path) as file:
             return parsed(file.read())

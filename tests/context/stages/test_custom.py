@@ -141,7 +141,9 @@ def test_what_cannot_be_understood_changes_nothing(compact: Callable[[Rows], Any
 
 def test_why_it_did_nothing_is_told() -> None:
     draft = draft_of(talk(3))
-    assert "gave what is no message: message 1: role 'robot'" in run(draft, lambda _: [{"role": "robot"}])
+    assert "returned something that is not a message: message 1: role 'robot'" in run(
+        draft, lambda _: [{"role": "robot"}]
+    )
     assert run(draft, lambda rows: rows[99]) == "the stage mine raised IndexError: list index out of range"
     assert run(draft, lambda _: None) == "the stage mine gave no list of messages"
     new = {"role": "user", "content": "New"}

@@ -22,7 +22,7 @@ def test_a_valid_request() -> None:
     [
         ([], "the first message is not the user's"),
         ([{"role": "assistant", "content": "Hi"}], "the first message is not the user's"),
-        ([USER, {"role": "system", "content": "Late."}], "a system message stands behind others"),
+        ([USER, {"role": "system", "content": "Late."}], "a system message comes after others"),
         ([USER, called("a b"), answered("a b")], "has other characters"),
         ([USER, called(arguments="[]"), answered()], "not a JSON object"),
         ([USER, called()], "has no result"),

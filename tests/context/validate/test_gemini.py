@@ -23,7 +23,7 @@ def test_a_valid_request() -> None:
     ("messages", "problem"),
     [
         ([{"role": "assistant", "content": "Hi"}], "the first content is not the user's"),
-        ([USER, {"role": "system", "content": "Late."}], "a system message stands behind others"),
+        ([USER, {"role": "system", "content": "Late."}], "a system message comes after others"),
         ([USER, {"role": "assistant", "content": "Hm."}, called(), answered()], "must directly follow the user"),
         ([USER, two_calls(), answered("b"), answered("a")], "in their order"),
         ([USER, two_calls(), answered("a")], "in their order"),

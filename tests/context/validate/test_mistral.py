@@ -18,11 +18,11 @@ def test_a_valid_request() -> None:
     ("messages", "problem"),
     [
         ([USER, called(), answered(), USER], "code 3230"),
-        ([USER, answered()], "a tool message behind user"),
-        ([answered()], "a tool message behind nothing"),
+        ([USER, answered()], "a tool message after user"),
+        ([answered()], "a tool message after nothing"),
         ([USER, {"role": "assistant", "content": ""}], "neither content nor tool calls"),
         ([USER, called(arguments="no"), answered()], "not a JSON object"),
-        ([USER, {"role": "system", "content": "Late."}], "a system message stands behind others"),
+        ([USER, {"role": "system", "content": "Late."}], "a system message comes after others"),
     ],
 )
 def test_each_rule_broken(messages: list[dict[str, Any]], problem: str) -> None:

@@ -33,7 +33,7 @@ def test_a_valid_request() -> None:
     [
         ([], "there are no messages"),
         ([USER, called()], "the end: call 'a' has no result"),
-        ([USER, called(), USER, answered()], "call 'a' has no result directly behind it"),
+        ([USER, called(), USER, answered()], "call 'a' has no result directly after it"),
         ([USER, answered()], "which no call directly before waits for"),
         ([USER, called(), answered(), answered()], "which no call directly before waits for"),
         ([USER, called(), answered(), called(), answered()], "is used twice"),

@@ -205,7 +205,7 @@ def test_who_was_taken_over_leaves_a_copy(
         with other.open_session(session_id) as theirs:
             theirs.log.append(said("two"))
             for _ in range(2):
-                with pytest.raises(SessionLocked, match="becomes a copy when you leave" if _ == 0 else "taken over"):
+                with pytest.raises(SessionLocked, match="become a copy when you leave" if _ == 0 else "taken over"):
                     session.log.append(said("lost"))
             session.close()
         assert texts_of(other)[session_id] == ["one", "two"]

@@ -64,8 +64,8 @@ def test_a_newer_schema_is_left_alone(cluster: Cluster) -> None:
             StoreError,
             "Cannot reach the PostgreSQL database none at /nowhere",
         ),
-        ("postgresql://ada:sec%ret@host/d", ConfigError, "no address of a PostgreSQL database"),
-        ("postgresql://ada:secret@host:port/d?bad=1", ConfigError, "no address of a PostgreSQL database"),
+        ("postgresql://ada:sec%ret@host/d", ConfigError, "not the address of a PostgreSQL database"),
+        ("postgresql://ada:secret@host:port/d?bad=1", ConfigError, "not the address of a PostgreSQL database"),
     ],
 )
 def test_what_cannot_be_reached_is_named_without_the_password(url: str, kind: type[Exception], said: str) -> None:

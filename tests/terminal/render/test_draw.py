@@ -114,12 +114,12 @@ def test_an_answer_that_goes_on_after_its_length_limit_is_one_text() -> None:
         TextDelta("ain:\n\n```\none\n"),
         RequestStarted(1, "m", 1, 2),
         TextDelta("two\n```\n"),
-        Notice("The model was asked to go on."),
+        Notice("The model was asked to continue."),
         finished("length"),
     )
     assert lines[0] == "It is certain:"
     assert [line.strip() for line in lines[1:5]] == ["", "one", "two", ""]
-    assert lines[5] == "The model was asked to go on."
+    assert lines[5] == "The model was asked to continue."
     assert lines[6].startswith("Stopped: two answers in a row")
 
 

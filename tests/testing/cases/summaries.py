@@ -77,7 +77,7 @@ CASES = {
     "summary-blank": _case("nothing but spaces", _says(" \n\t "), "empty", requests=5),
     "summary-of-thoughts": _case("reasoning and no text", _thinks, "empty", requests=5),
     "summary-short": _case("a word", _says("Done."), "too short"),
-    "summary-longer": _case("longer than what it stands for", _longer, "longer"),
+    "summary-longer": _case("longer than the messages that it replaces", _longer, "longer"),
     "summary-echo": _case("the input again", _echo, "repeated"),
     "summary-calls": _case("a tool call", _calls, "called a tool"),
     "summary-error": _case("an error", error(400, "Something is wrong."), "Something is wrong"),

@@ -162,7 +162,7 @@ async def test_white_space_at_line_ends_is_forgiven_and_said(tools: Tools) -> No
     outcome = await tools.edit("f", "b\na\nb", "c")
     assert outcome.text == "[edited f: line 2, matched but for white space at line ends]"
     assert (tools.root / "f").read_text() == "a \nc\n"
-    with pytest.raises(ToolError, match="line 2 of f reads so already"):
+    with pytest.raises(ToolError, match="line 2 of f already reads so"):
         await tools.edit("f", "c \n", "c\n")
 
 

@@ -104,7 +104,7 @@ def test_code_comes_to_its_place_and_the_rest_stays(filename: str, text: str, co
     assert after == expected
     assert done
     # The same once more changes nothing.
-    with pytest.raises(ToolError, match="reads so already"):
+    with pytest.raises(ToolError, match="already reads so"):
         merged(after, code, filename)
 
 
@@ -117,7 +117,7 @@ def test_code_comes_to_its_place_and_the_rest_stays(filename: str, text: str, co
         (ITEMS, "def last(items):\n    # ... as before\n    return 1", "leaves something out"),
         (ITEMS, "def last(items):\n    ...\n", "leaves something out"),
         (ITEMS, "def last(items:\n    return 1", "would not be valid any more"),
-        (ITEMS, "def first(items):\n    return items[0]", "reads so already"),
+        (ITEMS, "def first(items):\n    return items[0]", "already reads so"),
         (
             QUEUE + "\n\nclass B:\n    def pop(self):\n        pass\n",
             "def pop(self):\n    return 1",
