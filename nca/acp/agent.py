@@ -261,7 +261,7 @@ class NcaAgent:
         updates.follow(conversation)
         await session.offer_commands()
         if not replays:
-            # A new session's updates come behind the answer that names it.
+            # A new session's updates come after the answer that names it.
             asyncio.get_running_loop().call_soon(outlet.open)
         session.warm()
         return session, outlet.session_id
@@ -277,7 +277,7 @@ class NcaAgent:
         return request
 
     def _editor(self, outlet: Outlet, updates: Updates) -> Editor:
-        """What the client offers to the tools."""
+        """The client's offers to the tools."""
         client, offers = self._connected(), self._offers
 
         async def read(path: str) -> str:
@@ -298,7 +298,7 @@ class NcaAgent:
 
 
 def _state(session: EditorSession) -> dict[str, Any]:
-    """What every answer that opens a session holds of it."""
+    """The fields of every answer that opens a session."""
     return {"modes": mode_state(session.conversation), "config_options": list(session.options())}
 
 

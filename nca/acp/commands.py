@@ -40,7 +40,7 @@ _COLUMNS = "100"
 
 
 class EditorCommands:
-    """What commands work with (`nca.terminal.commands.command.App`), without a screen.
+    """The app that commands work with (`nca.terminal.commands.command.App`), without a screen.
 
     models  names that the choice of a model came across
     """
@@ -66,7 +66,7 @@ class EditorCommands:
         """Nothing to do: the prompt is the client's."""
 
     async def run(self, command: Command, argument: str) -> str:
-        """What a command says, as Markdown. Raises NcaError."""
+        """A command's output, as Markdown. Raises NcaError."""
         try:
             await command.call(self, argument)
         finally:
@@ -124,7 +124,7 @@ def _available(name: str, about: str, hint: str) -> schema.AvailableCommand:
 _Category = Literal["mode", "model", "thought_level"]
 MODE, MODEL, REASONING = "mode", "model", "reasoning"
 _COMMANDS = {MODE: "permissions", MODEL: "model", REASONING: "effort"}
-"""What the person would type to set each."""
+"""The command that the person would type to set each."""
 _NAMES = {"ask": "Ask", "accept-edits": "Accept edits", "plan": "Plan", "auto": "Auto"}
 
 

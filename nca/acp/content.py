@@ -1,4 +1,4 @@
-"""What a prompt of the protocol says, as messages; and a loaded session's messages, told to the client again."""
+"""A prompt of the protocol as messages; and a loaded session's messages, sent to the client again."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _NAME_CHARS = 200
 
 @dataclass(slots=True)
 class Prompt:
-    """What a prompt says.
+    """The content of a prompt.
 
     said         the person's text, with the names of what they put among it; an editor does not say what was typed
     is_command   the person typed a slash command
@@ -135,7 +135,7 @@ def _embedded(block: schema.EmbeddedResourceContentBlock, directory: Path, folde
 
 
 def _image(data: str, kind: str, folder: Path, prompt: Prompt) -> str:
-    """What the image is, and whether the model can see it, is checked like any attached file's."""
+    """The image's kind, and whether the model can see it, are checked as for any attached file."""
     if kind not in _SUFFIXES:
         valid = ", ".join(_SUFFIXES)
         raise UsageError(f"An image of type {one_line(kind, 40)!r} cannot be sent; valid: {valid}.")

@@ -24,7 +24,7 @@ from nca.words import Words
 _TRIES = 3
 """After so many answers that are not valid a form is cancelled, so that no client is asked for ever."""
 _KEPT = ("minLength", "maxLength", "minimum", "maximum", "minItems", "maxItems", "format", "pattern", "default")
-"""What of a field's schema the client gets as it is."""
+"""The parts of a field's schema that the client gets unchanged."""
 
 
 class ClientForms:
@@ -144,7 +144,7 @@ class EditorPerson(Reader):
         self._forms = forms
 
     async def ask(self, asked: ApprovalAsked) -> Answer:
-        """Once, for this session, or no. A request that is cancelled, or whose client is gone, interrupts the turn.
+        """Once, for this session, or no. A cancelled request, or one from a client that is gone, interrupts the turn.
 
         Nothing holds beyond the session, because the terminal asks twice for that.
         """

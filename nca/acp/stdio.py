@@ -48,7 +48,7 @@ def request_error(error: NcaError) -> RequestError:
 
 
 def answered(method: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
-    """A method of the agent whose NcaErrors the client gets as JSON-RPC errors."""
+    """A method of the agent; the client gets its NcaErrors as JSON-RPC errors."""
 
     @functools.wraps(method)
     async def wrapped(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -61,7 +61,7 @@ def answered(method: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
 
 
 def tidied(message: dict[str, Any]) -> dict[str, Any]:
-    """The message; in an error of the SDK, what is wrong stands in its line and not in data of any form."""
+    """The message; an error of the SDK has the reason in its line and no data of another form."""
     error = message.get("error")
     if not isinstance(error, Mapping):
         return message

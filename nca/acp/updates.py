@@ -164,7 +164,7 @@ class Updates:
         )
 
     def _output(self, event: events.ToolFinished) -> list[Content]:
-        """What the model was told; for a call of a task, which has no place in the log, only the summary."""
+        """The text for the model; for a call of a task, which has no place in the log, only the summary."""
         conversation = self._conversation()
         last: Message | None = conversation.context.entries[-1].message if conversation is not None else None
         if last is None or last.role != "tool" or last.tool_call_id != event.call_id:
@@ -203,7 +203,7 @@ class Updates:
             self._outlet.send(schema.SessionInfoUpdate(session_update="session_info_update", title=now))
 
     def _flush(self) -> None:
-        """What was held back of a sequence that might have been an escape code."""
+        """The held-back part of a possible escape code."""
         self._outlet.think(self._thought.finish())
         self._outlet.say(self._text.finish())
 

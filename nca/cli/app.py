@@ -132,7 +132,7 @@ def _fill_streams() -> None:
         try:
             os.fstat(number)
         except OSError:
-            # What is opened takes the lowest free number: this one.
+            # The next file that is opened takes the lowest free number: this one.
             if name == "stdout":
                 _, writer = os.pipe()
                 os.dup2(writer, number)

@@ -187,7 +187,7 @@ def _compactions(report: Replay) -> Iterator[str]:
 
 
 def _loss_lines(agent: str, compactions: Sequence[CompactionLoss]) -> Iterator[str]:
-    """What each compaction lost, in the person's own words."""
+    """The losses of each compaction, in the person's own words."""
     from nca.humanize import counted
     from nca.terminal.render.sanitize import one_line
 

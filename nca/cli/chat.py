@@ -120,13 +120,13 @@ async def _load_behind(first: FirstPrompt) -> None:
 
 
 def _load() -> None:
-    """What a conversation needs."""
+    """The needs of a conversation."""
     import gc
     from importlib import import_module
 
     for name in _NEEDED:
         import_module(name)
-    # What is left then stays to the end; to look through it again and again would find nothing.
+    # Objects left by then stay to the end; searching them again and again would find nothing.
     gc.collect()
     gc.freeze()
     gc.enable()
@@ -159,7 +159,7 @@ async def _opened(
         store = ends.enter_context(open_store(loaded, events))
         is_first = not store.list(limit=1)
         try:
-            # What it asks is answered in a terminal as it was found.
+            # Its questions need the terminal in the state in which it was found.
             lent = first.prompt.lent_terminal(is_typed_kept=True) if first and not wanted.is_new else nullcontext()
             with lent:
                 earlier = await wanted.find(store, output)
@@ -178,7 +178,7 @@ async def _opened(
 
 
 def _first_lines(conversation: Conversation, choice: Choice, *, is_first: bool) -> list[str]:
-    """What stands above the first prompt."""
+    """The lines above the first prompt."""
     facts = conversation.model.facts.with_window(conversation.context.window_tokens)
     loaded = conversation.loaded
     auto, not_kept = loaded.settings.context.auto, ""

@@ -58,7 +58,7 @@ class Shell(StrEnum):
 def completion(shell: Annotated[Shell, typer.Argument(help="Whose script to print.")]) -> None:
     """Print the completion script for a shell.
 
-    bash: eval "$(nca completion bash)" in ~/.bashrc. zsh: eval "$(nca completion zsh)" in ~/.zshrc, behind compinit.
+    bash: eval "$(nca completion bash)" in ~/.bashrc. zsh: eval "$(nca completion zsh)" in ~/.zshrc, after compinit.
     fish: nca completion fish > ~/.config/fish/completions/nca.fish.
     """
     from typer.completion import get_completion_script  # type: ignore[attr-defined]  # where Typer itself takes it from
@@ -98,7 +98,7 @@ def build(wanted: str | None = None) -> TyperGroup:
 
 
 def _described(command: Callable[..., Any]) -> Callable[[], None]:
-    """A command of which only the description is known."""
+    """A command with only its description."""
 
     def described() -> None:
         raise AssertionError("another command was called")

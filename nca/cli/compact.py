@@ -80,7 +80,7 @@ def compact(
 
 
 def summarizer_of(loaded: LoadedSettings) -> Summarizer | None:
-    """What writes the summaries: the model that the settings name, or None for code alone."""
+    """The writer of summaries: the model that the settings name, or None for code alone."""
     name = loaded.settings.model.summarizer
     if not name or name == "none":
         return None

@@ -210,7 +210,7 @@ def _postgres(url: str) -> Finding:
 
 
 def _spools() -> Iterator[Finding]:
-    """What was said while a database could not be reached, and is not stored yet."""
+    """Messages that could not be stored while a database was unreachable."""
     from nca.cli.startup import store_place
     from nca.config.paths import data_dir
     from nca.errors import StoreDamaged
@@ -237,7 +237,7 @@ def _spools() -> Iterator[Finding]:
 
 
 def _disk(sizes: StoreSizes) -> Finding:
-    """What takes how much, largest first."""
+    """The disk use of each part, largest first."""
     from nca.cli.store import MUCH_UNUSED_BYTES, VACUUM, disk_parts
     from nca.humanize import byte_size
 
@@ -306,7 +306,7 @@ def _weights() -> Iterator[Finding]:
 
 
 def _model(*, probe: bool) -> Iterator[Finding]:
-    """The model that `nca loop` would use, as far as it is known without --probe."""
+    """The model that `nca loop` would use, as far as is known without --probe."""
     from nca.cli.startup import load_settings
     from nca.errors import NcaError
     from nca.models.choose import choose

@@ -45,7 +45,7 @@ def typed_answer(question: str, valid: Collection[str]) -> str:
 def wrapped(text: str, hang: int = 0) -> str:
     """The text in rows of the terminal's width, its lines broken between words. It needs no more than Python has.
 
-    hang  cells by which further rows of a line begin to the right, where half of the width is left for them
+    hang  indent in cells of a line's further rows, if that leaves half of the width
     """
     columns = shutil.get_terminal_size().columns
     indent = " " * hang if hang <= columns // 2 else ""
@@ -117,7 +117,7 @@ def _ask(what: TrustRequest) -> bool:
 def setting_lines(what: TrustRequest) -> Iterator[str]:
     """Every setting whole, an entry each: a server or a hook is one, with its fields in lines below its name.
 
-    What cannot be seen, or looks like something else, is written out. No line holds a line break.
+    Invisible and misleading characters are written out. No line holds a line break.
     """
     from nca.terminal.render.file_changes import marked
 
@@ -131,7 +131,7 @@ def setting_lines(what: TrustRequest) -> Iterator[str]:
 
 
 def _entries(name: str, raw: Any) -> Iterator[tuple[str, Any]]:
-    """Each table of a list, and each one by name, for itself: none hides behind the end of another."""
+    """Each table of a list, and each named one, by itself, so that none hides behind the end of another."""
     if isinstance(raw, list) and raw and all(isinstance(one, dict) for one in raw):
         yield from ((f"{_plain(name)} {number} of {len(raw)}", one) for number, one in enumerate(raw, 1))
     elif isinstance(raw, dict) and raw and all(isinstance(one, dict) for one in raw.values()):

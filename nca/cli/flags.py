@@ -186,7 +186,7 @@ def open_source(file: str) -> tuple[Source, str]:
 
 
 def print_notes(notes: Sequence[str]) -> None:
-    """What could not be read of a file, on standard error."""
+    """Report the unreadable parts of a file on standard error."""
     from nca.terminal.render.sanitize import one_line
 
     for note in notes:

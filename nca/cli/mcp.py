@@ -30,7 +30,7 @@ Directories = Annotated[
 
 
 def scope_of(everything: bool, directories: Sequence[Path] | None) -> Scope:
-    """What a client may see that is served from here. Raises UsageError."""
+    """The sessions that a client of this server may see. Raises UsageError."""
     from nca.mcp_server.history import Scope
 
     if everything and directories:
@@ -113,7 +113,7 @@ def serve(
     """Be an MCP server over standard input and output: other agents search and read your sessions.
 
     Without --all or --directory, a client sees the sessions of the project that it starts the server in. `nca mcp`
-    alone does the same where standard input is no terminal.
+    alone does the same if standard input is not a terminal.
     """
     import asyncio
 
@@ -302,7 +302,7 @@ def _pairs(option: str, given: Sequence[str]) -> dict[str, str]:
 
 
 def _described(server: McpServer) -> str:
-    """The command line or the address, and the names of what else is sent."""
+    """The command line or the address, and the names of the other values sent."""
     from nca.redact import Redactor
 
     named = {"env": server.env, "headers": server.headers}

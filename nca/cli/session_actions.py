@@ -184,7 +184,8 @@ def export_session(
 ) -> None:
     """Write a session to a file: Markdown or HTML to read, JSON to import again, JSON lines for other programs.
 
-    With --as, write it where another agent looks for its sessions, unless FILE is named, and print what resumes it.
+    With --as, write it where another agent looks for its sessions, unless FILE is named, and print the command that
+    resumes it.
     """
     from nca.errors import UsageError
     from nca.models.providers import known_secrets

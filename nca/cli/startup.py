@@ -78,7 +78,7 @@ def settings_of(**parameters: Any) -> dict[str, Any]:
 
 
 class StorePlace(NamedTuple):
-    """Where the sessions are: in the file, or in PostgreSQL. Then what belongs to this machine is beside `path`."""
+    """Where the sessions are: in the file, or in PostgreSQL. Then this machine's own files are beside `path`."""
 
     path: Path
     url: str = ""
@@ -308,7 +308,7 @@ async def open_chat_conversation(
 
 
 def _candidates(loaded: LoadedSettings, choice: Choice, typed: str) -> Iterator[tuple[LoadedSettings, Choice]]:
-    """What the session remembers, then the project, then what the settings say."""
+    """The candidates: the session's model, then the project's, then the settings'."""
     from nca.models.choose import choice_of_session
 
     if (own := choice_of_session(typed, loaded, os.environ)) is not None:

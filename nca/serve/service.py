@@ -47,7 +47,7 @@ class Options:
 
     tokens  names by the SHA-256 of their token; without any, whoever reaches it may ask
     store   the file of the views; or store_url, the PostgreSQL database that has them
-    keeps_messages  the store has the messages of requests with a key, too, for GET /v1/recall
+    keeps_messages  the store keeps the messages of requests with a key as well, for GET /v1/recall
     """
 
     tokens: Mapping[str, str] = field(default_factory=dict)

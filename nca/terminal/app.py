@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 SHORT_CHARS = 200
-"""Shown of a text that is kept elsewhere."""
+"""Characters shown of a text that is kept elsewhere."""
 
 
 class ChatApp:

@@ -25,7 +25,7 @@ _MCP = "mcp"
 _NOT_IN_URIS = frozenset("\"'`<>")
 """Where a mention would end (nca.tools.mcp.servers)."""
 _BESIDE_ABOUT_CELLS = 20
-"""What a menu's row has beside the text: the name of a command, blanks and the bar at the edge."""
+"""Cells of a menu's row beside the text: the name of a command, blanks and the bar at the edge."""
 
 if TYPE_CHECKING:
     from nca.terminal.reader import Completions
@@ -84,7 +84,7 @@ class PromptCompleter(Completer):
 
 
 def _command_names(typed: str) -> Iterator[Completion]:
-    """Commands whose name begins with the typed text, then by alias, then those with its letters in order."""
+    """Commands with a name that begins with the typed text, then by alias, then those with its letters in order."""
     word = typed.lower()
     room = get_app().output.get_size().columns - _BESIDE_ABOUT_CELLS
     found: list[tuple[int, str, Command]] = []

@@ -28,7 +28,7 @@ AGAIN_SECONDS = 2.0
 
 
 IS_SAID = "the person has been told that it was stopped"
-"""What cancelled work gives its CancelledError, so that it is not said twice."""
+"""The message of a CancelledError that the person has already been told about."""
 
 
 class Leave(Exception):  # not an error: the person wants to go
@@ -48,7 +48,7 @@ class Stopped(Exception):  # not an error: the person stopped the work
 
 
 class Reads(Protocol):
-    """What reads a line, as `nca.terminal.reader.Reader` does."""
+    """The reader of a line, such as `nca.terminal.reader.Reader`."""
 
     def interrupt(self) -> bool:
         """Handle a Ctrl-C. False: the line was sent already, so the work that it starts is to be stopped."""

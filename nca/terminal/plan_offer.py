@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from nca.terminal.render.output import Output
 
 CARRY_OUT = "Carry the plan out."
-"""What is sent for the person who says yes."""
+"""The message that is sent for a yes."""
 _QUESTION = "Carry this plan out?"
 _KEYS = (("y", "yes, ask before each change"), ("e", "yes, edit without asking"), ("n", "no: say what to change"))
 _MODES = {"y": "ask", "e": "accept-edits"}
@@ -53,7 +53,7 @@ async def carry_out(conversation: Conversation, reader: Reader, output: Output) 
 
 
 def _last_turn(conversation: Conversation) -> Iterator[Message]:
-    """Its messages behind the person's, the newest first."""
+    """Its messages after the person's, newest first."""
     messages = (entry.message for entry in conversation.context.backwards())
     return takewhile(lambda message: message.role != "user" or message.is_synthetic, messages)
 

@@ -39,7 +39,7 @@ _PROBLEM_CHARS = 300
 
 
 class PromptReader(Reader):
-    """Reads from the prompt that stands already, and from new ones after it."""
+    """Reads from the prompt that is already shown, and from new ones after it."""
 
     is_interactive = True
     can_choose = True
@@ -81,7 +81,7 @@ class PromptReader(Reader):
             watch.cancel()
 
     async def _watch(self, conversation: Conversation, shown: ToolbarStatus) -> None:
-        """What goes on in the background stands in the toolbar until it is over; no event says that it is."""
+        """The toolbar shows background work until it is over; no event reports its end."""
         if not shown.is_counted:
             vocabulary.load_behind()
         # The first look comes after the first drawing, which may have started servers.
@@ -180,7 +180,7 @@ class PromptReader(Reader):
 
 
 def status_of(conversation: Conversation) -> ToolbarStatus:
-    """What the toolbar says about a conversation. It counts nothing as long as that would hold up the prompt."""
+    """The toolbar's values for a conversation. It counts nothing while that would delay the prompt."""
     stats = conversation.context.stats(with_details=False) if vocabulary.is_loaded() else None
     written = conversation.loaded.settings.terminal.status
     return ToolbarStatus(
@@ -201,7 +201,7 @@ def status_of(conversation: Conversation) -> ToolbarStatus:
 
 
 def _only_in_a_format(conversation: Conversation, written: str) -> dict[str, str]:
-    """The values of names that nca's own toolbar has not, as far as the person's format names them."""
+    """The values of names that nca's own toolbar lacks, if the person's format has them."""
     # Imported here because most people have no format, and the prompt is to come soon.
     from nca.agent.instruction_files import branch_of
     from nca.models.model import ReportsLimits

@@ -1,4 +1,4 @@
-"""What a chat reads from: the base class; and line mode, which reads messages, answers and approvals as lines of text,
+"""The input of a chat: the base class; and line mode, which reads messages, answers and approvals as lines of text,
 from a pipe or a terminal without a screen.
 """
 
@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 
 class Completions(Protocol):
-    """What a prompt suggests while a person types; `ChatApp` is one."""
+    """The suggestions of a prompt while a person types; `ChatApp` has them."""
 
     @property
     def conversation(self) -> Conversation: ...
@@ -82,14 +82,14 @@ class Reader(Nobody, ABC):
         return nullcontext()
 
     def hold_typed_lines(self) -> int:
-        """Send none of what was typed ahead until Enter is pressed again. Returns how many prompts it will fill."""
+        """Send no text that was typed ahead until Enter is pressed again. Returns how many prompts it will fill."""
         return 0
 
     def note_outcome(self, line: Words, *, was_refused: bool) -> None:
         """A command has ended. One that was refused, or could not be run, is not suggested again."""
 
     def keep_unsent(self) -> tuple[Sequence[str], bool]:
-        """What was typed and never sent, when the person leaves; and whether the history on disk has it now."""
+        """The unsent text when the person leaves, and whether the history on disk has it now."""
         return (), False
 
     async def choose_or_type(self, question: str, keys: Sequence[KeyChoice]) -> str:
@@ -174,7 +174,7 @@ async def approve_by_line(
 
 
 class LineReader(Reader):
-    """Where both ends are a terminal it shows a prompt and can ask."""
+    """If both ends are a terminal, it shows a prompt and can ask."""
 
     def __init__(self, lines: TextIO, output: Output, interrupts: Interrupts) -> None:
         self.is_interactive = lines.isatty()

@@ -1,6 +1,6 @@
 """Switch the chat to another session, and remember the model that was chosen in a project.
 
-Whatever needs the conversation asks for it each time. The model stays the same in the next session, unless another one
+All that need the conversation ask for it each time. The model stays the same in the next session, unless another one
 was chosen in it, and so do the settings. The rules "for this session" and the MCP servers end with the old one.
 """
 
@@ -66,7 +66,7 @@ async def go_back(conversation: Conversation, output: Output) -> Choice:
         except OSError as error:
             output.warn(f"The choice for this directory could not be forgotten: {error.strerror}.")
     loaded = conversation.loaded
-    # Asks local servers where nothing is configured.
+    # Asks local servers if nothing is configured.
     choice = await asyncio.to_thread(
         choose, loaded.settings.model, os.environ, named_by=loaded.base["model.name"].origin
     )
@@ -93,7 +93,7 @@ async def go_on(conversation: Conversation, output: Output) -> None:
 
 
 def _called(info: SessionInfo, store: Store) -> str:
-    """What /resume takes for this session: its name where that leads to it, else its id."""
+    """The argument of /resume for this session: its name if that leads to it, else its id."""
     with contextlib.suppress(SessionNotFound):
         if info.name and one_line(info.name) == info.name and store.find(info.name).id == info.id:
             return info.name
@@ -134,7 +134,7 @@ class SessionSwitcher:
         """Begin a new session. Raises NcaError, and nothing has changed."""
         before = self.conversation
         if not before.context.entries and not before.session.is_read_only:
-            # It is new already, and would leave nothing behind, such as the name that it had.
+            # It is already new, and nothing of it would stay, such as its name.
             before.session.rename(name)
             self._output.notice("This session is new: it has no messages yet.")
             return

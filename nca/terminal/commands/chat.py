@@ -164,7 +164,7 @@ def _show_groups(app: App, models: list[Spent], purposes: list[Spent]) -> None:
 
 
 def _more(app: App) -> str:
-    """The last turn's share, the compactions', and the limit, as far as there are any."""
+    """The last turn's cost, the compactions', and the limit, if any."""
     conversation = app.conversation
     limit = conversation.loaded.settings.session.max_cost
     costs = [record.cost for record in conversation.context.history() if record.cost is not None]

@@ -78,7 +78,7 @@ def beginning_with(typed: str, words: Iterable[tuple[str, str]]) -> list[Suggest
 
 
 def nearest(typed: str, known: Iterable[str]) -> str:
-    """The known word that was probably meant; "" where none is near."""
+    """The known word that was probably meant; "" if none is near."""
     return next(iter(difflib.get_close_matches(typed.lower(), list(known), n=1, cutoff=NEAR_RATIO)), "")
 
 
@@ -88,7 +88,7 @@ def takes_no(command: str, written: str, advice: str) -> UsageError:
 
 
 def number_to_remove(command: str, written: str, most: int) -> int:
-    """The number of one of what the command lists, which are `most`. Raises UsageError."""
+    """The number of an entry in the command's list of `most`. Raises UsageError."""
     if written.isdecimal() and len(written) < 10 and 1 <= int(written) <= most:
         return int(written)
     valid = f"Valid: 1 to {most}; /{command} shows them." if most else "There is none."
@@ -120,7 +120,7 @@ class Command(ABC):
         """Run it. `argument` is the text after the name, stripped. Raises NcaError with one clear line."""
 
     def needs_person(self, app: App, argument: str) -> str:
-        """What this call does that only a person may ask for, such as "starts a program"; "" where a pipe may too.
+        """The effect that only a person may ask for, such as "starts a program"; "" if a pipe may ask as well.
 
         Anybody may have written what comes down a pipe.
         """
@@ -232,7 +232,7 @@ def find_command(name: str) -> Command | None:
 
 
 def advice_for(name: str) -> str:
-    """What to type instead of a command that does not exist."""
+    """The suggestion for a command that does not exist."""
     word, known = name.lower(), _by_name()
     if word in FOREIGN_NAMES:
         return FOREIGN_NAMES[word]

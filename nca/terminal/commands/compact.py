@@ -218,7 +218,7 @@ async def collapse(app: App, wanted: str) -> None:
     if app.conversation.context.collapse(seqs) is None:
         app.output.show(f"{which} too short to collapse.")
         return
-    # After a change the count is estimated anew, until the model has reported: a small saving may not show yet.
+    # After a change the count is an estimate until the model has reported: a small saving may not show yet.
     saved = before - app.conversation.context.stats(with_details=False).used_tokens
     less = f": {saved:,} tokens less" if saved > 0 else ""
     back = f"/context undo, or expand {seqs[0]}, restores it" if len(seqs) == 1 else "/context undo restores them"

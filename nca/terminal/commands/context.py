@@ -36,7 +36,7 @@ _COMPACT_PARTS = {
 
 
 async def _show(app: App, argument: str) -> None:
-    """The panel; on a screen also the list of all that is in the context, whose marks are applied at the end."""
+    """The panel; on a screen with the list of all items in the context. Marks are applied at the end."""
     context, size = app.conversation.context, shutil.get_terminal_size()
     if not app.reader.can_walk or app.reader.is_typing or not context.entries:
         await _show_panel(app, is_all=False)
@@ -66,7 +66,7 @@ async def _show_all(app: App, argument: str) -> None:
 
 
 async def _apply(app: App, marks: Mapping[str, Change]) -> None:
-    """Do what was marked. What frees room comes first; a compaction comes last, when the pins stand."""
+    """Apply the marks: those that free room first; a compaction last, after the pins."""
 
     def marked(change: Change) -> list[str]:
         return [wanted for wanted, other in marks.items() if other == change]
@@ -111,7 +111,7 @@ def _kind(record: CompactionRecord) -> str:
 
 
 class Subcommand(NamedTuple):
-    """What stands behind `/context`: one line of help, and what it does with the text after it.
+    """A word after `/context`: its line of help, and its action on the rest of the text.
 
     is_alone  it takes no such text
     """
@@ -175,7 +175,7 @@ class ContextCommand(Command):
 
 
 def _ids(app: App, typed: str) -> list[Suggestion]:
-    """The largest items whose ID begins with the last word."""
+    """The largest items with an ID that begins with the last word."""
     last = typed.rpartition(" ")[2]
     return [
         Suggestion(item.id, f"{item.tokens:,} tokens · {item.label}")

@@ -73,7 +73,7 @@ def _row(record: CompactionRecord, made_by: str) -> list[Text]:
 
 
 async def show_item(app: App, wanted: str) -> None:
-    """A summary, a marker or a message, as it is in the store; the newest summary where nothing is named."""
+    """A summary, a marker or a message, as stored; the newest summary if none is named."""
     conversation = app.conversation
     standing = [item for item in conversation.context.view.items if isinstance(item, Summary | Marker)]
     earlier = [item for item in conversation.session.views.summaries() if item.id not in {item.id for item in standing}]
@@ -253,7 +253,7 @@ def _newest_gone(diff: CompactionDiff) -> list[int]:
 
 
 def _diff_lines(diff: CompactionDiff, entries: Sequence[Entry]) -> Iterator[RenderableType]:
-    """What became of the messages, the facts that are left, and what can be done."""
+    """The effect on the messages, the kept facts, and the possible next steps."""
     hidden = sum(last - first + 1 for first, last in diff.hidden)
     stubs = as_text((seq, seq) for seq in diff.stubs)
     shortened = [f"{counted(diff.shortened, 'message')} shortened ({stubs})"] if diff.shortened else []

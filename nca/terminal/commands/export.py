@@ -40,7 +40,7 @@ _AS = "--as"
 
 
 class _Asked(NamedTuple):
-    """`agent`: whose session it becomes; None for a file in one of nca's formats."""
+    """`agent`: the agent that gets the session; None for a file in one of nca's formats."""
 
     flags: list[str]
     name: str
@@ -132,7 +132,7 @@ def _parsed(argument: str) -> _Asked:
 
 
 OSC_52_MOST_BYTES = 74_994
-"""What xterm takes, whose whole sequence may have 100,000 bytes; terminals drop a longer one without a word."""
+"""xterm's limit: its whole sequence may have 100,000 bytes. Terminals silently drop a longer one."""
 
 
 class Copied(NamedTuple):
@@ -159,7 +159,7 @@ def copy_text(text: str, send_codes: Callable[[str], bool], environment: Mapping
 
 
 def _programs(environment: Mapping[str, str]) -> list[list[str]]:
-    """What may be here, the one that fits best first. Over ssh a program would fill the other machine's clipboard."""
+    """Programs that may be installed, best first. Over ssh a program would fill the other machine's clipboard."""
     found: list[list[str]] = []
     if environment.get("TMUX"):
         found.append(["tmux", "load-buffer", "-w", "-"])
@@ -197,7 +197,7 @@ class CopyCommand(Command):
             text, what = _pick(blocks, number, "block of code")
         else:
             text, what = _pick(list(islice(answers, number)), number, "answer")
-        # What is pasted elsewhere is as safe as what is shown here: a terminal may take pasted controls for keys.
+        # Copied text is as safe as the text shown here: a terminal may take pasted controls for keys.
         text = to_terminal(text)
         copied = await asyncio.to_thread(copy_text, text, app.output.send_codes, os.environ)
         size = f"{len(text):,} characters"
@@ -214,7 +214,7 @@ class CopyCommand(Command):
 
 
 def answers_backwards(entries: Iterable[Entry]) -> Iterable[str]:
-    """What the model said to the person, the last first, of a conversation that is given newest first.
+    """The model's answers to the person, last first; the conversation is given newest first.
 
     An answer that was asked to go on is one with what followed.
     """

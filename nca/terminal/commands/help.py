@@ -82,7 +82,7 @@ class HelpCommand(Command):
 
 
 def _lines(command: Command) -> Iterator[Text]:
-    """Its name, and the first clause of what it does, or what is written for it."""
+    """Its name, and the first clause of its description, or the text in `SHORT`."""
     for place, about in enumerate(in_short(command.name, command.about)):
         yield _line("" if place else f"/{command.name}", about)
 
@@ -96,7 +96,7 @@ def _height(column: _Groups) -> int:
 
 
 def _split(groups: _Groups, across: int) -> list[_Groups]:
-    """The groups in order, in so many columns of which the highest is as low as can be."""
+    """The groups in order, in columns whose largest height is as small as possible."""
     cuts = combinations(range(1, len(groups)), min(across, len(groups)) - 1)
     splits: Iterator[list[_Groups]]
     splits = ([groups[start:end] for start, end in pairwise((0, *cut, len(groups)))] for cut in cuts)
@@ -146,7 +146,7 @@ TYPING = (
     ("Esc", "Stop; Ctrl-C twice: leave"),
     ("Paste", "Folded, and sent whole"),
 )
-"""What a new person should find by themselves."""
+"""Keys that a new person should find without help."""
 
 SHORT = {
     "model": ("Choose the model",),
@@ -171,13 +171,13 @@ SHORT = {
     "config": ("Every setting",),
     "cost": ("Tokens and money",),
 }
-"""Where a command's own first clause is too long for half a row, or says too little; a line each."""
+"""Texts for commands with a first clause that is too long for half a row or says too little; a line each."""
 
 _FIRST_CLAUSE = re.compile(r"[^;:,.(]+")
 
 
 def in_short(name: str, about: str) -> Sequence[str]:
-    """What a command does, in lines for half a row: what is written for it, or its first clause."""
+    """A command's description in lines for half a row: its text in `SHORT`, or its first clause."""
     clause = _FIRST_CLAUSE.match(about)
     return SHORT.get(name, (clause[0].strip() if clause else "",))
 

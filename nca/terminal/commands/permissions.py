@@ -33,7 +33,7 @@ MODES = {
 }
 MODES_BY_FREEDOM = ("plan", "ask", "accept-edits", "auto")
 MODES_BY_KEY = ("ask", "accept-edits", "plan")
-"""What Shift-Tab goes through, as in Claude Code; `auto` has to be named."""
+"""The modes that Shift-Tab goes through, as in Claude Code; `auto` has to be named."""
 _REMOVE = "remove"
 _CLAUSE = re.compile("[;,]")
 
@@ -72,7 +72,7 @@ def set_next_mode(conversation: Conversation) -> str:
 def set_mode(conversation: Conversation, mode: str) -> str:
     """Returns what holds now."""
     conversation.set("agent.permission", mode)
-    # What it does first is enough for a line that stands for a moment.
+    # The first clause is enough for a line that is shown for a moment.
     return f"{mode}: nca {_CLAUSE.split(MODES[mode])[0]}"
 
 

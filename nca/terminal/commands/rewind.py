@@ -105,7 +105,7 @@ async def go_back(app: App, point: Point, what: str = "") -> None:
 
 
 def say_done(app: App, said: str, outcome: RewindOutcome, plan: RewindPlan | None, then: str = FORWARD) -> None:
-    """What a rewind did, what it left, and what it could not know. `plan`: None if no files were to go back."""
+    """Report a rewind: its effect, the files it left, and the unrecorded changes. `plan`: None without files."""
     done = summary(outcome, names=True)
     app.output.notice(f"{said}.{f' Files: {done}.' if done else ''} {then}")
     unrecorded = plan.unrecorded if plan is not None else ()
@@ -297,7 +297,7 @@ async def _asked(app: App, plan: RewindPlan) -> Choice | None:
 
 
 async def restoring(app: App, work: Callable[[Watch], Coroutine[Any, Any, T]]) -> T:
-    """Do it, and say how far it is if it takes longer than a moment."""
+    """Do it, and show its progress if it takes longer than a moment."""
     far = [0, 0]
 
     def progress(done: int, of: int) -> None:
@@ -332,7 +332,7 @@ async def _jobs_ended(app: App, plan: RewindPlan) -> bool:
 
 
 async def _of_others(app: App, left: Sequence[PlannedChange]) -> Choice | None:
-    """What becomes of files that somebody changed since."""
+    """Ask about files that somebody changed since."""
     merges = [found for one in left if (found := await app.conversation.rewinds.merged(one)) is not None]
     it = "it" if len(left) == 1 else "them"
     question = f"You or another program changed {counted(len(left), 'file')} in the meantime: {paths(left)}."

@@ -74,7 +74,7 @@ class ShowCommand(Command):
 def calls_backwards(entries: Iterable[Entry]) -> Iterator[Called]:
     """The calls of a conversation that is given newest first, the last one first.
 
-    Results stand after the message that asked for them.
+    Results come after the message that asked for them.
     """
     results: dict[str, Entry] = {}
     seen: Counter[str] = Counter()
@@ -160,7 +160,7 @@ def _bounded_lines(text: str, where: str) -> Iterator[Text]:
 
 
 def _thoughts(entries: Iterable[Entry]) -> list[str]:
-    """What was thought since the person last said something."""
+    """The reasoning since the person's last message."""
     found: list[str] = []
     for entry in entries:
         if entry.message.role == "user" and not entry.message.is_synthetic:

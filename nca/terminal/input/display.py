@@ -155,7 +155,7 @@ def prompt_style(theme: str) -> Style:
 
 
 def sign(app: Application[Any]) -> StyleAndTextTuples:
-    """What stands before the text, with the mode for vi keys."""
+    """The part before the text, with the mode for vi keys."""
     if app.editing_mode != EditingMode.VI:
         return [("class:prompt", "› ")]
     letter = "V" if app.current_buffer.selection_state else _VI_MODES.get(app.vi_state.input_mode, "?")
@@ -170,7 +170,7 @@ def give_back_rows(app: Application[Any]) -> None:
 
 
 class TypedLines(NamedTuple):
-    """What stands below everything else while nca works.
+    """The lines below everything else while nca works.
 
     notes  lines about what was typed: what is queued, what a key will do
     line   the line that is being typed; nothing is shown for "" where there are no notes
@@ -183,7 +183,7 @@ class TypedLines(NamedTuple):
 
 
 def typed_ahead(typed: Typed, hint: str, columns: int) -> TypedLines:
-    """What was typed while nca works, on lines that fit the window, below a hint."""
+    """The text typed while nca works, on lines that fit the window, below a hint."""
     notes = [hint] if hint else []
     if typed.sent:
         label = f"{len(typed.sent)} queued: " if len(typed.sent) > 1 else "queued: "

@@ -24,7 +24,7 @@ from nca.words import Span, Words, merged, part_of, text_of
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _WORD = re.compile(r"\s+|\S+")
 _MOST_EXACT = 2_000
-"""The most pieces of which each is compared with each; in longer texts difflib leaves out the frequent ones."""
+"""The most pieces for which each is compared with each; in longer texts difflib leaves out the frequent ones."""
 
 
 def retold(before: Words, text: str) -> Words:
@@ -45,7 +45,7 @@ def retold(before: Words, text: str) -> Words:
                 said += old
                 continue
             for one in old:
-                # Where the same word was typed and pasted, it counts as pasted.
+                # A word that was both typed and pasted counts as pasted.
                 gone[text_of(one)] = one if _has_pasted(one) else gone.get(text_of(one), one)
             added += range(len(said), len(said) + len(new))
             said += ((Span(word, "typed"),) for word in new)
@@ -56,7 +56,7 @@ def retold(before: Words, text: str) -> Words:
 
 
 def _steps(old: Sequence[Words], new: Sequence[str]) -> Iterator[tuple[Sequence[Words], Sequence[str], bool]]:
-    """What of the old became what of the new, in order, and whether it is the same."""
+    """The matching pieces of old and new, in order, and whether each is the same."""
     matcher = SequenceMatcher(None, [text_of(one) for one in old], new, autojunk=len(new) > _MOST_EXACT)
     for what, first, last, new_first, new_last in matcher.get_opcodes():
         yield old[first:last], new[new_first:new_last], what == "equal"
@@ -100,7 +100,7 @@ async def edited(text: str, lent_terminal: AbstractContextManager[object], *, na
 
 
 async def edited_words(said: Words, lent_terminal: AbstractContextManager[object]) -> Words:
-    """The same for a text whose parts have known sources. Raises UsageError."""
+    """The same for a text with known sources of its parts. Raises UsageError."""
     text = await edited(text_of(said), lent_terminal)
     return await asyncio.to_thread(retold, said, text)
 

@@ -56,7 +56,7 @@ class FirstPrompt:
     async def begin(self) -> None:
         """Show the prompt, in a terminal that is quiet. Returns when it is on the screen."""
         drawn = asyncio.create_task(self.prompt.drawn())
-        # A line that is sent before the banner stands is shown below it instead.
+        # A line that is sent before the banner is there is shown below it instead.
         self.prompt.erase_when_sent(True)
         self._reading = asyncio.create_task(self.prompt.read())
         await asyncio.wait({drawn, self._reading}, return_when=asyncio.FIRST_COMPLETED)

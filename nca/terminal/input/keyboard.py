@@ -1,6 +1,6 @@
 """Read keys from a Unix terminal, with fixes for prompt_toolkit's handling of pastes and Escape; and write above it.
 
-- A paste whose end never arrives (a lost connection, a terminal that crashed) would swallow every key from then on,
+- A paste without an end (a lost connection, a terminal that crashed) would swallow every key from then on,
   Ctrl-C included. After PASTE_SECONDS without another byte, what has arrived counts as the paste.
 - If a pasted text contains the mark that ends a paste, its rest would count as typed, Enters included. Here a paste
   ends with the last such mark before a pause.
@@ -39,7 +39,7 @@ PASTE_SECONDS = 1.0
 SETTLE_SECONDS = 0.03
 """After the end of a paste: a terminal writes a whole paste at once, and no hand is as quick."""
 ESCAPE_SECONDS = 0.1
-"""An Escape may begin an arrow key, whose other bytes follow at once."""
+"""An Escape may begin an arrow key; its other bytes then follow at once."""
 
 _PASTE_START, _PASTE_END = "\x1b[200~", "\x1b[201~"
 _PASTE_MARK = re.compile(r"\x1b\[20[01]~")
@@ -49,7 +49,7 @@ _ALT_ENTER = "\x1b\r"
 
 
 class PasteTimeoutParser(Vt100Parser):
-    """A parser whose open paste ends after a pause, if the caller says `await_rest` each time that bytes have come."""
+    """A parser that ends an open paste after a pause, if the caller says `await_rest` whenever bytes have come."""
 
     def __init__(self, feed_key_callback: Callable[[KeyPress], None]) -> None:
         super().__init__(feed_key_callback)
@@ -142,7 +142,7 @@ class Keyboard(Vt100Input):
         self.vt100_parser = self.parser = PasteTimeoutParser(self.vt100_parser.feed_key_callback)
 
     def take_unread(self) -> list[KeyPress]:
-        """Remove and return the keys that no prompt has read: a paste that ended just behind the prompt, say."""
+        """Remove and return the keys that no prompt has read: such as a paste that ended just after the prompt."""
         keys, self._buffer = self._buffer, []
         return keys
 
@@ -205,7 +205,7 @@ async def drawn(app: Application[Any]) -> None:
 
 
 def terminal_output() -> Output:
-    """Where prompt_toolkit draws: a terminal that is sent no queries, without colour if none is wanted."""
+    """The output of prompt_toolkit: a terminal that gets no queries, without colour if none is wanted."""
     depth = None if has_colour(os.environ) else ColorDepth.DEPTH_1_BIT
     return _NoQuestions.from_pty(sys.stdout, term=os.environ.get("TERM"), default_color_depth=depth)
 
@@ -221,7 +221,7 @@ FLOW_SECONDS = 0.25
 ENTER = "\r"
 
 Meaning = Literal["answer", "line", "nothing"]
-"""Where a key goes: to the question, to the line for the next prompt, or nowhere."""
+"""The destination of a key: the question, the line for the next prompt, or none."""
 
 
 class Offered(NamedTuple):
@@ -238,7 +238,7 @@ class Offered(NamedTuple):
 class KeyQuestion(ABC, Generic[T]):
     """A question that keys answer.
 
-    heading   stands before the keys
+    heading   the text before the keys
     escape    what Escape does
     is_typed  the answer was given, and its text is typed now: each key belongs to the text, up to Enter
     gives_way  a line that is typed ends the question: it is for the next prompt
@@ -275,7 +275,7 @@ def meaning(
     since_line_seconds: float,
     since_asked_seconds: float,
 ) -> Meaning:
-    """What the characters of one read mean while a question is on the screen.
+    """The meaning of one read's characters while a question is on the screen.
 
     A key answers only if it came alone, it is offered, the line that is being typed is empty, and it belongs to no flow
     of keys that began before. Everything else belongs to the line. Enter does nothing on an empty line.

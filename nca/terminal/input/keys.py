@@ -31,12 +31,12 @@ from nca.words import Span, Words, text_of
 _inserts = emacs_insert_mode | vi_insert_mode | vi_replace_mode | vi_replace_single_mode
 
 REWIND = "/rewind"
-"""What Escape twice at an empty prompt stands for."""
+"""The command that Escape twice at an empty prompt runs."""
 _TWICE_SECONDS = 1.0
 
 
 class KeyActions(Protocol):
-    """What the prompt does for keys; `Prompt` implements it."""
+    """The actions of the prompt for keys; `Prompt` implements them."""
 
     @property
     def is_lone_escape(self) -> bool:
@@ -135,7 +135,7 @@ def _add_escape(bindings: KeyBindings, actions: KeyActions) -> None:
     # At once, not after the pause in which another key would make it Alt: that key would be swallowed.
     @bindings.add("escape", filter=is_alone & (emacs_mode | gives_way) & ~is_searching, eager=True)
     def escape(event: KeyPressEvent) -> None:
-        """Close the menu, or empty a prompt that gives way; twice at an empty prompt, offer to go back."""
+        """Close the menu, or empty a prompt with restored text; twice at an empty prompt, offer to go back."""
         nonlocal escaped_at
         buffer, before = event.current_buffer, escaped_at
         escaped_at = -math.inf
@@ -206,7 +206,7 @@ def _add_actions(bindings: KeyBindings, actions: KeyActions) -> None:
 
 
 def typed_by_key(buffer: Buffer, said: Words) -> Span | None:
-    """What the key that is being handled has put before the cursor, if it is a character that was typed."""
+    """The text that the current key has put before the cursor, if it is a typed character."""
     app = get_app()
     keys = app.key_processor.key_buffer
     if app.current_buffer is not buffer or len(keys) != 1 or isinstance(keys[0].key, Keys) or not _inserts():

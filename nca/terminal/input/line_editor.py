@@ -20,7 +20,7 @@ from nca.words import Source, Span, Words, replaced, text_of
 _WORD_BEFORE = re.compile(r"\S*\s*\Z")
 _NEWLINE = re.compile(r"\r\n?")
 _DELETIONS = (Keys.ControlH, Keys.ControlU, Keys.ControlW)
-"""Keys that delete what stands before the cursor."""
+"""Keys that delete the text before the cursor."""
 
 
 class _Line:
@@ -172,7 +172,7 @@ def unsent(keys: Sequence[KeyPress]) -> Words:
 
 
 def separated(keys: Sequence[KeyPress]) -> list[list[KeyPress]]:
-    """The same text in parts, without an Enter that sends it; the last part is what is still being typed.
+    """The same text in parts, without an Enter that sends it; the last part is still being typed.
 
     Messages in a row are one part, with a line break in place of each Enter; so is the line being typed after them.
     """
@@ -195,7 +195,7 @@ def separated(keys: Sequence[KeyPress]) -> list[list[KeyPress]]:
 
 
 def _deleting_something(keys: Sequence[KeyPress]) -> Iterator[KeyPress]:
-    """Without deletions that delete nothing: behind another line they would delete its line break."""
+    """Without deletions that delete nothing: after another line they would delete its line break."""
     line = _Line(is_shown=False)
     for key in keys:
         before = line.said

@@ -18,7 +18,7 @@ LEAVING_WORDS = frozenset({"exit", "quit", ":q"})
 
 
 def line_kind(said: Words) -> LineKind:
-    """What was said is a command only if the person typed how it begins, or a pipe gave it to the chat as a line.
+    """A text is a command only if the person typed its beginning, or a pipe gave it to the chat as a line.
 
     `//text` is a message that begins with a slash, and `![` begins an image in Markdown.
     """

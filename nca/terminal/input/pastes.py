@@ -104,7 +104,7 @@ class FoldedPastes:
         return (Span(mark, "pasted"),)
 
     def _label(self, text: str) -> str:
-        """One label for each text, numbered where two texts are of the same size."""
+        """One label for each text, numbered if two texts have the same size."""
         if text not in self._label_of:
             label = paste_label(text)
             self._alike[label] += 1
@@ -121,7 +121,7 @@ _NAME_CHARS = 60
 
 
 class _Path(NamedTuple):
-    """An `@name` of a file, and where it stands in the text."""
+    """An `@name` of a file, and its place in the text."""
 
     name: str
     start: int
@@ -129,7 +129,7 @@ class _Path(NamedTuple):
 
 
 class _Found(NamedTuple):
-    """What a text names.
+    """The names in a text.
 
     shown     the text as it is in the prompt
     said      the same with its pastes unfolded
@@ -171,7 +171,7 @@ class PastedPaths:
             self._looking = asyncio.create_task(self._look())
 
     def line(self, cells: int = 100) -> str:
-        """What the person has to know before Enter, in a window this wide; "" where nothing pasted names a file."""
+        """The line about Enter and pasted names, in a window this wide; "" if nothing pasted names a file."""
         if count := len({path.name for path in self._found.waiting}):
             paths, are, them = ("path", "is", "it") if count == 1 else ("paths", "are", "them")
             said = f"{count} {paths} in the pasted text {are} not attached; {KEY} attaches {them}."
@@ -275,7 +275,7 @@ class PastedImages:
             self._folder = None
 
     def _programs(self, path: Path) -> list[list[str]]:
-        """What may be here, the one that fits best first."""
+        """Programs that may be installed, best first."""
         found: list[list[str]] = []
         if sys.platform == "darwin":
             lines = [line.format(path=path) for line in _APPLESCRIPT]
@@ -288,7 +288,7 @@ class PastedImages:
 
 
 def _output(command: list[str], path: Path) -> bytes:
-    """What the program prints, or writes to the path; b"" if it fails."""
+    """The program's output, or the file that it writes; b"" if it fails."""
     printed = run_program(command)
     with suppress(OSError):
         return printed or (path.read_bytes() if printed is not None and path.exists() else b"")
@@ -296,14 +296,14 @@ def _output(command: list[str], path: Path) -> bytes:
 
 
 def installed(commands: Sequence[Sequence[str]], environment: Mapping[str, str]) -> list[list[str]]:
-    """The commands whose program is there, with its whole path."""
+    """The commands with an installed program, by its whole path."""
     search = environment.get("PATH", "")
     whole = [(shutil.which(command[0], path=search), command) for command in commands]
     return [[program, *command[1:]] for program, command in whole if program]
 
 
 def run_program(command: Sequence[str], data: bytes | None = None) -> bytes | None:
-    """What a program of the clipboard prints; None if it fails.
+    """The output of a clipboard program; None if it fails.
 
     Some stay in the background for as long as they hold the clipboard, so with `data` for them nothing of ours is left
     open in them.

@@ -61,7 +61,7 @@ class Prompt:
         draft: DraftFile,
         interrupts: Interrupts,
     ) -> None:
-        """`directory` is where `@path` begins. `text` is what stands in the prompt, and who said what of it."""
+        """`directory` is where `@path` begins. `text` is the prompt's text, with the source of each part."""
         self._settings = settings
         self._directory = directory
         self._history = history
@@ -69,7 +69,7 @@ class Prompt:
         self._text = text
         self._draft = draft
         self._put: Span | None = None
-        """What is being put in by something else than a typed key."""
+        """Text that is being inserted by something other than a typed key."""
         self._is_told = False
         """The text is being changed to what `_text` is already."""
         self._paths = PastedPaths(directory, pastes.unfold, self._draw_again)
@@ -81,7 +81,7 @@ class Prompt:
         self._hint = Hint(self._draw_again)
         self._has_stood = False
         self._left_over: Words = ()
-        """What stood in a prompt that a signal ended."""
+        """The text of a prompt that a signal ended."""
         self._editing: asyncio.Task[None] | None = None
         self._keyboard = Keyboard()
         self.next_mode: Callable[[], None] = lambda: None
@@ -96,7 +96,7 @@ class Prompt:
         self._settings = settings
 
     def serve(self, completer: Completer, next_mode: Callable[[], None]) -> None:
-        """Suggest what `completer` finds, also in a prompt that stands already; Shift-Tab calls `next_mode`."""
+        """Suggest what `completer` finds, even in a prompt that is already shown; Shift-Tab calls `next_mode`."""
         self._session.completer = OfferingCompleter(completer, self._text)
         self.next_mode = self.type_ahead.next_mode = next_mode
 
@@ -115,7 +115,7 @@ class Prompt:
         self._images.close()
 
     def keep_unsent(self) -> tuple[list[str], bool]:
-        """What was typed and never sent, and whether the history on disk has it now, from which Up brings it back."""
+        """The unsent text, and whether the history on disk has it now, so that Up brings it back."""
         said = [one for one in (self._left_over, *self.type_ahead.take_unsent()) if text_of(one).strip()]
         self._left_over = ()
         kept = [isinstance(self._history, PrivateHistory) and self._history.keep(one) for one in said]
@@ -148,7 +148,7 @@ class Prompt:
             raise
 
     def _taken(self, text: str) -> Words:
-        """What leaves the prompt, with pastes unfolded."""
+        """The text that leaves the prompt, with pastes unfolded."""
         said = self._text.said_of(text)
         self._text.known.add(said)
         self._text.become(())
@@ -183,7 +183,7 @@ class Prompt:
 
     @property
     def is_sent(self) -> bool:
-        """Enter was pressed in the prompt that stands, or stood last."""
+        """Enter was pressed in the current prompt, or the last one."""
         return not self._session.app.is_running or self._session.app.is_done
 
     def erase_when_sent(self, is_erased: bool) -> None:
@@ -231,7 +231,7 @@ class Prompt:
         self.type_ahead.suspend()
 
     def typed_ahead_lines(self) -> TypedLines:
-        """What was typed while nca works, and what a key did."""
+        """The text typed while nca works, and the effect of a key."""
         if self.type_ahead.is_lent:
             return TypedLines()
         return typed_ahead(self.type_ahead.typed(), self._hint.text, self._session.app.output.get_size().columns)
@@ -324,7 +324,7 @@ class Prompt:
         event.app.exit(result=REWIND)
 
     def _insert(self, buffer: Buffer, text: str, source: Source) -> None:
-        """Insert a text of which the source is known. No menu opens over it."""
+        """Insert a text with a known source. No menu opens over it."""
         self._put = Span(text, source)
         try:
             buffer.insert_text(text, fire_event=False)

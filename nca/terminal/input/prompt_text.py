@@ -29,7 +29,7 @@ _MOST_PLACES = 64
 
 
 class Offer(NamedTuple):
-    """A completion or a suggestion: `text` in place of what is between two places of `base`, a text of the prompt."""
+    """A completion or a suggestion: `text` replaces the part between two places of `base`, a text of the prompt."""
 
     base: str
     start: int
@@ -41,7 +41,7 @@ class KnownTexts:
     """Texts that may come back, with who said what of each. What was once typed and once pasted counts as pasted."""
 
     def __init__(self, most_chars: float = float("inf")) -> None:
-        """`most_chars`: the oldest are forgotten behind so many."""
+        """`most_chars`: beyond this, the oldest are forgotten."""
         self._most_chars = most_chars
         self._chars = 0
         self._said: dict[str, Words] = {}
@@ -140,7 +140,7 @@ class PromptText:
         return replaced(self.said, start, len(old) - after, (put,)) if is_so else None
 
     def _taken_or_cut(self, old: str, text: str) -> Words | None:
-        """What was offered was taken, or something was deleted."""
+        """An offer was accepted, or something was deleted."""
         for base, start, end, offered in reversed(self._offers):
             chars = len(text) - start - (len(base) - end)
             if chars > 0 and text == base[:start] + offered[:chars] + base[end:]:
@@ -155,7 +155,7 @@ class PromptText:
         return _safest(known[0], known[-1]) if known else None
 
     def _replaced(self, old: str, text: str) -> Words:
-        """The rest stays what it was. Where more than one place could be meant, none of it is typed if one was not."""
+        """The rest keeps its source. If several places are possible and one was not typed, none counts as typed."""
         before, after = _alike(old, text)
         gone = part_of(self.said, before, len(old) - after)
         put = text[before : len(text) - after]
@@ -172,7 +172,7 @@ class PromptText:
         return said if is_typed or first == before else marked(said, first, before + len(put), "pasted")
 
     def _origin(self, put: str, gone: Words) -> Words:
-        """Who said what was put in, as far as that is known."""
+        """The source of inserted text, if known."""
         found = None
         for cut in self._cut:
             if text_of(cut) == put:

@@ -79,7 +79,7 @@ def _erase(shown: str) -> None:
     columns = shutil.get_terminal_size().columns
     *sent, last = (get_cwidth(line) for line in shown.split("\n"))
     rows = sum(max(1, -(-width // columns)) for width in sent) + max(0, last - 1) // columns
-    # What another program left before it in the row stays.
+    # Text that another program left before it in the row stays.
     back = f"\x1b[{rows}A\r" if rows else f"\x1b[{last}D"
     with contextlib.suppress(OSError, ValueError):
         sys.stdout.write(f"{back}\x1b[J")

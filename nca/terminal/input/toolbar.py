@@ -26,9 +26,9 @@ USUAL_AUTO = "on"
 
 
 class ToolbarStatus(NamedTuple):
-    """What the toolbar shows.
+    """The values of the toolbar.
 
-    permission  the mode, as `agent.permission` names it; "read-only" where nothing can be sent
+    permission  the mode, as `agent.permission` names it; "read-only" if nothing can be sent
     auto        whether it compacts by itself, as `context.auto` names it
     activity    what is happening in the background
     is_high     the usage is at the compaction threshold, which the gauge's colour shows
@@ -67,7 +67,7 @@ def gauge(ratio: float) -> str:
 def toolbar(status: ToolbarStatus, width: int) -> list[tuple[str, str]]:
     """Styled parts that fit `width` cells. In a narrow window names are dropped first and the gauge last.
 
-    The lines of a command are rows above the others, unless the person's format names it: then the first stands there.
+    The lines of a command are rows above the others, unless the person's format names it: then the first is there.
     """
     values = _values(status)
     if status.written or status.command:
@@ -143,7 +143,7 @@ def _joined(parts: list[tuple[str, str]]) -> list[tuple[str, str]]:
 
 
 def activity_of(conversation: Conversation) -> str:
-    """What is happening in the background, in a few words; "" if nothing is."""
+    """The background activity, in a few words; "" without any."""
     starting = [one.server.name for one in conversation.servers.connections if one.state == "starting"]
     parts = ["compacting in the background"] if conversation.context.is_preparing else []
     parts += [f"starting {', '.join(starting)}"] if starting else []
@@ -170,8 +170,8 @@ def coloured(line: str, *, has_colour: bool) -> list[tuple[str, str]]:
 def filled(written: str, values: Mapping[str, Parts], cells: int) -> list[tuple[str, str]]:
     """The format with each name's value, in at most so many cells.
 
-    A name without a value leaves with what stands before it. In a narrow window names leave from the end, and what is
-    left is cut; no separator stays behind.
+    A name without a value disappears with the text before it. In a narrow window names leave from the end, and what is
+    left is cut; no separator is left over.
     """
     rows: list[list[tuple[str, str]]] = []
     for before, name in parts_of(written):
@@ -190,7 +190,7 @@ def flat(rows: Sequence[Parts]) -> list[tuple[str, str]]:
 
 
 def cut(parts: Parts, cells: int) -> list[tuple[str, str]]:
-    """The beginning of a line that fits, with an ellipsis where something is left out."""
+    """The fitting beginning of a line, with an ellipsis if it is cut."""
     if width(parts) <= cells:
         return list(parts)
     kept: list[tuple[str, str]] = []

@@ -60,7 +60,7 @@ class TypeAhead(UnsentKeys):
         super().__init__(keyboard)
         self._note = note
         self.next_mode: Callable[[], None] = lambda: None
-        """Does what Shift-Tab does, at once: it is not part of what is typed."""
+        """The action of Shift-Tab, done at once: it is not part of the typed text."""
         self._interrupts = interrupts
         self._edits_with_escape = edits_with_escape
         self._escape: asyncio.TimerHandle | None = None
@@ -79,7 +79,7 @@ class TypeAhead(UnsentKeys):
     def quiet(self, suspend: Callable[[], None], *, is_alone: bool) -> Iterator[None]:
         """For the whole chat: the terminal neither echoes nor changes a key between two readers.
 
-        What was typed before is taken over; `is_alone` as in `TerminalModes.take`. `suspend` is called for Ctrl-Z while
+        Earlier input is taken over; `is_alone` as in `TerminalModes.take`. `suspend` is called for Ctrl-Z while
         nca works, and for a SIGTSTP.
         """
         early = self._modes.take(is_alone=is_alone)

@@ -65,7 +65,7 @@ class ConfigBrowser(ListPanel[Sequence[str]]):
         self._is_changed_only = False
         self._search = ""
         self._edited = ""
-        """The setting whose value is being typed; "" while the line searches."""
+        """The setting that is being edited; "" while the line searches."""
         self._said = ""
         self._done: list[str] = []
 
@@ -161,7 +161,7 @@ class ConfigBrowser(ListPanel[Sequence[str]]):
         self._chosen, self._said = name, ""
 
     def _rows(self) -> list[str]:
-        """The names, each group after its own: `context.` stands before the settings of `context`."""
+        """The names, each group after its own: `context.` comes before the settings of `context`."""
         return [row for group, names in groupby(self._names, section_of) for row in (f"{group}.", *names)]
 
     def _row(self, row: str, columns: int) -> Line:
@@ -178,7 +178,7 @@ class ConfigBrowser(ListPanel[Sequence[str]]):
         return line
 
     def _about(self, columns: int) -> Sequence[Line]:
-        """What the chosen setting means; then what was done or refused last, or else what is valid."""
+        """The meaning of the chosen setting; then the last result or refusal, else the valid values."""
         key = KEYS[self._chosen]
         lines: list[Line] = [[("", line)] for line in wrapped(f"{key.name}: {key.about}", columns, _ABOUT_LINES)]
         if self._said:
@@ -232,7 +232,7 @@ def ordered() -> list[str]:
 
 
 def overview(loaded: LoadedSettings) -> RenderableType:
-    """What is changed, and the groups: one screen, however many settings there are."""
+    """The changed settings, and the groups: one screen, however many settings there are."""
     changed = [name for name in KEYS if is_changed(loaded, name)]
     table = new_table()
     table.add_column(no_wrap=True)
@@ -250,7 +250,7 @@ def overview(loaded: LoadedSettings) -> RenderableType:
 def listed(loaded: LoadedSettings, names: Sequence[str]) -> RenderableType:
     """One a row: a mark where it is changed, name, value; and where it is from, else what it means.
 
-    What gives way in a narrow window is the meaning; in a still narrower one the value stands below the name.
+    In a narrow window the meaning is cut; in a still narrower one the value is below the name.
     """
     width = shutil.get_terminal_size((PLAIN_WIDTH, 24)).columns
     room = width - max(map(len, names), default=0) - 4
@@ -296,7 +296,7 @@ def matching(words: str) -> list[str]:
 
 
 def containing(typed: str) -> list[str]:
-    """The settings whose names contain this, in the order of what a person means by it: names or last parts that begin
+    """The settings with names that contain this, likely ones first: names or last parts that begin
     with it, then other parts that do, then the rest."""
     word = typed.lower().replace("-", "_")
 
@@ -310,7 +310,7 @@ def containing(typed: str) -> list[str]:
 
 
 def section_of(name: str) -> str:
-    """`context.prune` of `context.prune.protect_tokens`; "" for what stands above all tables."""
+    """`context.prune` of `context.prune.protect_tokens`; "" above all tables."""
     return name.rpartition(".")[0]
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 AROUND_ROWS = 4
 """Rows of the screen that the panel leaves free: the prompt, the toolbar, and empty lines."""
 LIST_ROWS = 10
-"""Rows that are left for the list of all items, where it stands below the panel."""
+"""Rows for the list of all items, if it is below the panel."""
 FEWEST_ROWS = 8
 SECTION_ROWS = 8
 """Rows below the picture that a small screen keeps for the contents, the largest items and the repeated reads."""
@@ -37,7 +37,7 @@ SHOWN = 3
 LISTED = 10
 """Rows of a list: on one screen, and with `/context all`."""
 TWO_COLUMNS_FROM = 120
-"""In a window of so many columns, sections stand side by side."""
+"""In a window of at least this many columns, sections are side by side."""
 _BETWEEN_COLUMNS = 3
 _REASONS_FROM_WIDTH = 80
 _CHARACTERS_FROM_WIDTH = 52
@@ -102,7 +102,7 @@ def _head(stats: ContextStats, width: int, most: int = 0) -> tuple[Text, Text]:
 
 
 def _lines(stats: ContextStats, done: Sequence[CompactionRecord], most: int) -> Iterator[Text]:
-    """What can be said in a sentence, most important first."""
+    """The facts that fit a sentence, most important first."""
     yield Text(_contents(stats))
     yield from _repeated(stats, most)
     if done:
@@ -185,7 +185,7 @@ def _repeated(stats: ContextStats, most: int) -> Iterator[Text]:
 
 
 def _savings(stats: ContextStats, done: Sequence[CompactionRecord]) -> str:
-    """What the compactions saved, and what they kept."""
+    """The tokens that compactions saved, and the facts that they kept."""
     # Each counts all that was ever stated, so the newest says what is left of it.
     newest = next((one for one in reversed(done) if one.total_facts), None)
     facts = f" and kept {_kept(newest)}" if newest else ""
@@ -232,7 +232,7 @@ def _indented(text: Text, cells: int) -> Padding:
 
 
 def _price(stats: ContextStats) -> str:
-    """What the next request costs to read, and what compaction cost and saves; "" if no price is known."""
+    """The cost of reading the next request, and the cost and savings of compaction; "" if no price is known."""
     prices = stats.prices
     if not prices.request:
         return ""

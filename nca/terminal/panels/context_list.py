@@ -1,6 +1,6 @@
 """The list below `/context`: all that is in the context, walked with the keys; and the window as a picture.
 
-Nothing changes while the list stands: a key marks what is to happen to an item, and the marks are the result.
+Nothing changes while the list is open: a key marks an action on an item, and the marks are the result.
 Across, a row of the picture says what the part is; down, the bars add up to the window. No colour is needed to read it.
 """
 
@@ -41,7 +41,7 @@ class ContextList(ListPanel[Mapping[str, Change]]):
         self.most_lines = most_lines
         self._context = context
         self._see = see
-        # Nothing changes while the list stands.
+        # Nothing changes while the list is open.
         self._frees = cache(lambda *seqs: context.collapse_tokens(seqs))
         self._in_order = context.items()
         self._is_by_size = True
@@ -181,7 +181,7 @@ class ContextList(ListPanel[Mapping[str, Change]]):
 
     @property
     def _pin_tokens(self) -> int:
-        """What all pins take, with those that are marked."""
+        """Tokens of all pins, marked ones included."""
         marked = (self._context.pin_tokens(int(wanted)) for wanted, change in self.marks.items() if change == "pin")
         freed = (tokens for wanted, tokens in self._pinned.items() if self.marks.get(wanted) == "unpin")
         return sum(self._pinned.values()) + sum(marked) - sum(freed)
@@ -207,7 +207,7 @@ class ContextList(ListPanel[Mapping[str, Change]]):
         return "compact from here" if change == "compact" else change or ("pinned" if item.id in self._pinned else "")
 
     def _about(self, item: ContextItem, columns: int) -> Sequence[Line]:
-        """What the chosen item is, how it begins, and its keys; a narrow window needs two lines for these."""
+        """The chosen item, its beginning, and its keys; a narrow window needs two lines for these."""
         what = f"message {item.id}" if item.id.isdecimal() else f"summary {one_line(item.id, 20)}"
         facts = [what] + (["pinned"] if item.id in self._pinned else [])
         if item.score is not None:
@@ -238,7 +238,7 @@ class ContextList(ListPanel[Mapping[str, Change]]):
         return sum(one.tokens for one in self._in_order[self._in_order.index(item) :])
 
     def _freed(self) -> str:
-        """What the marks free, as far as it is known before."""
+        """The tokens that the marks free, as far as is known in advance."""
         seqs = sorted(int(wanted) for wanted, change in self.marks.items() if change == "collapse")
         return f", about {_signed(-self._frees(*seqs))} tokens" if seqs else ""
 
@@ -307,7 +307,7 @@ def _unused(stats: ContextStats) -> Iterator[WindowPart]:
 
 
 def _bars(parts: Sequence[WindowPart], cells: int) -> Iterator[str]:
-    """Each part's bar behind as many blanks as the parts before it take; what is not empty has at least one cell."""
+    """Each part's bar after as many blanks as the parts before it take; a nonempty part has at least one cell."""
     total, before = sum(part.tokens for part in parts) or 1, 0
     for part in parts:
         start = min(cells - 1, round(before / total * cells))
@@ -317,7 +317,7 @@ def _bars(parts: Sequence[WindowPart], cells: int) -> Iterator[str]:
 
 
 def _marked(bar: str, part: WindowPart, mark: int) -> Text:
-    """The bar, with a mark where compaction begins, unless a used part stands there, or one of a single cell."""
+    """The bar, with a mark where compaction begins, unless a used part is there, or one of a single cell."""
     is_free = mark < len(bar) and (bar[mark] == " " or (part.glyph != BLOCK and bar.count(part.glyph) > 1))
     text = Text(bar[:mark] + _MARK + bar[mark + 1 :] if is_free else bar, style=part.style)
     if is_free:

@@ -148,7 +148,7 @@ async def ask_by_key(question: KeyQuestion[T], draw: Draw, prompt: Prompt, *, sh
 
 
 def question_line(question: KeyQuestion[T], ahead: TypeAhead) -> Text:
-    """What can be pressed now. A line that is open or queued, and a key that did nothing, are said."""
+    """The keys that answer now. An open or queued line, and a key that did nothing, are mentioned."""
     begin = "\n" if question.heading else ""
     if ahead.is_line_open:
         keys = [("Enter", "queues it"), ("Esc", "deletes it")]

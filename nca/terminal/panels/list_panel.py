@@ -1,6 +1,6 @@
 """A list that the person walks with the keys, drawn below the text on the screen and erased at the end.
 
-A subclass says what stands in the list and what its keys do: sessions, the context, settings.
+A subclass defines the list's content and its keys: sessions, the context, settings.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _BETWEEN, _NO_BREAK = " · ", "\u00a0"
 
 
 class Listing(NamedTuple):
-    """What a list shows now.
+    """The current content of a list.
 
     total   how many rows there are
     row     draws the row of a number from 0 on; called for those on the screen
@@ -74,7 +74,7 @@ class ListPanel(ABC, Generic[T]):
 
     @abstractmethod
     def listing(self, columns: int) -> Listing:
-        """What is shown now, in a window of so many columns."""
+        """The current content, in a window of so many columns."""
 
     @abstractmethod
     def move(self, by: int) -> None:
@@ -238,7 +238,7 @@ def cut(text: str, cells: int) -> str:
 
 
 def _row(listing: Listing, number: int) -> Line:
-    """The row behind a mark; the chosen one is shown in reverse, and of its colours only the bar's are kept."""
+    """The row after a mark; the chosen one is shown in reverse, with no colours except the bar's."""
     if number != listing.chosen:
         return [("", "  "), *listing.row(number)]
     row = [("", "› "), *listing.row(number)]
@@ -253,7 +253,7 @@ def _fitted(line: Line, columns: int) -> StyleAndTextTuples:
         has_more = any(after.strip() for _, after in line[place:])
         whole = cell_len(text)
         if place == len(line) or whole > left or (whole == left and has_more):
-            # What follows and has no room counts too.
+            # Following rows without room count as well.
             fitted.append((style, cut(f"{text} …" if has_more else text, left)))
             break
         fitted.append((style, text))

@@ -45,7 +45,7 @@ class OtherSessions:
         return [_as_info(id, one) for id, one in self._stored.items()]
 
     def waiting_line(self, info: SessionInfo) -> str:
-        """What to say before a session is opened; "" if it takes no time."""
+        """The notice before a session is opened; "" if it takes no time."""
         one = self._stored.get(info.id)
         if one is None or one.size_bytes < _LARGE_BYTES:
             return ""

@@ -200,7 +200,7 @@ class RewindPicker(ListPanel[Point]):
         self._matching = [one for one in self._points if all(word in one.text.lower() for word in words)]
 
     def _head(self, columns: int) -> Line:
-        """Above the columns of the rows, which stand behind a mark."""
+        """The headings above the columns of the rows, after the mark."""
         if columns < _DATED_FROM:
             head = "when  message"
         elif columns < _WIDE:

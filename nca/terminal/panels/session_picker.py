@@ -36,7 +36,7 @@ _KEYS = (
 
 
 class _Known(NamedTuple):
-    """What the search filters as the person types, in lower case."""
+    """The text that the search filters as the person types, in lower case."""
 
     info: SessionInfo
     words: str
@@ -54,7 +54,7 @@ class PickerRows:
     def __init__(
         self, infos: Sequence[SessionInfo], directory: str, current: str = "", whose: Mapping[str, Whose] | None = None
     ) -> None:
-        """infos: the newest first. whose: who began each session, if the store is shared."""
+        """infos: the newest first. whose: the person who began each session, if the store is shared."""
         self._whose = whose or {}
         self._known = [
             _Known(info, to_terminal(f"{info.name} {info.title} {info.model}").lower(), info.directory.lower())
@@ -141,7 +141,7 @@ class PickerRows:
         return [("class:quiet", f"{said}{where}")]
 
     def _head(self, columns: int) -> Line:
-        """Above the columns of the rows, which stand behind a mark."""
+        """The headings above the columns of the rows, after the mark."""
         if columns < _NARROW:
             return [("class:label", "  when  session")]
         where = "" if self.is_here else f"{'directory':<{_PLACE_CELLS}}  "

@@ -26,7 +26,7 @@ from nca.terminal.render.sanitize import LineSanitizer, one_line, to_terminal
 from nca.tools.mcp.tool import rule_in_words
 
 OUTPUT_LINES = 5
-"""Lines shown of what a command printed: its last ones, which say how it went; /show has all of it."""
+"""The last lines of a command's output, which say how it went; /show has all of it."""
 
 _NESTED = re.compile(r"task-[0-9a-f]+/")
 """The prefix that nca.agent.subtask gives to the calls of a task."""
@@ -44,7 +44,7 @@ class RunningCalls:
         self._lines: dict[str, str] = {}
         self._progress: dict[str, str] = {}
         self._printed: dict[str, str] = {}
-        """What the calls have printed so far, the one that printed last at the end."""
+        """The output of the calls so far; the call that printed last is at the end."""
         self._nested: dict[str, str] = {}
         self._nested_count = 0
         self._last = ""
@@ -66,7 +66,7 @@ class RunningCalls:
         self._printed[event.call_id] = event.text
 
     def printed(self, most_lines: int) -> Iterator[Text]:
-        """The end of what a call has printed so far: of the one that printed last."""
+        """The end of the output of the call that printed last."""
         printed = next(reversed(self._printed.values()), "")
         lines = to_terminal(printed).split("\n") if printed else []
         return _indented(lines[max(0, len(lines) - max(0, min(most_lines, OUTPUT_LINES))) :])
@@ -99,7 +99,7 @@ class RunningCalls:
 
 
 def last_lines(printed: str) -> Iterator[Text]:
-    """The end of what a command printed, indented; a line that is wider than the window is cut."""
+    """The end of a command's output, indented; a line wider than the window is cut."""
     lines = to_terminal(printed).strip("\n").split("\n")
     if len(lines) > OUTPUT_LINES:
         kept = OUTPUT_LINES - 1
@@ -160,7 +160,7 @@ INDENT, _CONTINUED = "  ", "↪ "
 
 
 class ApprovalPanel:
-    """What a call would do. `lines_left` counts the lines that were not shown yet."""
+    """A call that waits for approval. `lines_left` counts the lines that were not shown yet."""
 
     def __init__(self, asked: ApprovalAsked) -> None:
         self._asked = asked
@@ -175,7 +175,7 @@ class ApprovalPanel:
         self.lines_left = sum(max(1, -(-len(line) // PIECE_CHARS)) for line in lines)
 
     def first(self) -> RenderableType:
-        """What the call is, and the first part of its command or diff."""
+        """The call, and the first part of its command or diff."""
         asked = self._asked
         verb = {"write": "change a file", "execute": "run something", "read": "read"}[asked.needs]
         parts: list[RenderableType] = [Text(f"{one_line(asked.name)} wants to {verb}:", style="bold")]
@@ -220,7 +220,7 @@ class _Folded:
 
 
 def folded(line: Text, columns: int, begin: str = INDENT) -> Iterator[Text]:
-    """The line as rows of so many cells, the first of them behind `begin`. No character is lost at a fold."""
+    """The line as rows of so many cells, the first of them after `begin`. No character is lost at a fold."""
     pieces = chop_cells(line.plain, max(columns - len(INDENT), 2))
     rows = line.divide(accumulate(map(len, pieces[:-1])))
     for number, row in enumerate(rows):

@@ -119,7 +119,7 @@ def _pieces(code: str) -> Iterator[str]:
 
 
 def _good_cut(tokens: _Tokens, code: str) -> int:
-    """Where the context for the next piece may start: an unindented line outside of strings and comments."""
+    """The place where the context for the next piece may start: an unindented line outside of strings and comments."""
     if len(code) <= CONTEXT_CHARS:
         return 0
     at, found = 0, 0

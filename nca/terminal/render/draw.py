@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 FRAME_SECONDS = 0.08
 """The shortest time between two drawings of the tail."""
 STALLED_SECONDS = 2.0
-"""An answer of which so long nothing more has come is waited for: the status says so."""
+"""After so many seconds without more of an answer, the status says that nca waits."""
 OTHER_ROWS = 4
 """Rows of a low window that what a running call prints leaves free: for the status, what is typed, and two others."""
 LONG_READ_TOKENS = 200
@@ -63,10 +63,10 @@ _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 
 
 class TypedAhead(Protocol):
-    """What the person types while nca works."""
+    """The text that the person types while nca works."""
 
     def typed_ahead_lines(self) -> tuple[Sequence[str], str, int]:
-        """What stands below everything else: notes, then the line that is typed; and the cursor's cell in it."""
+        """The lines below everything else: notes, then the typed line; and the cursor's cell in it."""
 
 
 class Draw:
@@ -96,7 +96,7 @@ class Draw:
         self._status = ""
         self._status_since = 0.0
         self._retry: RetryScheduled | None = None
-        """What the status counts down to."""
+        """The time that the status counts down to."""
         self._running = RunningCalls()
         self._notices = event_lines.Notices()
         self._asked: set[str] = set()
@@ -163,7 +163,7 @@ class Draw:
                 self._end_stream()
                 self._status = ""
         if not isinstance(event, RetryScheduled) and (line := self._notices.line(event)):
-            # Where no answer came, the text stands in the prompt again, and Ctrl-C clears it first.
+            # If no answer came, the text is in the prompt again, and Ctrl-C clears it first.
             leaves = isinstance(event, TurnFinished) and event.reason == "interrupted" and not event.is_empty
             self._line(f"{line[0]} Ctrl-C twice leaves." if leaves else line[0], line[1])
 
@@ -371,7 +371,7 @@ class Draw:
         return self._answer.feed(text)
 
     def _tail(self, now: float) -> tuple[RenderableType | None, int | None]:
-        """What is redrawn, and the column of the cursor in its last line; None: at its end."""
+        """The redrawn part, and the column of the cursor in its last line; None: at its end."""
         parts: list[RenderableType] = []
         column: int | None = None
         stream = self._answer or self._reasoning_stream

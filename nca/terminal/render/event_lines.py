@@ -35,7 +35,7 @@ IN_CHAT = {
     "with --model": "with /model",
     "/compact in the chat": "/compact",
 }
-"""What the chat says in place of the shell's words that an error advises: advice is written for the shell."""
+"""The chat's words for the shell's words in an error's advice."""
 
 
 class Notices:
@@ -96,7 +96,7 @@ def tool_started_line(event: ToolStarted) -> str:
 
 
 def not_made(event: ApprovalGiven) -> ToolFinished:
-    """How a call ends at whose question the person stopped the turn: no other event says it."""
+    """The line for a call that ended because the person stopped the turn at its question: no other event says it."""
     return ToolFinished(event.call_id, event.name, is_error=True, summary="not made", seconds=0.0)
 
 
@@ -107,7 +107,7 @@ def tool_finished_line(started: str, event: ToolFinished, *, in_words: bool = Fa
     what = started or one_line(event.name, TOOL_CHARS)
     named = what.rpartition(" ")[2]
     if event.is_error and len(named) > 1 and outcome.endswith(f" {named}"):
-        # The path stands before the arrow already.
+        # The path is already before the arrow.
         outcome = outcome.removesuffix(f" {named}").removesuffix(":")
     if in_words:
         return ", ".join(part for part in (what, outcome, took) if part)
@@ -172,7 +172,7 @@ def retry_line(event: RetryScheduled, *, is_known: bool = False) -> str:
 
 
 def retry_status(event: RetryScheduled, waited_seconds: float) -> str:
-    """The same for a line that is redrawn while the time runs; how long it still takes stands where nothing is cut."""
+    """The same for a line that is redrawn while the time runs; the remaining time is in a part that is never cut."""
     left = math.ceil(event.wait_seconds - waited_seconds)
     again = f"Retrying in {left} s" if left > 0 else "Retrying"
     which = f"{event.attempt} of {event.retries}" if event.retries else f"{event.attempt}"

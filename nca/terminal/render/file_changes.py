@@ -28,13 +28,13 @@ _END = re.compile(r"(?m)[ \r]$")
 _MARK_CELLS = 3
 """The indent of a diff, and its first column."""
 _EMPTY_CONTEXT = "\n "
-"""What a diff ends with where it ends in empty lines that stay as they are."""
+"""The end of a diff that ends in unchanged empty lines."""
 _END_OF_DIFF_LINE = re.compile(r"(?m)(?<=.)[ \r]$")
 
 
 @dataclass(frozen=True, slots=True)
 class DiffLine:
-    """A line that goes on below its own beginning, behind the mark, where it is wider than its window."""
+    """A line that wraps below its own beginning, after the mark, if it is wider than its window."""
 
     text: Text
 
@@ -131,9 +131,9 @@ _EXCERPT_CHARS = 60
 
 
 def summary(done: RewindPlan | RewindOutcome, *, names: bool = False) -> str:
-    """`3 restored, 1 deleted, 2 left (changed since, and not by this session)`; "" where no file is concerned.
+    """`3 restored, 1 deleted, 2 left (changed since, and not by this session)`; "" without files.
 
-    names  of what is restored and deleted, in place of reasons
+    names  show the names of restored and deleted files instead of reasons
     """
     parts = [
         (done.restored, "restored"),

@@ -65,7 +65,7 @@ def without_dots(text: str) -> str:
 
 
 def broken_at_gaps(line: Text, columns: int) -> Text:
-    """The line as rows that end where two blanks stood: a key and what it does are not parted."""
+    """The line as rows that break at two blanks, so that a key stays with its meaning."""
     rows: list[Text] = []
     for piece in line.split(_GAP):
         if rows and rows[-1].cell_len + len(_GAP) + piece.cell_len <= columns:
@@ -90,7 +90,7 @@ def hung(line: Text, console: Console, columns: int, *, before: int = 0, further
     first, rest = line.divide([indent])
     room = max(1, columns - indent - further)
     for number, row in enumerate(_rows(rest, console, room)):
-        # Rich cuts a long word with the blank after it, which may so come to stand in front of the next word.
+        # Rich cuts a long word with the blank after it, which may then come before the next word.
         blanks = len(row) - len(row.plain.lstrip(" ")) if number else 0
         if blanks < len(row) or not number:
             yield Text(" " * (indent + further)).append_text(row[blanks:]) if number else first.append_text(row)
@@ -109,7 +109,7 @@ class WordWrap:
         self._is_code = self._stays = False
 
     def feed(self, text: str) -> str:
-        """What can be written by now; the last word waits for its end."""
+        """The part that can be written by now; the last word waits for its end."""
         written = ""
         for piece in _PIECES.findall(text):
             if not piece.isspace():
@@ -186,7 +186,7 @@ def fitting_table(
 ) -> RenderableType:
     """Cells by heading as a table if the window has room for its columns, or else as lines.
 
-    numbers    columns that stand to the right; in a line the heading stands after the number
+    numbers    right-aligned columns; in a line the heading comes after the number
     gives_way  the column that gets the room that the others leave; its cells are cut, or fill more lines if it `wraps`.
                In lines it has one of its own, unless it is the first column
     least      cells that it needs in a table, if it is as wide

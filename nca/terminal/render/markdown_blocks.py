@@ -148,7 +148,7 @@ class BlockSplitter:
             self._partial_chars += len(text)
 
     def _end_block_early(self) -> None:
-        """Finish the previous block at the first character of a new paragraph, whose end may be far off."""
+        """Finish the previous block at the first character of a new paragraph; its end may be far off."""
         if not self._after_blank or not self._partial or self._fence or self._inner_fence or self._is_overlong:
             return
         first = self._partial[0][0]

@@ -36,7 +36,7 @@ ANSWER_LINES = 30
 
 
 def lines_above(count: int, said: Exchange) -> str:
-    """What is said of the lines of an answer that are not shown."""
+    """The note about the lines of an answer that are not shown."""
     return f"… {counted(count, 'line')} above (/context show {said.seq} has all of it)"
 
 

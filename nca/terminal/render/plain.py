@@ -71,12 +71,12 @@ class PlainDraw:
         self._reasoning = StreamSanitizer()
         self._is_line_open = False
         self._goes_on = False
-        """Another request was sent for the answer whose line is open: its reasoning does not part the text."""
+        """Another request was sent for the answer with an open line: its reasoning does not part the text."""
         self._is_thought_open = False
         self._running = RunningCalls()
         self._notices = event_lines.Notices()
         self._needs: dict[str, str] = {}
-        """What the calls need that the person is asked about."""
+        """The permission that the asked calls need."""
         self._waited = 0.0
 
     @property
@@ -165,7 +165,7 @@ class PlainDraw:
 
     def exchange(self, said: Exchange) -> None:
         if not self._is_terminal:
-            # Whoever reads a pipe waits for the answers to what they send.
+            # The reader of a pipe waits for the answers to its messages.
             return
         if said.asked:
             self._aside(f"You: {said.asked}")

@@ -81,7 +81,7 @@ class StreamSanitizer:
         return _CARRIAGE_RETURN.sub("\n", stripped.removesuffix("\r"))
 
     def finish(self) -> str:
-        """What was held back, at the end of the text."""
+        """The held-back part, at the end of the text."""
         held, self._held, self._return = self._return + self._held, "", ""
         return to_terminal(held)
 
@@ -108,7 +108,7 @@ class LineSanitizer:
 
 
 def _open_tail(text: str) -> tuple[int, str]:
-    """Where an unfinished sequence starts, and the shortest text equivalent to it."""
+    """The start of an unfinished sequence, and the shortest text equivalent to it."""
     if _SUSPECT.search(text) is None:
         return len(text), ""
     for found in re.finditer(_FORBIDDEN, text):

@@ -63,7 +63,7 @@ class Screen:
     def draw(self, printed: Iterable[RenderableType], tail: RenderableType | None, column: int | None = None) -> None:
         """Draw one frame with one write: print what is finished, and replace the tail.
 
-        column  where the cursor stands in the tail's last line, which a screen reader follows; None: at its end
+        column  of the cursor in the tail's last line, which a screen reader follows; None: at its end
         """
         finished = "".join(self._render(renderable) for renderable in printed)
         lines = self._fit(self._render(tail).split("\n")[:-1]) if tail is not None else []

@@ -55,7 +55,7 @@ def begun_by(whose: Whose | None) -> str:
 def session_table(
     infos: Iterable[SessionInfo], current: str = "", whose: Mapping[str, Whose] | None = None
 ) -> RenderableType:
-    """Sessions as a table, for output where nobody can pick one with the keys. Behind the id stands "(this)" for
+    """Sessions as a table, for output where nobody can pick one with the keys. After the id comes "(this)" for
     `current`, and "*" for what is never archived by itself."""
     from rich.text import Text
 
@@ -84,7 +84,7 @@ def _end_of(directory: str) -> str:
 
 
 def show_resumed(conversation: Conversation, output: Output, forked_from: str = "") -> None:
-    """What to show when a session is resumed: what was said last, its title, where tools work, and the card.
+    """Show a resumed session: the last exchange, its title, the tools' directory, and the card.
 
     forked_from  the id of the session that it was copied from just now
     """
@@ -108,7 +108,7 @@ def hit_line(hit: Hit, number: str) -> str:
 
 
 def written_lines(written: Written) -> list[str]:
-    """What to say of a session that was written for another agent, a line each, without the command that resumes it."""
+    """Lines about a session that was written for another agent, without the command that resumes it."""
     lines = [f"Wrote {counted(written.messages, 'message')} as a session of {written.agent}: {written.file}"]
     if written.left_out:
         named = ", ".join(counted(number, what) for what, number in written.left_out.items())

@@ -130,7 +130,7 @@ def styled(text: str, style: str, environment: Mapping[str, str] = os.environ) -
 
 
 def prompt_styles(theme: str, environment: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """The same styles for prompt_toolkit, by class, as far as lists use them."""
+    """The styles that lists use, for prompt_toolkit, by class."""
     palette = PALETTES[background(theme, environment)]
     names = {"label": "accent", **{name: name for name in Palette._fields}}
     names |= {f"part.{kind}": name for kind, name in PARTS.items()}
