@@ -1,7 +1,7 @@
 """Approve or refuse a tool call: by the permission mode, by the permission rules, or by asking the person.
 
 The first of these that decides wins: the mode, where it denies · a rule that denies · nca's own files, which are never
-written · a rule that asks · the mode and the rules that allow · the person. Each call is decided anew, from what it
+written · a rule that asks · the mode and the rules that allow · the person. Each call is decided again, from what it
 would do.
 """
 
@@ -46,7 +46,7 @@ _PATH_ARGUMENTS = ("path", "file_path", "directory")
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the person answered.
+    """The person's answer.
 
     choice  `session` and `always` are valid only if the approval names a subject for a rule; `unanswered`: nobody
             could be asked
@@ -58,7 +58,7 @@ class Answer:
 
 
 class Person:
-    """Whoever uses the conversation. The base class stands for nobody: nothing is approved and nothing typed.
+    """The person who uses the conversation. The base class is nobody: nothing is approved and nothing typed.
 
     can_choose  whether `choose` and `type_answer` can ask
     """
@@ -173,7 +173,7 @@ class Approvals:
         return await self._by_mode(call, needed, approval, toolbox.describe(call), is_unclear=is_unclear)
 
     def refused_by_mode(self, call: ToolCall, toolbox: Toolbox) -> Refused | None:
-        """What the settings do not allow at all. Asked before anything else, also before the person's hooks."""
+        """The reason why the settings never allow the call. Asked first, even before the person's hooks."""
         needed = toolbox.needs(call)
         if needed is not None and call.name in self._state.settings.tools.off:
             return refused(f"{call.name} is switched off (tools.off)", "switched off")
@@ -208,7 +208,7 @@ class Approvals:
     async def _why_a_rule_asks(
         self, rules: Sequence[PermissionRule], call: ToolCall, needed: Permission, approval: Approval, toolbox: Toolbox
     ) -> list[str]:
-        """What to say to the person about the rules that want the call asked; [] if none does."""
+        """Lines for the person about the rules that ask about the call; [] if none does."""
         if found := self._matching(rules, call, needed, approval, toolbox):
             return [f"A rule asks about it: {found}."]
         for folder in approval.searched:
@@ -281,7 +281,7 @@ class Approvals:
         return PermissionRule(call.name, approval.path or approval.subject, str(self._place(approval)))
 
     def _place(self, approval: Approval) -> Path:
-        """Where a rule holds: a command may run other code in another folder."""
+        """The place in which a rule holds: a command may run other code in another folder."""
         return Path(approval.directory) if approval.directory else self._directory
 
     def _is_unusual(self, approval: Approval) -> bool:
@@ -308,7 +308,7 @@ class Approvals:
 
 
 def _about(approval: Approval) -> set[str]:
-    """What a rule that allows may name: what the call will touch, never how it was written."""
+    """The subject that an allowing rule may name: the effect of the call, never its wording."""
     if approval.path:
         return {approval.path}
     # Not a command's path: a rule for a folder does not allow the programs in it.
@@ -365,7 +365,7 @@ _MARK = "sandbox-offered"
 class _SandboxNotices:
     """Says that commands run without a sandbox: as an offer, once for good; in the mode `auto`, once in each chat.
 
-    `root` is the project, whose programs are not trusted to be the sandbox.
+    `root` is the project; its programs are not trusted as the sandbox.
     """
 
     def __init__(self, state: SessionState, root: Path, emit: Listener) -> None:

@@ -52,7 +52,7 @@ _FEWEST_CHARS_IN_RECORD = 12
 
 
 class Searched(Protocol):
-    """What the archive reads: the log and the current view, the store that both are in, and the window's budget."""
+    """The archive's sources: the log and the current view, their store, and the window's budget."""
 
     @property
     def store(self) -> Store: ...
@@ -65,7 +65,7 @@ class Searched(Protocol):
 
 
 class Archive:
-    """What the `recall` tool and `Context.search` look into. It only reads. `memory` None: there are no notes."""
+    """The log for the `recall` tool and `Context.search`. It only reads. `memory` None: there are no notes."""
 
     def __init__(self, state: Searched, memory: Memory | None = None) -> None:
         self._state = state
@@ -79,13 +79,13 @@ class Archive:
         return together // max(1, sum(call.name == RECALL for call in calls))
 
     def recall(self, question: str, scope: str, limit: int, chars: int) -> Recalled:
-        """What answers and is not in view. Raises ValueError for an unknown scope, StoreError."""
+        """Answers that are not in view. Raises ValueError for an unknown scope, StoreError."""
         if scope in ("session", "all"):
             where: Scope = "all" if scope == "all" else "session"
             aside = self._state.history.view.aside
             found = self.search(question, scope=where, limit=limit + _SPARE, chars=chars, aside=aside)
         else:
-            # What was said last counts most; a turn is told from its beginning.
+            # The newest messages count most; a turn is told from its beginning.
             rows = self._listed(scope)[:: 1 if turn_in(scope) else -1]
             found = self._search_in(rows, question, limit + _SPARE, chars) if scope in SAID_SCOPES else []
             if not found:
@@ -121,7 +121,7 @@ class Archive:
         return self._state.session.search(question, limit, chars=chars, aside=others) if question.strip() else []
 
     def expand(self, wanted: str) -> str:
-        """The whole text behind an id: `12`, `1a2b3c4d:12`, `12-15`, `note:3`, `day:2031-05-09:1`.
+        """The whole text of an id: `12`, `1a2b3c4d:12`, `12-15`, `note:3`, `day:2031-05-09:1`.
 
         "" if there is no such id. Raises StoreError.
         """
@@ -190,7 +190,7 @@ class Archive:
         )
 
     def _asking_seq(self) -> int:
-        """The message whose calls of recall are running; beyond the log if a person asks."""
+        """The message with the running calls of recall; beyond the log if a person asks."""
         history = self._state.history
         seq = history.head
         while seq and history.message(seq).role == "tool":
@@ -234,7 +234,7 @@ class Archive:
 
 
 def _matching(found: Sequence[tuple[int, str]], question: str) -> list[tuple[int, str]]:
-    """What is listed, with what holds most words of the question first."""
+    """The listed items, those with most words of the question first."""
     words = [word.lower() for word in _WORD.findall(question)]
     meant = set(words) - stop_words(words)
 
@@ -246,9 +246,9 @@ def _matching(found: Sequence[tuple[int, str]], question: str) -> list[tuple[int
 
 
 def _messages(session: Session, first: int, last: int, aside: Sequence[Range] = ()) -> str:
-    """The messages first … last; with calls that are asked for alone, what came of them.
+    """The messages first … last; calls that are asked for alone come with their results.
 
-    What is aside is shown where it alone is asked for, and named as such.
+    Messages that are aside are shown if they alone are asked for, and named as such.
     """
     if first == last:
         last = _last_result(session, first)
@@ -257,7 +257,7 @@ def _messages(session: Session, first: int, last: int, aside: Sequence[Range] = 
     for entry in session.log.entries(first, min(last, first + _MAX_RANGE - 1)):
         if not is_aside and is_in(entry.seq, aside):
             continue
-        # What recall said itself is not searchable, but it can be read again.
+        # Recall's own answers are not searchable, but they can be read again.
         text = session.searchable_text(entry.seq) or entry.message.text
         if text and first != last:
             text = f"[{entry.seq}]\n{text}"
@@ -286,7 +286,7 @@ Listed = tuple[int, str]
 
 
 def listed(entries: Iterable[Entry], scope: str) -> list[Listed]:
-    """What the log holds of this scope, oldest first. Raises ValueError for a scope that is none."""
+    """The log's items of this scope, oldest first. Raises ValueError for an unknown scope."""
     match scope:
         case "messages":
             said = ((entry.seq, said_in(entry.message)) for entry in entries)

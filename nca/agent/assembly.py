@@ -41,7 +41,7 @@ from nca.tools.toolbox import Toolbox, ToolContext
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConversationParts(Parts):
-    """What a conversation has beside the parts that its turns run with."""
+    """The parts of a conversation beside those that its turns run with."""
 
     compactor: Background
     user_input: UserInput

@@ -29,7 +29,7 @@ class Background(Compactor):
     _task: asyncio.Task[tuple[Proposal, float]] | None = None
     _planned_on: tuple[object, ...] = ()
     _trigger: Trigger = "idle"
-    """What the preparation counts as: once an answer waits for it, it is an ordinary compaction."""
+    """The trigger of the preparation: once an answer waits for it, it is an ordinary compaction."""
 
     @property
     def is_running(self) -> bool:
@@ -122,7 +122,7 @@ class Background(Compactor):
         return self._planned_on == self._now()
 
     def _now(self) -> tuple[object, ...]:
-        """What a plan depends on."""
+        """The state that a plan depends on."""
         return self.window.history.view, self.window.history.pins
 
     def _as_it_is_now(self, proposal: Proposal) -> Proposal:

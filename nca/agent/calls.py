@@ -50,7 +50,7 @@ class Calls:
         self._places = asyncio.Semaphore(MOST_AT_ONCE)
         self._begun: set[str] = set()
         self._so_far: dict[str, tuple[ToolOutcome, float]] = {}
-        """What interrupted calls had until then."""
+        """The output of interrupted calls so far."""
         self.repeats = Repeats(self._only_reads)
         self._read_to = 0
 
@@ -187,7 +187,7 @@ class Calls:
             self._emit(Notice(line))
 
     def _repeated(self, call: ToolCall, result: Message, whole: str, view_id: int) -> Iterator[TextPart]:
-        """What the model is told of a call that repeats. `whole`: its output before any of it was cut."""
+        """The text for the model about a call that repeats. `whole`: its output before any cut."""
         before = self.repeats.failed_before(call)
         self.repeats.note(msgspec.structs.replace(result, content=whole), self._window.history.head + 1, view_id)
         if result.is_error and before is not None and not result.text.startswith(NOT_RUN):
@@ -210,7 +210,7 @@ class Calls:
         return f"{self._pointing(admitted.text, admitted.left_out)}\n{SAVED}{path}]"
 
     def _pointing(self, text: str, left_out: LeftOut | None) -> str:
-        """The text of the next message; where something is left out, it says how recall shows that.
+        """The text of the next message; if part is left out, it says how recall shows it.
 
         A subtask's recall searches the conversation's log, which does not have the subtask's messages.
         """
@@ -226,7 +226,7 @@ async def _end(tasks: Sequence[asyncio.Task[tuple[ToolOutcome, float]]]) -> None
 
 
 class LiveOutput:
-    """What a running call prints, told a few times a second: its last lines, however much comes.
+    """The output of a running call, reported a few times a second: its last lines, however much comes.
 
     Call `feed` with each piece of output, and `end` when the call has ended.
     """

@@ -1,4 +1,4 @@
-"""What a compaction takes from the view and what it keeps: the preview before it, and the difference after it."""
+"""The parts of the view that a compaction takes and keeps: the preview before it, and the difference after it."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from nca.messages import clean_text
 from nca.sessions.views import CompactionRecord
 
 _CUT = " […]"
-"""What `nca.context.summary.cut_text` ends a text with that was cut."""
+"""The end that `nca.context.summary.cut_text` gives a cut text."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompactionDiff:
     """The view before and after a compaction.
 
-    before, after  tokens by kind (`nca.context.parts.TALK`), of what the log held then; they differ by what the
+    before, after  tokens by kind (`nca.context.parts.TALK`), of the log at that time; they differ by what the
                    compaction's record says
     hidden         the messages that it hid
     stubs          the messages that it shortened
@@ -124,7 +124,7 @@ def _counted(old: Counter[str], new: Counter[str], taken: int) -> tuple[dict[str
 
 
 def _parts(history: History, view: View, end: int) -> Counter[str]:
-    """Raw tokens by kind of what the view showed when the log ended at `end`."""
+    """Raw tokens by kind that the view showed when the log ended at `end`."""
     total: Counter[str] = Counter()
     for item in view.items:
         total.update(item_parts(history, item))
@@ -134,7 +134,7 @@ def _parts(history: History, view: View, end: int) -> Counter[str]:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What a compaction would do. Counts in tokens, costs in US dollars (None: no price is known).
+    """The preview of a compaction. Counts in tokens, costs in US dollars (None: no price is known).
 
     message         one line for a person
     seconds, cost   what making the proposal took: its summary

@@ -44,7 +44,7 @@ is enough."""
 
 @dataclass(frozen=True, slots=True)
 class CompactionOutcome:
-    """What a compaction did. Counts in tokens; `message` is one line for a person."""
+    """The result of a compaction. Counts in tokens; `message` is one line for a person."""
 
     compacted: bool
     tokens_before: int
@@ -153,7 +153,7 @@ class Compactor:
         return outcome.compacted or is_news
 
     async def preview(self, focus: str = "", only: Range | None = None) -> Preview:
-        """What a manual compaction would do, also as an event. Nothing changes. Raises ContextDoesNotFit."""
+        """The preview of a manual compaction, with its event. Nothing changes. Raises ContextDoesNotFit."""
         started = time.monotonic()
         proposal = await self.plan("manual", focus=focus, only=only)
         seconds = time.monotonic() - started
@@ -250,7 +250,7 @@ class Compactor:
         return proposal
 
     def adopt(self, reply: Reply, made_by: str, seconds: float) -> bool:
-        """Let the provider's own summary stand for the messages that it covers; False if none could be replaced.
+        """Replace messages by the provider's own summary that covers them; False if none could be replaced.
 
         The log keeps everything, and an undo shows it again. Raises StoreError.
         """

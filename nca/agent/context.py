@@ -1,4 +1,4 @@
-"""What the model sees of a session: how full it is, and everything that compacts, restores or protects messages."""
+"""The context of a session: how full it is, and everything that compacts, restores or protects messages."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Context:
 
     @property
     def window_tokens(self) -> int:
-        """The model's window, as far as it is known."""
+        """The model's window, as far as known."""
         return self._window.budget.window_tokens
 
     @property
@@ -69,11 +69,11 @@ class Context:
         return self._compactor.where_we_were(is_answer_shown=is_answer_shown)
 
     def last_exchange(self) -> Exchange:
-        """What was said last, for a person who comes back."""
+        """The last exchange, for a person who comes back."""
         return last_exchange(self._window)
 
     def due(self) -> Action:
-        """What happens before the next request, if nothing is added to it: nothing, notice, compact or refuse."""
+        """The action before the next request, if nothing is added to it: nothing, notice, compact or refuse."""
         return self._window.due()
 
     def items(self) -> list[ContextItem]:
@@ -92,7 +92,7 @@ class Context:
         return -self._growth(manual_edits.collapsed(self._window, seqs))
 
     def pin_tokens(self, seq: int) -> int:
-        """What the message takes of the pins' budget."""
+        """The message's share of the pins' budget, in tokens."""
         return self._window.meter.scaled(self._window.history.run_tokens(seq, seq))
 
     # Compaction
@@ -103,7 +103,7 @@ class Context:
         return await self._compactor.compact("manual", focus=focus, only=only)
 
     async def preview(self, focus: str = "", only: Range | None = None) -> Preview:
-        """What `compact` would do; nothing changes (a model may be asked for the summary)."""
+        """The preview of `compact`; nothing changes (a model may be asked for the summary)."""
         return await self._compactor.preview(focus, only)
 
     async def accept(self, preview: Preview) -> CompactionOutcome:
@@ -147,7 +147,7 @@ class Context:
         return self._views.compactions()
 
     def diff(self, record: CompactionRecord) -> CompactionDiff:
-        """What a compaction took and kept. Raises StoreDamaged if one of its views cannot be read."""
+        """The messages and facts that a compaction took and kept. Raises StoreDamaged if a view cannot be read."""
         return compaction_diff(self._window, record)
 
     def summary_writer(self, record: CompactionRecord) -> str:
@@ -180,7 +180,7 @@ class Context:
         return (seq, self._window.history.head) if is_later else (1, seq - 1)
 
     def pins(self) -> list[Pin]:
-        """What is pinned, oldest first."""
+        """The pinned messages, oldest first."""
         history = self._window.history
         return [Pin(seq, history.message(seq), self.pin_tokens(seq)) for seq in sorted(history.pins)]
 
@@ -222,7 +222,7 @@ class Context:
 
     @property
     def view(self) -> View:
-        """What the model sees of the log."""
+        """The log as the model sees it."""
         return self._window.history.view
 
     @property
@@ -239,7 +239,7 @@ class Context:
         return [item for item in self.view.items if isinstance(item, Summary)]
 
     def search(self, question: str, *, scope: Scope = "session", limit: int = 10) -> list[Hit]:
-        """What of the whole log answers a question, best first, compacted away or not; notes come last.
+        """Search the whole log for a question, best first, compacted away or not; notes come last.
 
         Any text is a question; `scope="all"` looks into every session of the store. Raises StoreError.
         """

@@ -1,6 +1,6 @@
-"""What a person reads about the context: that it fills, that a request does not fit, and where the work stands.
+"""Notices about the context: that it fills, that a request does not fit, and where the work stands.
 
-The model has the last in its view: the task, the plan, what fails and which files changed stand in the record.
+The model has the last in its view: the record holds the task, the plan, the failures and the changed files.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def context_warning(window: Window, level: NoticeLevel, what_follows: str = "") -> ContextWarning:
-    """The event of a notice. `what_follows`: what is done about it, where compaction happens by itself."""
+    """The event of a notice. `what_follows`: the next action, if compaction is automatic."""
     measured = window.measure()
     message = f"Context: {measured.usage_ratio:.0%} used"
     if level == "warning":
@@ -89,7 +89,7 @@ _NOT_ENDED = (NOT_RUN, "[interrupted")
 
 
 class Exchange(NamedTuple):
-    """What was said last: the person's message, and the answer to it, which is message `seq`; "" if there is none."""
+    """The last exchange: the person's message, and the answer to it, which is message `seq`; "" without one."""
 
     asked: str
     answer: str
@@ -97,7 +97,7 @@ class Exchange(NamedTuple):
 
 
 def last_exchange(window: Window) -> Exchange:
-    """An answer of which a part came counts, and so does what the model said between its calls."""
+    """A partial answer counts, and so does text that the model wrote between its calls."""
     answer, seq = "", 0
     past = _near(window)
     for entry in past.near():
@@ -112,9 +112,9 @@ def last_exchange(window: Window) -> Exchange:
 def where_we_were(
     window: Window, files: FileHistory | None, *, is_answer_shown: bool = False, newest: str = ""
 ) -> tuple[str, ...]:
-    """One line each, as far as there is something: task, last step, plan, what fails, files changed, cost.
+    """One line for each that there is: task, last step, plan, failure, changed files, cost.
 
-    is_answer_shown  the last answer stands above already
+    is_answer_shown  the last answer is already shown above
     newest           what the person has just said, where the log does not have it yet
     """
     past = _near(window)
@@ -131,7 +131,7 @@ def _near(window: Window) -> Past:
 
 
 def _as_asked(said: Said) -> str:
-    """What was typed; if nothing was, what was piped in."""
+    """The typed text, else the piped text."""
     return said.typed.strip() or " ".join(text for _, text in said.beside)
 
 
@@ -145,7 +145,7 @@ def _task(past: Past, newest: str) -> str:
 
 
 def _messages(past: Past, newest: str) -> Iterator[tuple[str, str]]:
-    """The person's messages, newest first, each with the answer before it. `newest` stands before all of the log."""
+    """The person's messages, newest first, each with the answer before it. `newest` comes before all of the log."""
     text = newest
     for entry in past.near():
         message = entry.message

@@ -232,7 +232,7 @@ class Conversation:
         return self._ended(finished, text, asked)
 
     def _ended(self, finished: TurnFinished, text: str, asked: int) -> TurnFinished:
-        """What follows a turn: a compaction is prepared or announced, and listeners hear how the turn ended."""
+        """Finish a turn: prepare or announce a compaction, and tell listeners how the turn ended."""
         if finished.reason == "answered":
             self._compactor.consider()
         self._compactor.after_turn(is_preparing=self.context.is_preparing)
@@ -258,7 +258,7 @@ class Conversation:
         return any(message.role == "tool" and message.text.startswith(NOT_RUN) for message in self._since(asked))
 
     def _missing(self, text: str, asked: int) -> str:
-        """What a small model is told if it was to change a file, or to run something, and has not since `asked`."""
+        """The text for a small model that should have changed a file or run something, and has not since `asked`."""
         facts, since = self.model.facts, self._since(asked)
         is_meant = facts.is_small and facts.can_use_tools and len(text) <= reply_checks.MOST_REPEATED_CHARS
         if not is_meant or self._is_refused(asked) or self.approvals.mode == "plan":
@@ -295,7 +295,7 @@ class Conversation:
         return self._parts.models.first
 
     def take_back(self) -> None:
-        """The turn failed, and its text went back to the person: what is sent next stands in its place in the view."""
+        """The turn failed, and its text went back to the person: the next message replaces it in the view."""
         self._user_input.take_back()
 
     def share(self, name: str, text: str, source: Source = "tool") -> None:
@@ -340,7 +340,7 @@ class Conversation:
         await old.close()
 
     def forget_chosen_model(self) -> None:
-        """Let the settings say again which model is used here, instead of what was chosen in an earlier chat."""
+        """Use the model of the settings here again, instead of the choice in an earlier chat."""
         self._window.use(self.loaded.without_chosen_model(), self._window.facts)
         if not self.session.is_read_only:
             self.session.remember_model("")

@@ -53,7 +53,7 @@ Decision = Literal["", "allow", "ask", "deny"]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a hook answered.
+    """The answer of a hook.
 
     decision  deny: what it ran before must not happen, or was wrong; allow, ask: how to approve a call
     reason    of the decision
@@ -210,7 +210,7 @@ async def ask_hook(hook: Hook, sent: Mapping[str, Any], models: Fallbacks, windo
 
 
 def read_verdict(text: str) -> Answer:
-    """The answer in a model's text, which may stand in a fence or between words."""
+    """The answer in a model's text, which may be in a fence or between words."""
     start, end = text.find("{"), text.rfind("}")
     try:
         data = json.loads(text[start : end + 1])
@@ -262,7 +262,7 @@ def own_arguments(
 
 
 def claude_response(tool: str, outcome: ToolOutcome, shown_input: Mapping[str, Any]) -> dict[str, Any]:
-    """What came of a call: its text, and the fields of Claude's that scripts look for."""
+    """The result of a call: its text, and Claude's fields that scripts look for."""
     response: dict[str, Any] = {"success": not outcome.is_error, "content": outcome.text}
     if tool == "shell":
         response |= {"stdout": outcome.text, "stderr": "", "interrupted": False}
@@ -282,7 +282,7 @@ def _in_seconds(name: str, value: Any) -> Any:
 
 
 class Transcript:
-    """What the model saw when the first hook ran, and every message since. The file lasts as long as the chat."""
+    """The context when the first hook ran, and every message since. The file lasts as long as the chat."""
 
     def __init__(self, session_id: str, folder: Path | None) -> None:
         """folder: the session's; None: there is no file."""

@@ -43,7 +43,7 @@ _RANK = ("", "allow", "ask", "deny")
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """What the hooks say about a call: `call` is to be run instead of the one that the model made."""
+    """The hooks' decision on a call: `call` is to be run instead of the model's."""
 
     call: ToolCall
     decision: Literal["", "allow", "ask", "deny"] = ""
@@ -98,7 +98,7 @@ class Hooks:
         return "\n".join(filter(None, (begun, answer.context if answer else "")))
 
     async def begun(self) -> str:
-        """What hooks add when the session begins, or goes on after a compaction; "" if that was said."""
+        """The text that hooks add when the session begins, or continues after a compaction; "" if already said."""
         source, self._begins_as = self._begins_as, ""
         if not source or not self.are_any:
             return ""
@@ -107,7 +107,7 @@ class Hooks:
         return answer.context if answer else ""
 
     async def before_tool(self, call: ToolCall, toolbox: Toolbox) -> Ruling:
-        """What is to be done about a call. A change of its input counts only if the call may go on."""
+        """The decision on a call. A change of its input counts only if the call may run."""
         if not self.are_any:
             return Ruling(call)
         answer = await self._ask_about("PreToolUse", call, toolbox.arguments(call))
@@ -124,7 +124,7 @@ class Hooks:
         return Ruling(call, answer.decision, answer.reason, context, answer.by)
 
     async def after_tool(self, call: ToolCall, toolbox: Toolbox, outcome: ToolOutcome, seconds: float) -> str:
-        """What hooks add to the result of a call for the model."""
+        """The text that hooks add to the result of a call for the model."""
         if not self.are_any:
             return ""
         from nca.agent.hook_process import claude_input, claude_response
@@ -153,7 +153,7 @@ class Hooks:
         return answer.reason if answer is not None and answer.decision == "deny" else ""
 
     async def before_stop(self, answered: str) -> str:
-        """What the model is told instead of ending its turn; "" if the turn may end."""
+        """The text for the model instead of ending its turn; "" if the turn may end."""
         if not self.are_any or self._stops >= MOST_STOPS:
             return ""
         active = self._stops > 0
@@ -164,7 +164,7 @@ class Hooks:
         return answer.reason
 
     async def before_task_stop(self, task: str, agent: str, answered: str, stops: int) -> str:
-        """What the assistant of a subtask is told instead of ending; "" if it may end. stops: so far."""
+        """The text for the assistant of a subtask instead of ending; "" if it may end. stops: so far."""
         if stops >= MOST_STOPS or not self._of("SubagentStop", None):
             return ""
         fields: dict[str, Any] = {"agent_id": task, "agent_type": agent, "stop_hook_active": stops > 0}
@@ -223,7 +223,7 @@ class Hooks:
             await self._ask("PostCompact", (by,), trigger=by, **facts)
 
     def _last_compaction(self) -> dict[str, Any]:
-        """What it made, kept and took: facts by kind, tokens by kind of message, and the messages it hid."""
+        """The compaction's facts by kind, tokens by kind of message, and hidden messages."""
         record = self._window.session.views.compactions()[-1]
         diff = compaction_diff(self._window, record)
         facts = {kind: {"kept": kept, "gone": stated - kept} for kind, (kept, stated) in record.kept.items()}
@@ -307,7 +307,7 @@ class Hooks:
     def _of(
         self, event: str, names: Sequence[str] | None, meets: Callable[[Hook], bool] = lambda _: True
     ) -> list[Hook]:
-        """The hooks to run; a command that stands there under several matchers only once.
+        """The hooks to run; a command listed under several matchers runs only once.
 
         meets: whether the event is what a hook's condition asks for
         """

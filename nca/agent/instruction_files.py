@@ -4,7 +4,7 @@ Both may be foreign, so nothing outside of the project is read. An import is ope
 project's root (nca.safe_files), so that no link is followed, whoever changes the tree meanwhile. Every text passes the
 redactor as a tool's result does, before anything is cut.
 
-A project is a git repository. The home directory, and what lies above it, is never one: a person whose home is a
+A project is a git repository. The home directory, or one above it, is never one: a person whose home is a
 repository would else have every key of theirs "in the project".
 """
 
@@ -47,7 +47,7 @@ class InstructionFile:
 class InstructionReader:
     """Reads the instruction files of one project, each file once.
 
-    files     those that have a text, each behind what it imports, by path
+    files     those that have a text, each after its imports, by path
     problems  a line for each that was left out, for a person
     """
 
@@ -113,7 +113,7 @@ class InstructionReader:
         # The limit may cut a character in two.
         text = raw.decode("utf-8-sig", "replace") if is_whole else raw[: MAX_BYTES - 4].decode("utf-8-sig", "ignore")
         if CLAUDE_FOLDER in path.parts:
-            # What stands there for Claude Code, such as a rule's paths, is no instruction.
+            # Text for Claude Code there, such as a rule's paths, is not an instruction.
             text = split_front(text)[1]
         return InstructionFile(name, self._redactor.clean(text), size)
 
@@ -135,13 +135,13 @@ def imports(path: Path, text: str) -> Iterator[tuple[str, Path]]:
 MAX_LEVELS = 64
 _ROOT_USER = 0
 _ABOUT_THEIR_PARENT = (PROJECT_FOLDER, ".claude")
-"""What stands in these folders is about the folder they are in."""
+"""Files in these folders are about the folder that holds them."""
 _HEAD_BYTES = 4_096
 _BRANCH = "ref: refs/heads/"
 _COMMIT = re.compile(r"[0-9a-f]{40,64}")
 _ID_CHARS = 7
 _MOVE = re.compile(r"([0-9a-f]{40,64}) ([0-9a-f]{40,64}) [^\t]*> (\d{1,12}) [-+]\d{4}")
-"""A line of git's log of what was checked out: from, to, and when in seconds."""
+"""A line of git's log of checkouts: from, to, and the time in seconds."""
 _LOG_BYTES = 65_536
 """Of the end of that log."""
 
@@ -200,7 +200,7 @@ class Project:
     def bounds(self, file: Path) -> Path:
         """The folder that an instruction file must not leave if it is a link: a project's stays in the project.
 
-        What stands in the home directory itself is the person's own, and often a link to where they keep such files.
+        A file in the home directory itself is the person's own, and often a link to where they keep such files.
         """
         is_own = self.root is None and self.home.is_relative_to(_about(file))
         return self.top if is_own else self.reach(file).root
@@ -208,7 +208,7 @@ class Project:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """The folder whose files an instruction file may import."""
+    """The folder from which an instruction file may import."""
 
     root: Path
     home: Path
@@ -282,7 +282,7 @@ def _git_folder(directory: Path) -> Path | None:
 
 
 def _beginning(file: Path) -> str:
-    """The first line; "" of what cannot be read."""
+    """The first line; "" if the file cannot be read."""
     with suppress(OSError, ValueError), open_ordinary(file) as opened:
         return opened.read(_HEAD_BYTES).decode("utf-8", "replace").partition("\n")[0].strip()
     return ""

@@ -62,7 +62,7 @@ def system_prompt(
     is_small: the short text, for a small model.
     offers: whether the model has a tool of this name; the text speaks of no other.
     parts: the project's instructions and the list of skills; they come before the person's sections.
-    Raises ConfigError for a section whose file cannot be used.
+    Raises ConfigError if a section's file cannot be used.
     """
     reading = _reading(settings, directory)
     where = {"directory": directory, "surroundings": surroundings(directory, reading)}
@@ -85,7 +85,7 @@ class SystemPrompt:
 
 
 PromptOf = Callable[[Settings, ModelFacts], SystemPrompt]
-"""The prompt for a model with its settings. Raises ConfigError for a section whose file cannot be used."""
+"""The prompt for a model with its settings. Raises ConfigError if a section's file cannot be used."""
 
 
 def _built(
@@ -225,7 +225,7 @@ def _unusable(section: Section, why: str) -> ConfigError:
 
 @cache
 def _own(*, is_small: bool) -> list[tuple[str, str]]:
-    """The lines of nca's own text, each with the tool that it is about, if any: `[recall] ` stands before it."""
+    """The lines of nca's own text, each with the tool that it is about, if any: `[recall] ` comes before it."""
     name = "small" if is_small else "system"
     text = files(__package__).joinpath(f"prompts/{name}.md").read_text(encoding="utf-8")
     return _LINE.findall(text)

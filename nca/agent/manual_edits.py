@@ -22,11 +22,11 @@ SECOND_TRY = "retry"
 FEWEST_RESTORED_TURNS = 3
 """CowAgent restores max(3, max_context_turns / 6) turns."""
 COLLAPSED_TOKENS = 32
-"""What stays of a message that is no tool result: its beginning."""
+"""The part that stays of a message other than a tool result: its beginning."""
 
 
 def named_ranges(window: Window, wanted: str) -> Sequence[Range]:
-    """The messages behind a summary's or marker's id (or the beginning of it), or behind a message's number.
+    """The messages of a summary's or marker's id (or the beginning of one), or of a message's number.
 
     Raises UsageError if there is nothing of that name.
     """

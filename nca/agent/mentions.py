@@ -27,7 +27,7 @@ from nca.words import Source, Words, source_at
 
 _MENTION = re.compile(r"(?:(?<=\s)|^)@(?:\"([^\"\n]+)\"|((?:\\ |[^\s\"'`()<>{}|;,])+))")
 _LINES = re.compile(r"(?::\d+(?:[-:]\d+)?|#L\d+(?:-L?\d+)?)$")
-"""What a program or a person writes behind a name for lines of the file: `:12`, `:12:5`, `:3-5`, `#L3-L5`."""
+"""The form in which programs and people add lines to a file's name: `:12`, `:12:5`, `:3-5`, `#L3-L5`."""
 _PATTERN = re.compile(r"[*?\[]")
 _LOOKS_LIKE_A_FILE = re.compile(r"^[~./]|/[^/]*\.\w{1,5}$|\.(?:py|md|txt|json|toml|ya?ml|js|tsx?|rs|go|c|h|html|css)$")
 _READ_LIMIT_BYTES = PREVIEW_BYTES + 1
@@ -49,7 +49,7 @@ class Beside(NamedTuple):
 
 
 class Mention(NamedTuple):
-    """A file or directory that is there, and where `@name` stands in the text."""
+    """An existing file or directory, and the place of `@name` in the text."""
 
     name: str
     path: Path
@@ -58,7 +58,7 @@ class Mention(NamedTuple):
 
 
 def mentions(said: Words, source: Source = "typed") -> Iterator[re.Match[str]]:
-    """Where the person typed an `@`, with the name after it, which may be pasted. Any other text names nothing.
+    """The places where the person typed an `@`, with the name after it, which may be pasted. Other text names nothing.
 
     source  "pasted": where they pasted one, which names nothing until they say so
     """
@@ -67,7 +67,7 @@ def mentions(said: Words, source: Source = "typed") -> Iterator[re.Match[str]]:
 
 
 def existing(said: Words, directory: Path, source: Source) -> Iterator[Mention]:
-    """Those of the first MOST_CHECKED mentions whose file is there. Looks at the disk for each."""
+    """Those of the first MOST_CHECKED mentions with an existing file. Looks at the disk for each."""
     for match in islice(mentions(said, source), MOST_CHECKED):
         for name in _names(match):
             if (path := _existing(name, directory)) is not None:
@@ -76,7 +76,7 @@ def existing(said: Words, directory: Path, source: Source) -> Iterator[Mention]:
 
 
 def _names(match: re.Match[str]) -> tuple[str, ...]:
-    """The names that may be meant: a sentence may end after one without quotes, and lines may stand behind any."""
+    """The names that may be meant: a sentence may end after one without quotes, and lines may follow any."""
     whole = match[1] or match[2].replace("\\ ", " ")
     name = whole if match[1] else whole.rstrip(".:!?") or whole
     return whole, name, _LINES.sub("", name) or name
@@ -110,7 +110,7 @@ def mentioned(said: Words, directory: Path, servers: Collection[str] = ()) -> li
 
 
 def _with_spaces(match: re.Match[str], directory: Path) -> str:
-    """The name of a file or folder that the text goes on to name behind a space; "" if there is none."""
+    """The longer name of a file or folder that continues after a space; "" if there is none."""
     if not match[2] or not (rest := match.string[match.end() :]).startswith(" "):
         return ""
     written = _names(match)[0]
@@ -185,7 +185,7 @@ def _continued(file: _Text, admitted: Admitted) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """What was read of a file of `size` bytes, or a directory's listing.
+    """The part read of a file of `size` bytes, or a directory's listing.
 
     source  the file and its bytes
     of      who said it
@@ -241,7 +241,7 @@ def name_in(path: Path, directory: Path) -> str:
 
 
 def attached_lines(message: Message, tokens_of: Callable[[int], int]) -> Iterator[str]:
-    """What went along with a message: a line for each file that was cut or left out, and for the first of the others.
+    """The attachments of a message: a line for each file that was cut or left out, and for the first of the others.
 
     tokens_of  tokens of so many raw ones, as the meter counts them
     """

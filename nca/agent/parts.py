@@ -1,4 +1,4 @@
-"""What a turn runs with. A conversation has one set of these parts, and each of its subtasks another."""
+"""The parts of a turn. A conversation has one set of them, and each of its subtasks another."""
 
 from __future__ import annotations
 

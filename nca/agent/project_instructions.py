@@ -1,6 +1,6 @@
 """Read a project's instructions: `AGENTS.md` in the folders up the tree, and `.nca/instructions.md`.
 
-Where a folder has no `AGENTS.md`, what it has for Claude Code or Gemini CLI counts; `.claude/rules/`, the output style
+If a folder has no `AGENTS.md`, its files for Claude Code or Gemini CLI count; `.claude/rules/`, the output style
 of `.claude/settings.json` and `CLAUDE.local.md` are read beside either. The settings of other agents may name more
 files (nca.config.other_agents). A file may name others as `@path`.
 
@@ -133,7 +133,7 @@ def nested_instructions(
 ) -> ProjectInstructions:
     """The instructions of one folder below `directory`, for the model; none if the folder leads elsewhere.
 
-    What they import stays below the directory too. The notices tell only what was left out.
+    Their imports stay below the directory as well. The notices name only left-out files.
     """
     directory, folder = Path(os.path.realpath(directory)), Path(os.path.realpath(folder))
     if not folder.is_relative_to(directory):
@@ -190,7 +190,7 @@ def _read_rules(reader: InstructionReader, folder: Path) -> None:
 def output_style(directory: Path, home: Path | None) -> tuple[str, Path | None]:
     """The output style that the settings for Claude Code choose, and its file; "" and None if they choose none.
 
-    home: the person's, whose settings and styles count as well; None: they do not.
+    home: the person's; its settings and styles count as well. None: they do not.
     """
     folders = [folder for folder in (home, directory) if folder is not None]
     found = [data["outputStyle"] for folder in folders for _, data in claude_files(folder, []) if "outputStyle" in data]
@@ -269,7 +269,7 @@ class NestedInstructions:
         self._told: set[str] = set()
 
     def for_call(self, call: ToolCall, view_id: int) -> ProjectInstructions:
-        """What goes with the result of a call on a file, where there is something new, and what a person should know.
+        """New instructions for the result of a call on a file, and notices for the person.
 
         After a compaction the model may no longer see them, so they come again.
         """

@@ -30,7 +30,7 @@ _RUN_FIRST = "[Where it says !`command`, run that command first and go on with i
 
 @dataclass(frozen=True, slots=True)
 class CalledPrompt:
-    """What a call sends: the message, the text that goes along, and the files that the prompt names with `@`."""
+    """The parts that a call sends: the message, its attached text, and the files that the prompt names with `@`."""
 
     message: Words
     text: Beside

@@ -11,7 +11,7 @@ from nca.models.client import Reply
 from nca.tools.shell.tool import Shell
 
 CUT_RATIO, CUT_ANCHORED_RATIO = 0.5, 0.8
-"""Below these shares of our own estimate, and of what the model itself counted before, a report is incomplete."""
+"""Below these shares of our own estimate, and of the model's earlier count, a report is incomplete."""
 AT_LIMIT_RATIO = 0.9
 """Providers count a little differently; an answer below this share of its limit did not reach it."""
 FEWEST_CUT_TOKENS = 1_000
@@ -20,7 +20,7 @@ _WHOLE = frozenset({"stop", "tool_calls", "refusal", "compaction"})
 _REASON_CHARS = 60
 
 CUT_OFF = "The last turn was cut off. Its messages so far are kept and marked as interrupted."
-"""For a session whose process ended in the middle of a turn."""
+"""For a session that ended in the middle of a turn."""
 VIEW_DAMAGED = "The last compaction cannot be read, because the store is damaged. The context is as it was before."
 """For a session that continues with an earlier view."""
 NOT_CHANGED = "No file was changed. Ask again, or change the file yourself."
@@ -37,7 +37,7 @@ MOST_REPEATED_CHARS = 400
 _VERBS = r"(?:add|change|correct|delete|edit|fix|insert|make|remove|rename|replace|rewrite|set|update|write)\b"
 _CHANGES = re.compile(rf"\b{_VERBS}", re.IGNORECASE)
 _ORDERING = r"(?:^|[.,:;!?]\s+|\n\s*|\b(?:please|and|then|now|(?:can|could|will|would)\s+you)\s+)"
-"""Where a verb gives an order, so that a question about a change is not taken for one."""
+"""The places of a verb that gives an order, so that a question about a change is not taken for one."""
 _ORDERS = re.compile(_ORDERING + _VERBS, re.IGNORECASE)
 _RUNS = re.compile(rf"{_ORDERING}(?:execute|launch|re-?run|run|start)\b(?!\s+(?:by|from|over|with)\b)", re.IGNORECASE)
 """An order to run something; not "start with the parser"."""

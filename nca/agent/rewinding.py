@@ -38,18 +38,18 @@ WAITING = "Another nca takes files of this folder back. Waiting for it."
 FINISHED = "A rewind that was cut off has been finished; /redo takes it back."
 _PAGE = 50
 _BEFORE, _END, _FORWARD, _STAY = "before", "end", "forward", "stay"
-"""What becomes of the chat: the words that are stored with a rewind of files."""
+"""The effect on the chat: the words that are stored with a rewind of files."""
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """Where a conversation can go back to: before a message of the person, or the end of a branch.
+    """A point that a conversation can go back to: before a message of the person, or the end of a branch.
 
     seq      the person's message; the last message of a branch
     last     the last message of the turn that begins with it
     tokens   of that turn
     is_left  another branch: it was left when the person went back
-    rewind   the view that left a branch whose end this is; 0 for a message
+    rewind   the view that left the branch that ends here; 0 for a message
     """
 
     seq: int
@@ -78,7 +78,7 @@ class Rewinds:
         self._files = files
 
     def points(self) -> Iterator[Point]:
-        """Where to go back to, newest first."""
+        """The points to go back to, newest first."""
         ends = sorted(((last, rewind) for rewind, last in self._stored.ends().items()), reverse=True)
         end = self._window.history.head + 1
         while said := self._window.session.log.said_before(end, _PAGE):
@@ -104,7 +104,7 @@ class Rewinds:
         return self._point(seq, following - 1 if following else self._window.history.head)
 
     def last_turn(self) -> Point | None:
-        """The person's newest message in the conversation, whatever came of it; None if there is none."""
+        """The person's newest message in the conversation, answered or not; None if there is none."""
         return next((point for point in self.points() if not (point.is_left or point.rewind)), None)
 
     async def changes(self, point: Point) -> tuple[FileChange, ...]:
@@ -120,7 +120,7 @@ class Rewinds:
         return ()
 
     async def plan(self, point: Point) -> RewindPlan:
-        """What going back would do to the files. Raises StoreError."""
+        """The plan for the files of going back. Raises StoreError."""
         if not point.rewind:
             return await asyncio.to_thread(self._files.plan, point.seq)
         return await self._plan_back(point.rewind)
@@ -148,7 +148,7 @@ class Rewinds:
         return outcome
 
     async def plan_forward(self) -> RewindPlan | None:
-        """What `go_forward` would do to the files; None if there is no rewind, or something was said since."""
+        """The plan of `go_forward` for the files; None without a rewind, or after a new message."""
         rewind = self._stored.newest
         return None if rewind is None else await self._plan_back(rewind)
 
@@ -195,7 +195,7 @@ class Rewinds:
 
     async def _plan_back(self, rewind: int) -> RewindPlan:
         number, since = self._stored.files_since(rewind)
-        with suppress(UsageError):  # it was another session's, of which this one is a copy
+        with suppress(UsageError):  # it was another session's, and this one is a copy of that
             if number:
                 return await asyncio.to_thread(self._files.plan_back, number)
         return await asyncio.to_thread(self._files.plan, since)

@@ -28,7 +28,7 @@ BESIDE_NAME = "other requests"
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What a group of requests used; `name` says which group."""
+    """The usage of a group of requests; `name` says which group."""
 
     name: str
     requests: int
@@ -118,7 +118,7 @@ def _allowing(limit: str) -> str:
 
 
 def _least_cost(window: Window, model: Model, prompt_tokens: int) -> float:
-    """What the prompt costs if the provider has kept as much of it as last time; 0 if no price is known."""
+    """The cost of the prompt if the provider has as much of it cached as last time; 0 if no price is known."""
     last = window.session.usage.reports(1)
     kept = last[-1].usage.cache_read_tokens + last[-1].usage.cache_write_tokens if last else 0
     return cost_of(model.facts, Usage(prompt_tokens, 0, cache_read_tokens=min(kept, prompt_tokens))) or 0.0
@@ -166,7 +166,7 @@ async def ask_beside(
     emit: Listener,
     hear: OnDelta = lambda _: None,
 ) -> Reply:
-    """The reply. Raises CostLimitReached, and what the model raises; listeners hear of what was asked either way."""
+    """The reply. Raises CostLimitReached and the model's errors; listeners hear of the request either way."""
 
     def count() -> int:
         return window.meter.scaled(sum(text_tokens(content_text(row.get("content") or "")) for row in request.messages))

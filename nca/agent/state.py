@@ -1,4 +1,4 @@
-"""What a session works with now: settings, model, budget and history. Built first; tools and window share it."""
+"""The current settings, model, budget and history of a session. Built first; tools and window share it."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class SessionState:
         self.loaded, self.settings, self.facts = loaded, settings, facts
 
     def _stay_within_window(self) -> None:
-        """Put the oldest messages of a log that is many windows long behind a marker; undo brings them back."""
+        """Hide the oldest messages of a log many windows long behind a marker; undo brings them back."""
         if self.context.auto != "on":
             return
         before = self.history.view

@@ -116,7 +116,7 @@ def _prices(window: Window, used_tokens: int) -> Prices:
 
 
 def _next_rung(window: Window, background: Background) -> str:
-    """What happens next as the context fills, in words: each rung that is still ahead, lowest first."""
+    """The next actions as the context fills, in words: each rung that is still ahead, lowest first."""
     context, budget = window.context, window.budget
     if context.auto == "off":
         return f"nothing by itself (auto-compaction is off); above {budget.budget_tokens:,} tokens nothing more is sent"

@@ -106,7 +106,7 @@ class _Beginning:
 
 
 def status_input(conversation: Conversation, version: str, seconds: float) -> dict[str, Any]:
-    """Claude Code's input of a status line, as far as nca knows it. `seconds`: how long the chat is open.
+    """Claude Code's input of a status line, as far as nca knows it. `seconds`: since the chat was opened.
 
     The version is nca's. The window is nca's budget, so that a percentage is the one of nca's gauge.
     Source: Claude Code's documentation, "Status line configuration".

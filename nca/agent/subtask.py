@@ -163,7 +163,7 @@ class _Task:
 
 
 class _TaskWindow(Window):
-    """A window whose usage is charged to the parent as it is reported, and counts against the parent's limit."""
+    """A window that charges its reported usage to the parent, where it counts against the limit."""
 
     def __init__(self, parent: Window, state: SessionState, toolbox: Toolbox, agent: str) -> None:
         self._parent = parent

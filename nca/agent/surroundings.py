@@ -19,7 +19,7 @@ MAX_FILE_BYTES = 128 * 1024
 _MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
 _TARGET = re.compile(r"(?m)^(?:[\w.-]+ +)*(test|check)(?: +[\w.-]+)* *:(?!=)")
 _PLACEHOLDER = "no test specified"
-"""What `npm init` writes where a package has no tests."""
+"""The text that `npm init` writes for a package without tests."""
 _PACKAGE_MANAGERS = {"pnpm-lock.yaml": "pnpm", "yarn.lock": "yarn", "bun.lock": "bun run", "bun.lockb": "bun run"}
 _PYTEST = {
     "pytest.ini": "",
@@ -29,7 +29,7 @@ _PYTEST = {
     "conftest.py": "",
     "tests/conftest.py": "",
 }
-"""Files that say that tests are run with pytest, and what stands in those that say it only then."""
+"""Files that show that tests are run with pytest, and the text that some must contain for that."""
 _BY_FILE = {
     "Cargo.toml": "cargo test",
     "go.mod": "go test ./...",

@@ -84,7 +84,7 @@ def offered(toolbox: Toolbox, facts: ModelFacts, budget: Budget, off: Collection
     left_out |= {*off, *(_NOT_SIMPLE if facts.is_small else ())}
     chosen = {name: one for name, one in definitions.items() if name not in left_out}
     if "shell" in chosen and "job" not in chosen:
-        # What nobody can ask about later is not begun.
+        # A job that nobody can ask about later is not begun.
         chosen["shell"] = _without_parameter(chosen["shell"], "background")
     return [toolbox.simple(name) if facts.is_small and name in _SIMPLE else one for name, one in chosen.items()]
 

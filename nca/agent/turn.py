@@ -41,12 +41,12 @@ LENGTHEN = "[The answer reached its length limit here. Go on exactly where it en
 ANSWER_NOW = "[Your reasoning reached the length limit of the answer. Answer now.]"
 GO_ON = "[The connection broke off here. Go on exactly where your answer ended, without repeating any of it.]"
 GOES_ON = frozenset({LENGTHEN, GO_ON})
-"""What the model is told between two parts of one answer."""
+"""The text for the model between two parts of one answer."""
 NOTHING_HELPS = (
     "Compacting did not help. Unpin messages, shorten the input, or use a model with a larger window (/model)."
 )
 EXIT_CODES = {"answered": 0, "max_steps": 1, "stuck": 1, "length": 1, "interrupted": 130}
-"""What a program exits with after such a turn."""
+"""The exit code of a program after such a turn."""
 
 
 class Turn:
@@ -121,7 +121,7 @@ class Turn:
 
     def keep_partial(self) -> None:
         """Append the partial answer, marked as interrupted, and a result for every open call."""
-        # Given up even if the store fails now: saved later, it would stand behind what was said since.
+        # Given up even if the store fails now: saved later, it would come after newer messages.
         partial, self._partial = self._partial, ""
         if partial.strip():
             self.text, reasoning = clean_text(partial), clean_text(self._reasoning)

@@ -63,7 +63,7 @@ class ContextItem(HeavyItem):
 
 @dataclass(frozen=True, slots=True)
 class RoleShare:
-    """What the shown messages of one role take. `role` is "summary" for what stands for others."""
+    """The size of the shown messages of one role. `role` is "summary" for summaries and markers."""
 
     role: str
     messages: int
@@ -129,7 +129,7 @@ def items_of(window: Window, collapsible: Container[int]) -> list[ContextItem]:
 
 @dataclass(slots=True)
 class _Shown:
-    """A message as it is shown. `seq`: its number; `item`: what stands for it, unless it is shown as it is.
+    """A message as shown. `seq`: its number; `item`: the item that replaces it, if any.
 
     raw  raw tokens by kind
     """

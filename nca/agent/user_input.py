@@ -91,7 +91,7 @@ class UserInput:
         self._newest_view = window.session.views.current_id
         """The newest view that was looked at for reminders."""
         self._taken_back = 0
-        """The message whose turn failed and whose text stands in the prompt again."""
+        """The message of a failed turn; its text is in the prompt again."""
 
     def share(self, name: str, text: str, source: Source) -> None:
         """Attach a text to the next message, as a file of this name would be."""
@@ -140,7 +140,7 @@ class UserInput:
         self._say_attached(message)
 
     def _goes_on(self, said: Words) -> bool:
-        """Leave out what this was said anew for; True if the steps of its first try continue with it."""
+        """Leave out the message that this one replaces; True if the steps of its first try continue with it."""
         window, history = self._window, self._window.history
         first, self._taken_back = self._taken_back, 0
         if not first or first != history.newest_user or first in history.pins:

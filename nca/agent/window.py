@@ -38,10 +38,10 @@ MOST_TAKEN_UP = 500
 
 
 class Window:
-    """What the next request holds and what it may cost."""
+    """The contents of the next request, and its budget."""
 
     def __init__(self, state: SessionState, toolbox: Toolbox, prompt_of: PromptOf) -> None:
-        """Raises ConfigError for a section of the system prompt whose file cannot be used."""
+        """Raises ConfigError if the file of a section of the system prompt cannot be used."""
         self.state = state
         self._toolbox = toolbox
         self._prompt_of = prompt_of

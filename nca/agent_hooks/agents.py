@@ -1,4 +1,4 @@
-"""The agents whose hooks nca answers: where each keeps hooks and sessions, and which of its events mean what.
+"""The agents that call nca's hooks: where each keeps hooks and sessions, and the meaning of its events.
 
 By the hooks of Claude Code 2.1.197, Codex 0.171 and Gemini CLI 0.61, and the plugins of opencode 1.18.
 """
@@ -16,11 +16,11 @@ from nca.mcp_server.install import below, client_named
 from nca.transcripts.formats.source import data_folder
 
 Kind = Literal["begins", "compacting", "summarized", "compacted", "over", "prompt", "call", "ends"]
-"""What an event says: a session begins or continues; a compaction is about to begin; its summary is written; the model
+"""What an event means: a session begins or continues; a compaction is about to begin; its summary is written; the model
 continues with it; a compaction is over, and a later event tells of it; the person has written, or a tool has answered;
 a tool is about to be called, or has failed; the session ends."""
 TELLING: tuple[Kind, ...] = ("begins", "prompt", "call")
-"""Events whose answer the model reads."""
+"""Events with an answer that the model reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +33,13 @@ class Agent:
     file      the file of its hooks in that folder
     project   the same for one project, from its folder
     events    its hooks, by name, and what each means
-    matchers  for which of an event's kinds the agent calls, where not for all
+    matchers  the kinds of an event for which the agent calls, if not all
     timeout   how long the agent waits at most, in its own unit
-    summary   what a summary in its transcript holds, where no event says that a compaction has been made
+    summary   text that a summary in its transcript contains, if no event reports a compaction
     limit     how many tokens of an answer count, where its hooks have to say so; 0: they have not
     note      what the person has to do besides, or ""
     data      the folder of its database of sessions, where it keeps no files of them
-    is_plugin the file is a plugin, all of which is nca's
+    is_plugin the file is a plugin that is wholly nca's
     """
 
     name: str
@@ -58,11 +58,11 @@ class Agent:
     is_plugin: bool = False
 
     def folder(self, env: Mapping[str, str]) -> Path:
-        """Where its sessions are looked for."""
+        """The folders of its sessions."""
         return (self.data or self.home)(env).absolute()
 
     def kind(self, event: str, source: str) -> Kind | None:
-        """What an event means; None for one that nca does not know."""
+        """The meaning of an event; None for one that nca does not know."""
         kind = self.events.get(event)
         return "compacted" if kind == "begins" and source == "compact" else kind
 

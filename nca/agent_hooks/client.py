@@ -61,7 +61,7 @@ def _talk(server: socket, sent: bytes, end: float) -> None:
 
 
 def _event(end: float) -> bytes:
-    """What the agent writes to standard input."""
+    """The object that the agent writes to standard input."""
     event = b""
     while len(event) <= MOST_BYTES and select([0], [], [], _left(end))[0]:
         piece = os.read(0, 65536)

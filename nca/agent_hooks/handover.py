@@ -1,4 +1,4 @@
-"""What a compaction of another agent loses, as text for its hook: the person's words, effects, failures, open work.
+"""The losses of another agent's compaction, as text for its hook: the person's words, effects, failures, open work.
 
 The text is made by the engine that makes nca's own records, over the log before the compaction.
 """
@@ -26,7 +26,7 @@ from nca.sessions.transfer import SessionCopy
 _LISTS = ("TodoWrite", "todowrite", "todo_write", "write_todos", "update_plan", "todo")
 """Tools of Claude Code, opencode, Qwen Code, Gemini CLI, Codex and nca. A call holds the whole list."""
 _CREATE, _UPDATE = "TaskCreate", "TaskUpdate"
-"""Tools of Claude Code. A call is about one task, whose number the result of the first one says."""
+"""Tools of Claude Code. A call is about one task; the result of the first one says its number."""
 _NUMBER = re.compile(r"#(\w+)")
 _SAYS = ("content", "step", "subject", "title", "description")
 _DOING = ("in_progress", "doing")
@@ -79,7 +79,7 @@ def _said(item: Mapping[str, Any]) -> str:
 
 
 MOST_CHARS = 10_000
-"""Claude Code keeps a longer text in a file, of which its model sees the beginning."""
+"""Claude Code keeps a longer text in a file, and its model sees only the beginning."""
 MOST_WORK_CHARS = 2_000
 WORDS_RATIO = 0.9
 """The person's words have so much of the room before all else: a compaction keeps what was done far better."""
@@ -102,7 +102,7 @@ class Handover:
     """The log before a compaction, ready to be told of.
 
     clean     takes keys and passwords out of a text
-    standing  what the agent's model can read behind the compaction, if it has been made
+    standing  the text that the agent's model can read after the compaction, if it has been made
     """
 
     def __init__(self, copy: SessionCopy, clean: Callable[[str], str], standing: str = "") -> None:
@@ -113,7 +113,7 @@ class Handover:
         self.text = self.beside(standing)
 
     def beside(self, standing: str) -> str:
-        """What is told to a model that can read `standing`: messages in it are left out. "" where nothing is left."""
+        """The text for a model that can read `standing`: messages in it are left out. "" if nothing is left."""
         spans = without_ranges([(1, self._history.head)], [*self._aside, *self._seen(standing)])
         work = "\n".join(line for line in self._open_work() if line.removeprefix("- ") not in standing)
         start = f"{START}\n\n{OPEN_WORK}\n{_cut(work, MOST_WORK_CHARS)}\n\n" if work else f"{START}\n\n"
@@ -156,7 +156,7 @@ class Handover:
 
 
 def without_handovers(message: Message) -> Message:
-    """The message without what was handed over before, which some agents put behind a result or a prompt."""
+    """The message without an earlier handover, which some agents put after a result or a prompt."""
     places = [place for mark in (START, _FAILED) if (place := message.text.find(mark)) >= 0]
     if not places:
         return message

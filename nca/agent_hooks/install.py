@@ -47,7 +47,7 @@ class Change:
 
 
 def folder_of(env: Mapping[str, str]) -> Path:
-    """Where the socket and the log of the hooks are."""
+    """The folder of the hooks' socket and log."""
     return cache_dir(env).absolute() / HOOKS
 
 
@@ -58,7 +58,7 @@ def settings_file(agent: Agent, env: Mapping[str, str], project: Path | None) ->
 
 
 def command_line(agent: Agent, env: Mapping[str, str]) -> str:
-    """What the agent runs. Without nca, and whatever happens to it, this succeeds and prints nothing."""
+    """The command that the agent runs. It succeeds and prints nothing, even without nca or if nca fails."""
     kept = "".join(f"{name}={shlex.quote(value)} " for name, value in kept_variables(env).items())
     return f"{kept}{shlex.join(_words(agent, env))} 2>{os.devnull} || true"
 
@@ -137,7 +137,7 @@ def _without_own(text: str) -> str:
 
 
 def _places(settings: Any) -> list[tuple[str, int]]:
-    """Where nca's groups stand: their event, and their place in its list."""
+    """The places of nca's groups: their event, and their place in its list."""
     events = settings.get(HOOKS) if isinstance(settings, dict) else None
     return [
         (event, place)
@@ -174,7 +174,7 @@ def _plugin_text(command: Sequence[str], variables: Mapping[str, str]) -> str:
 
 
 def _command_of(file: Path, text: str) -> list[str]:
-    """What a plugin of nca's runs. Raises ConfigError if somebody else wrote the file, or has changed it."""
+    """The command that nca's plugin runs. Raises ConfigError if somebody else wrote the file, or has changed it."""
     last = _LAST.search(text)
     if last is None or last[1] != _digest(text[: last.start()]):
         raise ConfigError(

@@ -3,7 +3,7 @@
 A hook has no time to read a transcript. This process reads on while the agent works: what a compaction will lose is
 ready when the agent asks for it. It ends by itself when no hook has come for a while.
 
-What the hooks handed over, and what went wrong, is logged in a file of JSON lines that only its owner can read.
+Handovers and errors are logged in a file of JSON lines that only its owner can read.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _MOST_HEAD_BYTES = 16 * 1024
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True):
-    """What an agent tells a hook, as far as nca reads it."""
+    """The fields of a hook's input that nca reads."""
 
     session_id: str
     hook_event_name: str
@@ -57,7 +57,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     tool_input: Any = None
     tool_use_id: str = ""
     agent_id: str | None = None
-    """Set in a subagent, whose calls stand in another file."""
+    """Set in a subagent, which has its calls in another file."""
 
 
 class _Asked(NamedTuple):
@@ -134,7 +134,7 @@ class Server:
                 self._note_answer(asked, answer, client.recv(16), time.monotonic() - began)
 
     def _answer(self, agent: str, home: str, raw: bytes) -> tuple[_Asked | None, str]:
-        """What is told in answer to an event; "" for nothing."""
+        """The answer to an event; "" for none."""
         try:
             asked = _Asked(AGENTS[agent], Path(home), msgspec.json.decode(raw, type=Event))
         except (KeyError, msgspec.DecodeError, msgspec.ValidationError) as error:
@@ -294,7 +294,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     event    the hook's, as the agent names it
     text     what was handed over
-    problem  why nothing was, where something should have been
+    problem  why nothing was handed over, if something should have been
     ms       how long the hook waited for nca, without the start of its program; None if it had gone by then
     """
 

@@ -26,7 +26,7 @@ from nca.transcripts.formats.row import object_of, parsed
 from nca.transcripts.formats.source import Source
 
 _SHOWN = ("id", "projectID", "title", "directory", "parent_id", "version", "revert")
-"""What the reader looks for in a session; by the second it knows an export."""
+"""The keys that the reader looks for in a session; the second one marks an export."""
 
 
 class StoredTranscript:
@@ -88,7 +88,7 @@ class Transcript:
         self.place = str(path)
 
     def read(self, start: int = 0) -> tuple[bytes, int]:
-        """What stands behind `start`, up to the end of the last whole line, and where that is. Raises OSError.
+        """The bytes from `start` to the end of the last whole line, and the place of that end. Raises OSError.
 
         start  below 0: so far from the end
         """
@@ -104,7 +104,7 @@ class Transcript:
 
 
 class WatchedSession:
-    """What is known of a session. Its methods may be called by several threads.
+    """nca's knowledge of a session. Its methods may be called by several threads.
 
     clean  takes keys and passwords out of a text
     """
@@ -115,7 +115,7 @@ class WatchedSession:
         self._repeats = Repeats(marks_refusals=False)
         self._calls_read = -FAR_BYTES
         self._ready: tuple[Handover | None, int] = None, 0
-        """What the compaction loses, and how far the transcript was read for it."""
+        """The losses of the compaction, and the place up to which the transcript was read for them."""
         self.is_compacting = False
         self._owed_since = 0.0
         self._looked_to = -1
@@ -139,7 +139,7 @@ class WatchedSession:
         self._owed_since, self.is_compacting = at, False
 
     def note_taken(self) -> None:
-        """What was lost has been handed over."""
+        """The losses have been handed over."""
         self._ready, self._owed_since = (None, 0), 0.0
 
     def finds_compaction(self, mark: str) -> bool:
@@ -162,9 +162,9 @@ class WatchedSession:
             return self._repeats.failed_before(self._repeats.open_call(call.id) or call)
 
     def prepare(self) -> None:
-        """Make ready what the compaction loses, as far as the transcript goes now. Raises OSError, NcaError.
+        """Prepare the losses of the compaction, from the transcript so far. Raises OSError, NcaError.
 
-        Where the compaction is in the transcript already, what can be read after it is left out.
+        If the transcript already has the compaction, the text that can be read after it is left out.
         """
         with self._lost_lock:
             _, read = self._ready
@@ -180,9 +180,9 @@ class WatchedSession:
             self._ready = Handover(copy, self._clean, standing), end
 
     def lost(self) -> str:
-        """What the compaction lost, without what can be read after it; "" while nothing is ready. Raises OSError.
+        """The losses of the compaction, without text that can be read after it; "" until it is ready. Raises OSError.
 
-        Where leaving that out takes too long, it is in what is told now, and not in what is told later.
+        If leaving it out takes too long, it is in this answer, and not in later ones.
         """
         handover, read = self._ready
         if handover is None or self._text_beside:
@@ -204,7 +204,7 @@ class WatchedSession:
             self.note_taken()
 
     def _added(self, read: int) -> list[Said | Compacted]:
-        """What the transcript has got since."""
+        """The transcript's lines since then."""
         return [one for one in self._records(self._transcript.read(read)[0]) if isinstance(one, Said | Compacted)]
 
     def _records(self, raw: bytes) -> Iterable[Record]:

@@ -1,4 +1,4 @@
-"""What a session changed in its folder. `Recorder`: what tools that change files say to the record."""
+"""The changes of a session in its folder. `Recorder`: the record's interface for tools that change files."""
 
 from __future__ import annotations
 

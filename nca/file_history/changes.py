@@ -1,4 +1,4 @@
-"""What a session changed, by file, as unified diffs for a person, computed in linear time for large changes.
+"""The changes of a session, by file, as unified diffs for a person, in linear time for large changes.
 
 With the file before, a diff determines the file after: every character that cannot be seen is written out.
 """
@@ -83,7 +83,7 @@ class FileChange:
 
 
 def net_changes(journal: Iterable[Change], read: Read) -> tuple[FileChange, ...]:
-    """The net change of each file or link, by path; folders are none, and neither is what is again as it was."""
+    """The net change of each file or link, by path; without folders and files that are as they were."""
     return tuple(
         FileChange(path, changes[0].before, changes[-1].after, any(one.is_mixed for one in changes), read)
         for path, changes in _differing(journal)
@@ -91,14 +91,14 @@ def net_changes(journal: Iterable[Change], read: Read) -> tuple[FileChange, ...]
 
 
 def unchanged(*, has_records: bool) -> str:
-    """What is said where there is no net change. has_records: files were changed, if for a while."""
+    """The line for no net change. has_records: files were changed, but only for a while."""
     if has_records:
         return "All recorded files are as they were before this session."
     return "This session changed no file that is recorded."
 
 
 def last_made(journal: Iterable[Change]) -> list[tuple[int, str]]:
-    """Each path with a net change, and the newest message behind which it was made what it is now, but by a rewind."""
+    """Each path with a net change, and the newest message after which it got its content, rewinds aside."""
     found = []
     for path, changes in _differing(journal):
         made = [one for one in changes if one.rewind is None]

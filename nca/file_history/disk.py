@@ -1,4 +1,4 @@
-"""What is at a path of the workspace now. No link is followed, neither by the path nor by the folders above it."""
+"""The current content of a path in the workspace. No link is followed, neither of the path nor of a folder above it."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ _MOST_CONFLICTS = 127
 
 @dataclass(frozen=True)
 class RewindOutcome:
-    """What a rewind did; see RewindPlan. `id`: for `plan_back`, which takes it back."""
+    """The result of a rewind; see RewindPlan. `id`: for `plan_back`, which takes it back."""
 
     id: int
     restored: tuple[PlannedChange, ...] = ()
@@ -48,7 +48,7 @@ class FileHistory(Scope):
 
     @cached_property
     def recorder(self) -> Recording:
-        """What the tools of the session record with."""
+        """The recorder for the tools of the session."""
         return Recording(self)
 
     def changed_since(self, seq: int) -> tuple[FileChange, ...]:
@@ -59,7 +59,7 @@ class FileHistory(Scope):
         return net_changes(self._journal(seq=seq), self.record.content)
 
     def last_changes(self) -> list[tuple[int, str]]:
-        """Each file that is not what it was at first, with the newest message behind which it was made what it is now.
+        """Each file that differs from its first state, with the newest message after which it got its content.
 
         Raises StoreError.
         """
@@ -224,7 +224,7 @@ def _sorted(files: Iterable[PlannedChange]) -> tuple[PlannedChange, ...]:
 
 
 def _merged(contents: Sequence[bytes]) -> tuple[bytes, int] | None:
-    """What git makes of three texts (_LABELS), and the conflicts; None without git, or if it fails."""
+    """git's merge of three texts (_LABELS), and the conflicts; None without git, or if it fails."""
     git = shutil.which("git")
     if git is None:
         return None

@@ -64,7 +64,7 @@ class LastSeen:
         """Look at the workspace, store what is new, and record the differences as changes.
 
         cause      None: the differences are not this session's doing, and only taken note of
-        is_frozen  a command runs: look only where was looked before it began
+        is_frozen  a command runs: look only at places that were looked at before it began
         Raises TooMuch if not even the root can be looked at, Stopped, StoreError, OSError.
         """
         blind = self._blind if is_frozen else self._always_blind
@@ -82,7 +82,7 @@ class LastSeen:
             self._take(batch, found, cause, moved)
 
     def note(self, changes: Sequence[Change]) -> None:
-        """Take note of what has changed already, so that it is no difference."""
+        """Take note of earlier changes, so that they do not count as differences."""
         for one in changes:
             self._remember(one.path, None if one.after.kind == "absent" else Known(one.after, 0))
 
@@ -104,7 +104,7 @@ class LastSeen:
         return [path for path in changed if path not in blind and not _is_below(path, blind)]
 
     def _states(self, paths: Sequence[str], most_bytes: int) -> Iterator[_Seen]:
-        """What is at each path now, opening each folder once."""
+        """The current content of each path, opening each folder once."""
         for above, group in groupby(sorted(paths, key=_folder_of), key=_folder_of):
             here = list(group)
             try:
@@ -176,7 +176,7 @@ SKIPPED_FOLDERS = frozenset(
     " .ruff_cache .hypothesis .gradle .terraform .next .nuxt .turbo .parcel-cache .cache".split()
 )
 _MARKERS = frozenset({"CACHEDIR.TAG", "pyvenv.cfg", "conda-meta", "CMakeCache.txt"})
-"""What lies in a cache (https://bford.info/cachedir), a Python or conda environment, and a build folder of CMake."""
+"""Files that mark a cache (https://bford.info/cachedir), a Python or conda environment, and a build folder of CMake."""
 _SETTLED_NS = 2_000_000_000
 """A file that changed less than this before it was looked at may change again within the same tick of its clock. The
 longest tick is FAT's, 2 seconds."""
@@ -193,7 +193,7 @@ class TooMuch(Exception):
 
 @dataclass(slots=True)
 class Scan:
-    """What was found.
+    """The findings.
 
     found  the signature of each path: a hash of size, times, inode and mode, which no change leaves as they were. 0: it
            changed so shortly before that it may change again and keep them
@@ -220,7 +220,7 @@ def scan(
     blind  folders not to look into now because an earlier scan did not
     """
     result = Scan(blind=set(blind))
-    # What the processor does for others is no reason to look at less.
+    # Other programs' use of the processor is no reason to look at less.
     deadline = time.thread_time() + limits.max_scan_seconds
     waiting = deque([""])
     while waiting:
@@ -254,7 +254,7 @@ def scan(
 
 
 def _bound_reached(result: Scan, limits: RewindSettings, deadline: float) -> str:
-    """The bound that is exceeded, in words; "" where none is."""
+    """The bound that is exceeded, in words; "" if none is."""
     if len(result.found) > limits.max_files:
         return f"it has more than {limits.max_files:,} files (rewind.max_files)"
     if time.thread_time() > deadline:

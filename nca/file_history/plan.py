@@ -1,4 +1,4 @@
-"""What a rewind will do, file by file, and what is in its way, before it does anything.
+"""The plan of a rewind, file by file, with its obstacles, before anything changes.
 
 A file is touched only if it holds what this session last left there, and nobody else changed it in between.
 """
@@ -33,7 +33,7 @@ class PlannedChange(FileChange):
     reason      why it is left as it is, or ""
     is_unnamed  nca cannot tell who made the change: a command that does not mention the file ran meanwhile
     base        what the session left there last
-    is_merged   `after` is a merge of what somebody made of it since: not stored yet
+    is_merged   `after` is a merge with a later change by somebody else: not stored yet
     """
 
     reason: str = ""
@@ -48,7 +48,7 @@ class PlannedChange(FileChange):
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What a person wants of the files for which it is theirs to say.
+    """The person's choice for files that need one.
 
     take    those that somebody changed since, and that get their older state anyway
     keep    those that stay as they are
@@ -72,7 +72,7 @@ class RewindPlan:
     deleted     files that were not there
     left        files that someone else changed, or that have hard links; a choice may take the older state
     blocked     files that cannot be restored as things are; `reason` says what is in the way
-    not_stored  files whose content, earlier or present, is not stored: a rewind could not be taken back
+    not_stored  files without a stored earlier or present content: a rewind could not be taken back
     folders     folders that are made again, or removed if nothing is left in them
     unrecorded  what commands may have changed that is not recorded, and so is not taken back, in words
     unset       files and folders that had special bits then which nca does not set; `reason` names these
@@ -115,7 +115,7 @@ class RewindPlan:
         )
 
     def diff(self) -> str:
-        """What will be changed, as one unified diff. Raises StoreError."""
+        """The changes to come, as one unified diff. Raises StoreError."""
         return "\n".join(one.diff() for one in sorted((*self.restored, *self.deleted), key=lambda one: one.path))
 
 
@@ -191,7 +191,7 @@ def obstacles(root: Path, changes: Iterable[FileChange]) -> dict[str, str]:
     found: dict[str, str] = {}
     made = {one.path: one for one in changes}
     may_write: dict[tuple[str, ...], bool] = {}
-    # What is in the way of one path may keep another one from being made.
+    # An obstacle for one path may keep another one from being made.
     while blocked := {path: why for path, one in made.items() if (why := _obstacle(root, one, made, may_write))}:
         found |= blocked
         for path in blocked:
@@ -227,7 +227,7 @@ def _obstacle(
 
 
 def _kind_then(root: Path, path: str, made: Mapping[str, FileChange]) -> str:
-    """What will be at a path when all changes are made."""
+    """The content of a path once all changes are made."""
     return made[path].after.kind if path in made else look(root, path, 0)[0].kind
 
 

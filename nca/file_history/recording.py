@@ -62,7 +62,7 @@ class Recording(Recorder):
         self._jobs: list[str] = []
         """The lines of commands that run in the background."""
         self._left_running: list[str] = []
-        """The lines of commands of which some processes ran on."""
+        """The lines of commands with processes that kept running."""
         self._running: list[Running] = []
         self._threads: list[threading.Thread] = []
 
@@ -87,7 +87,7 @@ class Recording(Recorder):
             thread.join()
 
     def take_notices(self) -> list[str]:
-        """What the person should know, once."""
+        """Notices for the person, once."""
         taken, self._scope.notices = self._scope.notices, []
         return taken
 
@@ -153,7 +153,7 @@ class Recording(Recorder):
         self._end_edit([one for one in unfinished if one.rewind is None])
 
     def _finish_commands(self) -> None:
-        """What differs from the look before a command that was killed is its doing, or since then somebody else's."""
+        """Differences since the look before a killed command are the command's, or later somebody else's."""
         left = self._scope.record.commands()
         if left and not self._uncovered:
             session_id, running = left[-1]
@@ -189,7 +189,7 @@ class Recording(Recorder):
             self.note(done)
 
     def note(self, changes: Sequence[Change]) -> None:
-        """Take note of what this session changed by itself, where a difference would be taken for a command's doing."""
+        """Take note of this session's own changes, so that they do not count as a command's."""
         if self._last_seen is not None and (self._running or self._left_running or self._jobs):
             with self._looking:
                 self._last_seen.note(changes)
@@ -229,7 +229,7 @@ class Recording(Recorder):
 
     @property
     def _gap(self) -> str:
-        """What is not recorded of commands, and why."""
+        """The places where changes by commands are not recorded, and why."""
         if self._uncovered:
             return f"here: {self._uncovered}"
         cut = self._last_seen.cut if self._last_seen is not None else {}
@@ -304,7 +304,7 @@ class Recording(Recorder):
 
 
 def is_named(path: str, said: str) -> bool:
-    """Whether a text mentions a path: its name stands in it by itself."""
+    """Whether a text mentions a path: its name is a word of the text."""
     name = path.rpartition("/")[2]
     start = said.find(name)
     while start >= 0:

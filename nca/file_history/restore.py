@@ -73,9 +73,9 @@ def restore(root: Path, steps: Sequence[Change], read: Read, most_bytes: int, wa
 
 
 def take_back(root: Path, steps: Sequence[Change], read: Read, most_bytes: int) -> dict[str, str]:
-    """Make each path again what its change has as `before`, as far as that goes. Returns what stays, with the reasons.
+    """Restore each path to the `before` of its change, as far as possible. Returns the paths that stay, with reasons.
 
-    What somebody changed meanwhile is theirs, and no part of it.
+    Meanwhile changes by others are theirs and stay.
     """
     back = [msgspec.structs.replace(one, before=one.after, after=one.before) for one in steps]
     stuck: dict[str, str] = {}
@@ -91,7 +91,7 @@ def take_back(root: Path, steps: Sequence[Change], read: Read, most_bytes: int) 
 class _Switch:
     """One way through the steps; what goes wrong is raised as NotRestored.
 
-    What goes is removed first, the innermost first. Then folders are made, the outermost first, then files. Folders get
+    Paths are removed first, the innermost first. Then folders are made, the outermost first, then files. Folders get
     their modes last, because no file can be made in one that is read-only.
     """
 
@@ -281,7 +281,7 @@ def _set_mode(place: _Place, one: Change) -> None:
 
 
 def _change_mode(place: _Place, mode: int) -> None:
-    # What nobody may read can be opened by Linux as a mere place, and reached by its descriptor.
+    # Linux can open an unreadable path as a mere place, and reach it by its descriptor.
     handle = os.open(place.name, getattr(os, "O_PATH", os.O_RDONLY) | _FOLDER, dir_fd=place.folder.handle)
     try:
         if hasattr(os, "O_PATH"):
