@@ -18,7 +18,7 @@ from nca.wire import content_text
 
 
 class SessionAccess:
-    """What a session's log, views and usage read and write through. `number` is the key of its rows."""
+    """Access for a session's log, views and usage. `number` is the key of its rows."""
 
     def __init__(
         self, database: SessionDatabase, number: int, *, is_read_only: bool = True, lease: Lease | None = None
@@ -32,7 +32,7 @@ class SessionAccess:
         self._lasting: dict[str, Row] = {}
 
     def rows(self, sql: str, *bindings: Binding) -> list[Row]:
-        """All rows of a query whose first parameter is the session's number."""
+        """All rows of a query with the session's number as first parameter."""
         return self.database.rows(sql, (self.number, *bindings))
 
     def row(self, sql: str, *bindings: Binding) -> Row | None:
@@ -58,7 +58,7 @@ class SessionAccess:
 
     @property
     def spool(self) -> Spool | None:
-        """Where to keep what cannot be stored because the database cannot be reached; None: nowhere."""
+        """The spool for rows while the database cannot be reached; None: no spool."""
         return self._lease.spool if self._lease is not None else None
 
     def transaction(self) -> AbstractContextManager[Transaction]:
@@ -82,7 +82,7 @@ class SessionAccess:
 
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True):
-    """A session of another agent, as far as it was imported.
+    """A session of another agent: the part imported so far.
 
     agent       the agent's name
     session_id  the agent's own id of the session
@@ -104,7 +104,7 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
 def goes_on(imported: Sequence[Entry], entries: Sequence[Entry]) -> bool:
     """Whether these messages begin with those that were imported.
 
-    What they say counts, and not how this nca reads it: an older one knew less of who said a part.
+    Their text counts, not this nca's reading of it: an older one knew less about who said a part.
     """
     pairs = zip(imported, entries, strict=False)
     return len(entries) >= len(imported) and all(_says_the_same(one.message, two.message) for one, two in pairs)
@@ -116,7 +116,7 @@ def _says_the_same(old: Message, new: Message) -> bool:
     text = _squeezed(content_text(old.content))
     if not new.attachments or old.attachments:
         return text == _squeezed(content_text(new.content))
-    # What is attached now stood in the text, in other tags.
+    # Attached text was once in the message, in other tags.
     place = 0
     for part in new.content or ():
         if isinstance(part, TextPart | AttachmentPart):

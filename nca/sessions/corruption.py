@@ -44,7 +44,7 @@ _TYPES: dict[str, tuple[type, ...]] = {"INTEGER": (int,), "REAL": (float, int), 
 
 
 class Recovered(NamedTuple):
-    """What is kept of a damaged database. `mended`: messages of which a part is lost."""
+    """The readable part of a damaged database. `mended`: messages that lost a part."""
 
     sessions: int
     messages: int
@@ -74,7 +74,7 @@ def recover_readable(damaged: Path, target: Database) -> Recovered:
 
 
 class _Table(NamedTuple):
-    """What a row of a table looks like. The types include None if it may stand."""
+    """The form of a table's rows. The types include None if it is allowed."""
 
     name: str
     columns: tuple[str, ...]
@@ -146,7 +146,7 @@ class _Reading:
                 found[table.name].append(row)
                 return
         if found is self.live and len(record.values) > _BODY:
-            # It can be read although what stands beside it cannot. Its id may tell where it belongs.
+            # It is readable although its neighbours are not. Its id may tell where it belongs.
             values = (value.encode() if isinstance(value, str) else value for value in record.values)
             content = b"".join(value for value in values if isinstance(value, bytes))
             self.fragments += [(record.rowid, text) for text in text_runs(content)]
@@ -229,7 +229,7 @@ class _Rebuild:
         return (None, session, seq, row.at, role, body, tokens)
 
     def _views(self, connection: apsw.Connection, number: int, head_view: int, head: int) -> None:
-        """Write the views, and what refers to them, as far as it refers to something that is there."""
+        """Write the views, and the rows that refer to existing ones."""
         kept = {0}
         for view in sorted(self._of("views", number), key=lambda row: row[1]):
             if view[2] in kept and view[1] not in kept:
@@ -277,10 +277,10 @@ def _unknown(fragments: list[tuple[int, str]], messages: list[Found], schema: st
     known = "\n".join([schema, *(row.body for row in messages)]) if fragments else ""
     taken = set[int]()
     for rowid, found in sorted(fragments, key=lambda fragment: (-fragment[0], -len(fragment[1]))):
-        # A message begins with its body: what stands before it is of its row's other columns.
+        # A message begins with its body: the bytes before it are its row's other columns.
         begin = found.find(_MESSAGE)
         text = "{" + found[begin:] if begin >= 0 else found
-        # At its ends, bytes of what is stored beside it may look like text; a damaged row may leave out more.
+        # At its ends, neighbouring bytes may look like text; a damaged row may leave out more.
         ends = len(text) // 4 if rowid in taken else min(_ENDS_CHARS, len(text) // 6)
         if text[ends : len(text) - ends] not in known:
             known += text

@@ -253,7 +253,7 @@ def fetch(connection: apsw.Connection, sql: str, bindings: Sequence[Binding] = (
 
 
 def mended_rows(connection: apsw.Connection, sql: str, bindings: Sequence[Binding] = ()) -> Iterator[Row]:
-    """The rows of a query whose text may be damaged: each byte that is not UTF-8 becomes U+FFFD."""
+    """The rows of a query with possibly damaged text: each byte that is not UTF-8 becomes U+FFFD."""
     try:
         names = [f"c{place}" for place, _ in enumerate(connection.execute(sql, bindings).description)]
     except apsw.ExecutionCompleteError:  # there are no rows
@@ -353,7 +353,7 @@ def migrate(
 
 
 def _file_id(path: Path | None) -> tuple[int, int] | None:
-    """What tells the file from another one in its place; None if there is none."""
+    """The identity of the file, which differs for another one in its place; None if there is none."""
     if path is None:
         return None
     try:

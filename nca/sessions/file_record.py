@@ -1,4 +1,4 @@
-"""What is recorded of one session's files in one workspace: the journal, the contents, and the files as last seen.
+"""The record of one session's files in one workspace: the journal, the contents, and the files as last seen.
 
 A state is what a path of the workspace holds; a change is from one state to another. A content is stored in the
 transaction that first refers to it, so no other process can remove it in between.
@@ -28,7 +28,7 @@ SPECIAL_BITS = {stat.S_ISUID: "setuid", stat.S_ISGID: "setgid", stat.S_ISVTX: "s
 
 
 class FileState(msgspec.Struct, frozen=True, array_like=True):
-    """What is at a path. The default: nothing.
+    """The content of a path. The default: nothing.
 
     sha256  of the content, or of a link's target; "" if it is not stored
     mode    the permission bits of a file or folder
@@ -96,7 +96,7 @@ _Seen = Mapping[str, Known | None]
 
 
 class _Body(msgspec.Struct, frozen=True, array_like=True):
-    """What one field of the journal holds of a change."""
+    """One field of the journal for a change."""
 
     actor: str
     before: FileState
@@ -222,7 +222,7 @@ class FileRecord:
                 connection.execute("DELETE FROM changes WHERE number = ?", (one.number,))
 
     def drop_rewind(self, number: int) -> None:
-        """Remove a rewind of which nothing was carried out."""
+        """Remove a rewind that changed nothing."""
         with self._database.transaction() as connection:
             connection.execute("DELETE FROM changes WHERE rewind = ?", (number,))
             connection.execute("DELETE FROM rewinds WHERE number = ?", (number,))
@@ -265,7 +265,7 @@ class FileRecord:
         return [(session, Running(*running)) for session, *running in rows]
 
     def add_gap(self, seq: int, said: str) -> None:
-        """Take note that a command ran of which not all was recorded."""
+        """Take note that the record of a command is incomplete."""
         with self._database.transaction() as connection:
             self._join(connection)
             connection.execute(
@@ -274,7 +274,7 @@ class FileRecord:
             )
 
     def gaps(self, seq: int) -> list[str]:
-        """What was not recorded from message `seq` on, each once."""
+        """The unrecorded parts from message `seq` on, each once."""
         rows = self._database.rows(
             "SELECT CAST(said AS TEXT) FROM gaps WHERE use = ? AND seq >= ? GROUP BY said ORDER BY min(seq)",
             (self._use, seq),

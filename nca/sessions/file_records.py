@@ -43,7 +43,7 @@ class FileRecords:
         self._database, _, self._notes = self._opened
 
     def take_notes(self) -> tuple[str, ...]:
-        """What the person should know about the opening, once."""
+        """Notices for the person about the opening, once."""
         taken, self._notes = self._notes, ()
         return taken
 
@@ -73,7 +73,7 @@ class FileRecords:
             rebuild(self._database, self.path, self._opened.lock, self.collect)
 
     def of(self, session_id: str, root: Path) -> FileRecord:
-        """The record of a session in a workspace, whose root is a real path; one without rows if it has none."""
+        """The record of a session in a workspace (its root is a real path); one without rows if it has none."""
         return FileRecord(self._database, session_id, os.fsencode(root))
 
     def lock_path(self, root: Path) -> Path | None:

@@ -33,7 +33,7 @@ _AT_ONCE = 400
 FOREIGN = Kind(0x6E636F0A, scripts("foreign_1", "foreign_2"), lambda *_: "the files of the other agents are read again")
 """`nco` and a newline."""
 FOREIGN_COLUMNS = "SELECT number, id, agent, own_id, title, directory, updated_at, messages, parent FROM sessions"
-"""What a PastSession is made of, here."""
+"""The columns of a PastSession, in the index."""
 
 
 _Row = tuple[int, int, float, str, str, bytes, bool]
@@ -50,9 +50,9 @@ class File(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """Where to go on reading a file that only grows: all before `offset` is in the first `messages` messages.
+    """The place to continue reading a file that only grows: all before `offset` is in the first `messages` messages.
 
-    digest  of what stands before `offset`, as the reader takes it
+    digest  of the bytes before `offset`, as the reader computes it
     """
 
     offset: int = 0
@@ -119,7 +119,7 @@ class ForeignIndex:
         return Mark(*row) if row is not None else Mark()
 
     def about(self, file: File, about: About) -> About:
-        """What is known of a session from its last reading; `about` otherwise."""
+        """The facts about a session from its last reading; `about` otherwise."""
         row = self.database.row(
             "SELECT own_id, title, directory FROM sessions WHERE file = ? AND key = ?",
             (os.fsencode(file.path), about.key),
@@ -129,7 +129,7 @@ class ForeignIndex:
         return msgspec.structs.replace(about, own_id=row[0], title=row[1], directory=row[2])
 
     def say(self, files: int, indexed: int) -> None:
-        """Record how far the indexing is, for every process that answers."""
+        """Record the progress of the indexing, for every process that answers."""
         self._set({"files": str(files), "indexed": str(indexed)})
 
     def forget(self, files: Iterable[File]) -> None:
@@ -251,7 +251,7 @@ def progress(database: SessionDatabase) -> Progress:
 
 
 def origin(database: SessionDatabase, session: int, seq: int) -> tuple[Path, str, str] | None:
-    """Where to read a message whole: its file, the agent, the key. None if the index has all of it."""
+    """The place of a whole message: its file, the agent, the key. None if the index has all of it."""
     row = database.row(
         "SELECT file, agent, key FROM sessions WHERE number = ?1"
         " AND EXISTS (SELECT 1 FROM messages WHERE session = ?1 AND seq = ?2 AND is_cut)",

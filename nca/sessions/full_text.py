@@ -61,7 +61,7 @@ _RANK = "bm25(1.0, 0.8, 0.0)"
 
 
 class _SQLite(Protocol):
-    """What the index needs of `nca.sessions.database.Database`."""
+    """The part of `nca.sessions.database.Database` that the index needs."""
 
     def rows(self, sql: str, bindings: Sequence[Binding] = ()) -> list[Row]: ...
 

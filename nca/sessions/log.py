@@ -71,7 +71,7 @@ class SessionLog:
             first,
             last,
         )
-        # A damaged index leads to other rows without an error. Each message is stored behind the one before it.
+        # A damaged index leads to other rows without an error. Each message is stored after the one before it.
         is_whole = all(id > before and seq == place + 1 for (before, place, *_), (id, seq, *_) in pairwise(rows))
         begin, reached = (rows[0][1], rows[-1][1]) if rows else (first, first - 1)
         if not is_whole or begin != first or reached < end:
@@ -154,7 +154,7 @@ class SessionLog:
         return entries
 
     def end_transaction(self, *, is_committed: bool) -> None:
-        """What was appended in the transaction counts, or does not."""
+        """Count the messages appended in the transaction, or drop them."""
         if is_committed and self._written is not None:
             self._head = self._written
         self._written = None
@@ -233,7 +233,7 @@ def _entries(first: int, bodies: Sequence[str], at: float) -> list[Entry]:
 
 
 def appended(connection: Transaction, session: int, entries: Sequence[Entry]) -> None:
-    """What follows from new messages: there is no partial answer, perhaps a title, and the session is used last."""
+    """Update the session for new messages: no partial answer, perhaps a title, and a new time of last use."""
     connection.execute("DELETE FROM partials WHERE session = ?", (session,))
     title = title_of([entry.message for entry in entries])
     connection.execute("UPDATE sessions SET title = ? WHERE number = ? AND title = ''", (title, session))

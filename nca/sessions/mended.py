@@ -1,7 +1,7 @@
 """Read what is left of a damaged message: the text around the damage, with a mark in its place.
 
 A message is stored as compact JSON, in which every control character and every quote of a text is escaped. So a byte
-that makes the JSON wrong can be found: it is replaced, and what stands around it is read. What no field can hold is
+that makes the JSON wrong can be found: it is replaced, and the text around it is read. Text that no field can hold is
 added to the text.
 """
 
@@ -41,10 +41,10 @@ _NAMES = frozenset(
     for kind in (Message, ToolCall, TextPart, AttachmentPart, MediaPart)
     for name in (*kind.__struct_fields__, kind.__struct_config__.tag, "type", *ROLES, *_SOURCES)
 )
-"""What a stored message says beside its texts."""
+"""The parts of a stored message beside its texts."""
 _LONGEST_WORD = 200
 _PIECE = re.compile(r'(?:[^"\\]|\\.)+')
-"""What stands between two quotes."""
+"""The text between two quotes."""
 _ROLE = re.compile(r'^\{"role":"[^" ]{0,12}("|$)')
 """How each message begins. Its row says the role too."""
 _VALUE = re.compile(r"[\[\]{},:]*(?:true|false|null|[\d.]+)?[\[\]{},:]*")
@@ -64,7 +64,7 @@ _fields_decoder = msgspec.json.Decoder(_Fields)
 def stored_message(body: str, role: str, seq: int, size_bytes: int) -> Message:
     """A stored message, mended if it is damaged. If nothing can be read, a text in its place says so.
 
-    role        what the message's row says: it stands beside the body, so damage rarely reaches both
+    role        from the message's row: it is stored beside the body, so damage rarely reaches both
     size_bytes  of the body, as it is stored
     """
     try:
@@ -98,7 +98,7 @@ def unreadable(role: str, text: str) -> Message:
 
 
 def mended(body: object, role: str) -> Message | None:
-    """What can be read of a message, each piece of it; None if that is nothing."""
+    """The readable pieces of a message; None if there are none."""
     if not isinstance(body, str):  # damage made it no text
         return None
     text = _ESCAPE.sub(
@@ -140,7 +140,7 @@ def _parsed(text: str) -> dict[str, Any] | None:
 
 
 def _repaired(text: str, error: json.JSONDecodeError) -> str | None:
-    """The text with the place repaired where reading it failed; None if nothing can be done there."""
+    """The text with the place repaired at which reading failed; None if it cannot be repaired."""
     at = error.pos
     if error.msg.startswith("Unterminated string"):
         return _closed(text + '"')

@@ -53,7 +53,7 @@ _ENDINGS = ("", "-wal", "-shm")
 
 
 class Kind(NamedTuple):
-    """What a file is expected to be: the store of sessions, or the record of file changes.
+    """The expected kind of a file: the store of sessions, or the record of file changes.
 
     recover  saves what can be read of a damaged file in a new one, and says what that is
     """
@@ -215,7 +215,7 @@ def _open_existing(path: Path, kind: Kind, *, is_alone: bool) -> Database:
         if missing:
             raise faults.damaged(path, f"without its {min(kind + ' ' + name for kind, name, _ in missing)}")
     except BaseException:
-        # Or SQLite would write the log, as far as it can read it, into the file, and delete it.
+        # Otherwise SQLite would write the readable part of the log into the file, and delete the log.
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, int(is_alone and has_log))
         connection.close()
         raise
@@ -293,7 +293,7 @@ def _newest_schema(kind: Kind) -> frozenset[Row]:
 
 
 def _check_log(database: Database, path: Path) -> None:
-    """Refuse a log with commits behind damage: SQLite would drop them without a word. No other process may write."""
+    """Refuse a log with commits behind damage: SQLite would drop them silently. No other process may write."""
     with faults.explained(path, "read"):
         frames = read_frames(log_of(path), database.connection.pragma("page_size"))
     if frames.is_damaged:

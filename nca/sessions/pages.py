@@ -25,7 +25,7 @@ _LEAST_CELL_BYTES = 6
 _TRUNK = struct.Struct(">II")
 """In a page of the freelist: the next one; how many free pages it names."""
 _ROW = re.compile(rb"(?=[\x03-\x1e]\x00[^\x0a\x0b])")
-"""How a row begins whose first column is the rowid: the size of its header, then NULL."""
+"""The beginning of a row with the rowid as first column: the size of its header, then NULL."""
 _LINK_BYTES = 4
 """At the start of a page that continues a row: the page that continues it next."""
 
@@ -41,7 +41,7 @@ class Record(NamedTuple):
 
 
 class _Cell(NamedTuple):
-    """Where a row begins: its page as it was read, the bytes of its payload, whether it is in use, or in an index."""
+    """The beginning of a row: its page as read, the bytes of its payload, and whether it is in use, or in an index."""
 
     number: int
     page: bytes
@@ -55,7 +55,7 @@ class _Cell(NamedTuple):
 class Pages:
     """The pages of a file, below those of its write-ahead log. `size`: the bytes of a page.
 
-    is_known  whether what looks like a row is one of a table; only where no cell leads to it
+    is_known  whether the bytes that look like a row belong to a table; only if no cell leads to them
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class Pages:
             if frame.is_sound or frame.page <= most:
                 self._written[frame.page].append(frame)
         loose = [*loose, *(frame for frame in committed if frame.page not in self._written)]
-        # Where the file is cut short, what was written to it before is the only copy.
+        # If the file is cut short, its earlier content is the only copy.
         expected = int.from_bytes(self._newest(1)[28:32])
         cut_off = [frame for frame in loose if self._in_file < frame.page <= expected]
         for frame in [frame for frame in cut_off if frame.page not in self._written]:
@@ -91,12 +91,12 @@ class Pages:
         self._open: set[int] = set()
         """The pages that belong to nothing that was read so far."""
         self._left: list[tuple[int, bytes]] = []
-        """What stands in damaged pages beside the rows that were found there."""
+        """The bytes of damaged pages beside the rows that were found there."""
 
     def records(self) -> Iterator[tuple[Record, bool]]:
         """The rows of all tables, and whether each is in use.
 
-        What is not in use was deleted, or is an older copy of what is; where damage hides that, it may be all there is.
+        Unused rows were deleted, or are older copies; if damage hides the newer one, they may be all there is.
         """
         self._free = self.freed()
         for number in range(1, self._count + 1):
@@ -117,7 +117,7 @@ class Pages:
     def fragments(self) -> Iterator[tuple[int, str]]:
         """The texts that belong to none of the `records`, each after its rowid if that is known.
 
-        They are of rows whose beginning is lost, or of pages that rows went on in.
+        They belong to rows that lost their beginning, or to pages on which rows continue.
         """
         for rowid, content in self._left:
             for text in text_runs(content):
@@ -149,7 +149,7 @@ class Pages:
                 waiting += self._children(page, 0)
 
     def freed(self) -> set[int]:
-        """The pages of the freelist, as far as it makes sense. They hold what was deleted."""
+        """The pages of the readable part of the freelist. They hold deleted rows."""
         freed: set[int] = set()
         trunk = _number(self._newest(1), 32)
         while trunk and trunk not in freed:
@@ -162,7 +162,7 @@ class Pages:
         return freed
 
     def _versions(self, number: int) -> Iterator[tuple[bytes, bool]]:
-        """A page as it was written, newest first, and whether it is as it was written, as far as one can tell."""
+        """The versions of a page, newest first, and whether each seems to be as it was written."""
         seen = set()
         for frame in reversed(self._written.get(number, ())):
             if frame.content not in seen:
@@ -216,7 +216,7 @@ class Pages:
     ) -> Iterator[tuple[Record, bool]]:
         """The rows in a part of a page that its cells do not lead to. What is left there may be text of others.
 
-        lost  where cells begin that make no sense, with their rowids
+        lost  the places of cells that make no sense, with their rowids
         """
         first, end = part
         done, left, found = first, list[tuple[int, int]](), False
@@ -280,7 +280,7 @@ class Pages:
         return chain
 
     def _continuation(self, last: int, needed: int, chain: Sequence[int]) -> int:
-        """The page that a row may go on in, or 0: where exactly as many pages follow as are missing, or one beside."""
+        """The page on which a row may continue, or 0: if exactly as many pages follow as are missing, or one beside."""
         near = sorted((number for number in self._open if number not in chain), key=lambda number: abs(number - last))
         for number in near:
             rest = self._chain(number, needed + 1)
@@ -322,12 +322,12 @@ class Pages:
         return least if local > most else local
 
     def _room(self, length: int) -> int:
-        """What a payload takes in the page of its cell."""
+        """The bytes of a payload in the page of its cell."""
         local = self._local(length)
         return local if local == length else local + _LINK_BYTES
 
     def _places(self, page: bytes, start: int) -> Iterator[int]:
-        """Where the cells of a page begin."""
+        """The places of a page's cells."""
         cells, _ = _HEADER.unpack_from(page, start)
         first = start + (12 if page[start] in _INTERIOR else 8)
         for place in range(first, min(first + 2 * cells, self._size - 1), 2):
@@ -357,7 +357,7 @@ def _between(covered: list[tuple[int, int]], size: int) -> Iterator[tuple[int, i
 
 
 def _rowid_before(page: bytes, at: int, length: int) -> int:
-    """The rowid that stands before a payload, after its length; 0 if it is not there."""
+    """The rowid before a payload, after its length; 0 if it is not there."""
     for size in range(1, 10):
         for head in range(1, 4):
             place = at - size - head
@@ -370,7 +370,7 @@ def _rowid_before(page: bytes, at: int, length: int) -> int:
 
 
 def _start(number: int) -> int:
-    """Where a page's own header begins."""
+    """The place of a page's own header."""
     return HEADER_BYTES if number == 1 else 0
 
 

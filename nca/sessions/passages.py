@@ -43,7 +43,7 @@ _KINDS = bytes(
 ) + bytes(128)
 """For each ASCII character: small letter, capital, another character of a word, or none."""
 _HUMP = re.compile(rb"A(?:(?<=aA)|(?<!AA)A++(?=a))")
-"""Of kinds, in every match of CAMEL: a capital behind a small letter, or at least two before one."""
+"""Every match of CAMEL contains a capital after a small letter, or at least two before one."""
 _WORD = re.compile(r"\w+")
 _KNOWN_WORDS = 8_192
 CAMEL_PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
@@ -121,7 +121,7 @@ def extra_words(text: str, speaker: str = "") -> str:
 
 
 def camel_words(text: str) -> list[str]:
-    """What CAMEL finds in a text, each word as its parts. Only words with a hump are looked at."""
+    """The matches of CAMEL in a text, each word as its parts. Only words with a hump are searched."""
     kinds = text.encode("ascii", "replace").translate(_KINDS)
     found: list[str] = []
     end = 0
@@ -129,7 +129,7 @@ def camel_words(text: str) -> list[str]:
         if hump.start() < end:
             continue
         first = kinds.rfind(b" ", end, hump.start()) + 1 or end
-        while first > end and (text[first - 1].isalnum() or text[first - 1] == "_"):  # behind a letter beyond ASCII
+        while first > end and (text[first - 1].isalnum() or text[first - 1] == "_"):  # after a letter beyond ASCII
             first -= 1
         end = word.end() if (word := _WORD.match(text, first)) else hump.end()
         if parts := _camel_parts(text[first:end]):

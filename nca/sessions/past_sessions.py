@@ -26,13 +26,13 @@ from nca.sessions.results import Hit
 from nca.sessions.sql import SessionDatabase
 
 OWN = "nca"
-"""The name of the agent whose sessions the store holds."""
+"""The agent's name for the sessions of the store."""
 OWN_COLUMNS = (
     "SELECT number, id, 'nca' AS agent, id AS own_id, CASE WHEN name <> '' THEN name ELSE title END AS title,"
     " directory, updated_at, (SELECT coalesce(max(seq), 0) FROM messages WHERE session = number) AS messages,"
     " '' AS parent FROM sessions"
 )
-"""What a PastSession is made of, in the store."""
+"""The columns of a PastSession, in the store."""
 _LISTED_MATCHES = 5
 MOST = 2**62
 """More rows than there are: no limit."""
@@ -45,7 +45,7 @@ class PastSession(msgspec.Struct, frozen=True):
     number      its row; the same number may mean another session in another database
     own_id      the id that its own agent knows it by
     updated_at  last use, in seconds since the epoch
-    parent      the own id of the session whose subagent it is, or ""
+    parent      the agent's id of the session that started it as a subagent, or ""
     """
 
     number: int
@@ -76,7 +76,7 @@ class Wanted:
 
 
 class PastSessions:
-    """What is in one database. All methods raise StoreError."""
+    """The sessions of one database. All methods raise StoreError."""
 
     def __init__(self, database: SessionDatabase, columns: str = OWN_COLUMNS) -> None:
         """columns: the SELECT that gives the fields of a PastSession."""
@@ -161,7 +161,7 @@ class PastSessions:
         return next(iter(exact or found), None)
 
     def imported(self) -> dict[tuple[str, str], int]:
-        """What was imported from other agents: how many messages, by file and key."""
+        """The numbers of messages imported from other agents, by file and key."""
         rows = self.database.rows("SELECT origin FROM sessions WHERE origin <> '' ORDER BY number")
         found = [origin for (body,) in rows if (origin := as_origin(body))]
         return {(origin.path, origin.key): origin.messages for origin in found}
@@ -216,7 +216,7 @@ def _in_one_of(directories: Sequence[str]) -> tuple[str, tuple[str | float, ...]
 
 
 def _stamp(path: Path | None, *, is_copy: bool) -> tuple[int, ...]:
-    """What tells a file from another in its place, and for a copy of it, from itself after a change."""
+    """The identity of a file, which differs for another one in its place and, for a copy, after a change."""
     found: list[int] = []
     for one in (path, log_of(path)) if path is not None and is_copy else (path,):
         with suppress(OSError):

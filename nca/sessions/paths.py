@@ -1,7 +1,7 @@
 """The files that belong to a database file, their sizes, and the first 100 bytes of the database file.
 
 A mark beside the file tells whether it is as the last process left it; if not, its pages are checked before it is used.
-Whatever writes into the file from outside, and most damage, changes its size or its time.
+Other programs that write to the file, and most damage, change its size or its time.
 
 Nearly all of the first bytes are the same in every store. Offsets and values are those of
 https://www.sqlite.org/fileformat2.html#the_database_header.

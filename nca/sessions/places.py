@@ -1,7 +1,7 @@
 """Put the messages that were read from a damaged database where they belong.
 
-In a log every message has the number behind the one before it, and was stored after it. So both tell where a message
-belongs, and a message whose number or session is damaged is seen: it contradicts its neighbours.
+In a log every message has the next number after the one before it, and was stored later. So both tell where a message
+belongs, and a damaged number or session is noticed, because it contradicts the neighbours.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Log:
 
 
 class Logs(dict[int, Log]):
-    """The logs of all sessions. `strays`: messages of which nobody can tell where they belong."""
+    """The logs of all sessions. `strays`: messages with an unknown place."""
 
     def __init__(self, sessions: Iterable[int], live: Iterable[Found], doubtful: Iterable[Found]) -> None:
         rows = defaultdict[int, list[Found]](list)
@@ -84,7 +84,7 @@ class Logs(dict[int, Log]):
         known = set(sessions)
         super().__init__({number: Log(rows[number]) for number in known})
         self._gapped = [log for log in self.values() if log.lost]
-        """Where a message may belong that is not where it says."""
+        """The possible places of a message that is not where it says."""
         for number in rows.keys() - known:
             strange = [row for row in rows[number] if len(self._gaps(row)) != 1]
             aside += [row for row in rows[number] if row not in strange]
@@ -101,7 +101,7 @@ class Logs(dict[int, Log]):
                 log.put(row, row.seq)
 
     def _gaps(self, row: Found) -> list[tuple[Log, int]]:
-        """Where a message with this number is lost, that was stored when this one was."""
+        """The place of a lost message with this number that was stored at the same time."""
         return [(log, row.seq) for log in self._gapped if row.seq < log.head and log.fits(row, row.seq)]
 
     def _placed(self, row: Found) -> bool:
@@ -111,7 +111,7 @@ class Logs(dict[int, Log]):
             return True
         places = [(own, row.seq)] if own is not None and own.fits(row, row.seq) else self._gaps(row)
         if own is not None and 0 < row.seq <= own.head and row.seq not in own.by_seq and not places:
-            places = [(own, row.seq)]  # its id is what is damaged
+            places = [(own, row.seq)]  # its id is damaged
         if len(places) != 1:
             places = [(log, seq) for log in self._gapped if (seq := log.gap_of(row))]
         if len(places) != 1 and own is not None and row.id > own.last_id:

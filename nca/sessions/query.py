@@ -88,7 +88,7 @@ NEAR_WEIGHT = 0.35
 PART_WEIGHT = 0.5
 """How much other phrases count compared with the word itself, and a part of a path compared with the path."""
 PARTLY_STOP_WEIGHT = 0.3
-"""Weight of a pair of CJK characters of which one belongs to a stop phrase."""
+"""Weight of a pair of CJK characters if one belongs to a stop phrase."""
 QUOTED_WEIGHT = 1.5
 NAME_WEIGHT = 1.0
 NAMED_WEIGHT = 1.3

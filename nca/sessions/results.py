@@ -74,7 +74,7 @@ def _common(one: str, other: str) -> str:
 
 
 def _sentence_start(text: str, place: int, most: int) -> int:
-    """Where the sentence around `place` begins, or `most` characters before it in a longer sentence."""
+    """The beginning of the sentence around `place`, or `most` characters before it in a longer one."""
     ends = [match.end() for match in _SENTENCE_END.finditer(text, max(0, place - most), place)]
     return ends[-1] if ends else place - most
 

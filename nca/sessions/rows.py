@@ -41,7 +41,7 @@ def record_bytes(content: bytes, at: int) -> int:
 
 
 def values_of(payload: bytes, length: int) -> tuple[Value, ...]:
-    """The values of a row of `length` bytes, of which the payload may have fewer. Raises IndexError or ValueError.
+    """The values of a row of `length` bytes; the payload may have fewer. Raises IndexError or ValueError.
 
     A text ends where the payload does; other values that are missing there are NULL. If the row's header says another
     length, the longest text takes up the difference.
@@ -126,11 +126,11 @@ class Frame(NamedTuple):
 
 
 class Frames(NamedTuple):
-    """The frames of a log in the order in which they stand there.
+    """The frames of a log in their order.
 
     committed  of this log, up to its last commit
     checked    how many of them SQLite reads: up to the last commit before the first wrong checksum
-    loose      what no commit completed, a frame that breaks off, and what was written before the log began anew;
+    loose      frames without a commit, a frame that breaks off, and those from before the log started over;
                oldest first
     """
 
@@ -178,13 +178,13 @@ def read_frames(log: Path, page_bytes: int) -> Frames:
         if frame[4:8] != _NOT_LAST:
             checked = place
     runs = [list(run) for _, run in groupby(frames[last:], lambda frame: frame[8:16])]
-    older = [frame for run in reversed(runs) for frame in run]  # what was written first stands last
+    older = [frame for run in reversed(runs) for frame in run]  # the frame written first comes last
     loose = [Frame(int.from_bytes(frame[:4]), frame[_FRAME_HEADER_BYTES:], False) for frame in older]
     return Frames(found, checked, loose)
 
 
 def _newest_salts(frames: list[bytes], order: str) -> bytes:
-    """Those of the log that stands first: of its first frame that follows from the one before it."""
+    """The salts of the log that comes first: of its first frame that follows from the one before it."""
     for before, frame in pairwise(frames):
         if frame[8:16] == before[8:16] and _follows(frame, before[16:24], order):
             return frame[8:16]
@@ -192,7 +192,7 @@ def _newest_salts(frames: list[bytes], order: str) -> bytes:
 
 
 def _follows(frame: bytes, before: bytes, order: str) -> bool:
-    """Whether a frame's checksum is that of its content, behind a frame with the checksum `before`."""
+    """Whether a frame's checksum is that of its content, after a frame with the checksum `before`."""
     seed = struct.unpack(">2I", before)
     return struct.pack(">2I", *_checksum(frame[:8] + frame[_FRAME_HEADER_BYTES:], seed, order)) == frame[16:24]
 

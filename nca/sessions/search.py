@@ -115,7 +115,7 @@ def _parts(phrase: Phrase) -> list[Phrase]:
 
 
 def _extrapolated(count: int, reach: int, last: int) -> int:
-    """From the first passages of a common word, the last of which is in row `reach`."""
+    """From the first passages of a common word, up to row `reach`."""
     return int(COUNTED * max(1.0, last * MAX_PASSAGES / reach)) if count == COUNTED else count
 
 
@@ -143,7 +143,7 @@ def _is_few(only: Only) -> bool:
 def _is_most(database: SessionDatabase, messages: int) -> bool:
     """Whether so many messages are most of a large store.
 
-    FTS5 reads the whole list of each word that it ranks by, also of the one that stands for the session. For such a
+    FTS5 reads the whole list of each word that it ranks by, even of the session's own word. For such a
     session it takes less time to look candidates up.
     """
     return messages > MAX_POSTINGS and 2 * messages > _size(database, None)[0]
@@ -260,7 +260,7 @@ class Ranked:
 SESSION_SHARES = (1.0, 0.3, 0.1)
 SESSION_COVERAGE = 1.0
 ROLES = {"user": 1.1, "assistant": 1.0, "tool": 0.9, "system": 0.6}
-"""What a person said matters more often than a tool's output of the same words."""
+"""A person's message matters more often than a tool's output of the same words."""
 
 
 def rank(found: Sequence[Candidate], idfs: Sequence[float], mean_words: float, weights: RankingWeights) -> list[Ranked]:

@@ -1,6 +1,6 @@
 """One open session: its log, views and usage, and its name, model and kind. Calls that write return when durable.
 
-What a list shows of sessions: the facts about each, and a preview of its last question and answer.
+A session in a list: the facts about it, and a preview of its last question and answer.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _IS_KEPT = "name <> '' OR is_pinned <> 0 OR has_forks <> 0 OR EXISTS (SELECT 1 F
 IS_EMPTY = "NOT EXISTS (SELECT 1 FROM messages WHERE session = number)"
 
 Kind = Literal["chat", "run"]
-"""What made a session: a chat, which a person continues, or `nca run`, which asks once."""
+"""The origin of a session: a chat, which a person continues, or `nca run`, which asks once."""
 
 
 class SessionInfo(msgspec.Struct, frozen=True):
@@ -59,7 +59,7 @@ class SessionInfo(msgspec.Struct, frozen=True):
     chosen_model: str = ""
     """The model that was chosen with /model in it, as typed (`openai/gpt-5:high`); "" if the settings chose it."""
     origin: Origin | None = None
-    """Where it was imported from, if it is another agent's."""
+    """The source of the import, if it is another agent's."""
 
 
 INFO = (

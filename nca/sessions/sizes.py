@@ -1,4 +1,4 @@
-"""What the store takes on the disk, part by part. Nothing is written."""
+"""The store's size on the disk, part by part. Nothing is written."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class StoreSizes(NamedTuple):
     set_aside: int
     aside: tuple[Path, ...]
     largest: tuple[tuple[str, int], ...]
-    """Ids of the sessions whose messages take most, with bytes. The index of their words comes on top."""
+    """Ids of the sessions with the largest messages, with bytes. The index of their words is not included."""
 
     @property
     def total(self) -> int:
@@ -50,7 +50,7 @@ class StoreSizes(NamedTuple):
 
 
 def sizes(database: SessionDatabase, path: Path | None) -> StoreSizes:
-    """The sizes of the sessions in `database`, whose file is `path` (None: in memory), and of what is beside it."""
+    """The sizes of the sessions in `database`, with the file `path` (None: in memory), and of the files beside it."""
     found = dict.fromkeys(("messages", "search index", "summaries"), 0)
     tables, unused = database.part_bytes()
     for table, size_bytes in tables:

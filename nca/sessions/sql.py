@@ -1,4 +1,4 @@
-"""What the store asks of a database. SQLite and PostgreSQL each implement it; the statements are written once.
+"""The store's interface to a database. SQLite and PostgreSQL each implement it; the statements are written once.
 
 And the schema of SQLite, as migrations. Their number is the newest schema version.
 
@@ -7,7 +7,7 @@ differ, `SessionDatabase` has a part of a statement or a method.
 
     sessions ─┬─ messages      the log: append-only, seq from 1 without gaps (triggers hold both)
               ├─ views         what a model sees: append-only, a tree by `parent`; sessions.head_view is current
-              ├─ summaries     append-only; a view's JSON names them by row, so each stands in one place
+              ├─ summaries     append-only; a view's JSON names them by row, so each is in one place
               ├─ compactions   one for each view but the first, which has number 0 and shows the whole log
               ├─ pins, usage
               └─ partials      the answer that is being streamed, or which of its calls began; overwritten in place
@@ -32,7 +32,7 @@ Row = tuple[Any, ...]
 
 
 class Result(Protocol):
-    """What a statement in a transaction gave."""
+    """The result of a statement in a transaction."""
 
     @property
     def get(self) -> Any:
@@ -167,7 +167,7 @@ class SessionDatabase(Protocol):
         """A number of a stored view's body, as an expression."""
 
     def part_bytes(self) -> tuple[list[tuple[str, int]], int]:
-        """What each table takes on the disk, and what is free there, in bytes."""
+        """The size of each table on the disk, and the free room there, in bytes."""
 
     def report(self, how: str) -> NoReturn:
         """Raise StoreDamaged for damage that the database does not see."""

@@ -185,7 +185,7 @@ class Store:
         return copy.info
 
     def sizes(self) -> StoreSizes:
-        """What the sessions take on the disk, part by part. Raises StoreError."""
+        """The sessions' size on the disk, part by part. Raises StoreError."""
         return sizes(self._database, self.path)
 
     def vacuum(self) -> None:
@@ -200,7 +200,7 @@ class Store:
         sweep_outputs(self._database, self.path)
 
     def archive_of(self, session_id: str) -> Path | None:
-        """Where the archive of a session is, if it has one; None for a store in memory."""
+        """The path of a session's archive, if it has one; None for a store in memory."""
         return archives_of(self.path) / f"{session_id}.zip" if self.path else None
 
     def delete_archive(self, session_id: str) -> None:
@@ -217,7 +217,7 @@ class Store:
 
     @property
     def file_records(self) -> FileRecords:
-        """What was recorded of files. It is opened when it is first asked for. Raises StoreTooNew, StoreError."""
+        """The record of files. It is opened on first use. Raises StoreTooNew, StoreError."""
         with self._opening_files:
             if self._file_records is None:
                 self._file_records = FileRecords(self.path, is_read_only=self.is_read_only)
@@ -310,7 +310,7 @@ class Store:
         return rows_of.expired(self._database, retention_days, max_sessions)
 
     def learned(self, model: str) -> Learned:
-        """What reports taught about a model; 0 samples if nothing is known."""
+        """The calibration learned from a model's reports; 0 samples if nothing is known."""
         return usage.learned(self._database, model)
 
     def save_learned(self, model: str, lesson: Learned) -> None:

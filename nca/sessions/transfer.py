@@ -26,7 +26,7 @@ from nca.sessions.view_rows import BESIDE, CURRENT, CompactionRecord, StoredView
 
 
 class ViewCopy(msgspec.Struct, frozen=True):
-    """A view by its number. `parent`: the view before it, None for view 0. Summaries stand in `SessionCopy.summaries`,
+    """A view by its number. `parent`: the view before it, None for view 0. Summaries are in `SessionCopy.summaries`,
     the first of them in place 1. The rest is that of `StoredView`."""
 
     number: int
@@ -292,7 +292,7 @@ def _renumbered(
 def extend(session: Session, copy: SessionCopy) -> None:
     """Append the later messages of `copy`, which begins with the messages of the session, with its views and usage.
 
-    Where only views were added, these are; else (a branch was left) the newest one is put in force as one more view.
+    If only views were added, they are; else (a branch was left) the newest one is added as one more current view.
     Raises StoreError, and changes nothing, if the session has messages that the copy does not have.
     """
     check(copy)
@@ -333,7 +333,7 @@ def _views(session: Session) -> int:
 
 
 def _continues(before: SessionCopy, after: SessionCopy) -> bool:
-    """Whether the views of `after` begin with those of `before`, of which the last is current."""
+    """Whether the views of `after` begin with those of `before`, the last of them current."""
     views, summaries = after.views[: len(before.views)], after.summaries[: len(before.summaries)]
     same = [_shown(one) for one in views] == [_shown(one) for one in before.views]
     return same and summaries == before.summaries and before.head_view == len(before.views) - 1

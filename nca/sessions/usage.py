@@ -34,7 +34,7 @@ class UsageRow(msgspec.Struct, frozen=True):
 
 
 class Learned(msgspec.Struct, frozen=True):
-    """What reports taught about a model, over all sessions.
+    """The calibration learned from a model's reports, over all sessions.
 
     ratio           tokens per raw token; meaningless while `samples` is 0
     window_tokens   the window that an overflow error named; None if none did
@@ -57,7 +57,7 @@ _SUM = f"SELECT {_SUMS}, sum({_COST}) FROM usage WHERE session = ?"  # noqa: S60
 
 
 class SessionUsage:
-    """What the providers reported for one session. A call that writes is durable when it returns."""
+    """The usage that providers reported for one session. A call that writes is durable when it returns."""
 
     def __init__(self, access: SessionAccess) -> None:
         self._access = access

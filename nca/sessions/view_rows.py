@@ -27,7 +27,7 @@ BY_HAND = frozenset({"clear", "expand", "pin", "collapse", "restore", "retry"})
 
 
 class CompactionRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """What a compaction did. The store sets `id`, `view_after`, `undone`, and `at` if it is 0.
+    """The record of a compaction. The store sets `id`, `view_after`, `undone`, and `at` if it is 0.
 
     view_before   the view it was planned on; the commit is refused if another is current. CURRENT: any view
     kept          the facts by kind: how many can still be read, and how many were ever stated. Empty: not counted
@@ -86,7 +86,7 @@ RECORD = (
     f"SELECT {', '.join(f'c.{name}' for name in _STORED)}, v.parent, v.number"  # noqa: S608
     " FROM compactions c JOIN views v ON v.session = c.session AND v.number = c.view WHERE c.session = ?"
 )
-"""The query of what `as_record` takes."""
+"""The query of the rows for `as_record`."""
 
 
 def stored_items(
@@ -164,7 +164,7 @@ class ProgramViews:
         self._is_read_only = is_read_only
 
     def read(self, key: str) -> StoredState | None:
-        """What was saved last, if anything was. Raises StoreError."""
+        """The state saved last, if any. Raises StoreError."""
         row = self._database.row("SELECT body, version FROM program_views WHERE key = ?", (clean_text(key),))
         return StoredState(*row) if row else None
 
@@ -176,7 +176,7 @@ class ProgramViews:
         self._refuse_reader()
         name = clean_text(key)
         with self._database.transaction() as connection:
-            # Where several may write at once, the second waits for the first, and then finds no such row.
+            # If several write at once, the second waits for the first, and then finds no such row.
             is_first = replaces is None or connection.execute(_DELETE, (name, replaces.version)).get is not None
             row = (secrets.randbits(_VERSION_BITS), name, clean_text(body), time.time())
             inserts = "INSERT INTO program_views VALUES (?, ?, ?, ?) ON CONFLICT (key) DO NOTHING RETURNING key"

@@ -199,7 +199,7 @@ class SessionViews:
         return [record for record in self.records() if record.trigger not in PUTS_ASIDE]
 
     def records(self) -> list[CompactionRecord]:
-        """What made each view but the first: compactions, and what put messages aside."""
+        """The origin of each view but the first: a compaction, or messages that were put aside."""
         rows = self._access.rows(f"{RECORD} ORDER BY c.view")
         parents = {number: parent for *_, parent, number in rows}
         in_force, number = set(), self.current_id
@@ -209,7 +209,7 @@ class SessionViews:
         return [as_record(row, undone=row[-1] not in in_force) for row in rows]
 
     def totals_in_effect(self) -> tuple[int, float | None]:
-        """What the compactions behind the current view saved, in tokens, and cost, in US dollars (None: unknown)."""
+        """The savings (tokens) and cost (US dollars; None: unknown) of the compactions behind the current view."""
         if self._access.lasting_row("SELECT 1 FROM sessions WHERE number = ?") is None:
             return 0, None
         current = self.current_id
@@ -264,7 +264,7 @@ class SessionViews:
             connection.execute("DELETE FROM pins WHERE session = ? AND seq = ?", (self._access.number, seq))
 
     def record(self, view: int) -> CompactionRecord:
-        """What made a view, which is not the first."""
+        """The origin of a view other than the first."""
         if (row := self._access.row(f"{RECORD} AND c.view = ?", view)) is not None:
             return as_record(row, undone=False)
         # Its row is damaged. The view is not, so there is a way back from it.

@@ -24,7 +24,7 @@ def connect(
 
 
 def facts(url: str) -> Facts:
-    """What is there now; nothing is changed. Raises ConfigError, StoreTooNew, StoreError."""
+    """The state of the database; nothing is changed. Raises ConfigError, StoreTooNew, StoreError."""
     with _installed():
         from nca.sessions.postgres import schema
     return schema.facts(url)

@@ -59,7 +59,7 @@ class _Number(Loader):
 
 
 class Rows:
-    """What a statement gave; see `nca.sessions.sql.Result`."""
+    """The result of a statement; see `nca.sessions.sql.Result`."""
 
     def __init__(self, rows: list[tuple[Any, ...]]) -> None:
         self._rows = rows
@@ -250,7 +250,7 @@ def translated(sql: str) -> str:
 
 
 def _bound(bindings: Sequence[Any]) -> list[Any]:
-    """What PostgreSQL can hold. Raises OverflowError for a larger integer than SQLite has.
+    """A value that PostgreSQL can hold. Raises OverflowError for a larger integer than SQLite has.
 
     Its texts hold no NUL. JSON has it as an escape; elsewhere it is no character that a person typed.
     """

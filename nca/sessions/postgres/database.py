@@ -124,7 +124,7 @@ class PostgresDatabase(SessionDatabase):
                 held.unlock(self.connection, remove=remove)
 
     def spool(self, session_id: str, token: int) -> Spool | None:
-        """What the holder of a lease keeps; None if this machine has no place for it."""
+        """The spool of a lease's holder; None if this machine has no place for it."""
         return Spool(self, spool_of(self.path, session_id, token), self._tell, self.where) if self.path else None
 
     def whose(self, ids: Sequence[str]) -> dict[str, Whose]:
@@ -317,7 +317,7 @@ class _Transaction:
                 return
 
     def _is_committed(self, number: str, lost: psycopg.Error, since: float | None) -> bool:
-        """What the server says of a transaction whose COMMIT it did not answer."""
+        """The server's state of a transaction with an unanswered COMMIT."""
         try:
             self._database.reconnect(lost, since)
             return self._database.rows("SELECT pg_xact_status(CAST(CAST(? AS text) AS xid8))", (number,)) == [

@@ -25,7 +25,7 @@ _LONGEST_WORD_CHARS = 500
 _LOOKED_AT = 1_000
 """Passages of a word that are looked up to count it; if it has more, the number is extrapolated."""
 _NEWEST = 1_000
-"""Passages whose mean length stands for all."""
+"""The number of passages that give the mean length."""
 _STATISTICS = (
     "SELECT CAST(CAST(most_common_elems AS text) AS text[]), most_common_elem_freqs, reltuples"
     " FROM pg_stats JOIN pg_class ON oid = CAST('passages' AS regclass)"
@@ -37,7 +37,7 @@ _K1, _B = 1.2, 0.75
 
 
 class _Postgres(Protocol):
-    """What the index needs of `nca.sessions.postgres.database.PostgresDatabase`."""
+    """The part of `nca.sessions.postgres.database.PostgresDatabase` that the index needs."""
 
     def rows(self, sql: str, bindings: Sequence[Any] = ()) -> list[Row]: ...
 
@@ -177,7 +177,7 @@ class TsvectorIndex:
 
 
 def _count(words: Sequence[str], is_prefix: bool, held: Mapping[str, set[int]]) -> int:
-    """How often a passage holds a phrase. `held`: where each word stands in it."""
+    """How often a passage holds a phrase. `held`: the places of each word."""
     if not words:
         return 0
     ends: set[int] = held.get(words[-1], set())
@@ -190,5 +190,5 @@ def _count(words: Sequence[str], is_prefix: bool, held: Mapping[str, set[int]]) 
 
 
 def _scope(session: int) -> str:
-    """The lexeme that stands for a session; no word has a slash."""
+    """The lexeme for a session; no word has a slash."""
     return f"'/s{session}'"

@@ -22,7 +22,7 @@ from nca.sessions.postgres.spool import Spool
 
 
 class _Holder(Protocol):
-    """What keeps the leases of a process: `nca.sessions.postgres.database.PostgresDatabase`."""
+    """The keeper of a process's leases: `nca.sessions.postgres.database.PostgresDatabase`."""
 
     def let_go(self, held: PostgresLease, *, remove: bool) -> None: ...
     def spool(self, session_id: str, token: int) -> Spool | None: ...

@@ -145,6 +145,6 @@ def _translated(error: psycopg.Error, where: str) -> StoreError:
 
 
 def _line(error: psycopg.Error) -> str:
-    """What the server or the connection says, on one line that is not too long."""
+    """The error of the server or the connection, as one short line."""
     said = error.diag.message_primary or str(error).partition("\n")[0]
     return " ".join(said.split())[:_MOST_CHARS]

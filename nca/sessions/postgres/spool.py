@@ -1,4 +1,4 @@
-"""What sessions said while the server could not be reached: a file for each holder of a lease, on this machine.
+"""Messages from while the server could not be reached: a file for each holder of a lease, on this machine.
 
 The file has the number of the lease, so each holder has its own. Its lines are on the disk before a turn continues. The
 holder stores them when the server is back. If it ends before, the next start of nca stores them: in their session if it
@@ -47,11 +47,11 @@ class Kept(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Diverged(StoreError):
-    """The session has other messages where those of the spool belong."""
+    """The session has other messages in the places of the spool's."""
 
 
 class Spool:
-    """What the holder of a lease keeps; see `nca.sessions.sql.Spool`."""
+    """The spool of a lease's holder; see `nca.sessions.sql.Spool`."""
 
     def __init__(self, database: SessionDatabase, path: Path, tell: Callable[[str], None], where: str) -> None:
         """tell: says that something is kept, or stored now. where: the database, as a person names it."""
@@ -127,7 +127,7 @@ def take(spool: Path) -> FileLock | None:
 
 
 def read(spool: Path) -> list[Kept]:
-    """What a holder that has ended left. A last line that is not whole was never on the disk as far as anybody knew.
+    """The rows left by a holder that has ended. A last line that is not whole was never confirmed as stored.
 
     The answer that it was streaming becomes an interrupted message. Raises StoreDamaged, StoreError.
     """
@@ -241,7 +241,7 @@ def deliver(database: SessionDatabase, beside: Path, tell: Callable[[str], None]
 
 
 def _stored(database: SessionDatabase, session_id: str, token: int, kept: Sequence[Kept]) -> str | None:
-    """What was stored and where, as a sentence; None if it cannot be stored yet."""
+    """Store the rows, and say so in a sentence; None if they cannot be stored yet."""
     found = database.row("SELECT number FROM sessions WHERE id = ?", (session_id,))
     if found is None:
         return f"Session {session_id} was deleted. {_copied(database, session_id, None, token, kept)}"
