@@ -56,7 +56,7 @@ def join_summarizer(provider: Any, model: Any, current: str) -> str:
 
 
 _PROVIDERS = {"vertex": "vertex_ai", "google-ai": "gemini"}
-"""NeuroLink's names of providers where litellm's differ."""
+"""NeuroLink's names of providers that litellm calls otherwise."""
 
 
 def _percent(raw: Any) -> Any:

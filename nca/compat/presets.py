@@ -57,7 +57,7 @@ NEUROLINK_MULTIPLIERS: Mapping[str, float] = {
 """NeuroLink's framing, flat estimate, TOKEN_SAFETY_MARGIN and multipliers, with litellm's names of the providers."""
 FIRST_DESIGN_MESSAGE_TOKENS = 10
 FIRST_DESIGN_CALL_TOKENS = 50
-"""What nca's first design adds to the characters of a message, and for each of its calls."""
+"""Characters that nca's first design adds for a message, and for each of its calls."""
 NEURON_MESSAGE_TOKENS = 4
 NEURON_IMAGE_TOKENS = 300
 NEURON_DOCUMENT_TOKENS = 500
@@ -72,7 +72,7 @@ Tools = Sequence[Mapping[str, Any]]
 
 
 class Preset(ABC):
-    """A way to count. `provider` and `chars_per_token` are for those whose formula knows them."""
+    """A way to count. `provider` and `chars_per_token` are for formulas that use them."""
 
     @abstractmethod
     def text(self, text: str, provider: str, chars_per_token: float) -> int: ...
@@ -88,7 +88,7 @@ class Preset(ABC):
     ) -> int:
         """Tokens of one request.
 
-        rules             the provider whose shape the request has, "" for none
+        rules             the provider with the request's shape, "" for none
         chars_per_token   of prose; the engine's own number is scaled by it as a whole
         """
         counted = sum(self.message(message, provider, chars_per_token) for message in messages)
@@ -230,7 +230,7 @@ PRESETS: Mapping[str, Preset] = {
 CODE_PRESETS: Mapping[str, float] = {"neurolink": CODE_CHARS_PER_TOKEN}
 """The presets that count code denser than prose, with their characters a token."""
 FIXED_PRESETS = ("cowagent",)
-"""The presets whose formula has no characters per token to set."""
+"""The presets with a formula without characters per token."""
 
 
 def _utf16_units(text: str) -> int:

@@ -4,13 +4,13 @@
     if strategy.should_compact(messages, strategy.token_estimate(messages)):
         messages = strategy.compact(messages)
 
-Each is built on the engine, so what comes back is a valid request whatever the log: a tool call and its results stand
-or go together, system messages stay, and so do the newest user message and a step whose results are not all in. It is
+Each is built on the engine, so the result is a valid request whatever the log: a tool call and its results stay
+or go together, system messages stay, and so do the newest user message and a step that waits for results. It is
 smaller than what was handed in, or the same. Nothing handed in is changed.
 
 All take `max_tokens`, the estimate above which `should_compact` says yes, and as keywords `preset`, `provider` and
 `chars_per_token`, which say how tokens are counted (see `nca.estimate_messages_tokens`; Neuron's own way is "neuron").
-`provider` is also whose rules the result obeys, all four providers' where it is "". `compact` acts whenever it is
+The result follows the rules of `provider`, or of all four providers if it is "". `compact` acts whenever it is
 called, as in Neuron.
 """
 
@@ -49,7 +49,7 @@ MAX_ERROR_CHARS = 200
 SUMMARY_TOKENS = 1_024
 """The longest summary that Neuron asks for."""
 SUMMARY_SHARE = 2
-"""A summary takes at most this part (a half) of what it stands for."""
+"""A summary takes at most this share (a half) of the messages that it replaces."""
 ASSUMED_WINDOW_TOKENS = 128_000
 """The summarizer's window if none is given."""
 INPUT_RATIO = 0.6
@@ -93,14 +93,14 @@ class _Counting(_Limited):
         """The conversation for stages to work on; an earlier summary in it is nobody's own words."""
         draft = Draft(history_of(read_messages(messages)), Meter(provider=self.provider))
         for block in draft.blocks():
-            # Whoever calls a strategy says how much stays: results that no answer followed yet are as any other.
+            # The caller of a strategy says how much stays: results without an answer yet are as any other.
             block.is_locked = block.is_locked and not block.is_unseen
             if not block.is_locked and all(is_summary(draft.history.message(seq)) for seq in block.seqs):
                 draft.replace([block], _as_summary(draft, block))
         return draft
 
     def _request(self, draft: Draft) -> Rows:
-        """What the draft shows, or where that is not smaller the conversation as it came; repaired."""
+        """The draft's messages, or the original conversation if they are not smaller; repaired."""
         view, unchanged = draft.view(), View()
         before = draft.meter.raw_with(draft.history, unchanged)
         is_smaller = draft.meter.raw_with(draft.history, view) < before
@@ -197,7 +197,7 @@ class Summarization(_Counting):
         return self._request(draft)
 
     def _write(self, draft: Draft, gone: Sequence[Block], earlier: Sequence[Summary]) -> Written:
-        """Ask in full, then for a short list; where no answer can be used, code writes what it knows."""
+        """Ask in full, then for a short list; without a usable answer, code writes an extract."""
         entries = [draft.history.entries[seq - 1] for block in gone for seq in block.seqs]
         room = min(SUMMARY_TOKENS, sum(block.raw for block in gone) // SUMMARY_SHARE)
         window = self.window_tokens or ASSUMED_WINDOW_TOKENS
@@ -279,9 +279,9 @@ def _as_summary(draft: Draft, block: Block) -> Summary:
 
 
 def _record(history: History, gone: Sequence[Part], room: int) -> str:
-    """What code tells of these parts: what a model wrote of some as it is, and of all others lines.
+    """Code's text for these parts: a model's text unchanged where there is one, and lines for all others.
 
-    The lines of earlier records are written anew among those of the messages, so that records do not add up.
+    The lines of earlier records are merged with those of the messages, so that records do not add up.
 
     room   raw tokens for what is new
     """

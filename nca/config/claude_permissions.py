@@ -5,7 +5,7 @@ user's own with `agent.use_claude_home`.
 
 A rule is `Tool` or `Tool(what)`. For files `what` is a pattern of .gitignore: `//etc` is from the root of the disk,
 `~/x` from the home directory, `/x` from where the settings are, and anything else from the working directory. For
-commands it is the command, in which `*` stands for any text and `:*` at the end for any arguments.
+commands it is the command; `*` matches any text and `:*` at the end any arguments.
 
 nca never takes a rule that denies or asks for less than it says, nor one that allows for more. One that denies and
 cannot be translated asks about every call that may be meant; one that allows is left out. Both are named.
@@ -53,7 +53,7 @@ class ClaudeFile(NamedTuple):
 def claude_files(folder: Path, notes: list[str]) -> Iterator[ClaudeFile]:
     """The files below a project or the user's home that can be read; a note for each that cannot.
 
-    Whoever reads a file twice gets the same note twice, which is then shown once.
+    A file that is read twice gives the same note twice; it is shown once.
     """
     for path in (folder / name for name in FILES):
         try:
@@ -165,7 +165,7 @@ def restricting(decision: Decision, written: str, file: str, base: Path) -> Held
 
 
 def allowing(written: str, file: str, directory: str) -> HeldRule:
-    """One rule that allows. `directory`: where alone its commands are allowed; "": everywhere."""
+    """One rule that allows. `directory`: the only place where its commands are allowed; "": everywhere."""
     found = tuple((_ALLOW, rule) for rule in _allowed(written, directory))
     return _of_file(HeldRule(_ALLOW, written, file, found, bool(found) or _needs_no_rule(written)))
 
@@ -239,7 +239,7 @@ def _exact(decision: Decision, written: str, base: Path) -> Iterator[tuple[Decis
     elif what in _ANY:
         yield from ((decision, PermissionRule(tool)) for tool in _TOOLS.get(name, ()))
         if name == "read":
-            # Commands read files too, and cannot all be told apart.
+            # Commands read files as well, and nca cannot recognize all that do.
             yield "ask", PermissionRule("shell")
     elif name in _READING:
         yield from ((decision, PermissionRule("*", paths=path)) for path in file_patterns(what, base))
@@ -255,7 +255,7 @@ def _exact(decision: Decision, written: str, base: Path) -> Iterator[tuple[Decis
 
 
 def _stricter(written: str) -> Iterator[PermissionRule]:
-    """What to ask about for a rule that cannot be translated: its tool, or all that does more than read."""
+    """The calls to ask about for an untranslatable rule: its tool's, or all that do more than read."""
     tool, _ = _parts(written)
     if tool.startswith("mcp__"):
         yield from map(PermissionRule, _outside_tools(tool))

@@ -1,4 +1,4 @@
-"""What Claude Code's settings files (nca.config.claude_permissions) set of nca's settings, as documents.
+"""nca's settings in Claude Code's settings files (nca.config.claude_permissions), as documents.
 
 A project's count once the user trusts them (nca.config.projects), the user's own with `agent.use_claude_home`. Rules of
 `permissions` are translated in nca.config.claude_permissions.
@@ -45,7 +45,7 @@ class Taken(NamedTuple):
 def claude_documents(folder: Path, env: Mapping[str, str], notes: list[str], *, is_own: bool) -> Iterator[Document]:
     """The documents of each file below a project or the user's home. Adds to `notes` what was left out.
 
-    What only the user may allow is in a project's grants.
+    A project's grants hold settings that only the user may allow.
     """
     for path, data in claude_files(folder, notes):
         events = data.get("hooks")
@@ -86,7 +86,7 @@ def agent_models(folder: Path, env: Mapping[str, str]) -> tuple[list[str], dict[
 
 
 def taken(data: Mapping[str, Any], env: Mapping[str, str]) -> Iterator[Taken]:
-    """The parts of a file that stand for one setting each, as far as they say something."""
+    """The parts of a file that each set one setting, without empty ones."""
     permissions, line, variables = _permissions(data), data.get("statusLine"), data.get("env")
     if mode := permissions.get("defaultMode"):
         known = _MODES.get(mode) if isinstance(mode, str) else None

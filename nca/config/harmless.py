@@ -1,4 +1,4 @@
-"""What a project's own file may set before the person trusts the project: the keys of this table, and no others.
+"""The settings that a project's file may set before the person trusts the project: this table's keys only.
 
 Somebody else may have written that file. So a key is here only if no value of it could send data anywhere, write a
 file, run something, lose or hide the session, change the prompt, switch off a tool or a notice, cost money or loosen

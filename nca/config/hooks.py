@@ -31,11 +31,11 @@ EVENTS = (
     "SessionEnd",
 )
 PROMPT_EVENTS = ("UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolUseFailure", "Stop", "SubagentStop")
-"""Where a question to the model can decide something."""
+"""Events for which a question to the model can decide something."""
 TOOL_EVENTS = ("PreToolUse", "PostToolUse", "PostToolUseFailure")
 _TIMEOUT_SECONDS, _PROMPT_SECONDS = 600.0, 30.0
 _TIMEOUTS = {"UserPromptSubmit": 30.0, "SessionEnd": 5.0}
-"""Where a person waits for the prompt."""
+"""Events during which a person waits for the prompt."""
 _NAMES = re.compile(r"[\w ,|-]+")
 
 
@@ -99,7 +99,7 @@ class Hook(Row):
         return f"{' '.join(filter(None, (self.event, self.matcher, self.condition)))}: {what}"
 
     def rules(self, directory: Path) -> tuple[PermissionRule, ...]:
-        """Those of which one must match the call; none without a condition."""
+        """Rules, one of which must match the call; none without a condition."""
         return restricting("deny", self.condition, "", directory).of("deny") if self.condition else ()
 
     @property

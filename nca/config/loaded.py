@@ -31,7 +31,7 @@ _HELD: Mapping[str, Decision] = {"permissions.deny": "deny", "permissions.ask": 
 
 
 class Pattern(NamedTuple):
-    """The settings of a `[for."pattern"]` table, for models whose name matches, ignoring case."""
+    """The settings of a `[for."pattern"]` table, for models with a matching name, ignoring case."""
 
     pattern: str
     values: Mapping[str, SettingValue]
@@ -80,7 +80,7 @@ class LoadedSettings:
         return joined
 
     def origin(self, key: str) -> str:
-        """Where a value comes from: "default", a file's path, "environment NCA_…", "flag --…", "set in this chat"."""
+        """The origin of a value: "default", a file's path, "environment NCA_…", "flag --…", "set in this chat"."""
         return self.effective[resolve(key, "").key].origin
 
     def value(self, key: str) -> Any:
@@ -177,7 +177,7 @@ def _default(key: str) -> SettingValue:
 def profiled(base: Mapping[str, SettingValue]) -> dict[str, SettingValue]:
     """The values with the profile that they name applied over the defaults.
 
-    What only the user's own file may set is left out of a profile that a project or a flag names: neither may archive
+    User-only settings are left out of a profile that a project or a flag names: neither may archive
     the user's sessions.
     """
     name, is_own = base["profile"].value, base["profile"].layer not in (Layer.PROJECT, Layer.FLAG)

@@ -1,4 +1,4 @@
-"""What a project has for Gemini CLI, Codex and opencode, and the MCP servers of `.mcp.json`, as settings of nca's.
+"""A project's files for Gemini CLI, Codex and opencode, and the MCP servers of `.mcp.json`, as nca's settings.
 
 Servers count once the user trusts the project. The files were written for other programs: what nca cannot use of them
 is a note or is named at the start, no error. The table in docs/other-agents.md is FILES; a test compares them.
@@ -20,7 +20,7 @@ MOST_INSTRUCTIONS = 10
 _INSTRUCTIONS = ".md"
 """Only files that end so are instructions: a name must not lead to a file of secrets."""
 _SHARED = ("command", "args", "env", "cwd", "url", "headers")
-"""What an entry shares with a table of `[mcp.servers]`."""
+"""The keys that an entry shares with a table of `[mcp.servers]`."""
 _LIMITS = ("enabled_tools", "disabled_tools", "includeTools", "excludeTools")
 
 
@@ -94,8 +94,8 @@ FILES = (
 class Instructions(NamedTuple):
     """Instruction files that a project's other settings name.
 
-    instead  names that stand for GEMINI.md; () if the settings name none
-    further  names that are looked for where none of the usual ones is
+    instead  names that replace GEMINI.md; () if the settings name none
+    further  names that are looked for if none of the usual ones exists
     paths    files of the directory
     """
 

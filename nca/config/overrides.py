@@ -27,7 +27,7 @@ class Name(NamedTuple):
 
 
 def canonical(name: str) -> Name | None:
-    """What a written name means, or None. Dots separate tables: `memory.context.max_retained_messages`."""
+    """The meaning of a written name, or None. Dots separate tables: `memory.context.max_retained_messages`."""
     lowered = name.strip().lower()
     if lowered in KEYS:
         return Name(lowered)
@@ -50,7 +50,7 @@ def whole_name(typed: str) -> str:
 
 
 def names_ending(typed: str) -> list[str]:
-    """The settings whose last parts are this."""
+    """The settings with these last parts."""
     end = typed.strip().lower().replace("-", "_")
     return [key for key in KEYS if key.endswith(f".{end}")]
 
@@ -78,7 +78,7 @@ def nearest(name: str) -> str | None:
 
 
 def converted(foreign: ForeignName, raw: Any, current: Any) -> Any:
-    """What was written under another program's name, as nca's setting reads it. Raises ValueError."""
+    """The value written under another program's name, as nca's setting. Raises ValueError."""
     if foreign.stage:
         return _switched(foreign.stage, boolean().read(raw), current)
     return foreign.convert(raw) if foreign.convert is not None else raw
@@ -110,7 +110,7 @@ _SECTIONS = frozenset(
 
 
 class Layer(IntEnum):
-    """Where a value comes from; a higher layer wins."""
+    """The layer that a value comes from; a higher layer wins."""
 
     DEFAULT = 0
     PROFILE = 1

@@ -35,7 +35,7 @@ def cache_dir(env: Mapping[str, str]) -> Path:
 
 
 def workspace_file(store: Path, root: Path, suffix: str) -> Path:
-    """A file about one workspace, whose root is a real path, in `locks` beside the store. It may not exist.
+    """A file about one workspace (its root is a real path), in `locks` beside the store. It may not exist.
 
     suffix  `files`: locks out other processes that change files; `rewind`: exists while files go back and after a crash
     """

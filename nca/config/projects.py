@@ -1,4 +1,4 @@
-"""What a person decided for each project: whether its own settings are trusted, and which model answers there.
+"""A person's decisions for each project: whether its own settings are trusted, and which model answers there.
 
 All settings but those of nca.config.harmless wait for trust: they are taken from a project's file only if the user
 trusts it. The decision is valid for the real path of the directory and the exact value of these settings; any change
@@ -180,7 +180,7 @@ class ChosenModels:
         self._path = data_dir(env) / MODELS_FILE
 
     def of(self, directory: Path) -> ChosenModel | None:
-        """What was chosen in this directory; None if nothing was, or if that cannot be read."""
+        """The choice in this directory; None if there is none, or it cannot be read."""
         return _choice(_read(self._path).get(str(directory.resolve())))
 
     def record(self, directory: Path, chosen: ChosenModel) -> None:

@@ -82,7 +82,7 @@ def _changed(text: str, data: dict[str, Any], change: Callable[[dict[str, Any]],
     with contextlib.suppress(TOMLKitError, tomllib.TOMLDecodeError):
         styled = tomlkit.parse(text)
         change(styled)
-        # What goes leaves the empty lines around it.
+        # A removed entry leaves the empty lines around it.
         written = f"{tomlkit.dumps(styled).rstrip()}\n".lstrip("\n")
         if tomllib.loads(written) == data:
             return written
@@ -127,7 +127,7 @@ def _beside(document: Document) -> Any:
 
 
 def _at(data: Mapping[str, Any], key: str) -> Any:
-    """What a file has at a dotted key; None if it has nothing there."""
+    """A file's value at a dotted key; None if it has none."""
     found: Any = data
     for part in key.split("."):
         found = found.get(part) if isinstance(found, Mapping) else None

@@ -1,6 +1,6 @@
 """`terminal.status`, and settings that are tables: `[[context.section]]`, `[[context.inject]]`, permission rules.
 
-Each row is a frozen dataclass whose fields are settings. A list in a later layer replaces the whole earlier one.
+Each row is a frozen dataclass of settings. A list in a later layer replaces the whole earlier one.
 """
 
 from __future__ import annotations
@@ -74,12 +74,12 @@ class Injection(Row):
 
 @dataclass(frozen=True)
 class PermissionRule(Row):
-    """Tool calls to allow, ask about or deny: a tool and its subject, whose only pattern is `/**`.
+    """Tool calls to allow, ask about or deny: a tool and its subject, with `/**` as the only pattern.
 
     A rule that asks or denies may have `paths` or `pattern` instead. One that allows may not: it must mean exactly what
     the person saw.
 
-    origin       the rule of another program that this one stands for, and its file; "" for the person's own
+    origin       the rule of another program that this one translates, and its file; "" for the person's own
     for_changes  not for calls that only read
     """
 
@@ -202,7 +202,7 @@ NAMES = (
 
 
 def parts_of(text: str) -> list[tuple[str, str]]:
-    """What stands before each name, and the name; "" for the text after the last one. Raises ValueError."""
+    """The text before each name, and the name; "" for the text after the last one. Raises ValueError."""
     found: list[tuple[str, str]] = []
     before = ""
     for literal, name, form, conversion in Formatter().parse(text):

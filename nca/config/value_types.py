@@ -39,7 +39,7 @@ class InvalidValue(ValueError):
 
 
 class ValueType(NamedTuple):
-    """What a setting accepts.
+    """The type of a setting.
 
     valid    the phrase after "valid: " in an error
     read     parses a raw value; raises ValueError
@@ -159,7 +159,7 @@ def lies_inside(name: str) -> bool:
 
 
 def choice(*options: str, aliases: dict[Any, str] | None = None) -> ValueType:
-    """One of `options`; `aliases` maps other accepted spellings. True and False stand for all words of a boolean."""
+    """One of `options`; `aliases` maps other accepted spellings. True and False cover all words of a boolean."""
     words = {word: (aliases or {})[meaning] for word, meaning in _BOOLEANS.items() if meaning in (aliases or {})}
 
     def read(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""What is searched: nca's own sessions, and those of other agents; and which of them a client may see.
+"""The searched sessions, nca's own and those of other agents; and which of them a client may see.
 
 Each place is opened when it is first asked and again when its file was replaced. A place that cannot be read is named
 in the answer, and the others answer without it.
@@ -42,7 +42,7 @@ Copies = Mapping[int, Copied]
 
 
 class Place(ABC):
-    """Where sessions are: nca's store, or the index of other agents' sessions. `path`: its database."""
+    """A source of sessions: nca's store, or the index of other agents' sessions. `path`: its database."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -52,7 +52,7 @@ class Place(ABC):
     @property
     @abstractmethod
     def agents(self) -> Sequence[str]:
-        """The names of the agents whose sessions are here."""
+        """The names of the agents with sessions here."""
 
     @abstractmethod
     def _opened(self) -> PastSessions:
@@ -81,7 +81,7 @@ class Place(ABC):
         return {}
 
     def note(self) -> str:
-        """What a person should know about an answer from here, such as what is missing yet; or ""."""
+        """A caution about an answer from here, such as sessions that are still missing; or ""."""
         return ""
 
 
@@ -126,7 +126,7 @@ class Source:
 
 
 class History:
-    """All places together. Methods raise ToolError, whose message is one line, and may be called from any thread."""
+    """All sources together. Methods raise ToolError with a one-line message, and may be called from any thread."""
 
     def __init__(self, places: Sequence[Place], redact: Callable[[str], str] = str, scope: Scope | None = None) -> None:
         """redact: removes keys from a text; scope: which sessions may be seen, all without it."""

@@ -1,4 +1,4 @@
-"""Where other agents keep their MCP servers, and adding nca there: what would be added and where, and the writing.
+"""Other agents' files of MCP servers, and adding nca to them: the plan, and the writing.
 
 Every other character of the file stays. A file that cannot be kept so is left alone, and the caller shows what to add.
 """
@@ -113,7 +113,7 @@ MOST_BYTES = 64 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What an installation would do.
+    """The plan of an installation.
 
     file      the agent's settings
     shown     the entry as a person would write it
@@ -133,7 +133,7 @@ class Plan:
 
 
 def kept_variables(env: Mapping[str, str]) -> dict[str, str]:
-    """Where nca keeps things may depend on these; an agent may start nca without them."""
+    """nca's folders may depend on these variables; an agent may start nca without them."""
     return {name: str(Path(env[name]).absolute()) for name in KEPT_VARIABLES if env.get(name)}
 
 

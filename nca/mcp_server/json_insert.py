@@ -137,7 +137,7 @@ def removed(text: str, path: Sequence[str | int]) -> str:
     if place:
         before = parts[place - 1].end
         comma = whole.bare.index(",", before)
-        # Comments between stay: they are about what stands before them.
+        # Comments between stay: they are about the entry before them.
         written = text[:before] + (text[before:comma] + text[comma + 1 : gone.begins]).rstrip() + text[gone.end :]
     elif len(parts) > 1:
         written = text[: gone.begins] + text[parts[1].begins :]
@@ -147,7 +147,7 @@ def removed(text: str, path: Sequence[str | int]) -> str:
 
 
 def inserted(text: str, path: Sequence[str], entry: Any) -> str:
-    """The text with `entry` at `path`, whose objects are made where they are missing. Raises NotInsertable."""
+    """The text with `entry` at `path`; missing objects on the path are made. Raises NotInsertable."""
     if _is_empty(text):
         return as_json(path, entry) + "\n"
     whole = _Json(text)
@@ -191,7 +191,7 @@ def _with_part(whole: _Json, node: _Part, key: str, value: Any) -> str:
     lines = json.dumps(value, indent=unit if is_on_lines else None, ensure_ascii=False).split("\n")
     written = (f"{json.dumps(key)}: " if key else "") + (newline + indent).join(lines)
     closing = node.end - 1
-    # Behind what stands last, a comment too, so that each comment stays behind what it is about.
+    # After the last entry or comment, so that each comment stays after its own entry.
     inside = text[node.first + 1 : closing]
     last = node.first + 1 + len(inside.rstrip())
     head, between, tail = text[:last], text[last:closing], text[closing:]
@@ -203,7 +203,7 @@ def _with_part(whole: _Json, node: _Part, key: str, value: Any) -> str:
 
 
 def _unit(whole: _Json) -> str:
-    """What the file indents with."""
+    """The file's indent."""
     first = next(iter(whole.parts(whole.root)), None)
     indent = _indent_at(whole.text, first.first) if first and "\n" in whole.text[: first.first] else ""
     return indent or _INDENT

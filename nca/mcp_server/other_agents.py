@@ -1,4 +1,4 @@
-"""The sessions of other agents on this machine: indexed in the background, and searched as far as the index has come.
+"""The sessions of other agents on this machine: indexed in the background, and searched as far as they are indexed.
 
 A thread looks at the agents' files again and again, more often while questions come. What is new or has changed is
 read, newest files first; what is gone is removed. A question never waits for it. One process indexes at a time, and all
@@ -48,7 +48,7 @@ class OtherAgents(Place):
     def __init__(
         self, path: Path, formats: Sequence[Format], env: Mapping[str, str], home: Path, *, version: str
     ) -> None:
-        """path: the index; version: nca's, whose readers make it."""
+        """path: the index; version: of the nca that makes it."""
         super().__init__(path)
         self._formats = formats
         self._env, self._home = env, home
@@ -192,7 +192,7 @@ class _Indexing:
         self._index.finish(file, keys, problem, mark)
 
     def _session(self, file: foreign_index.File, reader: Format, stored: StoredSession) -> foreign_index.Mark:
-        """Where to go on when the file has grown."""
+        """The place to continue when the file has grown."""
         about = foreign_index.About(
             key=stored.key, title=stored.title, directory=stored.directory, parent=stored.parent, at=stored.at
         )

@@ -63,7 +63,7 @@ def server_of(history: History, version: str) -> Server[Any]:
 
 
 class _Answers:
-    """What the server answers, one method for each request of the protocol."""
+    """The server's answers, one method for each request of the protocol."""
 
     def __init__(self, history: History) -> None:
         self._history = history
@@ -247,7 +247,7 @@ PROMPTS = (
 
 
 def _said(history: History, words: str) -> str:
-    """What the sessions say about these words; without words, the end of the session that was used last."""
+    """The sessions' messages about these words; without words, the end of the session that was used last."""
     if words:
         return answers.of_recall(history.recall(words, Wanted(), HITS), 0, HITS).text
     page, _, _ = history.sessions(Wanted(), 1, 0)

@@ -29,7 +29,7 @@ _SHOWN_CHARS = 60
 
 
 class HistoryTool:
-    """A tool whose input schema is the signature of its `call`, and whose output schema is that of its answers."""
+    """A tool with the signature of its `call` as input schema, and that of its answers as output schema."""
 
     name: ClassVar[str]
     answers: ClassVar[type[AnyAnswer]]
@@ -43,12 +43,12 @@ class HistoryTool:
         self.description = " ".join((self.call.__doc__ or "").split())
 
     async def answer(self, arguments: dict[str, Any]) -> AnyAnswer:
-        """Raises ValueError, whose text says to the model what is valid."""
+        """Raises ValueError; its text tells the model what is valid."""
         read = self._signature.read(arguments)
         return await asyncio.to_thread(lambda: self.call(**read))
 
     def _limits(self) -> list[str]:
-        """What an answer without results should say about where it looked."""
+        """The note of an answer without results about the places searched."""
         scope = self._history.scope
         return [f"this client sees the sessions of {scope} only; the user can allow more"] if scope.allowed else []
 

@@ -197,7 +197,7 @@ class Assembler:
 
 
 def add_facts(known: ResponseFacts, chunk: Mapping[str, Any]) -> ResponseFacts:
-    """What the provider said about its answer, with what this chunk says."""
+    """The provider's facts about its answer, with those of this chunk."""
     said = [text_in(choice.get("finish_reason")) for choice in _first(chunk.get("choices"))]
     reasons = tuple(clean_text(reason) for reason in said if reason)
     model, key = known.model or text_in(chunk.get("model")), known.id or text_in(chunk.get("id"))
@@ -226,7 +226,7 @@ def _content(value: object) -> tuple[str, str]:
 
 
 def _progress(progress: object) -> list[Delta]:
-    """What llama.cpp's server says of its reading, where it was asked to."""
+    """The progress of llama.cpp's server in reading the prompt, if it was asked for."""
     if not isinstance(progress, Mapping):
         return []
     read, total = as_count(progress.get("processed")), as_count(progress.get("total"))

@@ -1,7 +1,7 @@
 """OpenAI's chat protocol over HTTP: how nca calls the endpoints that speak it, without litellm.
 
 The stream is read as the endpoint sends it: its finish reason, tool calls, usage and errors, a page of HTML or a whole
-answer where events should be.
+answer instead of events.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Choose a model if none is named, and open it.
 
-The order: the configured model, a provider whose key is in the environment, a server on this machine, the embedded
+The order: the configured model, a provider with a key in the environment, a server on this machine, the embedded
 model. Nothing is connected to unless the earlier steps found nothing.
 """
 
@@ -64,7 +64,7 @@ def choose(
 ) -> Choice:
     """Choose the model. Local servers are asked only if nothing is configured and there is no key.
 
-    named_by: where model.name was set, for the reason. servers: local servers to ask; None: the usual ones.
+    named_by: the origin of model.name, for the reason. servers: local servers to ask; None: the usual ones.
     """
     if settings.name:
         return replace(named(settings.name, settings, env, why=f"set by {named_by}"), is_named=True)
@@ -122,7 +122,7 @@ def choice_of_session(
 
 
 async def open_model(choice: Choice | str, loaded: LoadedSettings, on_retry: OnRetry = lambda _: None) -> Model:
-    """Open the chosen model, or the one of a name such as `openai/gpt-4.1`, whose key the environment has.
+    """Open the chosen model, or the one with a name such as `openai/gpt-4.1` and a key in the environment.
 
     Its requests follow the settings for this model. `on_retry` hears of each failed try that is repeated. Whoever opens
     a model closes it, or the conversation that it is given to.
@@ -192,7 +192,7 @@ def _at_endpoint(base: str, origin: str, env: Mapping[str, str]) -> Choice:
 
 
 def _by_keys(env: Mapping[str, str]) -> Choice | None:
-    """The first provider whose key is set; the others are alternatives."""
+    """The first provider with a key; the others are alternatives."""
     choices = []
     for facts in PROVIDERS.values():
         variable, key = key_of(facts.name, env)

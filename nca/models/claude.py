@@ -1,4 +1,4 @@
-"""What only Claude has: cache marks and compaction in requests; signed thinking, compaction and samplings in answers.
+"""Claude's own features: cache marks and compaction in requests; signed thinking, compaction and samplings in answers.
 
 **Cache marks** (`cache_control`), at any provider that serves Claude. Claude caches a request only up to a mark, with
 at most four marks; other providers cache prefixes automatically. The marks are set where the content before them stays
@@ -88,7 +88,7 @@ class ClaudeBlocks:
 def samplings(usage: object) -> tuple[Usage, ...]:
     """The usage of each sampling of one answer; empty if the provider reports only the total.
 
-    Anthropic counts a compaction as a separate sampling. litellm's usage is the total, which is what is charged; only
+    Anthropic counts a compaction as a separate sampling. litellm's usage is the total, which is charged; only
     the last sampling read the conversation as the next request will contain it.
     """
     rows = usage.get("iterations") if isinstance(usage, Mapping) else None

@@ -214,7 +214,7 @@ class ProviderModel:
             has_begun = False
             while (chunk := await deadlines.next_piece(chunks)) is not None:
                 deltas = assembler.add(chunk)
-                # An answer may begin with a call, of which nothing is handed on: it has begun, and is charged.
+                # An answer may begin with a call, which is not handed on yet: it has begun, and is charged.
                 hand_on(deltas if deltas or has_begun or not chunk.get("choices") else [Delta()])
                 has_begun = has_begun or bool(chunk.get("choices"))
             hand_on(stream.settle(assembler))
@@ -253,7 +253,7 @@ class ProviderModel:
         )
 
     def _body(self, request: ModelRequest, way: Route) -> dict[str, Any]:
-        """What both get: the request in OpenAI's words."""
+        """The arguments for both routes: the request in OpenAI's words."""
         temperature = self._settings.own_temperature if request.temperature is None else request.temperature
         messages, tools = _sendable(request.messages, keeps_thoughts=way.keeps_thoughts), copy.deepcopy(request.tools)
         if wants_marks(way.provider, self._wire_name):

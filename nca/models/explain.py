@@ -37,7 +37,7 @@ _BY_ACTION = {
         "Leave out attachments, or run /compact in the chat and try again.",
     ),
 }
-"""What to say and to advise, if the failure's action could not be carried out."""
+"""The message and advice, if the failure's action could not be carried out."""
 
 
 class EmptyAnswer(Exception):
@@ -86,7 +86,7 @@ def explain(error: BaseException, *, model: str = "", api_base: str = "") -> Pro
 
 
 def _refusal(details: ErrorDetails, failure: ProviderFailure, model: str, at: str) -> ProviderError | None:
-    """What waiting cannot cure: no credit, a wrong key, an unknown model, a content filter."""
+    """Failures that waiting cannot cure: no credit, a wrong key, an unknown model, a content filter."""
     statuses = set(details.statuses)
     said = f" ({failure.message.removesuffix('.')})" if failure.message else ""
     if is_quota(details) or 402 in statuses:

@@ -1,4 +1,4 @@
-"""What a provider's error says: codes, wordings and numbers, by failure_rules.toml.
+"""Read a provider's error: codes, wordings and numbers, by failure_rules.toml.
 
 The file is read at the first failure, and its patterns are compiled when they are first needed: all of them take 60 ms.
 """
@@ -14,9 +14,9 @@ _COUNT = r"\(?(\d[\d,_]*)\)?"
 _FLAGS = re.IGNORECASE | re.DOTALL
 
 WRAPPING = re.compile(r"^(?:(?:litellm\.)?[A-Za-z]*(?:Error|Exception)\s*(?::|-)\s*)+")
-"""Class names that litellm puts in front of what a provider said."""
+"""Class names that litellm puts before a provider's message."""
 ONLY_STATUS = re.compile(r"Error code: \d+")
-"""What the openai package says of a response without a body."""
+"""The openai package's message for a response without a body."""
 PAGE = re.compile(r"<(?:!doctype|html|head|body|\?xml)", re.IGNORECASE)
 TITLE = re.compile(r"<title[^>]*>\s*([^<]*[^<\s])\s*</title", re.IGNORECASE)
 SENTENCES = re.compile(r"(?<=[.!?;])\s+|\n")
@@ -25,7 +25,7 @@ TOKEN_COUNT = re.compile(rf"{_COUNT} tokens", re.IGNORECASE)
 
 @cache
 def _rules() -> dict[str, Any]:
-    # Only where something fails.
+    # Only if something fails.
     import tomllib
 
     return tomllib.loads(Path(__file__).with_name("failure_rules.toml").read_text(encoding="utf-8"))

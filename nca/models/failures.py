@@ -60,7 +60,7 @@ _SMALL_INPUT_RATIO = 0.5
 
 
 def classify_provider_error(error: object, *, status: int | None = None, provider: str = "") -> ProviderFailure:
-    """What to do about a provider's error. Never raises.
+    """Classify a provider's error. Never raises.
 
     error: an exception, a response body, or a mapping (also a streamed event, or a reply that hides an error).
     status: the HTTP status, if the error does not contain it.
@@ -86,7 +86,7 @@ def is_context_overflow_error(error: object) -> bool:
 
 
 def context_overflow_provider(error: object) -> str | None:
-    """The provider whose wording a context overflow has; None if it is not an overflow or could be any provider's."""
+    """The provider with this wording of a context overflow; None if it is no overflow, or any provider's wording."""
     details = read_error(error)
     if not _decide(details)[1]:
         return None

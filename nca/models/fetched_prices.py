@@ -1,6 +1,6 @@
 """The price map as it is on the network today: fetched by `nca models refresh`, checked, and kept in the cache.
 
-Nothing else fetches it. The file is used until another release of litellm is installed, whose own map may be newer.
+Nothing else fetches it. The file is used until another release of litellm is installed; its map may be newer.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _MOST_TIERS = 20
 
 
 def checked(name: str, row: Any) -> dict[str, Any] | None:
-    """What nca reads of a chat model's row; None for others. Raises ValueError for a value that cannot be true."""
+    """The facts that nca reads from a chat model's row; None for others. Raises ValueError for an impossible value."""
     if not isinstance(row, dict) or row.get("mode") not in CHATS:
         return None
     if not 0 < len(name) <= _MOST_CHARS or not name.isprintable():
@@ -118,8 +118,8 @@ class FetchedPrices(msgspec.Struct, frozen=True):
 
     day       when it was fetched, as in 2026-11-22
     litellm   the release of litellm that was installed then
-    models    litellm's rows by name, as far as nca reads them
-    left_out  chat models whose rows were not valid
+    models    litellm's rows by name, with the fields that nca reads
+    left_out  chat models with invalid rows
     """
 
     day: str

@@ -1,6 +1,6 @@
 """Names of models: look one up before it is used, at its endpoint or among those that litellm knows; offer others.
 
-What cannot be known, such as a model that is newer than litellm, is said and not refused. Offline, nothing is asked.
+An unknown model, such as one newer than litellm, gets a caution and is not refused. Offline, nothing is asked.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ _HOW_TO_NAME = "A name is PROVIDER/MODEL, as in openai/gpt-4.1. For an endpoint 
 
 
 def look_up(model: str, api_base: str, api_key: str) -> str:
-    """A caution where nobody knows the model, with the nearest that is known; "" where it is known.
+    """A caution for an unknown model, with the nearest known one; "" for a known model.
 
     Asks a server of the person's own what it has; one that does not answer or lists nothing may have any model.
-    Raises ModelNotFound if the server lists only others, or where nobody could serve the model.
+    Raises ModelNotFound if the server lists only others, or nobody could serve the model.
     """
     if model.startswith(EMBEDDED):
         return ""
@@ -144,7 +144,7 @@ def once(listed: Iterable[Offer]) -> list[Offer]:
 
 
 def served_beside(model: str, api_base: str, api_key: str) -> list[Offer]:
-    """What the person's own server lists that has this model. It is asked, and has two seconds to answer."""
+    """The models that the person's own server lists, if it has this model. It has two seconds to answer."""
     where, listed = _listed(model, api_base, api_key)
     return [Offer(f"{model.partition('/')[0]}/{name}", f"at {where}") for name in listed if "*" not in name]
 

@@ -93,7 +93,7 @@ class KeepsPrefix(Protocol):
 
 @runtime_checkable
 class ReportsLimits(Protocol):
-    """A model whose provider says what is left of its rate limits: `limits` is that of the last answer, or ""."""
+    """A model that reports the rest of its rate limits: `limits` is that of the last answer, or ""."""
 
     limits: str
 

@@ -43,7 +43,7 @@ class Prices(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PriceTier(Prices, frozen=True):
-    """Prices of a whole request whose prompt is longer than `above_tokens`; None: the lower tier's."""
+    """Prices of a whole request with a prompt longer than `above_tokens`; None: the lower tier's."""
 
     above_tokens: int
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 EMBEDDED = "embedded/"
-"""What the names of embedded models begin with."""
+"""The prefix of embedded models' names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ SPEAKS_OPENAI = frozenset(facts.name for facts in PROVIDERS.values() if facts.op
     "hosted_vllm",
     "litellm_proxy",
 }
-"""Providers whose streams nca reads directly, in OpenAI's protocol."""
+"""Providers with streams that nca reads directly, in OpenAI's protocol."""
 
 
 def provider_of(name: str) -> str:

@@ -14,9 +14,9 @@ LEVELS = (AUTO, OFF, "low", "medium", "high")
 LEAST_ANSWER_TOKENS = 8_192
 """Claude's thinking counts as output: at its high level litellm gives it 4,096 tokens, and an answer has to follow."""
 _SWITCHED = {"deepseek": "thinking", "zai": "thinking", "moonshot": "thinking", "dashscope": "enable_thinking"}
-"""Providers whose models reason or do not: the argument that says so."""
+"""The argument that turns reasoning on or off, by provider."""
 _BY_MODEL = frozenset({"openai", "groq", "xai", "cerebras", "fireworks_ai", "together_ai"})
-"""Providers of which some models refuse the argument: the price map knows which."""
+"""Providers with models that refuse the argument: the price map knows which."""
 _NEVER = frozenset({"mistral", "embedded"})
 _CLAUDE = "claude"
 _THINKING = "thinking_blocks"
@@ -67,6 +67,6 @@ def has_all_blocks(messages: Sequence[Mapping[str, Any]]) -> bool:
             if not message.get(_THINKING):
                 return False
         elif message.get("role") == "user" and (place == 0 or messages[place - 1].get("role") != "tool"):
-            # What is typed behind results belongs to their turn.
+            # Text that is typed after results belongs to their turn.
             return True
     return True

@@ -13,7 +13,7 @@ from typing import Any
 
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 _NAT64 = (ipaddress.IPv6Network("64:ff9b::/96"), ipaddress.IPv6Network("64:ff9b:1::/48"))
-"""Networks whose last 32 bits are an IPv4 address (RFC 6052, RFC 8215)."""
+"""Networks with an IPv4 address in the last 32 bits (RFC 6052, RFC 8215)."""
 
 
 def is_public(text: str) -> bool:

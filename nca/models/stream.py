@@ -64,7 +64,7 @@ class LitellmStream:
 
 
 class _Source:
-    """The stream below litellm's, which has the provider's own words where litellm has its translation.
+    """The stream below litellm's, with the provider's own words instead of litellm's translation.
 
     OpenAI's client hands on the chunks as they came. Of the others only Anthropic's keeps something: the model.
     """
@@ -88,7 +88,7 @@ class _Source:
         await self._stream.close()
 
     def facts(self) -> ResponseFacts:
-        """What the provider said about its answer so far."""
+        """The provider's facts about its answer so far."""
         return add_facts(self._facts, {"model": getattr(self._stream, "served_model", None)})
 
 
@@ -151,7 +151,7 @@ class Deadlines:
 
 
 def limits_of(headers: Mapping[str, Any]) -> str:
-    """The limit of which the least is left, as in "12% of tokens left"; "" where the provider does not say.
+    """The limit that is closest, as in "12% of tokens left"; "" if the provider does not say.
 
     Sources: OpenAI's x-ratelimit-remaining-KIND, which others use too, and Anthropic's
     anthropic-ratelimit-KIND-remaining.

@@ -144,7 +144,7 @@ def _kept(piece: dict[str, Any]) -> dict[str, Any]:
 
 
 def _without_signature(call_id: str, extra: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """The id without the signature, and the signature under the key where litellm also looks for it."""
+    """The id without the signature, and the signature under litellm's second key for it."""
     bare, mark, signature = call_id.partition(_SIGNED_ID)
     if not mark or not signature or "provider_specific_fields" in extra:
         return bare, extra

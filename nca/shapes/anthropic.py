@@ -175,7 +175,7 @@ def _document_text(block: Mapping[str, Any]) -> str | None:
 
 
 def new_blocks(message: Message) -> list[dict[str, Any]]:
-    """The blocks of a message that stands for others, or that was changed beyond recognition."""
+    """The blocks of a message that replaces others, or that was changed beyond recognition."""
     content = content_rows(message.content, "text")
     if message.role == "tool":
         block = {"type": "tool_result", "tool_use_id": message.tool_call_id, "content": content}
@@ -215,7 +215,7 @@ ROLES = ("user", "assistant")
 
 
 class _Origin(NamedTuple):
-    """Where a message was read: its row, from 0, and its blocks there. Row -1 is the system prompt."""
+    """The source of a message: its row, from 0, and its blocks there. Row -1 is the system prompt."""
 
     row: int
     blocks: list[dict[str, Any]]

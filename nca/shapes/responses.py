@@ -1,6 +1,6 @@
 """Read and write the items of OpenAI's Responses API: `instructions` beside `input`.
 
-What the model gave in one go (reasoning, text and calls, each an item of its own) is one message of nca, so that
+One answer of the model (reasoning, text and calls, each an item of its own) is one message of nca, so that
 reasoning stays with the call that it led to.
 """
 
@@ -80,7 +80,7 @@ class ResponsesItems(ShapedMessages):
             raise InvalidMessages("input: the list is empty; expected at least one item.")
 
     def repair(self, messages: Sequence[Message], provider: str) -> list[Message]:
-        # The items may begin with an answer, and a developer's message may stand anywhere.
+        # The items may begin with an answer, and a developer's message may be anywhere.
         without = (with_media_beside_results, with_one_assistant, with_user_first, with_system_first)
         return repaired(messages, self.provider, without=without)
 
@@ -209,7 +209,7 @@ def _part(part: Mapping[str, Any], place: str) -> Part:
 
 
 def _new_items(message: Message) -> list[dict[str, Any]]:
-    """The items of a message that stands for others, or that was changed beyond recognition."""
+    """The items of a message that replaces others, or that was changed beyond recognition."""
     if message.role == "tool":
         output = content_rows(message.content, "input_text")
         return [{"type": "function_call_output", "call_id": message.tool_call_id, "output": output}]

@@ -1,4 +1,4 @@
-"""What every shape of a conversation offers, and how a message finds what it was read from; OpenAI's chat messages.
+"""The interface of every shape of a conversation, and the way from a message to its source; OpenAI's chat messages.
 
 A list of chat messages, or an object with `messages`. `as_chat_message` makes one of a message that was read from
 another shape.
@@ -35,7 +35,7 @@ Rows = list[dict[str, Any]]
 
 
 class Written(NamedTuple):
-    """Messages in a shape. `places` says for each message in which row it stands, from 0; -1 for a system prompt."""
+    """Messages in a shape. `places` has the row of each message, from 0; -1 for a system prompt."""
 
     rows: Rows
     places: list[int]
@@ -46,7 +46,7 @@ class ShapedMessages(ABC):
 
     shape      openai, anthropic or responses
     key        where an object holds the list
-    provider   whose rules a request of this shape obeys; "" where several providers take it
+    provider   whose rules a request of this shape follows; "" if several providers take it
     messages   what was read; `known` below are the same messages, in the same order
     tools      the tool definitions that came along
     """
@@ -88,7 +88,7 @@ class Origins:
                 self._calls[key] = place
 
     def find(self, message: Message) -> int | None:
-        """The place of a message among the known ones. An id that stands for several calls finds nothing."""
+        """The place of a message among the known ones. An id shared by several calls finds nothing."""
         place = self._places.get(id(message))
         key = _call_of(message)
         if place is None and key and key not in self._repeated:
@@ -189,7 +189,7 @@ def refused_type(place: str, found: Any, valid: Sequence[str]) -> InvalidMessage
 
 
 class OpenAIMessages(ShapedMessages):
-    """Chat messages. They are written anew, because the rows follow from the messages alone."""
+    """Chat messages. They are written again, because the rows follow from the messages alone."""
 
     shape = "openai"
 
@@ -228,12 +228,12 @@ def _chat_part(part: Part) -> Part:
         named = part.payload.get("file") or part.payload
         name = str(named.get("filename") or named.get("title") or "document.pdf")
         return MediaPart("document", {"type": "file", "file": {"filename": name, "file_data": where}})
-    # Its provider holds it under a number, or chat messages have no such file: it is named, as where none can be shown.
+    # Its provider holds it under a number, or chat messages have no such file: it is named, as if none can be shown.
     return TextPart(part_text(part))
 
 
 def _address(payload: Mapping[str, Any]) -> str:
-    """Where a picture or a file is, as a URL that may hold it; empty if only its provider knows."""
+    """The URL of a picture or file, which may hold it; empty if only its provider knows."""
     source = payload.get("source")
     if isinstance(source, Mapping):
         is_held = source.get("type") == "base64"

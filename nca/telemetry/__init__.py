@@ -21,7 +21,7 @@ _PROTOCOLS = ("", "http/protobuf")
 
 
 class Switch(NamedTuple):
-    """What the environment asks for. `problems` are lines for the person."""
+    """The environment's telemetry settings. `problems` are lines for the person."""
 
     traces: bool = False
     metrics: bool = False
@@ -54,7 +54,7 @@ def switch(env: Mapping[str, str]) -> Switch:
 
 
 def telemetry(env: Mapping[str, str], session_id: str) -> Telemetry:
-    """What a conversation tells OpenTelemetry."""
+    """The reports of a conversation to OpenTelemetry."""
     asked = switch(env)
     if not (asked.traces or asked.metrics):
         return Telemetry(problems=asked.problems)

@@ -3,7 +3,7 @@
 Names and attributes are those of OpenTelemetry's conventions for generative AI (in development, late 2026); what they
 have no name for begins with `nca.`. No text of a message is recorded unless the person asks for it.
 
-What is collected is sent at intervals and when the program ends. A receiver that cannot be reached is nobody's concern:
+Data is sent at intervals and when the program ends. An unreachable receiver disturbs nobody:
 the SDK's messages about it do not go to the terminal.
 """
 
@@ -270,7 +270,7 @@ class Spans:
 
 
 def _asked(model: str, server: Server | None) -> dict[str, Any]:
-    """What names a request in spans and metrics. The conventions want a port wherever there is an address."""
+    """The attributes of a request in spans and metrics. The conventions want a port with every address."""
     provider, _, bare = model.partition("/")
     return {
         **({"server.address": server.address, "server.port": server.port} if server else {}),
@@ -281,12 +281,12 @@ def _asked(model: str, server: Server | None) -> dict[str, Any]:
 
 
 def _model_of(response: ResponseFacts) -> dict[str, Any]:
-    """What spans and metrics have of a response; an id has no place in a metric."""
+    """The attributes of a response in spans and metrics; an id has no place in a metric."""
     return {"gen_ai.response.model": response.model} if response.model else {}
 
 
 def _answered(response: ResponseFacts) -> dict[str, Any]:
-    """What the provider said about its answer; nothing that it left out."""
+    """The provider's facts about its answer, without those that it left out."""
     said = {"gen_ai.response.id": response.id, "gen_ai.response.finish_reasons": response.finish_reasons}
     return _model_of(response) | {name: value for name, value in said.items() if value}
 

