@@ -55,7 +55,7 @@ _TEXTS = ("application/json", "application/xml", "application/javascript", "appl
 
 @dataclass(frozen=True, slots=True)
 class _Page:
-    """The answer from an address, and its body as far as it was read."""
+    """The answer from an address, and the part of its body that was read."""
 
     address: str
     response: httpx2.Response
@@ -108,7 +108,7 @@ class FetchUrl(TypedTool):
             warnings.append(f"the name has letters that look like others: {host}")
         if host.lower() in self._allowed():
             warnings.append("this may reach your own machine or network (tools.private_hosts)")
-        # As it is sent, with the host in ASCII, where names that look alike differ.
+        # As sent, with the host in ASCII, so that names that look alike differ.
         return Approval(command=_ascii(url), warning="; ".join(warnings), subject=host)
 
     async def _follow(self, url: httpx2.URL) -> tuple[_Page, httpx2.URL | None]:
@@ -289,7 +289,7 @@ async def text_of(
 
 
 def main() -> None:
-    """Convert the page on stdin, behind a line with its charset and the deadline, to a title and a text on stdout."""
+    """Convert the page on stdin, after a line with its charset and the deadline, to a title and a text on stdout."""
     asked = json.loads(sys.stdin.buffer.readline())
     # If nca was killed, nobody else stops this process. The alarm's default action ends it.
     signal.setitimer(signal.ITIMER_REAL, asked["deadline_seconds"])

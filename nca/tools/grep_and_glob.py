@@ -44,7 +44,7 @@ _TOO_LONG = "the search took too long and was stopped; narrow the path or simpli
 
 
 class _SearchTool(TypedTool):
-    """What both tools share. `program` is ripgrep, if it is installed; it is used where it gives the same answer."""
+    """The common part of both tools. `program` is ripgrep, if installed; it is used if it gives the same answer."""
 
     permission: ClassVar[Permission] = "read"
 

@@ -1,6 +1,6 @@
 """Permission modes and rules: what a mode decides about a permission, and which rule matches a call.
 
-What allows comes only from the person (a flag, their own file, the environment, the chat). Rules that deny or ask may
+Allowing rules come only from the person (a flag, their own file, the environment, the chat). Rules that deny or ask may
 also come from other programs' settings (nca.config.claude_permissions). If a mode or a rule says "ask" and nobody can
 be asked, the call does not run and the model is told why.
 """
@@ -36,7 +36,7 @@ _DECISIONS: dict[str, dict[Permission, Decision]] = {
 
 
 def decide(mode: str, permission: Permission) -> Decision:
-    """What the mode decides about a call that needs this permission."""
+    """The mode's decision on a call that needs this permission."""
     return _DECISIONS[mode][permission]
 
 

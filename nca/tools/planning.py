@@ -21,7 +21,7 @@ MAX_CHARS = 2_000
 
 
 MOST_LINES = 5
-"""Of the list, for a person: as many as the screen shows of what a command prints."""
+"""Lines of the list for a person: as many as the screen shows of a command's output."""
 
 
 class Todo(TypedTool):
@@ -136,7 +136,7 @@ LEAST_SHARE = 0.3
 
 
 class CompactionWish:
-    """What the model wants of its context. Whoever sends the next request takes it.
+    """The model's wish for its context. The sender of the next request takes it.
 
     share  how much of the budget is used now
     """
@@ -149,7 +149,7 @@ class CompactionWish:
         self._focus = focus
 
     def take(self) -> str | None:
-        """What to keep above all, or "" for nothing special; None if no compaction is wanted."""
+        """The subject to keep above all, or "" for nothing special; None if no compaction is wanted."""
         taken, self._focus = self._focus, None
         return taken
 

@@ -43,14 +43,14 @@ _LETTERS_A_TOKEN, _DIGITS_A_TOKEN = 5, 2
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """What answers: `hits` in the order in which they are shown, and the messages that the model sees anyway."""
+    """The answers: `hits` in the order shown, and the messages that the model sees anyway."""
 
     hits: Sequence[Hit]
     in_view: Sequence[int] = ()
 
 
 class Archive(Protocol):
-    """What the tool searches. All methods raise NcaError if the store fails."""
+    """The searched log. All methods raise NcaError if the store fails."""
 
     def room_tokens(self) -> int:
         """The size of one answer now."""
@@ -151,7 +151,7 @@ def hit_chars(room_tokens: int) -> int:
 def answer(
     hits: Sequence[Hit], max_tokens: int = MAX_ANSWER_TOKENS, *, in_view: Sequence[int] = (), offset: int = 0
 ) -> tuple[str, int]:
-    """The hits from `offset` on, and the messages around them as far as they fit; and how many hits are shown.
+    """The hits from `offset` on, and the messages around them that fit; and how many hits are shown.
 
     It stays within `max_tokens`, unless these are too few for the first hit.
     """
@@ -266,7 +266,7 @@ def fitting(text: str, max_tokens: int) -> str:
 
 
 def _ends(text: str) -> list[tuple[int, int]]:
-    """Where the beginnings of a text may end, with the bound of each."""
+    """The possible ends of a text's beginnings, with the bound of each."""
     found, tokens = [], 0
     for match in _PIECE.finditer(text):
         # A long piece is taken in parts, so that a text without blanks can be cut.

@@ -42,7 +42,7 @@ MOST_OPTIONS = 64
 MAX_PATTERN_CHARS = 1_000
 _BRACES = re.compile(r"\{([^{}]*)\}")
 _Component = Callable[[str], object] | None
-"""Matches one name; None stands for `**`, any number of folders."""
+"""Matches one name; None is `**`, any number of folders."""
 
 
 @dataclass(frozen=True, slots=True)

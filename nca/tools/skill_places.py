@@ -27,7 +27,7 @@ MAX_ENTRIES = 2_000
 """The most skills that are read in one folder."""
 MAX_LISTED = 50
 OTHERS_FOLDERS = (".agents", ".claude")
-"""Where other agents look, in the project and in the home directory."""
+"""Other agents' folders, in the project and in the home directory."""
 SKILL_FILE = "SKILL.md"
 
 
@@ -126,7 +126,7 @@ class Place:
 
 
 def places(directory: Path, own_folder: Path, name: str) -> list[Place]:
-    """Where to look for `name` ("skills" or "commands"), the person's own first.
+    """The folders of `name` ("skills" or "commands"), the person's own first.
 
     directory   the project's
     own_folder  where the person's settings for nca are

@@ -8,11 +8,11 @@ begins with front matter:
     description: How a release is made and checked. Use it before you tag anything.
     ---
 
-The rest is the skill's text. Scripts and references may stand beside a `SKILL.md`. The system prompt lists names and
+The rest is the skill's text. Scripts and references may be beside a `SKILL.md`. The system prompt lists names and
 descriptions; the tool returns the text, and the files beside it on demand. A skill of the person's own takes precedence
 over a project's of the same name. A skill allows nothing: what its front matter says of tools is ignored.
 
-Agents are such files as Claude Code's `.claude/agents/*.md`, whose text an assistant of the task tool is given. Their
+Agents are files such as Claude Code's `.claude/agents/*.md`; an assistant of the task tool gets their text. Their
 front matter has a name, a description and, where the assistant gets only some tools, `tools` or `disallowedTools`.
 An agent allows nothing: each call of its assistant needs its own permission.
 """
@@ -108,7 +108,7 @@ def find_skills(found: Iterable[Place]) -> tuple[list[SkillFile], list[str]]:
 
 
 def _valid(what: str, files: Iterable[tuple[Place, str]], read: Callable[[Place, str], T]) -> tuple[list[T], list[str]]:
-    """What the files hold, sorted by name, and one line for each that does not hold `what`."""
+    """The parsed files, sorted by name, and one line for each that is not a `what`."""
     valid: dict[str, T] = {}
     problems: list[str] = []
     for place, file in files:
@@ -154,7 +154,7 @@ class Skill(TypedTool):
 
 
 def _described(place: Place, file: str) -> tuple[SkillFile, dict[str, Any]]:
-    """What the front matter says, and all its fields. Raises ToolError if it is not valid."""
+    """The description in the front matter, and all its fields. Raises ToolError if it is not valid."""
     source, path = place.shown(file), PurePosixPath(file)
     found, _ = place.front(file, MAX_HEAD_BYTES)
     if found is None:
@@ -202,7 +202,7 @@ class AgentFile:
         return (self.only is None or bool(names & self.only)) and not names & self.without
 
     def text(self) -> str:
-        """What the assistant is told, headed by where it is from. Raises ToolError."""
+        """The text for the assistant, below a heading with its source. Raises ToolError."""
         about = self.about
         raw = about.place.read(about.file, MAX_SKILL_BYTES).decode("utf-8-sig", "ignore")
         return f"[agent {about.name}, {about.source}; {about.whose}]\n{split_front(clean_text(raw))[1].strip()}"

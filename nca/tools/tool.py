@@ -48,7 +48,7 @@ class ToolOutcome:
 
 
 progress_listener: ContextVar[Callable[[str], None]] = ContextVar("progress_listener", default=lambda _: None)
-"""Called by a running tool with one line that says how far it is; set for each call by who runs it."""
+"""Called by a running tool with one line about its progress; set for each call by its caller."""
 
 output_listener: ContextVar[Callable[[str], None]] = ContextVar("output_listener", default=lambda _: None)
 """Called by a running tool with each piece that it prints, as it comes; set like `progress_listener`."""
@@ -57,7 +57,7 @@ current_call: ContextVar[str] = ContextVar("current_call", default="")
 """The id of the running call in events; set like `progress_listener`."""
 
 INTERRUPTED = "[interrupted by the user: outcome unknown]"
-"""What the model is told of a call that the person stopped, behind what it had so far."""
+"""The text for the model about a call that the person stopped, after its output so far."""
 
 interrupt_listener: ContextVar[Callable[[ToolOutcome], None]] = ContextVar("interrupt_listener", default=lambda _: None)
 """Called by a cancelled tool with its outcome so far, before the cancellation continues; set like the others."""
@@ -65,12 +65,12 @@ interrupt_listener: ContextVar[Callable[[ToolOutcome], None]] = ContextVar("inte
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """What a person is shown before a call that needs their approval: exactly what will happen.
+    """The preview of a call that needs approval: exactly what will happen.
 
     path       the resolved path that is written, or ""
     command    the command line that is run, or the address that is fetched, or ""
     diff       the change as a unified diff, or ""
-    warning    what is unusual about it, such as a path behind a link, or ""
+    warning    an unusual detail, such as a path behind a link, or ""
     subject    what a rule for the next time would match: the path, the command, the host
     directory  where the command is run, or ""
     names      what else an allow rule may match (nca.tools.shell.known_commands)
@@ -111,7 +111,7 @@ class ToolError(ValueError):
 
 
 def reason_of(error: BaseException) -> str:
-    """What went wrong, in the system's words where it was the system."""
+    """The error, in the system's words if it is the system's."""
     if isinstance(error, OSError) and error.strerror:
         where = f": {error.filename}" if error.filename else ""
         return f"{error.strerror}{where}"
@@ -146,12 +146,12 @@ class Tool(Protocol):
         ...
 
     def approval(self, arguments: dict[str, Any]) -> Approval:
-        """What to show a person who decides about this call. Raises ToolError if the call would fail anyway."""
+        """The preview for a person who decides about this call. Raises ToolError if the call would fail anyway."""
         ...
 
 
 class TypedTool:
-    """A tool whose schema is the signature of its `call`, and whose description is that method's docstring."""
+    """A tool with the signature of its `call` as schema, and that method's docstring as description."""
 
     name: ClassVar[str]
     permission: ClassVar[Permission]
@@ -181,7 +181,7 @@ class TypedTool:
         return await self.call(**self.read(arguments))
 
     def read(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        """The arguments as `call` takes them. Raises ValueError, whose text says to the model what is valid."""
+        """The arguments for `call`. Raises ValueError; its text tells the model what is valid."""
         return self._signature.read(arguments)
 
     def summarize(self, arguments: dict[str, Any]) -> str:

@@ -1,6 +1,6 @@
 """The tools of a conversation: their definitions for the model, and running the calls that it makes.
 
-Whatever a model sends and whatever a tool raises, a call ends with one outcome. Only cancellation passes through.
+A call ends with one outcome, whatever a model sends or a tool raises. Only cancellation passes through.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class Toolbox:
             return tool.permission
 
     def approval(self, call: ToolCall) -> Approval:
-        """What to show a person who decides about the call. Raises ToolError if the call would fail anyway."""
+        """The preview for a person who decides about the call. Raises ToolError if the call would fail anyway."""
         tool = self._tools[call.name]
         try:
             return tool.approval(_parse(call.arguments))
@@ -147,14 +147,14 @@ class Toolbox:
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """What nca's own tools need from the conversation that they run in. Callables are asked at each call.
+    """The parts of a conversation that nca's own tools need. Callables are asked at each call.
 
     can_see        whether the model takes images
     is_small       whether it is a small model
     private_hosts  hosts that fetch_url may reach although they are not public
     last_todo      the arguments of the newest todo call in the log
     protected      folders and files that no tool may write, in addition to every `.nca`
-    readable       folders outside of the project whose files read_file may read
+    readable       folders outside of the project with files that read_file may read
     limits         of one result; read_file ends its pages within them
     runner         runs commands; without it there is no shell
     jobs           commands in the background

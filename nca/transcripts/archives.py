@@ -116,7 +116,7 @@ def checked(pieces: Iterable[bytes], limits: Limits, place: str) -> Iterator[byt
 
 
 class _Bounded(io.BufferedReader):
-    """A file of which nobody reads more at once than _MOST_AT_ONCE."""
+    """A file that is read in pieces of at most _MOST_AT_ONCE."""
 
     def read(self, size: int | None = -1) -> bytes:
         if size is None or size < 0 or size > _MOST_AT_ONCE:
@@ -133,7 +133,7 @@ _NAMED_OUTPUTS = re.compile(rb"outputs/([\w-]+)/")
 _NAME_CHARS = 40
 _ID = re.compile(r"[0-9a-z]{1,32}")
 _UNREADABLE = (OSError, EOFError, zlib.error, zipfile.BadZipFile, KeyError, NotImplementedError, RuntimeError)
-"""What zipfile raises for a file that is none, damaged, encrypted or compressed in a way that it does not know."""
+"""zipfile's errors for a file that is no ZIP, damaged, encrypted, or compressed in an unknown way."""
 
 
 class Archived(NamedTuple):
@@ -144,7 +144,7 @@ class Archived(NamedTuple):
 
 
 class Moved(NamedTuple):
-    """What `archive_expired` moved, how many are left for the next time, and why it stopped early if it did."""
+    """The sessions that `archive_expired` moved, how many are left for next time, and why it stopped early, if so."""
 
     sessions: list[SessionInfo]
     left: int
@@ -244,7 +244,7 @@ def _move(store: Store, session_id: str) -> tuple[Path, SessionInfo]:
 
 
 def _write(path: Path, copy: SessionCopy, own: Path) -> None:
-    """`own`: the folder of the session's outputs. A fork names those of the session that it comes from, too."""
+    """`own`: the folder of the session's outputs. A fork names those of its original session as well."""
     data = to_json(copy)
     folders = {own, *(own.with_name(name.decode()) for name in _NAMED_OUTPUTS.findall(data))}
     found = sorted(output for folder in folders for output in folder.rglob("*") if output.is_file())
@@ -263,7 +263,7 @@ def _read(file: zipfile.ZipFile, path: Path) -> SessionCopy:
 
 
 def _outputs(file: zipfile.ZipFile, path: Path) -> list[zipfile.ZipInfo]:
-    """What the archive holds besides its JSON parts. Raises InvalidMessages if that is anything but outputs."""
+    """The archive's members besides its JSON parts. Raises InvalidMessages if any is not an output."""
     members = [member for member in file.infolist() if member.filename not in (_SESSION, _INFO)]
     if unknown := [member.filename for member in members if not _OUTPUT.fullmatch(member.filename)]:
         raise InvalidMessages(f"{path}: holds {unknown[0]!r}, which is not part of an archive.")

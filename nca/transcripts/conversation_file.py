@@ -101,7 +101,7 @@ def _plain_transcript(source: Source) -> Transcript:
 
 
 def _foreign_kind(source: Source) -> str:
-    """What a file is that cannot hold messages, for a refusal; "" if it may.
+    """The kind of a file that cannot hold messages, for a refusal; "" if it may.
 
     Raises InvalidMessages if it is damaged, or if another file is meant.
     """

@@ -1,4 +1,4 @@
-"""Where compactions happened in a log, and one-line descriptions of sessions, messages, compactions and summaries."""
+"""The places of compactions in a log, and one-line descriptions of sessions, messages, compactions and summaries."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def session_title(copy: SessionCopy) -> str:
 def message_notes(
     entry: Entry, pins: Collection[int], replaced: Mapping[int, Stub | Summary | Marker | None] | None = None
 ) -> list[str]:
-    """What to know about a message besides its text. `replaced`: see `nca.transcripts.descriptions.replacements`."""
+    """Facts about a message besides its text. `replaced`: see `nca.transcripts.descriptions.replacements`."""
     message = entry.message
     found = [message.name] if message.name else []
     found += ["error"] if message.is_error else []
@@ -116,7 +116,7 @@ def message_notes(
 
 
 def replaced_line(item: Stub | Summary | Marker | None) -> str:
-    """What became of messages that the model no longer sees in full. None: they are aside."""
+    """The state of messages that the model no longer sees in full. None: they are aside."""
     match item:
         case None:
             return "no part of the conversation: rewound, or asked with /btw"
@@ -129,7 +129,7 @@ def replaced_line(item: Stub | Summary | Marker | None) -> str:
 
 
 def compaction_line(record: CompactionRecord) -> str:
-    """What triggered the compaction, its stages, what it saved, and what it took."""
+    """The compaction's trigger, stages, savings, kept facts, duration and cost."""
     change = f"{record.tokens_before:,} → {record.tokens_after:,} tokens"
     kept = kept_in_words(record.kept, record.kept_facts, record.total_facts)
     facts = f", kept {kept}" if record.total_facts else ""

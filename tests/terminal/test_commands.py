@@ -120,7 +120,7 @@ async def test_compact_undo_redo_and_history_agree(tmp_path: Path) -> None:
 
 async def test_clear_is_undoable_and_said_when_there_is_nothing(tmp_path: Path) -> None:
     with a_stage(tmp_path, ["Hello."]) as stage:
-        with pytest.raises(UsageError, match="empty already"):
+        with pytest.raises(UsageError, match="already empty"):
             await stage.command("/context clear")
         with pytest.raises(UsageError, match="no compaction to undo"):
             await stage.command("/context undo")

@@ -156,7 +156,7 @@ def test_what_a_kill_left_in_both_places_is_restored_and_deleted_once(store: Sto
     shutil.copy(left, path)
     assert archived(store) == []
     for wanted in (name, str(path)):
-        with pytest.raises(StoreError, match="in the store already"):
+        with pytest.raises(StoreError, match="already in the store"):
             restore(store, wanted)
     archive(store, name)
     restore(store, name)

@@ -200,7 +200,7 @@ FOREIGN_NAMES = {
     ),
     **dict.fromkeys(("doctor", "version", "upgrade", "about", "changelog", "bug", "feedback", "report"), _SETUP),
     **dict.fromkeys(
-        ("skills", "skill"), "/NAME calls a skill; Tab completes the name. The model reads a skill when it needs one."
+        ("skills", "skill"), "Type a slash and a skill's name; Tab completes it. The model reads one when it needs it."
     ),
     "hooks": "/config hooks prints your hooks; a table [[hooks]] in config.toml, with event and command, adds one.",
     "statusline": "/config terminal.status sets the line below the prompt.",

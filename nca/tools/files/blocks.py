@@ -117,7 +117,7 @@ def _block(lines: list[str], after: list[str], section: re.Pattern[str] | None) 
     first = next((line.strip() for line in lines if not _STANDS_BEFORE.match(line.strip())), lines[0].strip())
     if section is not None and section.match(lines[0]):
         block = Block(lines[0].strip(), "definition", lines, after=after)
-        # What a section of Markdown says is no list of names.
+        # The text of a Markdown section is not a list of names.
         return block if lines[0].startswith("#") else _with_children(block, 1)
     if found := _DEFINITION.match(first):
         block = Block(found["name"], "definition", lines, after=after)

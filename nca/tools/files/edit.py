@@ -1,7 +1,7 @@
 """The tools that change files: write_file and edit_file.
 
 Nothing is written over unseen: a file that has changed since it was read is read again first. One that was not read is
-changed only by edits whose old text is there exactly, once. A crash leaves the old file or the new.
+changed only by edits with an old text that occurs exactly once. A crash leaves the old file or the new.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _REDACTED = REDACTED.rstrip("]")
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What a call will write. `before` and `facts` (its status) are None for a new file; `said` is for the model."""
+    """The file to write. `before` and `facts` (its status) are None for a new file; `said` is for the model."""
 
     name: str
     path: Path
@@ -107,7 +107,7 @@ class _ChangingTool(TypedTool):
                 raise ToolError(f"{change.name} exists by now; read it first", asks_to_read=True) from None
             except OSError as error:
                 raise ToolError(f"{change.name} cannot be written ({error.strerror})") from error
-            # What was written is known, if the rest of the file was.
+            # The written text counts as read, if the rest of the file did.
             if change.before is None or self._files_read.is_known(change.path):
                 self._files_read.note(change.path, data)
         summary = "new file, " + counts(diff) if change.before is None else counts(diff)

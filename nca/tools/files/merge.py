@@ -23,7 +23,7 @@ from nca.tools.tool import ToolError
 _SIMILAR_RATIO = 0.6
 """A statement replaces the most similar one from here on."""
 _INSIDE = re.compile(r"(?:return|yield|break|continue|raise)\b")
-"""Statements that stand only in a function."""
+"""Statements that are valid only in a function."""
 _WORD = re.compile(r"[A-Za-z_$][\w$]*")
 _IMPORT = re.compile(r"(?:import|from|use|#include|require|using)\b")
 _CHECKED_CHARS = 500_000
@@ -101,7 +101,7 @@ class _Merge:
     def _place(
         self, block: Block, names: set[str], blocks: list[Block] | None = None
     ) -> tuple[list[Block], int] | None:
-        """The list and the index of what the block replaces; None if it is new. Raises ToolError if unclear."""
+        """The list and index of the replaced statement; None if the block is new. Raises ToolError if unclear."""
         blocks = self.blocks if blocks is None else blocks
         if found := self._of_same_name(blocks, block):
             return blocks, found[0]
@@ -121,7 +121,7 @@ class _Merge:
         if inside:
             return inside[0]
         missing = [index for index, one in enumerate(blocks) if one.name not in names]
-        # A new method may well do the same as another: it is a new name only where all others are shown.
+        # A new method may well do the same as another: it is a new name only if all others are shown.
         has_room = blocks is self.blocks or len(missing) == 1
         renamed = [index for index in missing if has_room and _is_renamed(blocks[index], block)]
         return (blocks, renamed[0]) if len(renamed) == 1 else None
@@ -141,7 +141,7 @@ class _Merge:
     def _replace(self, blocks: list[Block], index: int, block: Block, names: set[str]) -> None:
         old = blocks[index]
         head = [] if block.decorators else old.decorators
-        # What a class or a mapping does not show stays: it is more often left out than meant to go.
+        # Missing parts of a class or a mapping stay: they are more often left out than meant to go.
         if old.children is not None and block.children is not None:
             if block.kind == "definition" and (new := [*head, *indented(block.head, old.indent)]) != old.head:
                 old.head = new
@@ -158,7 +158,7 @@ class _Merge:
         blocks[index] = Block(block.name, block.kind, lines, after=old.after)
 
     def _insert(self, blocks: list[Block], block: Block, after: int | None) -> int:
-        """Insert after the block of this index, or where such a block belongs; the index of its place."""
+        """Insert after the block of this index, or in the usual place of such a block; returns its index."""
         index = _where_new(blocks, block) if after is None else after + 1
         indent = blocks[0].indent if blocks else ""
         new = Block(block.name, block.kind, _same_unit(indented(block.lines, indent), lines_of(blocks)))
@@ -264,7 +264,7 @@ def _bare(code: str) -> str:
 
 
 def _refuse_gaps(text: str, code: str) -> None:
-    """Raises ToolError if a line of the code stands for lines that it leaves out."""
+    """Raises ToolError if a line of the code is a placeholder for lines that it leaves out."""
     there = {line.strip() for line in text.split("\n")}
     for line in code.split("\n"):
         said = line.strip()
@@ -292,7 +292,7 @@ _PARSERS: dict[str, Callable[[str], Any]] = {".py": _python, ".json": json.loads
 
 
 def _fault(parse: Callable[[str], Any], text: str) -> str:
-    """What is wrong with the text, in one line; "" if it is valid."""
+    """The fault of the text, in one line; "" if it is valid."""
     try:
         parse(text)
     except (ValueError, SyntaxError, RecursionError, MemoryError) as error:

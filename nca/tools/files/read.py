@@ -89,7 +89,7 @@ class ReadFile(TypedTool):
                 return self._image(file, kind, shown(name))
             source: BinaryIO = file
             if size <= MAX_CHANGED_BYTES:
-                # What is shown and what is recorded must be the same bytes, even if somebody writes meanwhile.
+                # The shown and the recorded bytes must be the same, even if somebody writes meanwhile.
                 source = io.BytesIO(file.read(MAX_CHANGED_BYTES + 1))
                 self._files_read.note(path, source.getvalue())
             if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):

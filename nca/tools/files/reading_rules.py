@@ -37,7 +37,7 @@ class Reading:
     def is_hidden(self, path: Path) -> bool:
         """Whether a search that the person was not asked about leaves the file out: a rule denies it, or asks."""
         rules = self._rules()
-        # A rule that asks about every call has asked about the search, too.
+        # A rule that asks about every call has already asked about the search.
         asking = [rule for rule in rules.ask if not rule.is_for_all]
         return self._found((*rules.deny, *asking), path) is not None
 

@@ -137,7 +137,7 @@ def _bare_spans(text: str, old: str) -> list[tuple[int, int]]:
     bare, wanted = ([line.rstrip(_BLANKS) for line in some] for some in (lines, old_lines))
     if not any(wanted):
         return []
-    # Where `old` ends with white space, it ends with the line, whose own white space goes too.
+    # If `old` ends with white space, it ends with the line, and the line's own white space goes as well.
     is_whole = wanted[-1] != old_lines[-1]
     there, sought = ("\n".join(some) + "\n" * is_whole for some in (bare, wanted))
     starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
@@ -186,7 +186,7 @@ def _excerpt(lines: Sequence[str], first: int, last: int) -> str:
 
 
 def _best_window(there: Sequence[str], wanted: Sequence[str]) -> tuple[int, int]:
-    """The index where most of the wanted lines are found in their order, and how many; (0, 0) if none is found."""
+    """The index at which most of the wanted lines are found in order, and how many; (0, 0) if none is found."""
     places: dict[str, list[int]] = {}
     for at, line in enumerate(there):
         places.setdefault(line, []).append(at)

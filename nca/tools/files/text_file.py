@@ -96,7 +96,7 @@ def is_unsaved(facts: os.stat_result) -> bool:
 
 
 def can_save(before: TextFile | None, after: str) -> bool:
-    """Whether an editor can hold the text and give back the same bytes, as far as is known."""
+    """Whether an editor can probably hold the text and give back the same bytes."""
     try:
         after.encode()
     except UnicodeEncodeError:

@@ -5,8 +5,8 @@ outside. Files are then opened component by component without following links (n
 that was created since the check leads nowhere.
 
 No mode but `auto` writes unasked what other programs run, or agents obey, once it is there. To add such a file, put its
-name into the table. A name stands for a file or folder at any depth, with all below it; `a/b` for `b` in a folder `a`;
-`*.x` for every name that ends so. `a.json#key` stands for what a file of this name has under that key of its object:
+name into the table. A name matches a file or folder at any depth, with all below it; `a/b` for `b` in a folder `a`;
+`*.x` for every name that ends so. `a.json#key` matches the value under that key in a file of this name:
 only a change of that is asked about, and of a file that cannot be read.
 """
 
@@ -29,13 +29,13 @@ from nca.tools.files.text_file import as_in_editor
 from nca.tools.tool import EditorFiles, ToolError
 
 NEAR_RATIO = 0.85
-"""How alike two names are of which one may be meant for the other, by difflib's ratio."""
+"""The likeness (difflib's ratio) from which one name may be meant for another."""
 
 
 class Workspace:
     """Everything under `root`. In the folders `protected` nothing may be written.
 
-    readable  folders outside of the root whose files may be read: those that nca itself names to the model
+    readable  folders outside of the root with readable files: those that nca itself names to the model
     attached  files anywhere that the person attached: the model has their names, and may have only their beginnings
     open_files  those that an editor has open: files under the root are read as they are there, saved or not
     reading  the rules about reading files; what they deny is not opened, whoever asks

@@ -44,7 +44,7 @@ class Field:
 
     @property
     def question(self) -> str:
-        """What it asks, in one line or, where there are choices, several."""
+        """The question, in one line, or several if there are choices."""
         facts = [_HINTS.get(self.kind, ""), _line(self.schema.get("format"), _NAME_CHARS)]
         if self.default:
             facts.append(f"Enter: {_line(self.default, _NAME_CHARS)}")
@@ -87,7 +87,7 @@ class Field:
 
     @property
     def default(self) -> str:
-        """What an empty line stands for, as it would be typed."""
+        """The meaning of an empty line, as it would be typed."""
         match self.schema.get("default"):
             case None:
                 return ""
@@ -99,7 +99,7 @@ class Field:
                 return str(value)
 
     def read(self, typed: str) -> Value | None:
-        """The value; None for an empty line where none is needed. Raises ValueError, which says what is valid."""
+        """The value; None for an empty line if none is needed. Raises ValueError, which says what is valid."""
         text = typed.strip() or self.default
         if not text:
             if self.is_required:

@@ -28,7 +28,7 @@ _MAX_BYTES = 1 << 20
 
 
 class Login(msgspec.Struct, frozen=True, kw_only=True):
-    """What OAuth gave for the server at `url`, as JSON objects of the SDK's types.
+    """OAuth's results for the server at `url`, as JSON objects of the SDK's types.
 
     tokens      OAuthToken
     client      OAuthClientInformationFull: how the authorization server knows nca
@@ -77,7 +77,7 @@ class Logins:
 
 _CLIENT_NAME = "nca"
 _NO_PAGE = "http://127.0.0.1/"
-"""The SDK wants a redirect URI even where nobody logs in."""
+"""The SDK wants a redirect URI even if nobody logs in."""
 
 
 class _Storage:

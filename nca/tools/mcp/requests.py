@@ -1,4 +1,4 @@
-"""What an MCP server may ask while one of its tools runs: the person's words, the folders of work, the model.
+"""An MCP server's requests while one of its tools runs: the person's words, the folders of work, the model.
 
 The SDK calls these methods. What they need of a person and of a model is a Host's, which the agent is.
 """
@@ -33,7 +33,7 @@ _REFUSED = -1
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """What the person made of a form or a page: its values, if they accepted."""
+    """The person's answer to a form or a page: its values, if they accepted."""
 
     action: Literal["accept", "decline", "cancel"]
     values: dict[str, Value] | None = None
@@ -41,7 +41,7 @@ class Filled:
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """What a server asks the model. temperature None: that of the settings."""
+    """A server's request to the model. temperature None: that of the settings."""
 
     system: str
     messages: tuple[Message, ...]

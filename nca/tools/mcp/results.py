@@ -1,6 +1,6 @@
 """Convert an MCP server's results to a tool outcome or to text, and read its lists: tools, prompts, resources.
 
-What is not text is described in a line. nca listens for changes of the lists.
+Content other than text is described in a line. nca listens for changes of the lists.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _encoded_image(block: Any) -> str | None:
 
 
 def _image(encoded: str, images: int, *, can_see: bool) -> tuple[str, MediaPart | None]:
-    """The image behind so many others, for the model; or why it cannot be shown."""
+    """The image after so many others, for the model; or why it cannot be shown."""
     if not can_see:
         return "this model takes no images", None
     if images >= _MOST_IMAGES:

@@ -177,7 +177,7 @@ class Servers:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     def _notify_changes(self, listed: Mapping[str, Listed]) -> None:
-        """Notify the person of servers whose tools have changed since the model was told of them."""
+        """Notify the person of servers that changed their tools since the model was told of them."""
         before = self._known
         for one in self.connections:
             name = one.server.name

@@ -21,7 +21,7 @@ MAX_DESCRIPTION_CHARS = 2_000
 MAX_SCHEMA_CHARS = 8_000
 """Descriptions and schemas are part of every request, so longer ones are cut."""
 _LISTING = re.compile(r".+@[0-9a-f]{12}-[0-9a-f]{12}", re.DOTALL)
-"""What a rule for a tool names: the server, and digests of how it is started and of the tool's listing."""
+"""The subject of a rule for a tool: the server, and digests of its start command and of the tool's listing."""
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 
 Run = Callable[[str, dict[str, Any]], Awaitable[ToolOutcome]]

@@ -133,7 +133,7 @@ class ServerProcess:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(process.wait(), CLOSE_SECONDS)
         with contextlib.suppress(TimeoutError):
-            # What it wrote last says why it ended.
+            # Its last output says why it ended.
             await asyncio.wait_for(self._said_all.wait(), CLOSE_SECONDS)
         return _how_it_ended(process.returncode)
 

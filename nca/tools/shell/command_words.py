@@ -1,7 +1,7 @@
 """Parse simple command lines into words, and refuse everything else.
 
-What this parser accepts means the same to every shell, and without a shell. Python's bash parsers do not fit: they
-accept what must be refused here, and bashlex is GPL.
+An accepted command means the same to every shell, and without a shell. Python's bash parsers do not fit: they
+accept text that must be refused here, and bashlex is GPL.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ _MINOR = re.compile(r"(?<=\d)(?:\.\d+)+$")
 
 
 def remarks(command: str) -> Iterator[str]:
-    """What a person may overlook in the command, one sentence each."""
+    """Details of the command that a person may overlook, one sentence each."""
     lines = command.strip("\n").count("\n") + 1
     if lines > 1:
         yield f"The command has {lines:,} lines."
@@ -161,7 +161,7 @@ def may_be_mistaken(char: str) -> bool:
 
 
 def mentioned_names(command: str, directory: Path) -> tuple[str, ...]:
-    """What a deny rule may match: everything in the command that may be a program or a path.
+    """The words that a deny rule may match: everything in the command that may be a program or a path.
 
     Errs on the side of too much: every word, with quotes and backslashes removed, with and without its folder and its
     version (`python3.11`, `python3`, `python`), and two and three words in a row. It does not see what a shell would
@@ -186,7 +186,7 @@ def mentioned_names(command: str, directory: Path) -> tuple[str, ...]:
 
 
 def mentioned_commands(command: str) -> tuple[str, ...]:
-    """What may be the simple commands in a command, with their words one blank apart: whole, and without folders.
+    """Possible simple commands in a command, with their words one blank apart: whole, and without folders.
 
     Everything that a shell would take apart is a border. Quotes are removed, since a program may run what is in them.
     """
@@ -201,7 +201,7 @@ def mentioned_commands(command: str) -> tuple[str, ...]:
 
 
 def searched_folders(command: str, directory: Path) -> tuple[str, ...]:
-    """The folders in whose files a simple command searches: those that it names, else the directory."""
+    """The folders that a simple command searches: those that it names, else the directory."""
     found: dict[str, None] = {}
     for stage in command_list(command) or ():
         program, *words = stage.words[1:] if stage.words[:2] == ("git", "grep") else stage.words
@@ -226,7 +226,7 @@ def _is_recursive(words: Sequence[str]) -> bool:
 
 
 def _folders(words: Sequence[str], directory: Path) -> list[str]:
-    """Where the words may be paths: the directory, and each folder among them that a command may go to."""
+    """The folders in which the words may be paths: the directory, and each folder that a command may go to."""
     folders = [str(directory)]
     for word in words:
         inner = [os.path.join(folder, word) for folder in folders]  # noqa: PTH118

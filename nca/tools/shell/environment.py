@@ -92,7 +92,7 @@ _PRIVATE = (
 _ACTING = (".git/hooks", ".git/config", ".nca")
 """In the project: what is run or trusted later, outside the sandbox."""
 _SOCKETS = ("/run", "/var/run")
-"""Where services listen. A container engine or the user's session could run commands outside the sandbox."""
+"""Folders with sockets of services: a container engine or the user's session could run commands outside the sandbox."""
 _PROGRAMS = ("/run/current-system", "/run/wrappers")
 """The programs of NixOS."""
 

@@ -16,7 +16,7 @@ from nca.tools.tool import ToolError, ToolOutcome
 
 MOST_RUNNING = 8
 MOST_KEPT = 20
-"""Jobs whose output can still be read."""
+"""Jobs with output that can still be read."""
 FIRST_LOOK_SECONDS = 0.3
 """How long the start of a job takes, so that one that fails at once says so at once."""
 RECENT_BYTES = 16_384
@@ -137,7 +137,7 @@ class Job:
     async def wait(self, seconds: float, on_output: OnOutput | None = None) -> None:
         """Wait for its end, but not longer. If this is cancelled, the job runs on.
 
-        on_output  called with the end of what it printed before, and with what it prints meanwhile
+        on_output  called with the end of its earlier output, and with its new output
         """
         if seconds <= 0 or not self.is_running:
             return

@@ -1,4 +1,4 @@
-"""What is known of commands (commands.toml): which only read, and what a rule that allows one covers.
+"""Known commands (commands.toml): which only read, and the commands that an allowing rule covers.
 
 Commands that only read files of the project, git's among them, run without asking.
 
@@ -73,7 +73,7 @@ _LONGEST_WORD_CHARS = 500
 _SED_LINES = re.compile(r"\d{1,9}(?:,(?:\d{1,9}|\$))?p")
 """A script of sed that prints lines by their numbers. Of sed's other scripts, some write files and run programs."""
 _TOUCH_NOTHING = frozenset({"echo", "true"})
-"""Whatever their words are. Models write them between and behind the commands of a list."""
+"""Allowed with any words. Models write them between and after the commands of a list."""
 
 
 @cache
@@ -330,7 +330,7 @@ _FILTERS = frozenset({"head", "tail", "grep", "wc"})
 def rule_names(
     command: str, *, workspace: Workspace, directory: Path, environment: Mapping[str, str]
 ) -> tuple[str, ...]:
-    """What an allow rule may name to cover the command. The first is the rule to offer; empty if none covers it.
+    """The subjects of an allow rule that covers the command. The first is the rule to offer; empty if none covers it.
 
     Besides that: the exact words, and its first words with ` *` after them, which a person may write for "with any
     arguments". Only a simple command has names, alone or piped into filters. None has a program given by its absolute

@@ -223,7 +223,7 @@ def _new_private_file(path: Path) -> int:
 
 
 def _redact_bytes(source: BinaryIO, target: BinaryIO, redact: Redact) -> None:
-    """Redact in pieces, split where no key can be. Latin-1 preserves every byte."""
+    """Redact in pieces, split at places without a key. Latin-1 preserves every byte."""
     pending = b""
     while piece := source.read(_PIECE_BYTES):
         pending += piece
@@ -234,7 +234,7 @@ def _redact_bytes(source: BinaryIO, target: BinaryIO, redact: Redact) -> None:
 
 
 def _safe_cut(data: bytes) -> int:
-    """Where to split the data: not inside a key, and not inside a PEM block."""
+    """The place to split the data: not inside a key or a PEM block."""
     cut = max(0, len(data) - _LONGEST_KEY_BYTES)
     for ends in (data.rfind(b"\n", 0, cut), data.rfind(b" ", 0, cut)):
         if ends > cut - _LONGEST_KEY_BYTES:

@@ -44,7 +44,7 @@ class Sink(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """What to run. `argv[0]` is an absolute path; `environment` is the whole environment of the program."""
+    """A program to run. `argv[0]` is an absolute path; `environment` is the whole environment of the program."""
 
     argv: Sequence[str]
     directory: Path

@@ -44,7 +44,7 @@ class CommandResult:
 
     @property
     def is_error(self) -> bool:
-        """An interrupted command has not failed: nobody knows what would have come of it."""
+        """An interrupted command has not failed: its result is unknown."""
         return self.ended is not None and (self.ended.is_timeout or self.ended.exit_code != 0)
 
     def summary(self) -> str:
@@ -58,7 +58,7 @@ class CommandResult:
 
     @property
     def left_out(self) -> LeftOut | None:
-        """What the report misses of the output, if the file beside it has all of it."""
+        """The part of the output that the report lacks, if the file beside it has all of it."""
         return self.output.left_out if self.output.saved_bytes == self.output.total_bytes else None
 
     def report(self) -> str:
@@ -102,7 +102,7 @@ class CommandRunner:
 
     settings      called for each command, as is `limits`
     outputs       the folder for outputs that are too large to show, or None
-    env           nca's own environment, of which commands get a part
+    env           nca's own environment; commands get a part of it
     stays_inside  if a command leaves the project, the next one starts inside again
     terminal      an editor's, which shows the person what is run; commands in the sandbox do not run there
     """
@@ -191,7 +191,7 @@ class CommandRunner:
         return CommandResult(output, ended, limit, note)
 
     def current_directory(self) -> Path:
-        """Where the next command runs: the project's directory, if the last one's has been removed."""
+        """The next command's directory: the project's, if the last one's has been removed."""
         return self.directory if self.directory.is_dir() else self.root
 
     def starting(self, command: str, directory: Path, argv: tuple[str, ...] | None) -> Callable[[int], Start]:
@@ -260,7 +260,7 @@ async def run_in_terminal(
 ) -> Ended:
     """Run the command as `run_process` would, with the shell, the directory and the environment of `start`.
 
-    root  the project, whose programs start nothing here
+    root  the project; none of its programs is started here
     Raises ToolError, OSError. If cancelled, the command is stopped.
     """
     clear = find_program("env", start.environment["PATH"], outside=root)

@@ -21,7 +21,7 @@ from nca.tools.tool import Approval, Permission, ToolError, ToolOutcome, TypedTo
 _SHOWING = frozenset({"cat", "head", "sed", "tail"})
 MOST_WAIT_SECONDS = 600
 _NUMBER = re.compile(r"(?m)^ *\d+\t")
-"""What `cat -n` puts before each line."""
+"""The prefix of `cat -n` before each line."""
 
 
 class Shell(TypedTool):
@@ -104,7 +104,7 @@ class Shell(TypedTool):
         )
 
     def _note_shown(self, command: str, output: str) -> None:
-        """Files that the command names and whose whole text is in its output were read."""
+        """A file that the command names counts as read if its whole text is in the output."""
         named = (word for one in command_list(command) or () if one.words[0] in _SHOWING for word in one.words[1:])
         texts = output, _NUMBER.sub("", output)
         for name in named:

@@ -1,7 +1,7 @@
 """Sessions of other agents, read into sessions of nca. Nothing here writes to another program's files.
 
 records    what a reader yields: messages, compactions, usage, facts about the session, and what it cannot read; the
-           base of all formats, which are tables of where the sessions are, and a reader of what is odd about them
+           base of all formats: each is a table of places of sessions, and a reader of its oddities
 source     the file that is read: its lines with their numbers, and its first bytes
 row        an object of its JSON, read field by field
 registry   all formats; which one a file has (by content), and where each agent keeps its sessions

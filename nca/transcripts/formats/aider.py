@@ -1,6 +1,6 @@
 """Read aider's chat history: Markdown, in which each start of aider begins a chat.
 
-What the person says stands behind `#### `, each line ending in two spaces; what aider shows behind `> `; the rest is
+The person's lines begin with `#### ` and end in two spaces; aider's own begin with `> `; the rest is
 the model's. What aider showed was not sent. It says how many tokens an answer took, and to which files aider applied
 the edits in its text: each of these is read as a call of a tool.
 
@@ -36,7 +36,7 @@ _TOKENS = re.compile(
 _MODEL = re.compile(r"(?:Main model|Model): (\S+)")
 _APPLIED = re.compile(r"^Applied edit to (.+)$", re.MULTILINE)
 APPLY = "apply_edit"
-"""The name of the tool that stands for aider itself, which finds the edits in the answer's text."""
+"""The name of the tool for aider itself, which finds the edits in the answer's text."""
 
 
 class Aider(Format):
@@ -70,7 +70,7 @@ def _directory(source: Source) -> str:
 
 
 class _Chat(msgspec.Struct):
-    """What stands between two starts. `line`: the number of its first line."""
+    """The text between two starts. `line`: the number of its first line."""
 
     key: str
     line: int
@@ -78,7 +78,7 @@ class _Chat(msgspec.Struct):
 
 
 def _chats(source: Source) -> Iterator[_Chat]:
-    """The chats of the file; those that started in the same second are told apart by a number."""
+    """The chats of the file; those that started in the same second get a number."""
     text = source.read().decode("utf-8", "replace").removeprefix("\ufeff").replace("\r\n", "\n")
     starts = list(_START.finditer(text))
     counts: Counter[str] = Counter()

@@ -1,7 +1,7 @@
 """The records of another agent's session as a session of nca: log, views, compactions, usage.
 
 The log holds every message in the order of the file. What is not live (other branches, subagents) is aside. Each
-compaction of the live branch is a view: a summary in place of what it replaced, and what was kept as it is.
+compaction of the live branch is a view: a summary in place of the replaced messages, and the kept ones unchanged.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ RECALL = "[{recall} shows the messages that this stands for.]"
 class Assembled(msgspec.Struct, frozen=True, kw_only=True):
     """A session of another agent, and what could not be read of it.
 
-    unreadable_summaries  compactions of the live branch whose summary is encrypted or missing
+    unreadable_summaries  compactions of the live branch with an encrypted or missing summary
     """
 
     copy: SessionCopy
@@ -108,7 +108,7 @@ def _storable(said: Said) -> Said | Unreadable:
 
 
 def _live_parts(parts: Sequence[Said | Compacted], ids: frozenset[str] | None) -> set[int]:
-    """The live parts by identity. Where no message is, all are: the file may be that of a subagent alone."""
+    """The live parts by identity. If no message is live, all are: the file may be that of a subagent alone."""
     in_branch = [part for part in parts if ids is None or not part.id or part.id in ids]
     for candidates in (in_branch, parts):
         live = [part for part in candidates if isinstance(part, Compacted) or not part.is_aside]
@@ -204,7 +204,7 @@ class _Assembling:
         shown = {seq for one in part.kept for seq in self._seqs.get(one, ())} | set(self._system_prompt())
         hidden = without_ranges(self._live_runs, _ranges(sorted(shown)))
         if not hidden:
-            # The session continues from another one, of which it holds only the summary.
+            # The session continues from another one and holds only its summary.
             if part.summary.strip():
                 text = f"{HEADER}\n{clean_text(part.summary)}"
                 self._append(Message("user", text, source="nca", made_by=""), is_live=True)

@@ -1,6 +1,6 @@
-"""Build messages of what other agents' files hold, and say who said what in a message that is stored as the user's.
+"""Build messages from other agents' files, with the source of each part of a message that is stored as the user's.
 
-Results and what a program adds stand in the user's role too. A reader gives each part of such a message its source;
+Results and a program's additions have the user's role as well. A reader gives each part of such a message its source;
 where a format does not tell, a part has none. A message without a word of the person is the program's: no turn begins
 with it.
 """
@@ -94,12 +94,12 @@ def tool_result(call_id: Any, tool: Any, content: Content, *, is_error: bool = F
 
 
 def person(content: Content, source: Source | Literal[""] = "") -> Message | None:
-    """What stands in the user's role; None if there is nothing. `source` is that of the parts without one."""
+    """A message in the user's role; None if it is empty. `source` is that of the parts without one."""
     return with_authors(Message("user", content, source=source)) if has_content(content) else None
 
 
 def printed(content: Content) -> Message | None:
-    """What a program printed, and its agent sent in the user's role; None if there is nothing."""
+    """A program's output that the agent sent in the user's role; None if it is empty."""
     parts = (TextPart(content),) if isinstance(content, str) else content
     return person(tuple(text_by("tool", part.text) if isinstance(part, TextPart) else part for part in parts if part))
 
@@ -113,7 +113,7 @@ def command_ran(command: Any, output: Any, code: int) -> str:
 def answer(
     parts: Sequence[Part | None], calls: Iterable[ToolCall | None], *thoughts: str, was_cut: bool = False
 ) -> Message | None:
-    """An answer of the model; None if it is empty. Calls whose id is not unique in the answer are left out."""
+    """An answer of the model; None if it is empty. Calls without a unique id in the answer are left out."""
     content, reasoning = joined(parts), "\n\n".join(filter(None, thoughts))
     kept: dict[str, ToolCall] = {}
     for one in calls:
@@ -184,7 +184,7 @@ def attached(name: str, text: str) -> AttachmentPart:
 def with_authors(message: Message) -> Message:
     """The message as nca stores it: one source for all of it where there is one, else a source for each part.
 
-    A source of the message itself stands for the parts that have none.
+    The message's own source applies to the parts that have none.
     """
     content = message.content
     if message.role != "user" or not isinstance(content, tuple) or not _sources(content):
@@ -250,7 +250,7 @@ def user_message(parts: Iterable[Part], *, source: Source | Literal[""] = "") ->
 def user_messages(
     blocks: Iterable[Row], names: Mapping[str, str], said: Callable[[list[Part]], Message] = user_message
 ) -> list[Message]:
-    """The messages of a user's row: each result is one, and so is what is said before, between and after them.
+    """The messages of a user's row: each result is one, and so is the text before, between and after them.
 
     names  the tools by the ids of their calls
     said   makes the message of parts that are not a result

@@ -37,7 +37,7 @@ class ChatRows(Reading):
             yield self.said(message, **self.facts(row))
 
     def facts(self, row: Row) -> dict[str, Any]:
-        """What a row says of its message, as in `Said`."""
+        """The row's facts about its message, as in `Said`."""
         return {}
 
     def _message(self, row: Row) -> Message | None:

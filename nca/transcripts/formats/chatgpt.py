@@ -99,7 +99,7 @@ class _Reading(Reading):
             message = self._result(row, said)
         elif role == "user":
             hidden = row.value("metadata", "is_visually_hidden_from_conversation") is True
-            # What the person wrote for every conversation is hidden too.
+            # The person's text for every conversation is hidden as well.
             is_own = not hidden or content.get("content_type") == "user_editable_context"
             message = person(said, "typed" if is_own else "nca")
         elif role == "system":

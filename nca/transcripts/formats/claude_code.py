@@ -86,7 +86,7 @@ _FACTS = ("sessionId", "cwd", "forkedFrom", "version")
 
 
 class _Answer(msgspec.Struct):
-    """One message of the model, put together from its lines. `ids`: theirs; the first one stands for all."""
+    """One message of the model, put together from its lines. `ids`: theirs; the first one is the message's."""
 
     ids: list[str]
     blocks: list[Row]
@@ -109,7 +109,7 @@ class _Answer(msgspec.Struct):
 
 
 class _Boundary(msgspec.Struct):
-    """A compaction, whose summary is the next line."""
+    """A compaction; its summary is the next line."""
 
     id: str
     at: float
@@ -206,7 +206,7 @@ class Rows(Reading):
             yield Live(ids)
 
     def _finished(self) -> Iterator[Record]:
-        """What no later line adds to. As long as all is a subagent's, the whole file may be one."""
+        """The messages that no later line extends. While all are a subagent's, the whole file may be one."""
         if self._boundary is None and (self._has_begun or not self._are_aside()):
             yield from self._handed_out()
 
@@ -290,7 +290,7 @@ class Rows(Reading):
             self._waiting.append(self.said(one, is_aside=is_aside))
 
     def _take_queued(self, attachment: Row, *, is_aside: bool) -> None:
-        """What was typed while the model worked: it was sent with the next request."""
+        """Text that was typed while the model worked and sent with the next request."""
         blocks = blocks_of(attachment.get("prompt"))
         if attachment.get("type") != "queued_command" or not blocks:
             return

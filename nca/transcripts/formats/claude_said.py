@@ -1,4 +1,4 @@
-"""Whose words a row of Claude Code holds: in the user's role stand also results and what the program added."""
+"""The sources of a row of Claude Code: results and the program's additions have the user's role as well."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _NOTE = re.compile(
     r"\s*<(?:(ide_\w+|system-reminder)>.*?</\1>|(local-command-\w+)>.*</\2>)\s*",
     re.DOTALL,
 )
-"""What the program puts before the person's words, in the same text or in one beside it.
+"""Texts that the program puts before the person's words, in the same text or in one beside it.
 
 The output of a command may hold the end of its own tag: the last one counts.
 """
@@ -43,12 +43,12 @@ _WITH_A_WORD = (
     "To tell you how to proceed, the user said:",
     "The user provided the following reason for the rejection:",
 )
-"""What stands in such a result before what the person typed."""
+"""The part of such a result before the person's text."""
 _BEHIND_A_WORD = "\n\nNote: The user's next message may contain a correction or preference."
 _QUESTION = "AskUserQuestion"
-"""Of this tool's calls, what stands there is the program's: that the person wants to talk about the questions."""
+"""For this tool's calls, that part is the program's: the person wants to talk about the questions."""
 _TYPED = ("typed", "queued")
-"""Where a prompt came from, as newer versions say."""
+"""The origin of a prompt, as newer versions record it."""
 
 
 def messages_of(row: Row, blocks: Iterable[Row], names: Mapping[str, str]) -> Iterator[Message]:
@@ -105,7 +105,7 @@ def _refused(result: Message) -> Message:
 
 
 def is_said(row: Row) -> bool:
-    """Whether it stands where a person writes: no result, no note of the program."""
+    """Whether a person may have written it: no result, no note of the program."""
     if row.get("type") != "user" or row.get("isCompactSummary") or _source(row) == "nca":
         return False
     content = row.value("message", "content")

@@ -32,18 +32,18 @@ from nca.transcripts.formats.row import Row, list_of, parsed, row_of, rows_of, t
 from nca.transcripts.formats.source import Source, json_file, row_file
 
 _HEADER = re.compile(r"\[(\w+)(?: for [^\n]*| completed)?\] Result:(?:\s+|\Z)")
-"""What stands before a result, in a block of its own or in the same one."""
+"""The text before a result, in a block of its own or in the same one."""
 _TYPED = re.compile(r"<(task|feedback|answer|user_message|user_input)(?: [^>\n]*)?>\n?(.*?)\n?</\1>", re.DOTALL)
 _ASKED = (
     *("ask_followup_question", "attempt_completion", "plan_mode_respond", "plan_mode_response"),
     *("condense", "new_task", "report_bug"),
 )
-"""Tools whose result is what the person answered."""
+"""Tools with the person's answer as result."""
 _ANSWERED = re.compile(
     r"(?:The user (?:denied|approved) this (?:operation|edit)|User denied the tool execution)\b[^\n]*\n"
     r"(?:The user provided[^\n]*\n)?(?=<feedback>)"
 )
-"""How the result of a call begins that the person answered with a word, where no block of its own holds that."""
+"""The beginning of a call's result with the person's answer in it, if no block of its own holds the answer."""
 _RUNNING = "Command is still running in the user's terminal"
 _FEEDBACK = re.compile(r"\n\nThe user provided the following feedback:\n(?=<feedback>)")
 _MENTIONED = re.compile(
@@ -60,7 +60,7 @@ _EXTENSIONS = ("saoudrizwan.claude-dev", "rooveterinaryinc.roo-cline")
 _EDITORS = ("Code", "Code - Insiders", "VSCodium", "Cursor", "Windsurf")
 _REPLACED = ("condenseParent", "truncationParent")
 _SHOWN = "ui_messages.json"
-"""What the person saw, beside what the model was sent."""
+"""The person's view of the task, beside the model's messages."""
 _OF_PROGRAM = ("system", "status")
 """The display roles of messages that are for the model only."""
 
@@ -127,7 +127,7 @@ def _said(known: Collection[str] | None, parts: list[Part]) -> Message:
 
 
 def _begins(text: str) -> re.Match[str] | None:
-    """The person's words in a block of their own: in tags, behind a line of the program's at most."""
+    """The person's words in a block of their own: in tags, after at most one line of the program."""
     found = _TYPED.search(text)
     return found if found and "\n" not in text[: found.start()].strip() else None
 
@@ -203,7 +203,7 @@ def _is_known(typed: str, known: Collection[str] | None) -> bool:
 
 
 def _task(source: Source) -> Row:
-    """What the list of tasks says of it: Roo Code has it beside the messages, Cline in one list of all tasks."""
+    """The task's entry: Roo Code has it beside the messages, Cline in one list of all tasks."""
     if source.path is None:
         return Row()
     folder = source.path.parent
@@ -221,7 +221,7 @@ def _range(task: Row) -> tuple[int, int] | None:
 
 
 def _typed(source: Source) -> frozenset[str] | None:
-    """What the person typed while the task ran, as the file beside it says; None if there is none."""
+    """The person's messages while the task ran, from the file beside it; None if there is none."""
     rows = json_file(source.path.with_name(_SHOWN)) if source.path else None
     if not isinstance(rows, list):
         return None

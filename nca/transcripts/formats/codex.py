@@ -38,7 +38,7 @@ _NOT_SHOWN = ("ghost_snapshot", "compaction", "compaction_summary", "context_com
 
 
 class _Answer(msgspec.Struct):
-    """What the model gave in one go: reasoning, text and calls, each an item of its own."""
+    """One answer of the model: reasoning, text and calls, each an item of its own."""
 
     id: str
     model: str
@@ -61,9 +61,9 @@ class Rollout(Reading):
     def __init__(self) -> None:
         self._count = 0
         self._waiting: list[Said | _Answer | Compacted | Unreadable] = []
-        """What was not handed out yet."""
+        """Messages that were not handed out yet."""
         self._alive: list[_Part] = []
-        """What was not taken back."""
+        """Messages that were not taken back."""
         self._turns: list[int] = []
         """For each turn that was not taken back, how much of `_alive` came before it."""
         self._turn_began: int | None = None
@@ -79,12 +79,12 @@ class Rollout(Reading):
         self._asked: Said | None = None
         """The newest message in the person's role, while an event may say that they typed it."""
         self._typed: set[str] = set()
-        """What events said that the person sent, until its message comes: older versions write the event first."""
+        """The person's texts in events, until their message comes: older versions write the event first."""
         self._about: About | None = None
         self._model = ""
 
     def record(self, row: Row) -> list[Record]:
-        """What no later line adds to: what stands before the newest answer."""
+        """The messages that no later line extends: those before the newest answer."""
         self.at = row.seconds("timestamp")
         self._take(row)
         found = []
@@ -149,7 +149,7 @@ class Rollout(Reading):
                 self._events.append(Said(message=message, at=self.at, place=self.place))
 
     def _take_typed(self, text: str) -> None:
-        """Mark the message that the person typed; the event that says so stands after it or before it."""
+        """Mark the message that the person typed; the event that says so comes after it or before it."""
         asked = self._asked
         if asked is None or (message := as_typed(asked.message, text)) is None:
             self._typed.add(text)
@@ -208,7 +208,7 @@ class Rollout(Reading):
             self._names[made.id] = made.name
             self._known["call", made.id] = self._open.id
         else:
-            # What the provider did by itself, such as a search.
+            # The provider's own calls, such as a search.
             self._open.parts.append(attached(text_of(kind), as_json(item)))
 
     def _number(self) -> None:
@@ -245,7 +245,7 @@ class Rollout(Reading):
         self._add(compacted, ("compacted", self.id))
 
     def _replaced(self, history: list[Any]) -> tuple[list[str], list[str], bool]:
-        """What a replacement kept of the messages before it, what it says besides, and whether that is encrypted."""
+        """The messages that a replacement kept, its own text, and whether that is encrypted."""
         alive = {part.id for part in self._alive}
         kept: list[str] = []
         texts: list[str] = []
@@ -329,7 +329,7 @@ def _meta(row: Row) -> Row | None:
 
 
 def _parent(meta: Row) -> str:
-    """The id of the session whose subagent this one is; "" of one of its own. A review does not name its session."""
+    """The id of the session that started this one as a subagent; "" if none did. A review does not name its session."""
     subagent = meta.value("source", "subagent")
     if subagent is None and meta.get("thread_source") != "subagent":
         return ""

@@ -22,10 +22,10 @@ _CONTEXT = re.compile(
 )
 """How messages in the person's role begin that Codex wrote."""
 _REQUEST = "\n## My request for Codex:\n"
-"""What the editor's extension puts between what is open there and what the person typed."""
+"""The text that the editor's extension puts between its open files and the person's words."""
 _EDITORS = ("# Context from my IDE setup:", "# Files mentioned by the user:")
 _FRAMES = re.compile(r"\s*</?image\b[^>]*>\s*")
-"""What Codex puts before and behind a picture."""
+"""The text that Codex puts before and after a picture."""
 _ABOUT_CODEX = ("<environment_context>", "<permissions")
 _EXIT_CODE = re.compile(r"(?:\A|\n)(?:Exit code:|Process exited with code) (\d+)")
 _EXIT_CODE_WITHIN_CHARS = 400
@@ -100,7 +100,7 @@ def as_typed(message: Message, typed: str) -> Message | None:
 
 
 def _request(text: str) -> str:
-    """What the person typed, without what the editor's extension put before it."""
+    """The person's words, without the text that the editor's extension put before them."""
     before, marker, request = text.partition(_REQUEST)
     return request if marker and before.lstrip().startswith(_EDITORS) else text
 
@@ -148,6 +148,6 @@ def _unwrapped(text: str) -> tuple[str, bool]:
 
 
 def thought(item: Row) -> str:
-    """What can be read of a reasoning item; most of it is encrypted."""
+    """The readable part of a reasoning item; most of it is encrypted."""
     texts = [part.text("text") for key in ("summary", "content") for part in rows_of(item.get(key))]
     return "\n\n".join(text for text in texts if text)

@@ -66,7 +66,7 @@ def _title(source: Source) -> str:
 class _Reading(Reading):
     def __init__(self) -> None:
         self._asked: list[str] = []
-        """What the person said; `_since`: all that was said since a compaction began. It keeps both."""
+        """The person's messages; `_since`: all messages since a compaction began. It keeps both."""
         self._since: list[str] | None = None
         self._calls: dict[tuple[str, str], Row] = {}
         """By the agent and the id of the call: those of subagents may be the same."""
@@ -94,7 +94,7 @@ class _Reading(Reading):
                 yield self.compacted()
             case "session.usage_record":
                 given = data.row("usage")
-                # It stands before the answer that it belongs to.
+                # It comes before the answer that it belongs to.
                 if reported := given.usage("inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens"):
                     self._usage[given.text("apiCallId")] = reported
             case "session.binary_asset":

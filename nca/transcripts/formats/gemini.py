@@ -2,7 +2,7 @@
 
 A line with an id that was there before replaces that message: an answer is written again with each of its calls. So the
 file is read twice, first for the last line of each message. `$rewindTo` takes messages back. `$set.messages` replaces
-all of them: what is new among them is a summary and copies of what it kept
+all of them: the new ones are a summary and copies of the kept messages
 (google-gemini/gemini-cli, packages/core/src/services/chatRecordingService.ts).
 """
 
@@ -35,7 +35,7 @@ from nca.transcripts.formats.source import BadLine, Source, first_line
 SNAPSHOT = "<state_snapshot>"
 """A summary holds it."""
 ACKNOWLEDGED = "Got it. Thanks for the additional context!"
-"""What Gemini CLI, and Qwen Code, put behind a summary in the model's place."""
+"""The answer that Gemini CLI and Qwen Code put after a summary in the model's place."""
 _COMMAND = re.compile(r"[/?][a-z][\w-]*(\s|$)")
 """A slash command: recorded, never sent."""
 PROJECT_ROOT = ".project_root"
@@ -76,7 +76,7 @@ def is_header(row: Row) -> bool:
 
 
 def _directory(source: Source) -> str:
-    """Where the session worked: a file beside the chats names it."""
+    """The session's directory: a file beside the chats names it."""
     return first_line(source.path.parent.parent / PROJECT_ROOT) if source.path else ""
 
 
@@ -138,7 +138,7 @@ class _Reading(Reading):
         yield About(session=row.text("sessionId"), title=row.text("summary"), directory=directory)
 
     def _rewind(self, to: str) -> None:
-        """Take a message and all after it back; all, if it is not there. A summary takes what it stands for along."""
+        """Take back a message and all after it; all, if it is not there. A summary goes with the messages it replaces."""
         to = self._alias.get(to, to)
         present = list(self._present)
         taken = present[present.index(to) :] if to in self._present else present
@@ -244,11 +244,11 @@ _END = "--- End of content ---"
 _ADDED = re.compile(
     r"<(hook_context|system_note|system-reminder|session_context)>(?:.*</\1>(?P<rest>.*)|.*)", re.DOTALL
 )
-"""What the program puts into a text: it is the program's as far as the last end of its tag."""
+"""The program's part of a text: up to the last end of its tag."""
 
 
 class Parts(msgspec.Struct):
-    """What parts hold, in the order in which they stand."""
+    """The contents of parts, in their order."""
 
     content: list[Part] = []
     thoughts: list[str] = []
@@ -275,7 +275,7 @@ def read_parts(given: Any, place: str) -> Parts:
 
 
 def sent(content: Sequence[Part], typed: str = "") -> Message | None:
-    """What a person sent; None if there is nothing.
+    """A person's message; None if it is empty.
 
     The files that they mentioned follow their text in parts of their own, between two lines that say so.
 
@@ -303,7 +303,7 @@ def sent(content: Sequence[Part], typed: str = "") -> Message | None:
 
 
 def said_by(speaker: str, parts: Parts, calls: Iterable[str] = ()) -> tuple[str, ...]:
-    """What a message says, whatever its id, to find it again in a copy: who, its text, its calls, what it answers."""
+    """The content of a message without its id, to find it in a copy: who, its text, calls, and the call it answers."""
     shown = "\n".join(part.text if isinstance(part, TextPart) else str(part)[:200] for part in parts.content)
     answered = (one.tool_call_id for one in parts.results)
     return (speaker, shown, *(tuple(calls) or (one.id for one in parts.calls)), *answered)

@@ -2,7 +2,7 @@
 
 When goose compacts, earlier messages stay and are marked as not for the model; the summary, and a message that tells
 the model of it, are marked as not for the person (block/goose, crates/goose/src/context_mgmt, conversation/message.rs).
-What is marked so and was not compacted was never sent: `/compact` and the line that answers it.
+Messages that are marked so and were not compacted were never sent: `/compact` and the line that answers it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from nca.words import Source
 
 _NOT_THE_PERSONS = ("sub_agent", "hidden")
 _COMPACTED = "Your context was compacted"
-"""How the message behind a summary begins."""
+"""The beginning of the message after a summary."""
 
 
 class Goose(DatabaseFormat):

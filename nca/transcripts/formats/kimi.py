@@ -51,7 +51,7 @@ class _Reading(ChatRows):
 
 
 def _directory(source: Source) -> str:
-    """Where the session worked: its folder is named by a digest of that, and a list of all is above."""
+    """The session's directory: its folder is named by a digest of it, and a list of all is above."""
     if source.path is None or len(source.path.parents) < 4:
         return ""
     digest, share = source.path.parents[1].name, source.path.parents[3]

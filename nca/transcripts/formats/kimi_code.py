@@ -43,7 +43,7 @@ class KimiCode(Format):
         return is_wire and any(row.get("type") in _OWN for row in source.first_rows)
 
     def about(self, source: Source) -> About:
-        """What the folder of the session tells: it is two above the agent's."""
+        """The facts in the session's folder, two above the agent's."""
         if source.path is None or len(source.path.parents) < 3:
             return About()
         folder = source.path.parents[2]
@@ -73,7 +73,7 @@ FORMAT = KimiCode()
 class _Reading(Reading):
     def __init__(self) -> None:
         self._seen: list[tuple[str, bool]] = []
-        """The messages that the model still sees, or that a summary stands for; whether the person said each."""
+        """The messages that the model still sees or that a summary covers; whether the person said each."""
         self._left: set[str] = set()
         self._model = self._trigger = ""
         self._usage: Usage | None = None
@@ -153,7 +153,7 @@ class _Reading(Reading):
                 yield from self._answered()
 
     def _answered(self) -> Iterator[Record]:
-        """The answer whose parts were read: it is whole where its step ends or a first result comes."""
+        """The answer of the parts read so far: it is whole once its step ends or a first result comes."""
         message = answer(self._parts, self._calls, *self._thoughts)
         self._parts, self._calls, self._thoughts = [], [], []
         if message is not None:
@@ -178,7 +178,7 @@ class _Reading(Reading):
 
 
 def _part(block: Row) -> Part | None:
-    """A picture is a file beside the session, which is named, or stands here as an address."""
+    """A picture is a file beside the session, which is named, or an address here."""
     if block.get("type") == "image_url":
         address = (block.row("imageUrl") or block.row("image_url")).text("url")
         return picture(address) if address.startswith(("data:", "http")) else TextPart(f"[image {address}]")

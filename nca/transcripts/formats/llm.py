@@ -110,7 +110,7 @@ class _Conversation(_Schema):
                 yield Said(message=message, id=response, at=at, usage=_usage(row), model=model, place=place)
 
     def _asked(self, row: Row, response: str) -> Iterator[Message | None]:
-        """What was sent: the system prompt where it is new, the results of calls, and what the person said."""
+        """The messages sent: the system prompt if it is new, the results of calls, and the person's message."""
         system = self._with_fragments("system_fragments", response, row.text("system"))
         if system.strip() and system != self._system:
             self._system = system

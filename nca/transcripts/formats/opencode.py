@@ -202,7 +202,7 @@ class _Reading(Reading):
 
 
 def _steps(parts: Parts) -> list[Parts]:
-    """The parts of each request; all together where no request's end is marked."""
+    """The parts of each request; all together if no request's end is marked."""
     if not any(part.get("type") == "step-start" for part in parts):
         return [parts]
     steps: list[Parts] = [[]]
@@ -247,6 +247,6 @@ def _shown(part: Row) -> Part | None:
 
 
 def _usage(row: Row) -> Usage | None:
-    """What a message or a step-finish part reports: the prompt without the cache, the answer without its reasoning."""
+    """The usage in a message or a step-finish part: the prompt without the cache, the answer without its reasoning."""
     names, cost = ("input", "output", "cache.read", "cache.write", "reasoning"), row.get("cost")
     return row.row("tokens").usage(*names, cost=cost, adds_cache=True, adds_thoughts=True)

@@ -1,7 +1,7 @@
 """Read OpenHands' conversations: a folder with a JSON file for each event, or the events as JSON lines.
 
 Calls of one answer are events of their own with the same response id. A condensation names the events that the model no
-longer sees; its summary stands at their place
+longer sees; its summary is in their place
 (OpenHands/software-agent-sdk, openhands-sdk/openhands/sdk/event and conversation/persistence_const.py).
 """
 
@@ -41,7 +41,7 @@ _KINDS = (
     "ConversationStateUpdateEvent",
 )
 _NO_REASON = "User rejected the action"
-"""What OpenHands writes where the person gave no reason."""
+"""The text that OpenHands writes if the person gave no reason."""
 _EVENTS, _STATE = "events", "base_state.json"
 _COUNTS = ("prompt_tokens", "completion_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens")
 _CONDENSER = "condenser"
@@ -208,7 +208,7 @@ def _message(kind: str, event: Row) -> Message | None:
         parts, added = _parts(row.get("content")), _parts(event.get("extended_content"))
         if row.get("role") == "assistant":
             return answer([*parts, *added], (), row.text("reasoning_content"))
-        # What OpenHands knows of a subject goes along with the person's words.
+        # OpenHands's knowledge of a subject goes along with the person's words.
         more = [text_by("nca", part.text) if isinstance(part, TextPart) else part for part in added]
         return person(joined([*parts, *more]), "typed" if event.get("source") == "user" else "nca")
     return _result(kind, event)

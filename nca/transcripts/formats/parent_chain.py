@@ -1,4 +1,4 @@
-"""The live branch of a file whose records name their parents: a walk from the newest record to the first.
+"""The live branch of a file with records that name their parents: a walk from the newest record to the first.
 
 Real files have holes: parents that were never written, circles, the same id twice. Where the walk meets one, it goes on
 with the record before in the order of the file, so a damaged chain never hides a conversation.

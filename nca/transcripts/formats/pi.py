@@ -54,7 +54,7 @@ FORMAT = Pi()
 
 
 class _Reading(Reading):
-    """What is known of the lines before. `_entries` are the ids by number, the header first: version 1 counts them."""
+    """The state after the lines so far. `_entries` are the ids by number, the header first: version 1 counts them."""
 
     def __init__(self) -> None:
         self._branches = Branches()
@@ -156,7 +156,7 @@ def _content(content: Any) -> Content:
 
 
 def _asked(content: Any) -> Message | None:
-    """What was sent as the person's: before their text stand the files and the skill that they named."""
+    """The message sent as the person's: before their text come the files and the skill that they named."""
     given = _content(content)
     parts: list[Part] = [TextPart(given)] if isinstance(given, str) else list(given)
     first = parts[0] if parts else None

@@ -140,7 +140,7 @@ class _Reading(Reading):
 
 
 def _asked(content: Sequence[Part], provenance: Any) -> Message | None:
-    """What stands in the user's role. Newer versions say whose it is: the person's, or Qwen Code's own notice."""
+    """A message in the user's role. Newer versions say if it is the person's, or Qwen Code's own notice."""
     if provenance == "system":
         return person(joined(content), "nca")
     first = content[0] if content and provenance == "real_user" else None

@@ -1,4 +1,4 @@
-"""What a reader of other agents' sessions is, what it yields, and where agents keep their sessions."""
+"""The interface of a reader of other agents' sessions, its records, and the places where agents keep sessions."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Compacted(msgspec.Struct, frozen=True, kw_only=True):
-    """The agent replaced a part of what its model saw. It stands after the messages that it covers.
+    """The agent replaced a part of what its model saw. It comes after the messages that it covers.
 
     summary        the text that the model saw from then on; "" if it was only cut
     kept           ids of earlier messages that the model still saw as they are; all others before it were replaced,
@@ -97,14 +97,14 @@ Record = Said | Compacted | Live | About | Unreadable
 
 
 class StoredSession(msgspec.Struct, frozen=True, kw_only=True):
-    """A session in an agent's store, as far as it is known without reading it whole.
+    """A session in an agent's store: the facts that are known without reading it whole.
 
     agent      the format's name
     path       the file that holds it
     key        which of the file's sessions; "" if the file holds one
     directory  where it worked; "" if unknown
     at         last use, seconds since the epoch
-    parent     the agent's id of the session whose subagent it is; "" for a session of its own
+    parent     the agent's id of the session that started it as a subagent; "" if none did
     """
 
     agent: str
@@ -157,7 +157,7 @@ class Format(ABC):
         """Whether the content is of this format, by its beginning (`Source.head`); it never raises."""
 
     def about(self, source: Source) -> About:
-        """What is known of a file's session without reading it whole."""
+        """The facts about a file's session that are known without reading it whole."""
         return About()
 
     def sessions(self, source: Source) -> Iterable[StoredSession]:
@@ -187,7 +187,7 @@ class Format(ABC):
         )
 
     def records(self, source: Source, key: str) -> Iterable[Record]:
-        """What `read` yields, besides `about`; nothing for a format that has a `read` of its own."""
+        """The records of `read`, besides `about`; none for a format with its own `read`."""
         return ()
 
     def read(self, source: Source, key: str = "") -> Iterator[Record]:
@@ -218,7 +218,7 @@ class Format(ABC):
         return sorted(self.folder(env, home).glob(self.pattern)) if self.pattern else []
 
     def subagents(self, env: Mapping[str, str], home: Path) -> Iterable[Path]:
-        """Files of what subagents did, where they have their own, without opening them. Each is read as a session; its
+        """Files of subagents, if they have their own, without opening them. Each is read as a session; its
         `StoredSession` names the parent."""
         return ()
 
@@ -259,7 +259,7 @@ class DatabaseFormat(Format):
 
     @abstractmethod
     def about_row(self, row: Row, source: Source) -> About:
-        """What is known of the session of a row."""
+        """The facts about the session of a row."""
 
     @abstractmethod
     def messages(self, tables: Tables, row: Row) -> Iterable[Record]:

@@ -39,7 +39,7 @@ MODULES: tuple[str, ...] = (
 )
 """The modules of this package that hold a format, as `FORMAT`. A file is asked for in this order.
 
-openhands is first: it alone reads folders. qwen is before claude_code, whose lines have the same envelope."""
+openhands is first: it alone reads folders. qwen is before claude_code, because its lines have the same envelope."""
 
 
 class Stored(msgspec.Struct, frozen=True):
@@ -69,7 +69,7 @@ def stored_sessions(
 ) -> Stored:
     """The sessions in the agents' stores, but those of subagents: each belongs to another session.
 
-    directory  only those that worked there; of agents that are named, also those whose directory is not known
+    directory  only those that worked there; of named agents, those with an unknown directory as well
     agents     only those of these formats, by name; empty: of all
     """
     asked = set(agents)
