@@ -1,4 +1,4 @@
-"""Limit the size of tool outputs and attached files. Whoever asks keeps the originals."""
+"""Limit the size of tool outputs and attached files. The caller keeps the originals."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ PREVIEW_CHARS = 2_000
 """NeuroLink's FILE_READ_BUDGET_PERCENT, FILE_FAST_PATH_SIZE, FILE_PREVIEW_MODE_SIZE and FILE_PREVIEW_CHARS."""
 
 SAVED = "[The whole output is in "
-"""How the last line of a result begins that names the file with all of it: recall shows that file's lines."""
+"""The beginning of a result's last line, if that names the file with the whole: recall shows that file's lines."""
 PAGE = re.compile(r"\[[^\n]*?: lines (\d+)-(\d+)")
-"""How a result of read_file begins that shows a part of a file."""
+"""The beginning of a result of read_file that shows a part of a file."""
 _PAGE_END = re.compile(r"\[(?:no more fit; )?continue with offset=\d+\]\Z")
 _SENTENCE_END = re.compile(r"[.!?]\s|\n")
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a tool's output may take when it enters; max_tokens None: no more than bytes and lines say."""
+    """Limits of a tool's output when it enters the log; max_tokens None: bytes and lines alone."""
 
     max_bytes: int = MAX_OUTPUT_BYTES
     max_lines: int = MAX_OUTPUT_LINES
@@ -53,7 +53,7 @@ class LeftOut:
     bytes: int
 
     def seam(self, seq: int = 0, *, has_lines: bool = True) -> str:
-        """What stands in their place.
+        """The line that replaces them.
 
         seq        the message under which recall has the whole text
         has_lines  the lines are those of the whole text, so that recall can be asked for them
@@ -67,7 +67,7 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """What was let in. `original_bytes` is the size of the whole in UTF-8; `left_out` is what its middle misses."""
+    """The admitted text. `original_bytes` is the size of the whole in UTF-8; `left_out` is the missing middle."""
 
     text: str
     is_cut: bool
@@ -85,10 +85,10 @@ def admit_output(
     original_bytes: int = 0,
     missing_lines: int = 0,
 ) -> Admitted:
-    """A tool's output within its limits, cut on character boundaries, with a notice where something is missing.
+    """A tool's output within its limits, cut on character boundaries, with a notice if something is missing.
 
     direction       which end stays: "both" (a quarter head, the rest tail), "head" or "tail"
-    original_bytes  of the whole, where `text` is already less than that: its first and last `max_bytes` at least
+    original_bytes  of the whole, if `text` is only a part: its first and last `max_bytes` at least
     missing_lines   in the middle of `text`, if it is already less than the whole
     """
     size = original_bytes or (len(text) if text.isascii() else len(text.encode("utf-8", "replace")))
@@ -102,7 +102,7 @@ def admit_output(
 
 
 def _joined(text: str, head: str, tail: str, size: int, missing_lines: int) -> Admitted:
-    """The kept beginning and end of a text with what says that the rest is missing."""
+    """The kept beginning and end of a text, with the notice for the rest between them."""
     if len(head) + len(tail) == len(text):
         return Admitted(text, False, size)
     left_out = None
@@ -125,7 +125,7 @@ def is_whole(text: str, seq: int) -> bool:
 
 
 def without_middle(text: str, max_tokens: int, seq: int, *, has_lines: bool = False) -> str:
-    """At most `max_tokens` raw tokens: beginning and end, in whole lines where these are short, and what is missing.
+    """At most `max_tokens` raw tokens: beginning and end, in whole lines if these are short, and the missing part.
 
     A page of a file keeps as many of its first lines as fit.
 
@@ -137,7 +137,7 @@ def without_middle(text: str, max_tokens: int, seq: int, *, has_lines: bool = Fa
     size, most_lines = len(text.encode("utf-8", "replace")), text.count("\n") + 1
     has_lines &= most_lines > 1
     longest = LeftOut(most_lines, 2 * most_lines, size).seam(seq, has_lines=has_lines)
-    # Of a page of a file, lines were asked for from its first one on: its end is only where to go on.
+    # Of a page of a file, lines were asked for from its first one on: its end is only the place to continue.
     is_page = has_lines and PAGE.match(text) is not None
     note = _PAGE_END.search(text) if is_page else None
     ending = note[0] if note else ""
@@ -159,7 +159,7 @@ def without_middle(text: str, max_tokens: int, seq: int, *, has_lines: bool = Fa
 
 
 def _without(text: str, head: str, tail: str, seq: int, *, has_lines: bool) -> str:
-    """A text's beginning and end, with what stands for the rest between them."""
+    """A text's beginning and end, with a placeholder for the rest between them."""
     tail = tail[max(0, len(head) + len(tail) - len(text)) :]
     missing = text[len(head) : len(text) - len(tail)]
     first = text.count("\n", 0, len(text) - len(tail) - len(missing.lstrip("\n"))) + 1
@@ -172,18 +172,18 @@ def _without(text: str, head: str, tail: str, seq: int, *, has_lines: bool) -> s
 def file_token_budget(
     context_window: int, used_tokens: int, reserve_tokens: int, *, file_ratio: float = FILE_RATIO
 ) -> int:
-    """Tokens that attached files may take: a share of what is free, never below 0."""
+    """Tokens that attached files may take: a share of the free tokens, never below 0."""
     return max(0, floor((context_window - used_tokens - reserve_tokens) * file_ratio))
 
 
 def fit_files(files: Sequence[tuple[str, str]], budget_tokens: int, *, sizes: Sequence[int] = ()) -> list[Admitted]:
     """Several files (path, text) within one budget in raw tokens; together, notices included, they never exceed it.
 
-    A file above 5 MiB is a preview of its beginning. Files under 100 KiB and previews come in whole where together
-    they fit; the larger ones share what is left in proportion, cut at sentence ends. Where even the small ones do not
-    fit, all share in proportion. What is cut says so; what there is no room for has an empty text.
+    A file above 5 MiB is a preview of its beginning. Files under 100 KiB and previews come in whole if they
+    fit together; the larger ones share the rest in proportion, cut at sentence ends. If even the small ones do not
+    fit, all share in proportion. A cut text says so; a file without room has an empty text.
 
-    sizes  of the whole files in bytes, where `files` holds only their beginning
+    sizes  of the whole files in bytes, if `files` holds only their beginning
     """
     sizes = sizes or [len(text.encode("utf-8", "replace")) for _, text in files]
     shown = [
@@ -200,7 +200,7 @@ def fit_files(files: Sequence[tuple[str, str]], budget_tokens: int, *, sizes: Se
 
 
 def _shares(wanted: Sequence[int], comes_first: Sequence[bool], budget_tokens: int) -> list[int]:
-    """Tokens for each file: what it wants where all fit or it comes first; else in proportion to what it wants."""
+    """Tokens for each file: its wish if all fit or it comes first; else a part in proportion to its wish."""
     first = sum(want for want, is_first in zip(wanted, comes_first, strict=True) if is_first)
     if first > budget_tokens:
         comes_first, first = [False] * len(wanted), 0

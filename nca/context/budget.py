@@ -25,7 +25,7 @@ def output_reserve(
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What a request may cost, in tokens."""
+    """The room of a request, in tokens."""
 
     window_tokens: int
     reserve_tokens: int

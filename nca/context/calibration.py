@@ -1,7 +1,7 @@
-"""Turn raw counts, which are tokens of o200k, into a model's tokens: what its own reports teach about its tokenizer.
+"""Turn raw counts, which are tokens of o200k, into a model's tokens, by what its own reports teach about its tokenizer.
 
-Until a model has reported, the ratio is what is known of its tokenizer (`nca.context.tokenizers`). The last report is
-the anchor: only what came after it is estimated.
+Until a model has reported, the ratio is the known one of its tokenizer (`nca.context.tokenizers`). The last report is
+the anchor: only later messages are estimated.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SMALLEST_LESSON_TOKENS = 200
 FEWEST_LESSONS = 8
 """Reports before a fit of three numbers is believed."""
 PRIOR_WEIGHT = 0.001
-"""The prior weighs as one report of one token: it decides only what the reports leave open."""
+"""The prior weighs as one report of one token: it decides only questions that the reports leave open."""
 MOST_EXTRA_TOKENS = 20_000
 """More than this is not a preamble, and a report that implies it is not about this request."""
 MOST_CALL_TOKENS = 400
@@ -35,14 +35,15 @@ MOST_CALL_TOKENS = 400
 FULL_LESSON_TOKENS = 2_000
 """Growth between two reports that teaches the ratio with full weight."""
 OWN_EXTRA_TOKENS, OWN_EXTRA_SHARE = 1_000, 0.03
-"""What a provider with an exact tokenizer may add to a request. A report of more, or of fewer by the same share, is of
-another tokenizer than the model's name says, as behind an endpoint that only looks like OpenAI's."""
+"""The tokens or share that a provider with an exact tokenizer may add to a request. A report of more, or of fewer by
+that share, is of another tokenizer than the model's name says, such as behind an endpoint that only looks
+like OpenAI's."""
 
 
 class Anchor(msgspec.Struct, frozen=True):
-    """A provider's count of one request: it reported `reported_tokens` for what was counted as `raw_tokens`.
+    """A provider's count of one request: it reported `reported_tokens` where nca counted `raw_tokens`.
 
-    `subject` identifies what was sent besides the growing tail (view, system prompt, tools): an anchor of another
+    `subject` identifies the request without its growing tail (view, system prompt, tools): an anchor of another
     subject is never used.
     """
 
@@ -54,7 +55,7 @@ class Anchor(msgspec.Struct, frozen=True):
 class Lessons(msgspec.Struct, frozen=True):
     """All reports on one kind of request, as the sums of a weighted least-squares fit.
 
-    tokens = ratio × raw + per_call × calls + extra: how dense the text is, what the syntax of a call adds, and what
+    tokens = ratio × raw + per_call × calls + extra: the density of the text, the cost of a call's syntax, and what
     the provider adds to every request. One number cannot hold these three: a session's end has more calls than its
     beginning, and after a compaction the wrong one would be scaled down.
     """
@@ -67,7 +68,7 @@ class Lessons(msgspec.Struct, frozen=True):
 
     def add(self, raw_tokens: int, calls: int, reported_tokens: int) -> Lessons:
         x, c, y = raw_tokens / 1_000, calls / 10, reported_tokens / 1_000
-        # What the three numbers leave open adds up along a request, so its variance grows with the request.
+        # The error of the three numbers adds up along a request, so its variance grows with the request.
         weight = 1 / y
         squares = tuple(weight * one for one in (x * x, x * c, x, c * c, c, 1.0))
         products = tuple(weight * one for one in (x * y, c * y, y))
@@ -111,13 +112,13 @@ def _solve(rows: list[list[float]]) -> tuple[float, float, float]:
 
 
 class Calibration(msgspec.Struct, frozen=True):
-    """What turns raw counts into a model's tokens.
+    """Turns raw counts into a model's tokens.
 
     ratio         tokens per raw token
     samples       how many reports it rests on
-    extra_tokens  what the provider adds to every request beside (a chat template's preamble, tool syntax); never
+    extra_tokens  added by the provider to every request (a chat template's preamble, tool syntax); never
                   negative, so that a request that shrinks is not under-estimated
-    tokenizer     whose it is, as far as the model's name says
+    tokenizer     the model's, by its name
     is_exact      the tokenizer is the model's own, and no report has contradicted that
     """
 
@@ -131,14 +132,14 @@ class Calibration(msgspec.Struct, frozen=True):
 
     @classmethod
     def unlearned(cls, provider: str = "", model: str = "", *, count_as: str = "") -> Calibration:
-        """What is assumed of a request until a model has reported; `count_as` names the provider whose tokenizer a
+        """The assumption until a model has reported; `count_as` names the provider with the tokenizer that a
         person asked for (context.count_as)."""
         tokenizer = tokenizer_of(count_as) if count_as else tokenizer_of(provider, model)
         is_exact = tokenizer.is_exact and tokenizer.vocabulary == "o200k"
         return cls(tokenizer.factor * tokenizer.usual, tokenizer=tokenizer, is_exact=is_exact)
 
     def taught(self, ratio: float, samples: int) -> Calibration:
-        """With what earlier sessions learned of this model; unchanged where they learned nothing."""
+        """With the lessons of earlier sessions about this model; unchanged if there are none."""
         if not samples:
             return self
         is_exact = self.is_exact and abs(ratio - 1) <= OWN_EXTRA_SHARE
@@ -154,9 +155,9 @@ class Calibration(msgspec.Struct, frozen=True):
         return round(raw_tokens * self.ratio) + self.extra_tokens
 
     def learn(self, raw_tokens: int, reported_tokens: int, since: Anchor | None = None) -> Calibration:
-        """The calibration after a report; unchanged where the report cannot be about this request.
+        """The calibration after a report; unchanged if the report cannot be about this request.
 
-        `since`: the report before it on the same growing request. What grew between the two teaches the ratio; what
+        `since`: the report before it on the same growing request. The growth between the two teaches the ratio; what
         the ratio does not explain is extra.
         """
         if raw_tokens < SMALLEST_LESSON_TOKENS or not _believable(reported_tokens, raw_tokens):
@@ -173,7 +174,7 @@ class Calibration(msgspec.Struct, frozen=True):
         else:
             seen, weight = self.ratio, 0.0
         ratio = self.ratio + weight * (seen - self.ratio)
-        # What cannot be extra (the report is below what the ratio says) is the ratio's fault.
+        # A report below the ratio's estimate cannot be extra: it is the ratio's fault.
         ratio = min(ratio, max(LOWEST_RATIO, reported_tokens / raw_tokens))
         extra = max(0, reported_tokens - round(raw_tokens * ratio))
         return msgspec.structs.replace(self, ratio=ratio, samples=self.samples + 1, extra_tokens=extra, is_exact=False)

@@ -1,4 +1,4 @@
-"""The view that a compaction works on: its parts, and what each costs."""
+"""The view that a compaction works on: its parts, and the cost of each."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ Part = Block | Summary | Marker
 
 
 class Draft:
-    """Starts as the history's view; stages change it; `view()` is what came out."""
+    """Starts as the history's view; stages change it; `view()` is the result."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class Draft:
         """A draft of the history's view.
 
         keeps_newest  False: the newest user message has its answer, and may be hidden as others may
-        has_recall    whoever reads the view can look up what it leaves out: placeholders say how
+        has_recall    the view's reader can look up the hidden messages: placeholders say how
         recent_raw    raw tokens of the newest messages that are looked at; 0: all are
         """
         self.history = history
@@ -102,7 +102,7 @@ class Draft:
         return blake2b(f"{self.history.head}/{self.raw}".encode(), digest_size=4).hexdigest()
 
     def fixed_tokens(self) -> int:
-        """What no stage may touch: system prompt, tools and locked blocks."""
+        """Tokens that no stage may touch: system prompt, tools and locked blocks."""
         return self.meter.total(
             self.meter.fixed_raw + sum(block.raw for block in self.blocks() if block.is_locked and not block.is_unseen)
         )
@@ -135,7 +135,7 @@ class Draft:
         ]
 
     def saving(self, block: Block, seq: int, text: str) -> int:
-        """Raw tokens saved by showing message `seq` as a stub; 0 or less where the stub is not smaller."""
+        """Raw tokens saved by showing message `seq` as a stub; 0 or less if the stub is not smaller."""
         stub = block.stubs.get(seq)
         message = self.history.message(seq)
         if stub is None and not message.tool_calls:
@@ -172,7 +172,7 @@ class Draft:
         block.raw = block.raw - saved if block.is_sound else self._block_raw(block)
 
     def replace(self, gone: Iterable[Part], item: Summary | Marker) -> None:
-        """Put `item` where the first of `gone` stood, and take all of `gone` out."""
+        """Put `item` in the place of the first of `gone`, and remove all of `gone`."""
         leaving = {id(part) for part in gone}
         item = msgspec.structs.replace(item, text=self.placeholder(item.text))
         place = next(index for index, part in enumerate(self.parts) if id(part) in leaving)
@@ -184,7 +184,7 @@ class Draft:
         self.raw = self._extra_raw + sum(self.part_raw(part) for part in self.parts)
 
     def placeholder(self, text: str) -> str:
-        """What nca writes in place of something, without how to look it up where nobody can."""
+        """A placeholder, without its recall hint if the reader has no recall."""
         return text if self.has_recall else without_recall(text)
 
     def view(self) -> View:
@@ -197,10 +197,10 @@ class Draft:
         return view
 
     def _price_settled(self, raw: int) -> None:
-        """Let settled stretches cost what the request costs above one without them: repairs inside of them count too.
+        """Let settled stretches cost what the request costs above one without them, repairs inside of them included.
 
-        Otherwise what stays would seem to cost less by what repairs take away there. They go together, so each has its
-        share of the sum.
+        Otherwise the rest would seem cheaper by the amount that repairs take away there. They go together, so each has
+        its share of the sum.
         """
         settled = [part for part in self.parts if isinstance(part, Block) and part.settled_turns]
         whole = sum(block.raw for block in settled)
@@ -284,7 +284,7 @@ class Draft:
 
 
 def covered(parts: Iterable[Part]) -> tuple[Range, ...]:
-    """The messages that these parts stand for."""
+    """The messages that these parts cover."""
     ranges: list[Range] = []
     for part in parts:
         ranges.extend(((part.first, part.last),) if isinstance(part, Block) else part.ranges)

@@ -1,4 +1,4 @@
-"""Run a compaction to its end: answer what it asks, synchronously or not.
+"""Run a compaction to its end: answer its questions, synchronously or not.
 
 The engine's generators (`plan.compact`, `summary_writer.write`, `stages.custom.act`) yield questions and take the
 answers. Nothing else steps them.
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 def drive(work: Generator[Q, Any, T], answer: Callable[[Q], Any]) -> T:
-    """What `work` returns, once every question that it yields is answered."""
+    """Answer every question that `work` yields, and return its result."""
     try:
         question = next(work)
         while True:

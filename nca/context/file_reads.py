@@ -17,7 +17,7 @@ from nca.messages import Entry, Message, ToolCall
 CALLS_REMEMBERED = 4_096
 """The same calls are looked at by several stages of one compaction, and again by the next one."""
 _WANTED = ("pattern", "query", "regex")
-"""Arguments in which a search is told what to look for; where it looks says less."""
+"""Arguments with the subject of a search; the place of the search says less."""
 NOT_RUN = "[not run:"
 """The beginning of the result of a call that a person, a rule or a mode refused, or that had to wait."""
 PATH_KEYS = (
@@ -30,7 +30,7 @@ _ONLY_READS = re.compile(
     r"(?i)(?:^|[_\-.])(?:read|view|cat|open|list|ls|search|grep|glob|find|fetch|recall|get|look|lookup|show|think|query|todo"
     r"|job|calculate)(?:[_\-.]|$)|^(?:read|view|list|search|grep|glob|find|fetch|get|think|ls)"
 )
-"""Names of tools that change nothing: what a tool of another program only reads is known by its name alone."""
+"""Names of tools that change nothing: a tool of another program is known by its name alone."""
 _RUNS = ("command", "cmd", "script", "code")
 _CUT = re.compile(r"(?m)^\[(?:Output|File) truncated from |\A\[[^\n]* is longer than shown")
 _FAILURE = re.compile(r"(?i)\A\W*(?:error|exception|failed|cannot|could not|enoent|eacces|no such file)\b")
@@ -43,7 +43,7 @@ _WRITING_COMMANDS = ("create", "str_replace", "insert", "undo_edit", "write")
 class FileUse:
     """One call on one file. `seq` is the result's message for a read, the call's for a write.
 
-    `first_line` … `last_line` (None: to the end) is what was asked for, or what the result says that it shows.
+    `first_line` … `last_line` (None: to the end) are the requested lines, or those that the result says it shows.
     """
 
     seq: int
@@ -52,10 +52,10 @@ class FileUse:
     first_line: int = 1
     last_line: int | None = None
     is_partial: bool = False
-    """The result was cut where nobody can tell: it shows no more than the same question asked before."""
+    """The result was cut at an unknown place: it shows no more than the same question asked before."""
 
     def covers(self, other: FileUse) -> bool:
-        """Whether this read shows at least what the other one showed."""
+        """Whether this read shows at least the other one's lines."""
         if self.is_partial:
             return (self.first_line, self.last_line) == (other.first_line, other.last_line)
         if self.first_line > other.first_line:
@@ -87,7 +87,7 @@ def path_of(arguments: dict[str, Any]) -> str:
 
 
 def main_argument(call: ToolCall) -> str:
-    """What a call is about: what it looks for, else the file that its arguments name, else the first text in them."""
+    """The subject of a call: its search text, else the file that its arguments name, else the first text in them."""
     arguments = arguments_of(call)
     texts = {key: value for key, value in arguments.items() if isinstance(value, str)}
     wanted = next((texts[key] for key in _WANTED if texts.get(key)), "")
@@ -103,13 +103,13 @@ def only_reads(call: ToolCall) -> bool:
 
 
 def runs_program(call: ToolCall) -> bool:
-    """Whether a call runs a command or a script: what that changed is known by the record of files alone."""
+    """Whether a call runs a command or a script: only the record of files knows its changes."""
     arguments = arguments_of(call)
     return any(isinstance(arguments.get(key), str | list) for key in _RUNS) and not path_of(arguments)
 
 
 def file_use(call: ToolCall) -> FileUse | None:
-    """What a call does to a file, None if it does nothing to one. The call's `seq` is not known here: 0."""
+    """A call's use of a file, None if it uses none. The call's `seq` is not known here: 0."""
     return _use_of(call.name, call.arguments)
 
 
@@ -146,7 +146,7 @@ def file_uses(entries: Iterable[Entry]) -> Iterator[FileUse]:
 
 
 def read_of(call: ToolCall, result: Message, seq: int) -> FileUse | None:
-    """What a call with this result, message `seq`, has shown of a file; None if it is no read, or failed."""
+    """The lines of a file that a call with this result, message `seq`, has shown; None if it is no read, or failed."""
     use = file_use(call)
     return _as_shown(use, result, seq) if use is not None and not use.is_write else None
 
@@ -158,7 +158,7 @@ def says_no_more(text: str, later: str) -> bool:
 
 
 def says_failed(text: str) -> bool:
-    """Whether a short result begins by saying that its call failed, where no mark does; a file may speak of errors."""
+    """Whether a short result begins by saying that its call failed, if no mark does; a file may speak of errors."""
     return bool(_FAILURE.match(text)) and text.count("\n") <= MOST_FAILURE_LINES
 
 

@@ -23,7 +23,7 @@ SAFE_SHARE = 0.98
 
 
 def fit(draft: Draft, settings: ContextSettings, limit_tokens: int, budget: Budget) -> None:
-    """Whatever the stages left, come below the limit as far as anything may still give way."""
+    """Come below the limit after the stages, as far as anything may still be cut."""
     for _ in range(FIT_ROUNDS):
         before = draft.tokens
         truncate(draft, settings.truncate, target_tokens=limit_tokens, budget_tokens=budget.budget_tokens)
@@ -32,9 +32,9 @@ def fit(draft: Draft, settings: ContextSettings, limit_tokens: int, budget: Budg
 
 
 def fit_or_refuse(draft: Draft, budget: Budget, limit_tokens: int) -> None:
-    """Summaries, then the newest user message, give way last; what is still too large is refused, with numbers.
+    """Summaries, then the newest user message, give way last; a request that stays too large is refused, with numbers.
 
-    limit_tokens  what the draft may count; below the budget where a report says that it counts too little
+    limit_tokens  of the draft; below the budget if a report says that the draft counts too little
     """
     safe_tokens = int(limit_tokens * SAFE_SHARE)
     if draft.tokens > safe_tokens:
@@ -54,7 +54,7 @@ def fit_or_refuse(draft: Draft, budget: Budget, limit_tokens: int) -> None:
 
 
 def make_room_beside_newest(draft: Draft, limit_tokens: int) -> bool:
-    """Where the newest user message is larger than what others leave of the limit, cut it to half of that.
+    """If the newest user message is larger than the rest of the limit, cut it to half of that rest.
 
     So a record of everything before it has room, and a second compaction finds nothing more to cut. Whether it was cut.
     """
@@ -93,10 +93,10 @@ def too_large(tokens: int, budget: Budget) -> ContextDoesNotFit:
 
 
 def release_large_step(draft: Draft, budget_tokens: int) -> None:
-    """Let the newest step go, although the model has not seen its results, where no record fits beside it.
+    """Let the newest step go, although the model has not seen its results, if no record fits beside it.
 
-    Such a step is a call that wrote a long file: its results can be cut, its arguments cannot. What it did is a line of
-    the record; without a record the model would go on without the person's rules, or the request would be refused.
+    Such a step is a call that wrote a long file: its results can be cut, its arguments cannot. Its effect is a line of
+    the record; without a record the model would continue without the person's rules, or the request would be refused.
     """
     unseen = [block for block in draft.blocks() if block.is_unseen]
     sizes = [draft.meter.scaled(_least_raw(draft, block)) for block in unseen]
@@ -108,7 +108,7 @@ def release_large_step(draft: Draft, budget_tokens: int) -> None:
 
 
 def _least_raw(draft: Draft, block: Block) -> int:
-    """Raw tokens of a step whose results are cut as far as they may be."""
+    """Raw tokens of a step with its results cut as far as allowed."""
     tokens, message = draft.history.run_tokens, draft.history.message
     most = {seq: LEAST_RESULT_TOKENS if message(seq).role == "tool" else block.raw for seq in block.seqs}
     return sum(min(tokens(seq, seq), limit) for seq, limit in most.items())

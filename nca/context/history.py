@@ -1,4 +1,4 @@
-"""A log and its view, with running counts: a check costs what was added, not what is there."""
+"""A log and its view, with running counts: the cost of a check depends on what was added, not on the log."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from nca.messages import Entry, Message
 class History:
     """`entries[i]` has seq i+1. Counts are raw tokens (see `nca.context.calibration`).
 
-    entries  all in memory, or a `Log`, which reads what is asked for
+    entries  all in memory, or a `Log`, which reads the requested ones
     """
 
     def __init__(self, entries: Iterable[Entry] | Log = (), view: View | None = None, pins: Iterable[int] = ()) -> None:
@@ -63,7 +63,7 @@ class History:
         self._calls.append(self._calls[-1] + len(entry.message.tool_calls))
 
     def so_far(self) -> History:
-        """The log and the view as they are now, to be read only: what is appended later is not part of it."""
+        """The log and the view as they are now, read-only: entries appended later are not part of it."""
         now = copy(self)
         now.entries = LogSoFar(self.entries)
         now._index = self._index.so_far(now.entries)
@@ -91,7 +91,7 @@ class History:
         if view.aside != self._index.aside:
             self._index = LogIndex(self.entries, view.aside)
         if self._log is not None and self._log.release(self._shown_ranges()):
-            # What was found goes with its messages; it is found again where they are read again.
+            # Findings go with their messages; they are found again when these are read again.
             self.named.keep(entry.message for entry in self._log.in_memory())
 
     @property
@@ -118,7 +118,7 @@ class History:
     def last_answer(self) -> int:
         """The seq of the agent's last whole answer before `newest_user`; 0 if there is none.
 
-        What the person asked for after it may still wait, as does what they added while the agent worked.
+        The person's later requests may still wait, even those added while the agent worked.
         """
         for seq in range((self.newest_user or 1) - 1, 0, -1):
             message = self.message(seq)
@@ -129,11 +129,11 @@ class History:
 
     @property
     def newest_list(self) -> tuple[int, dict[str, Any]] | None:
-        """The newest list of what is to be done, as `nca.context.todo.newest_list` finds it in the conversation."""
+        """The newest todo list, as `nca.context.todo.newest_list` finds it in the conversation."""
         return self._index.newest_list
 
     def backwards(self) -> Iterator[Entry]:
-        """The whole conversation, newest first: the log without what is aside."""
+        """The whole conversation, newest first: the log without messages that are aside."""
         end = self.head
         for first, last in reversed(((0, 0), *self.view.aside)):
             for place in range(end - 1, last - 1, -1):
@@ -169,7 +169,7 @@ class History:
         return self._with_calls(self._until(self._count(view), view.tail, self.head))
 
     def counts_until(self, view: View, seqs: Iterable[int]) -> list[tuple[int, int]]:
-        """What a view showed when the log ended at each of `seqs`: raw tokens without what calls add, and calls."""
+        """The size of a view when the log ended at each of `seqs`: raw tokens without the calls' own, and calls."""
         items = self._count(view)
         return [self._until(items, view.tail, seq) for seq in seqs]
 

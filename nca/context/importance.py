@@ -1,4 +1,4 @@
-"""Rank messages by who said what: what a summarizer with a small window is shown less of, and what `/context` shows."""
+"""Rank messages by who said what: for `/context`, and for a summarizer with a small window."""
 
 from __future__ import annotations
 

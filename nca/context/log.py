@@ -24,7 +24,7 @@ _READ_THROUGH = 16
 
 
 class Stored(Protocol):
-    """Where a log is kept. Nothing in it changes; it may only grow."""
+    """The store of a log. Nothing in it changes; it may only grow."""
 
     @property
     def head(self) -> int:
@@ -37,7 +37,7 @@ class Stored(Protocol):
         """How many of the messages 1 … last a person wrote, and the seq of the newest of them; 0 for none."""
 
     def todo_results(self) -> Iterable[int]:
-        """The seqs of what may be results of the todo tool, newest first."""
+        """The seqs of possible results of the todo tool, newest first."""
 
 
 class _Page:
@@ -81,7 +81,7 @@ class Log(Sequence[Entry]):
         return self._page(place // PAGE).entries[place % PAGE]
 
     def __iter__(self) -> Iterator[Entry]:
-        """All of it, oldest first. What is not in memory is read and let go again."""
+        """All of it, oldest first. Entries that are not in memory are read and released again."""
         number = 0
         while number < len(self._pages):
             page = self._pages[number]
@@ -96,7 +96,7 @@ class Log(Sequence[Entry]):
             number = end
 
     def append(self, entry: Entry) -> None:
-        """Take up what is kept already. It reads nothing, so it cannot fail: the entry is durable, and it counts."""
+        """Add an entry that is already stored. It reads nothing, so it cannot fail: the entry is durable and counts."""
         if self._length % PAGE:
             # A newest page that is not in memory has the entry in it when it is read.
             if (page := self._pages[-1]) is not None:
@@ -119,7 +119,7 @@ class Log(Sequence[Entry]):
         return tokens, calls
 
     def need(self, first: int, last: int) -> None:
-        """Read what of the messages first … last is not in memory, each stretch at once."""
+        """Read those of the messages first … last that are not in memory, each stretch at once."""
         number, end = max(0, first - 1) // PAGE, -(-min(last, self._length) // PAGE)
         while number < end:
             if self._pages[number] is not None:
@@ -183,7 +183,7 @@ class Log(Sequence[Entry]):
 
 
 class LogSoFar(Sequence[Entry]):
-    """A log as it is now: what is appended later is not part of it."""
+    """A log as it is now: entries appended later are not part of it."""
 
     __hash__ = None  # type: ignore[assignment]
 

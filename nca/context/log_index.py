@@ -12,15 +12,15 @@ from nca.context.view import Range, is_in
 from nca.messages import Entry
 
 _NEAR = 64
-"""How far before a result its call is looked for first."""
+"""The distance before a result within which its call is looked for first."""
 
 TodoList = tuple[int, dict[str, Any]]
 
 
 class LogIndex:
-    """Looks at each message once, when it is first asked after it; of a stored log, only at what is appended later.
+    """Looks at each message once, when it is first asked after it; in a stored log, only at messages appended later.
 
-    What is aside is not part of the conversation.
+    Messages that are aside are not part of the conversation.
     """
 
     def __init__(self, entries: Sequence[Entry], aside: tuple[Range, ...] = ()) -> None:
@@ -31,7 +31,7 @@ class LogIndex:
         self._said: tuple[int, int] | None = None if self._begun else (0, 0)
         self._list: TodoList | None = None
         self._list_seen: int | None = None
-        """Up to where the newest list is known; None: it was never looked for."""
+        """The place up to which the newest list is known; None: it was never looked for."""
 
     def so_far(self, entries: Sequence[Entry]) -> LogIndex:
         """The answers about `entries`, the log as it is now."""
@@ -86,18 +86,18 @@ class LogIndex:
         return turns, newest
 
     def _kept(self, start: int, end: int) -> Sequence[Entry]:
-        """The entries in the places start … end - 1, without what is aside."""
+        """The entries in the places start … end - 1, without those that are aside."""
         entries = self._entries[start:end]
         return [entry for entry in entries if not is_in(entry.seq, self.aside)] if self.aside else entries
 
     def _looked_up(self) -> TodoList | None:
-        """The newest list in what was there when the log was opened."""
+        """The newest list in the log as it was when opened."""
         if not isinstance(self._entries, Log):
             return None
         for seq in self._entries.stored.todo_results():
             if seq > self._begun or is_in(seq, self.aside) or self._entries[seq - 1].message.name != NAME:
                 continue
-            # The call stands right before its results, unless the log came broken from elsewhere.
+            # The call comes right before its results, unless the log came broken from elsewhere.
             reach = _NEAR
             while True:
                 found = newest_list(self._kept(max(0, seq - reach), seq))

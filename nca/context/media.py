@@ -1,4 +1,4 @@
-"""How many tokens an image, a document or an audio clip takes.
+"""Tokens of images, documents and audio clips.
 
 Each provider counts an image in its own way. nca counts as the dearest of them does, so it never takes a request for
 smaller than it is.
@@ -30,11 +30,11 @@ but its tokens are the cheapest, and its window the same."""
 GEMINI_SMALL, GEMINI_TILE, GEMINI_TOKENS = 384, 768, 258
 """Google, "Image understanding": 258 tokens up to 384 pixels a side, else for each tile of 768."""
 MOST_IMAGE_TOKENS = ceil(MOST_PATCHES * PATCH_FACTOR)
-"""For an image whose size nobody knows, such as one behind an address."""
+"""For an image of unknown size, such as one behind an address."""
 PAGE_TOKENS = 3_000
 """Anthropic, "PDF support": 1,500 to 3,000 tokens a page."""
 PAGE_BYTES = 50_000
-"""A page of a document whose pages cannot be found, because they are compressed."""
+"""Bytes per page of a document, if its pages cannot be found because they are compressed."""
 AUDIO_TOKENS_PER_SECOND = 32
 """Google, "Audio understanding"; OpenAI's count is lower."""
 AUDIO_BYTES_PER_SECOND = 4_000
@@ -110,7 +110,7 @@ def _audio_tokens(raw: bytes) -> int:
 
 
 def _data(payload: Any) -> str:
-    """The longest text of a payload is its base64; "" where there is only an address or a name."""
+    """The longest text of a payload is its base64; "" if there is only an address or a name."""
     longest = max(_texts(payload), key=len, default="")
     if (start := _DATA_URL.match(longest)) is not None:
         return longest[start.end() :]
@@ -129,7 +129,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _decoded(data: str) -> bytes:
-    """What base64 says; b"" for what is none."""
+    """The decoded base64; b"" if it is not valid."""
     try:
         return base64.b64decode(data[: len(data) - len(data) % 4] or "")
     except ValueError:

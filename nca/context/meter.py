@@ -31,13 +31,13 @@ from nca.messages import Message, Usage
 
 KEPT_ANCHORS = 8
 FEWEST_LOOKED_AT = 200
-"""Raw tokens of messages; fewer say too little of what is to come."""
+"""Raw tokens of messages; fewer say too little about later ones."""
 ANSWER_FRAME_TOKENS = 40
-"""What a provider may count of an answer beside its text."""
+"""Tokens that a provider may count of an answer beside its text."""
 
 
 class Meter:
-    """Knows what a request holds besides the view (system prompt, tools) and what its model taught about counts."""
+    """Knows a request's parts besides the view (system prompt, tools) and the lessons of its model about counts."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class Meter:
         self._repair_cost = RepairCost(provider)
 
     def take_tools(self, tools: Sequence[dict[str, Any]]) -> None:
-        """Other tools go along from now on; what was reported of requests with those before anchors nothing."""
+        """Other tools go along from now on; reports of requests with the earlier ones anchor nothing."""
         self._tools_text = tools_text(tools, self.calibration.tokenizer)
 
     @property
@@ -77,7 +77,7 @@ class Meter:
     def look(self, history: History) -> None:
         """Take the ratio from the text of the next request, if it shows enough and the model has not reported.
 
-        It is looked at again when twice as much is shown. Not while a compaction is planned: what it aims for and what
+        It looks again when twice as much is shown. Not while a compaction is planned: its target and what
         is left must be counted alike.
         """
         calibration = self.calibration
@@ -102,11 +102,11 @@ class Meter:
         return self.fixed_raw + history.tokens_of(view) + repair_cost_of(resolve(history, view), self.provider)
 
     def used_with(self, history: History, view: View) -> int:
-        """What `used` will be once this view is the history's: no anchor speaks of it yet."""
+        """The value of `used` once this view is the history's: no anchor is about it yet."""
         return self.calibration.tokens(self.raw_with(history, view))
 
     def used_again(self, history: History, view: View) -> int:
-        """The same for a view that may have been in force before: what was reported of it then is still known."""
+        """The same for a view that may have been current before: its reports from then are still known."""
         subject = self._subject_of(view)
         anchors = [self.anchor, *self._earlier] if self.anchor is not None else self._earlier
         known = next((anchor for anchor in anchors if anchor.subject == subject), None)
@@ -143,13 +143,13 @@ class Meter:
     def answered(self, history: History, message: Message, usage: Usage) -> None:
         """Take a provider's count of its answer, which is the log's newest message and a part of the next request.
 
-        A count that cannot be about this text (an aborted stream, thoughts that were not told apart) is not taken, and
-        none of an answer that the next request does not show as it was counted: one that says nothing, or was stopped,
-        or whose calls broke off and are repaired. The report before it stays the anchor then.
+        It ignores a count that cannot be about this text (an aborted stream, thoughts not reported apart), and
+        one of an answer that the next request shows differently: an empty or stopped answer, or one with broken calls,
+        which are repaired. The report before it then stays the anchor.
         """
         if not is_full(message) or message.is_interrupted or not all(map(is_valid, message.tool_calls)):
             return
-        # Thoughts are sent again only where they came signed.
+        # Thoughts are sent again only if they came signed.
         thoughts = usage.reasoning_tokens if message.extra else 0
         tokens = usage.completion_tokens - usage.reasoning_tokens + thoughts
         subject, raw = self.subject(history), history.message_tokens(message)
@@ -168,8 +168,8 @@ class Meter:
     def relearn(self, reports: Iterable[tuple[int, int, int]], history: History) -> None:
         """Take the reports that a session had before it was opened again, as `learn` took them one by one.
 
-        Oldest first, each as the view's raw tokens with repairs and without what calls add, its calls, and the
-        reported tokens. The ratio stays: it is the one that was learned last, and what came after the anchor is counted
+        Oldest first, each as the view's raw tokens with repairs and without those of calls, its calls, and the
+        reported tokens. The ratio stays: it is the one that was learned last, and messages after the anchor are counted
         with it.
         """
         lessons, newest = self.calibration.lessons, (0, 0)
@@ -194,16 +194,16 @@ class Meter:
             history.call_raw = round(per_call / ratio)
 
     def forget(self, view: View) -> None:
-        """A view that is put in force anew has no report yet, whatever was reported of one like it."""
+        """A view that becomes current has no report yet, even if one like it had."""
         self._earlier = [anchor for anchor in self._earlier if anchor.subject[0] != view]
 
     def shows_same(self, before: View, after: View) -> None:
-        """A view shows what another one showed: what was reported of that one holds for it."""
+        """A view shows the same as another one: that one's reports hold for it."""
         if self.anchor is not None and self.anchor.subject == self._subject_of(before):
             self._put_anchor(msgspec.structs.replace(self.anchor, subject=self._subject_of(after)))
 
     def raw_until(self, history: History, seq: int) -> int:
-        """Raw tokens of the request with this view when the log ended at `seq`: what came later has no part in it."""
+        """Raw tokens of the request with this view when the log ended at `seq`, without later messages."""
         later = history.head - seq
         sent = resolve(history)[: -later or None]
         raw = history.view_tokens - history.run_tokens(seq + 1, history.head)
@@ -220,7 +220,7 @@ class Meter:
         self.anchor = Anchor(self.subject(history), history_raw, reported_tokens)
 
     def _explain(self, history_raw: int, reported_tokens: int) -> None:
-        """What the ratio does not explain of the newest report is extra, as long as no fit tells it apart."""
+        """The part of the newest report that the ratio does not explain is extra, until a fit explains it."""
         if self.calibration.lessons.fit(self.calibration.ratio) is None:
             extra = max(0, reported_tokens - round(history_raw * self.calibration.ratio))
             self.calibration = msgspec.structs.replace(self.calibration, extra_tokens=extra)
@@ -248,7 +248,7 @@ class Meter:
         return Measurement(used, budget, breakdown, is_estimate=not is_anchored)
 
     def subject(self, history: History) -> tuple[object, ...]:
-        """What a report is about, besides the growing tail: view, system prompt, tools, model."""
+        """The subject of a report, besides the growing tail: view, system prompt, tools, model."""
         return self._subject_of(history.view)
 
     def _subject_of(self, view: View) -> tuple[object, ...]:

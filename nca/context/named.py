@@ -17,7 +17,7 @@ _LETTERS = r"A-Za-z0-9_\u00c0-\u024f\u0300-\u036f\u1e00-\u1eff$-"
 """Latin script, with all its marks: other scripts have no identifiers, and some put no blanks between words."""
 _NAME = re.compile(rf"(?![$-])[{_LETTERS}]+(?:[./:@#-]+[{_LETTERS}]+)*%?")
 _COLOUR, _NUMBERS = "\x1b[", "0123456789;?"
-"""What a program writes to colour its output or to clear the screen: this, numbers and a letter, which would be read as
+"""The beginning of a code that colours output or clears the screen: numbers and a letter follow, which would be read as
 part of a word."""
 _SHAPE = re.compile(r"(?=.*[A-Za-z])(?:.*[/_.\d]|.*[a-z][A-Z])")
 """A name has a letter, and a mark that plain words have not: no time and no plain number is one."""

@@ -21,9 +21,9 @@ from nca.context.view import Item, Marker, Summary, Verbatim, View
 from nca.messages import Message, TextPart
 
 FIXED = ("system_prompt", "instructions", "tool_definitions", "mcp_tools")
-"""What goes along with every request: nca's own words, the project's (AGENTS.md), nca's own tools, those of servers."""
+"""The parts of every request: nca's own words, the project's (AGENTS.md), nca's own tools, those of servers."""
 TALK = ("summaries", "record", "conversation", "tool_calls", "tool_results", "attachments")
-"""What the view shows. record: what code keeps beside a summary's prose. conversation: what you and the model said."""
+"""The parts of the view. record: code's part beside a summary's prose. conversation: your words and the model's."""
 KINDS = FIXED + TALK
 LABELS = {
     "system_prompt": "system prompt",
@@ -61,7 +61,7 @@ def summary_parts(message: Message, summary: Summary) -> Counter[str]:
 
 
 def item_parts(history: History, item: Item) -> Counter[str]:
-    """Raw tokens of what one item of a view shows, as the history counts."""
+    """Raw tokens of one item of a view, as the history counts."""
     if isinstance(item, Verbatim):
         return run_parts(history, item.first, item.last)
     shown = history.shown(item)
@@ -69,7 +69,7 @@ def item_parts(history: History, item: Item) -> Counter[str]:
         case Summary() if shown is not None:
             return summary_parts(shown, item)
         case Marker() if shown is not None:
-            # Its line stands where a summary would.
+            # Its line is in the place of a summary.
             return Counter({"summaries": message_tokens(shown)})
         case _ if shown is not None:
             return _as_counted(history, shown)
@@ -86,7 +86,7 @@ def run_parts(history: History, first: int, last: int) -> Counter[str]:
 
 
 class LogParts:
-    """Running counts over a whole log: what any view of it showed when the log ended anywhere, looking at it once."""
+    """Running counts over a whole log: the size of any view for any end of the log, after one look."""
 
     def __init__(self, history: History) -> None:
         self._history = history
@@ -95,7 +95,7 @@ class LogParts:
         self._items: dict[int, Counter[str]] = {}
 
     def shown(self, number: int, view: View, end: int) -> Counter[str]:
-        """Raw tokens by kind of what the view of this number showed when the log ended at `end`."""
+        """Raw tokens by kind of the view of this number, when the log ended at `end`."""
         if number not in self._items:
             items: Counter[str] = Counter()
             for item in view.items:
@@ -141,12 +141,12 @@ def split(total: int, weights: Mapping[str, int]) -> dict[str, int]:
 def parts_of(breakdown: Mapping[str, int], fixed_raw: Mapping[str, int], talk_raw: Mapping[str, int]) -> dict[str, int]:
     """A measurement's breakdown (see `Measurement`) by kind; the parts sum to the same `used`.
 
-    fixed_raw, talk_raw  raw tokens by kind, of what goes along with every request and of what the view shows
+    fixed_raw, talk_raw  raw tokens by kind, of every request's own parts and of the view
     """
     system, tools = breakdown["system_prompt"], breakdown["tool_definitions"]
     talk = sum(breakdown.values()) - system - tools
     if system and not any(talk_raw.values()):
-        # Nothing was said yet: what a request takes beside its texts goes along with every one.
+        # No messages yet: the tokens of a request beside its texts go along with every one.
         system, talk = system + talk, 0
     found = split(system, {kind: fixed_raw.get(kind, 0) for kind in FIXED[:2]})
     found |= split(tools, {kind: fixed_raw.get(kind, 0) for kind in FIXED[2:]})
@@ -155,7 +155,7 @@ def parts_of(breakdown: Mapping[str, int], fixed_raw: Mapping[str, int], talk_ra
 
 
 def _as_counted(history: History, message: Message) -> Counter[str]:
-    """With what each call adds beside its text."""
+    """With the tokens that each call adds beside its text."""
     parts = message_parts(message)
     if message.tool_calls:
         parts["tool_calls"] += history.call_raw * len(message.tool_calls)

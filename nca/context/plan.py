@@ -40,10 +40,10 @@ from nca.context.summary_writer import BY_CODE, NO_SUMMARIZER
 from nca.context.view import Range, View
 
 INPUT_RATIO = 0.6
-"""The share of the summarizer's window for what it reads; the rest is its answer and what the estimate may miss."""
+"""The share of the summarizer's window for its input; the rest is for its answer and errors of the estimate."""
 
 SHORTENING = ("prune", "deduplicate", "truncate")
-"""Stages of nca that act on what is shown."""
+"""Stages of nca that act on the shown messages."""
 STAGE_ROUNDS = 3
 """nca's own stages run again while a view above its target comes down: one may open the way for another."""
 
@@ -52,12 +52,12 @@ Question = SummaryRequest | StageRequest
 Asking = Generator[Question, Any, T]
 """A SummaryRequest takes a SummaryReply or a SummaryFailure, a StageRequest a StageReply."""
 Stage = Callable[["Planning"], Asking[None]]
-"""A stage that whoever asks for the compaction brings along (`nca.compat.presets`)."""
+"""A stage that the caller of the compaction supplies (`nca.compat.presets`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """What a compaction would do. `view` is unchanged if `compacted` is False. All counts in tokens."""
+    """The plan of a compaction. `view` is unchanged if `compacted` is False. All counts in tokens."""
 
     view: View
     compacted: bool
@@ -80,7 +80,7 @@ class Proposal:
     trimmed_text: str = ""
     """The summary of trimmed turns, for the day's memory file."""
     cut_newest: int = 0
-    """The person's newest message, where it alone is larger than the window and was cut; else 0."""
+    """The person's newest message, if it alone is larger than the window and was cut; else 0."""
 
     @property
     def tokens_saved(self) -> int:
@@ -102,7 +102,7 @@ class Proposal:
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """What did not go as asked, a sentence each."""
+        """Problems, one sentence each."""
         if not self.failures or not self.made_by.endswith(BY_CODE):
             return self.stage_notices
         how = "written" if self.made_by == BY_CODE else "finished"
@@ -127,13 +127,13 @@ def compact(
     grows: bool = False,
     more_stages: Mapping[str, Stage] = MappingProxyType({}),
 ) -> Asking[Proposal]:
-    """Plan a compaction. Raises ContextDoesNotFit if what may not be touched is larger than the budget.
+    """Plan a compaction. Raises ContextDoesNotFit if the untouchable part is larger than the budget.
 
     target_tokens      0: the ratio decides
     target_ratio       0: the settings' own, as `policy.target_ratio` has it
-    is_manual          a person or the model asked: aim below what is there, even if it is under the target already
-    has_recall         whoever reads the view can look up what it leaves out by its number
-    changed_files      what the record of files knows to have changed: the message behind which, and the path
+    is_manual          a person or the model asked: aim below the current size, even if that is already under the target
+    has_recall         the view's reader can look up hidden messages by their numbers
+    changed_files      changes that the record of files knows: the message before each, and the path
     summarizer_window  tokens; 0: the chat's own window
     has_summarizer     False: no model writes a summary
     only               summarize these messages alone, first to last, because a person chose them
@@ -190,7 +190,7 @@ class Planning:
         self.before_raw = self.draft.meter.raw(self.history)
 
     def aim(self, target_tokens: int, target_ratio: float, *, is_manual: bool) -> None:
-        # Where the anchor knows that this request is larger than its parts count, aim lower by as much.
+        # If the anchor says that this request is larger than its parts count, aim lower by as much.
         share = min(1.0, self.draft.meter.total(self.before_raw) / self.before)
         tokens = self.draft.tokens
         if make_room_beside_newest(self.draft, self.budget.budget_tokens):
@@ -219,7 +219,7 @@ class Planning:
         return all(isinstance(part, Block) or not part.text for part in self.draft.parts)
 
     def _whole_tokens(self) -> int:
-        """The conversation as if it had never been compacted; where it was and does not fit, more than any target."""
+        """Tokens of the conversation without compactions; if it was and does not fit, more than any target."""
         return self.draft.tokens if self._is_whole() else self.budget.budget_tokens
 
     def work(self) -> Asking[None]:
@@ -227,7 +227,7 @@ class Planning:
         settings = self.job.settings
         if policy.has_too_many_turns(self.draft.history, settings.max_turns):
             yield from self._measured("trim", self.trim(most=settings.max_turns))
-            # Repairs between what stays count too: without them the stages could find nothing left to do.
+            # Repairs between the rest count as well: without them the stages could find nothing left to do.
             self.draft.settle()
         elif self.grows and not self._is_whole():
             yield from self._measured("summarize", self._stage("summarize"))
@@ -241,7 +241,7 @@ class Planning:
             tokens = self.draft.settle()
             if tokens <= self.target or tokens >= before:
                 break
-            # The model has been asked: what is left for a further round is code's.
+            # The model has been asked: a further round is left to code.
             self.job = replace(self.job, has_summarizer=False)
             stages = [stage for stage in stages if stage in STAGES]
         # Over the budget it comes down to the target whatever the stages are, so that compactions stay rare.
@@ -257,8 +257,8 @@ class Planning:
                 break
             is_enough = self.shortens and self._is_whole() and not self.job.focus
             if stage in SHORTENING and "summarize" in stages[place:] and not is_enough:
-                # A record is made of the log: what an earlier compaction has left is not part of it. And who names what
-                # to keep asks for one.
+                # A record is made from the log: the result of an earlier compaction is not part of it. And a focus
+                # asks for one.
                 continue
             yield from self._measured(stage, self._stage(stage))
 

@@ -16,21 +16,21 @@ from nca.context.budget import Budget, Measurement
 from nca.context.history import History, complete_turns
 
 MOST_FREE_RATIO = 0.5
-"""A compaction frees at least this share of what can shrink."""
+"""A compaction frees at least this share of the part that can shrink."""
 PLACEHOLDER_TOKENS = 24
-"""What stands in place of all that is left out takes so many in any case."""
+"""Tokens that the replacement of all left-out messages takes in any case."""
 REARM_RATIO = 0.05
 """No second automatic compaction before the usage has grown by this share of the budget."""
 PREPARE_BELOW_RATIO = 0.05
-"""Preparation begins this share of the budget below the compaction threshold, where context.idle_threshold is 0."""
+"""Preparation begins this share of the budget below the compaction threshold, if context.idle_threshold is 0."""
 WAIT_RATIO = 0.1
-"""Share of the budget by which a compaction waits for the end of a step at most; and half of what is left at most."""
+"""A compaction waits for the end of a step within this share of the budget, and within half of the rest."""
 MOST_UNHELPFUL = 2
 """After so many automatic compactions in a row that saved nothing, none is tried until the budget is exceeded."""
 WARNING_THRESHOLD = 0.80
 """From this usage on a notice is a warning, whether or not a compaction is due."""
 USUAL_TARGET_RATIO = 0.8
-"""The target over the threshold where the threshold is set low."""
+"""The target as a share of the threshold, if the threshold is set low."""
 NEAREST_TARGET_RATIO = 0.9
 """A target nearer to the threshold than this would make compactions many and small."""
 SAME_WINDOW = 0.8
@@ -40,9 +40,9 @@ _HAIR = 1e-6
 
 
 class Share(NamedTuple):
-    """A share of the budget that the window decides: the usual one, and in a small window so many tokens up to a share.
+    """A share of the budget that depends on the window: the usual one; in a small window so many tokens up to a share.
 
-    In a small window room is what is short: what is lost is not worth what is saved (`python -m benchmarks.targets`).
+    In a small window room is short: the loss is not worth the saving (`python -m benchmarks.targets`).
     """
 
     usual: float
@@ -68,13 +68,13 @@ Trigger = Literal["threshold", "model"]
 
 @dataclass(frozen=True, slots=True)
 class PolicyState:
-    """What has happened so far in one context window.
+    """The state of one context window between decisions.
 
     rearm_tokens   no automatic compaction below this usage, unless the budget is exceeded
     info_tokens    no info notice up to this usage: a compaction has said how full the context is
     unhelpful      automatic compactions in a row that saved nothing
-    shown          the crossings of which the person has had a notice
-    trigger        what the next compaction is put down to: a change of the model is told apart from the threshold
+    shown          the crossings that the person has been told about
+    trigger        the cause of the next compaction: a change of the model, or the threshold
     """
 
     rearm_tokens: int = 0
@@ -106,12 +106,12 @@ class PolicyState:
         return replace(self, unhelpful=0)
 
     def model_changed(self) -> PolicyState:
-        """After a change of the model: everything that is due in its window is due anew."""
+        """After a change of the model: everything that is due in its window is due again."""
         return PolicyState(trigger="model")
 
     @property
     def has_given_up(self) -> bool:
-        """Compaction has not helped; it is tried again only where the budget is exceeded."""
+        """Compaction has not helped; it is tried again only if the budget is exceeded."""
         return self.unhelpful >= MOST_UNHELPFUL
 
     @property
@@ -126,12 +126,12 @@ FRESH = PolicyState()
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What to do now.
+    """The action to take now.
 
     notice   the level of the notice to show with it; None: none, or it has been shown
     is_due   a compaction is due, whether or not the settings let it happen by itself
     state    the state behind this decision
-    trigger  what a compaction is put down to
+    trigger  the cause of a compaction
     """
 
     action: Action
@@ -153,7 +153,7 @@ class Thresholds:
 
 @dataclass(frozen=True, slots=True)
 class Rung:
-    """Something that happens by itself as the context fills: at so many tokens, or `is_reached` now."""
+    """An automatic action as the context fills: at so many tokens, or `is_reached` now."""
 
     action: Literal["notice", "prepare", "compact"]
     tokens: int
@@ -169,14 +169,14 @@ def decide(
     by_provider: bool = False,
     is_within_step: bool = False,
 ) -> Decision:
-    """What is to be done at this moment.
+    """Decide the action at this moment.
 
     by_provider     the provider compacts, so only an exceeded budget is ours
     is_within_step  a step of the model's plan is being worked on: its end is the better moment, while there is room
     """
     at = thresholds(measured.budget, settings, state, by_provider=by_provider)
     used, is_due = measured.used_tokens, measured.used_tokens >= at.compact
-    # Where nothing follows, a compaction that is due says no more than the warning before it.
+    # If nothing follows, a compaction that is due says no more than the warning before it.
     due: Crossed = "warning" if settings.auto == "off" else "due"
     match moment:
         case "after turn":
@@ -215,7 +215,7 @@ def _notified(state: PolicyState, above: Crossed | None, *, is_due: bool) -> Dec
 def thresholds(
     budget: Budget, settings: ContextSettings, state: PolicyState = FRESH, *, by_provider: bool = False
 ) -> Thresholds:
-    """Where what happens. What exceeds the budget is compacted whatever the state says."""
+    """The usage of each action. Above the budget the context is compacted in any state."""
     ratio = _compact_ratio(budget, settings)
     below = max(ratio - PREPARE_BELOW_RATIO, ratio / 2)
     info_ratio = min(INFO_THRESHOLD, below) if settings.info_threshold == INFO_THRESHOLD else settings.info_threshold
@@ -235,14 +235,14 @@ def _may_wait(used: int, at: Thresholds, budget: Budget, state: PolicyState) -> 
 
 
 def is_due(measured: Measurement, settings: ContextSettings) -> bool:
-    """Whether a compaction is due for a request of which no more is known than its size."""
+    """Whether a compaction is due for a request of this size, without any other knowledge."""
     return decide(measured, FRESH, settings, "before request").is_due
 
 
 def rungs_ahead(
     measured: Measurement, state: PolicyState, settings: ContextSettings, *, prepares: bool, by_provider: bool = False
 ) -> list[Rung]:
-    """What happens as the context fills from here, lowest first. `prepares`: idle time is used for preparation."""
+    """The actions as the context fills from here, lowest first. `prepares`: idle time is used for preparation."""
     at, used = thresholds(measured.budget, settings, state, by_provider=by_provider), measured.used_tokens
     if settings.auto == "off":
         return []
@@ -261,13 +261,13 @@ def is_worth_it(tokens_saved: int, budget: Budget) -> bool:
 
 
 def is_made_for_less(tokens_after: int, measured: Measurement, settings: ContextSettings) -> bool:
-    """Whether a compaction that came down to so many tokens aimed at a smaller window, and this one has room."""
+    """Whether a compaction with this result aimed at a smaller window, and this one has room."""
     target = int(aim_ratio(measured.budget, settings) * measured.budget.budget_tokens)
     return tokens_after < SAME_WINDOW * target and is_worth_it(target - measured.used_tokens, measured.budget)
 
 
 def target_tokens(budget: Budget, fixed_tokens: int, target_ratio: float) -> int:
-    """Where a compaction aims: never below what cannot shrink and the same share of the rest, up to half of it."""
+    """The target of a compaction: never below the fixed part plus the same share of the rest, up to half of that."""
     free = max(0, budget.budget_tokens - fixed_tokens)
     floor_tokens = fixed_tokens + max(int(min(MOST_FREE_RATIO, target_ratio) * free), min(free, PLACEHOLDER_TOKENS))
     return max(int(target_ratio * budget.budget_tokens), floor_tokens)
@@ -281,7 +281,7 @@ def target_ratio(budget: Budget, settings: ContextSettings) -> float:
 def aim_ratio(budget: Budget, settings: ContextSettings) -> float:
     """The same for an automatic compaction: far enough below its threshold to be rare.
 
-    Where a person has set when one is prepared, that is its threshold: it is current from the next message on.
+    If a person has set context.idle_threshold, that counts: the prepared view is used from the next message on.
     """
     at = thresholds(budget, settings)
     trigger_ratio = (at.prepare if settings.idle_threshold else at.compact) / budget.budget_tokens

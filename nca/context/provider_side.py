@@ -1,7 +1,7 @@
-"""Apply a summary that the provider made: it replaces what our own rules let it cover.
+"""Apply a summary that the provider made: it replaces the messages that our own rules let it cover.
 
-The provider's summary covers the whole request. Here it replaces only what may go: locked messages (pins, the person's
-newest message, an open step) and the newest steps of the turn in progress stay as they are, after it. Its text
+The provider's summary covers the whole request. Here it replaces only messages that may go: locked messages (pins, the
+person's newest message, an open step) and the newest steps of the turn in progress stay as they are, after it. Its text
 includes the record of code for other models; its own provider gets the block instead of the text.
 """
 
@@ -28,12 +28,12 @@ from nca.context.view import Marker, Summary
 
 STAGE = "provider"
 RECORD_PART = 6
-"""What code keeps beside the provider's summary takes at most a sixth of the budget."""
+"""Code's record beside the provider's summary takes at most a sixth of the budget."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProviderSummary:
-    """What the provider wrote: `block` as it came (`content` is the text), `made_by` the model."""
+    """The provider's summary: `block` as received (`content` is the text), `made_by` the model."""
 
     block: dict[str, Any]
     made_by: str
@@ -42,7 +42,7 @@ class ProviderSummary:
 def adopt(
     history: History, meter: Meter, budget: Budget, settings: ContextSettings, summary: ProviderSummary
 ) -> Proposal:
-    """A proposal with the provider's summary in it; not compacted where nothing may go or nothing is saved."""
+    """A proposal with the provider's summary in it; not compacted if nothing may go or nothing is saved."""
     draft = Draft(history, meter)
     before, target = meter.used(history), int(aim_ratio(budget, settings) * budget.budget_tokens)
     gone = _gone(draft, settings, target)
@@ -71,7 +71,7 @@ def adopt(
 
 
 def _gone(draft: Draft, settings: ContextSettings, target_tokens: int) -> list[Part]:
-    """All that the summary stands for: what is shown before it, except for the blocks that must stay."""
+    """All that the summary replaces: the blocks shown before it, except for those that must stay."""
     turns = draft.turns()
     room = int(settings.keep_recent_ratio * target_tokens)
     in_progress = [block for block in (turns[-1] if turns else []) if block.last > (draft.newest_user or 0)]

@@ -56,7 +56,7 @@ def with_reminders(message: Message, texts: Sequence[str]) -> Message:
 
 
 def shown_injections(injections: Sequence[Injection], shown: Sequence[Message]) -> tuple[Injection, ...]:
-    """The injections whose reminder is in a message that is still shown, for a session that is resumed."""
+    """The injections with a reminder in a message that is still shown, for a resumed session."""
     texts = {
         part.text
         for message in shown

@@ -1,7 +1,7 @@
 """Count what the repair of a broken log adds to a request, kept up to date as the log grows.
 
 Repairs look at neighbours. No repair reaches beyond the beginning of a turn that follows a plain answer, or beyond the
-end of a whole step that another follows. So what stands before is counted once, however long a turn becomes.
+end of a whole step that another follows. So earlier messages are counted once, however long a turn becomes.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _SOMEBODY = Message("user", "x")
 
 @dataclass(slots=True)
 class _Known:
-    """What is counted already. Seqs, of a history with one view.
+    """The counts so far, as seqs of a history with one view.
 
-    head     up to where a turn's beginning was looked for
-    base     where the newest turn begins, or else a step of the first one; 0 if neither is shown
-    before   raw tokens that repairs add to what is shown before `base`
-    settled  up to here (not included) it is counted too; `inside` is what they add between `base` and it
+    head     the place up to which a turn's beginning was looked for
+    base     the beginning of the newest turn, or else a step of the first one; 0 if neither is shown
+    before   raw tokens that repairs add to the messages shown before `base`
+    settled  up to here (not included) it is counted as well; `inside` is what they add between `base` and it
     """
 
     history: History
@@ -69,9 +69,9 @@ class RepairCost:
         return repair_cost_of(resolve(history), self._provider)
 
     def _find_turn(self, known: _Known) -> None:
-        """The newest turn that begins in what is new."""
+        """The newest turn that begins in the new messages."""
         history = known.history
-        # Behind the tail's first message: what stands before that one in the log may not be shown.
+        # After the tail's first message: the one before it in the log may not be shown.
         for seq in range(history.head, max(known.head, known.view.tail), -1):
             before, message = history.message(seq - 1), history.message(seq)
             is_answer = before.role == "assistant" and before.text.strip() and not before.tool_calls
@@ -86,7 +86,7 @@ class RepairCost:
         known.head = history.head
 
     def _find_step(self, known: _Known) -> bool:
-        """In a turn whose beginning is hidden, or which is the first: its first step that stands apart."""
+        """The first separate step of a turn with a hidden beginning, or of the first turn."""
         history = known.history
         for seq in range(known.view.tail, history.head + 1):
             message = history.message(seq)
@@ -100,7 +100,7 @@ class RepairCost:
         return False
 
     def _settle(self, known: _Known) -> None:
-        """Go on over whole steps, each with another after it, or with what the person said meanwhile."""
+        """Continue over whole steps, each with another after it, or with the person's messages meanwhile."""
         history = known.history
         while known.settled < history.head:
             step = history.message(known.settled)

@@ -1,4 +1,4 @@
-"""What a call repeats: a failure with nothing changed since, or a circle of calls that bring nothing new.
+"""Repeated calls: a failure with nothing changed since, or a circle of calls that bring nothing new.
 
 One law for every log: it reads messages in their order and knows nothing else. It looks back to the person's newest
 message, because the person may have changed anything before they wrote it.
@@ -22,9 +22,9 @@ from nca.messages import Message, ToolCall
 MOST_ROUNDS = 3
 """After so many rounds without anything new the model is told; one more ends the turn."""
 MOST_ROUNDS_COMPACTED = 5
-"""The same where a compaction lies between the rounds: after one the model may need to read the same again."""
+"""The same with a compaction between the rounds: after one the model may need to read the same again."""
 MOST_STEPS = 400
-"""A circle is looked for in so many steps, from the newest on."""
+"""The newest steps in which a circle is looked for."""
 NUDGE = (
     "[You have made the same calls with the same results three times. "
     "Do something else, or say what is missing; once more, and the turn ends.]"
@@ -40,14 +40,14 @@ NOTICE = (
 FAILED_BEFORE = "[This call failed before{where}, and nothing that was done since can have changed that: {result}]"
 RESULT_TOKENS = 60
 _REMARKS = ("description",)
-"""Arguments that say what a call is for, and not what it does."""
+"""Arguments with the purpose of a call, not its action."""
 _RUNS_ON = re.compile(r"(?<![&>|\\])&(?![&>])|\b(?:nohup|setsid|disown)\b")
 """A command that leaves something running. It may change things at any time."""
 _TOOK = re.compile(r"\b\d+(?:\.\d+)? ?(?:m?s|sec(?:onds?)?)\b")
-"""How long something took is no news."""
+"""A duration is no news."""
 
 Asked = tuple[str, str]
-"""What a call asks for: the tool's name, and its arguments in one spelling."""
+"""A call's request: the tool's name, and its arguments in one spelling."""
 
 
 class Failure(NamedTuple):
@@ -63,7 +63,7 @@ class Failure(NamedTuple):
 
 
 class Round(NamedTuple):
-    """Where the newest step stands: how many times its circle has been walked, and whether a compaction lies within.
+    """The state of the newest step: how many times its circle has been walked, and whether a compaction was within.
 
     is_new  it is the first step with this number of rounds
     """
@@ -78,19 +78,19 @@ class Round(NamedTuple):
 
     @property
     def nudge(self) -> str:
-        """What the model is told, or ""."""
+        """The text for the model, or ""."""
         if not self.is_new or self.rounds < MOST_ROUNDS or self.is_stuck:
             return ""
         return NUDGE_COMPACTED.format(rounds=self.rounds) if self.is_compacted else NUDGE
 
     @property
     def notice(self) -> str:
-        """What the person is told when the model has been told and goes on so, or ""."""
+        """The text for the person if the model was told and still continues, or ""."""
         return NOTICE.format(rounds=self.rounds) if self.nudge and self.rounds > MOST_ROUNDS else ""
 
 
 class _Step(NamedTuple):
-    """A step that brought nothing new: what was asked for, and the view in which it was."""
+    """A step that brought nothing new: its requests, and the view at that time."""
 
     asked: frozenset[Asked]
     view_id: int
@@ -100,7 +100,7 @@ class Repeats:
     """Reads a log message by message.
 
     reads            says of a call whether it is known to change nothing
-    marks_refusals   the tools mark a change that they refused because the file was not read. Where they do not, a look
+    marks_refusals   the tools mark a change that they refused because the file was not read. If they do not, a look
                      at the file may be all that any failed change of it waits for.
     """
 
@@ -131,7 +131,7 @@ class Repeats:
 
     @property
     def round(self) -> Round:
-        """As of the newest step whose results are all there."""
+        """As of the newest step with all its results."""
         return self._round
 
     def note(self, message: Message, seq: int = 0, view_id: int = 0) -> None:
@@ -185,7 +185,7 @@ class Repeats:
 
 
 def _rounds(idle: Sequence[_Step]) -> Iterator[tuple[int, bool]]:
-    """For each number of newest steps: how many times what they ask for was asked, and whether in several views."""
+    """For each number of newest steps: how many times their requests were made, and whether in several views."""
     distinct: set[Asked] = set()
     views: set[int] = set()
     made = 0

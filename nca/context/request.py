@@ -17,11 +17,11 @@ from nca.wire import message_to_dict
 
 SIGNED_THOUGHTS = "thinking_blocks"
 BLOCKS = "provider_specific_fields"
-"""Where litellm has a message's signed thoughts, and looks for a provider's blocks of compaction."""
+"""litellm's key for a message's signed thoughts and a provider's blocks of compaction."""
 
 
 def resolve(history: History, view: View | None = None) -> list[Message]:
-    """What the view shows, in order, not yet repaired."""
+    """The messages that the view shows, in order, not yet repaired."""
     view = view or history.view
     messages: list[Message] = []
     for item in view.items:
@@ -55,10 +55,10 @@ def request_messages(
     can_see: bool = True,
     also: Sequence[Message] = (),
 ) -> list[dict[str, Any]]:
-    """The messages of the next request, OpenAI-shaped; for `model`, where one is named (see `meant_for`).
+    """The messages of the next request, OpenAI-shaped; for `model`, if one is named (see `meant_for`).
 
     with_blocks: the model's provider compacts by itself, and gets its own blocks back (see `_rows`).
-    can_see: the model takes images; another one is told where tools have shown some.
+    can_see: the model takes images; another one is told of images in tool results.
     also: messages after those of the view.
     """
     messages = [*resolve(history, view), *also]
@@ -74,9 +74,9 @@ def request_messages(
 
 
 def meant_for(model: str, message: Message) -> Message:
-    """Without what other models put beside their words and calls: a signature is valid for its maker, others refuse it.
+    """Without other models' additions to words and calls: a signature is valid for its maker, others refuse it.
 
-    Signed thoughts whose maker is not known are nobody's.
+    Signed thoughts of an unknown maker are nobody's.
     """
     if not model:
         return message
@@ -93,7 +93,7 @@ def meant_for(model: str, message: Message) -> Message:
 def _rows(message: Message, *, with_blocks: bool) -> list[dict[str, Any]]:
     """A message as it is sent; a summary that its provider made is followed by the provider's own block.
 
-    The provider leaves out what stands before the block, so that goes only behind a summary that comes first.
+    The provider leaves out everything before the block, so the block goes only after a summary that comes first.
     """
     row = message_to_dict(message)
     block = row.pop(BLOCKS, None) if message.is_synthetic and message.role != "assistant" else None

@@ -59,7 +59,7 @@ def _is_closed(messages: Sequence[Message]) -> bool:
 def restored(history: History, ranges: Sequence[Range]) -> View:
     """The view with these messages as they are, in the order of the log; every other item stays.
 
-    A summary or marker stands for what is left of its messages, and goes where nothing is.
+    A summary or marker stays for the rest of its messages, and disappears without any.
     """
     wanted = without_ranges(ranges, history.view.aside)
     items: list[Item] = []
@@ -82,7 +82,7 @@ def restored(history: History, ranges: Sequence[Range]) -> View:
 
 
 def hidden_item(view: View, wanted: str) -> Summary | Marker | None:
-    """The summary or marker whose id begins with `wanted`; None if none, or more than one, does."""
+    """The summary or marker with an id that begins with `wanted`; None if none, or more than one, does."""
     found = [item for item in view.items if isinstance(item, Summary | Marker) and item.id.startswith(wanted)]
     return found[0] if len(found) == 1 else None
 
@@ -111,15 +111,15 @@ def never_compacted(history: History) -> History:
 
 
 def as_never_compacted(history: History, room_raw: int) -> tuple[History, bool]:
-    """The same, for a compaction to start from: what an earlier one left out is not part of its outcome.
+    """The same, for a compaction to start from: an earlier one's omissions do not affect its outcome.
 
-    Beside it: whether it can be enough to shorten results. Where what was said and called does not fit into `room_raw`,
-    it cannot, and the history is given as it is. The newest message is cut where it needs more than half of the room.
+    Beside it: whether it can be enough to shorten results. If the words and calls do not fit into `room_raw`, it
+    cannot, and the history is returned unchanged. The newest message is cut if it needs more than half of the room.
     """
     view = history.view
     has_prose = any(isinstance(item, Summary) and item.prose for item in view.items)
     if has_prose or (history.pins and any(map(_is_shortened, view.items))):
-        # A model's prose cannot be made again, and what was pinned when it was cut already stays as it was then.
+        # A model's prose cannot be made again, and a message that was pinned in its cut form keeps that form.
         return history, True
     whole = never_compacted(history)
     if whole is history:

@@ -1,4 +1,4 @@
-"""How much of what was ever said can be read in a view: counted by code, whoever wrote the record."""
+"""The share of the whole log that can be read in a view: counted by code, whoever wrote the record."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _IN_WORDS = {
 
 
 def kept_in_words(by_kind: Mapping[str, tuple[int, int]], kept: int = 0, total: int = 0) -> str:
-    """`12 of 14 of your messages, 9 of them whole, 3 of 3 changed files`: what can be read of all that there was.
+    """`12 of 14 of your messages, 9 of them whole, 3 of 3 changed files`: the readable part of the log's facts.
 
     Without kinds, as of an older session, the sum.
     """
@@ -37,7 +37,7 @@ def kept_in_words(by_kind: Mapping[str, tuple[int, int]], kept: int = 0, total: 
 
 
 class KeptFacts:
-    """Counted when somebody first asks, for the log as it was. What the model said is no fact, and counted beside."""
+    """Counted on first access, for the log as it was. The model's words are not facts, and are counted beside them."""
 
     def __init__(self, history: History, view: View, changed_files: Iterable[tuple[int, str]] = ()) -> None:
         self._history = history.so_far()
@@ -46,12 +46,12 @@ class KeptFacts:
         self._counted: dict[str, tuple[int, int]] | None = None
 
     def count(self) -> tuple[int, int]:
-        """(what can be read in the view, all that there was)."""
+        """(readable in the view, all in the log)."""
         counted = [pair for kind, pair in self.by_kind().items() if kind in (WORDS, FILES)]
         return sum(kept for kept, _ in counted), sum(total for _, total in counted)
 
     def by_kind(self) -> dict[str, tuple[int, int]]:
-        """The same by kind; kinds of which there was nothing are left out, and WHOLE where all that is kept is."""
+        """The same by kind; empty kinds are left out, and WHOLE if all kept ones are whole."""
         if self._counted is None:
             text = _squeezed("\n".join(_texts(self._history, self._view)))
             said = list(_words(self._history))
@@ -66,7 +66,7 @@ class KeptFacts:
 
 
 def _answers_in(text: str, history: History) -> dict[str, tuple[int, int]]:
-    """How many of the model's answers are in a text: whole, and by their beginning alone where there are such."""
+    """How many of the model's answers are in a text: whole, and by their beginning alone if there are any."""
     said = islice(Past.of(history).answers, MOST_COUNTED)
     answers = [_squeezed(one.text) for one in said if one.line is None]
     whole = sum(answer in text for answer in answers)
@@ -83,7 +83,7 @@ def _texts(history: History, view: View) -> Iterator[str]:
 
 
 def _words(history: History) -> Iterator[list[str]]:
-    """Of each message of the person's what they typed, and what they pasted."""
+    """The typed and the pasted text of each message of the person."""
     past = Past.of(history)
     for place, entry in enumerate(past.backwards()):
         if place >= MOST_COUNTED:

@@ -23,12 +23,12 @@ BY_SIZE = frozenset({"prune", "deduplicate", "summarize", "truncate"})
 """Stages that act while there is too much, and take the oldest first; others may look at any message."""
 HIDING = frozenset({"summarize", "truncate"})
 RECENT_SHARE = 1.1
-"""The newest messages hold this much more than the target, for what repairs and estimates may take away."""
+"""The newest messages hold this much more than the target, because repairs and estimates may take some away."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Messages first … last: `turns` whole turns or more, counted no further than what they are compared with."""
+    """Messages first … last: `turns` whole turns or more, counted no further than needed for the comparison."""
 
     first: int
     last: int
@@ -45,7 +45,7 @@ def recent_raw(
 ) -> int:
     """Raw tokens that the newest messages must hold so that older ones cannot stay; 0 if no stage hides the oldest.
 
-    target_tokens  where a target was given beside the ratio; 0: none
+    target_tokens  a target given beside the ratio; 0: none
     """
     stages = set(settings.stages)
     if settings.max_turns or not stages <= BY_SIZE or not stages & HIDING:
@@ -60,7 +60,7 @@ def settled_stretches(history: History, first: int, recent_raw: int, locked: Ite
     """The stretches of messages from `first` on that are certain to go, oldest first; none if there are none.
 
     recent_raw  raw tokens that the messages after them hold at least, whatever of their results is cleared
-    locked    seqs that stay; the turns that they stand in are not part of a stretch
+    locked    seqs that stay; their turns are not part of a stretch
     """
     horizon, recent_turns = _horizon(history, first, recent_raw)
     if not horizon:
@@ -102,12 +102,12 @@ def _begins_turn(entries: Sequence[Entry], seq: int) -> bool:
 
 
 def _next_turn(entries: Sequence[Entry], seq: int, end: int) -> int:
-    """The first seq after the beginning of what stands at `seq` where a turn begins; `end` where none does before."""
+    """The first seq after `seq` at which a turn begins; `end` if none does before that."""
     return next((place for place in range(max(seq, 2) + 1, end) if _begins_turn(entries, place)), end)
 
 
 def _turn_of(entries: Sequence[Entry], seq: int, start: int) -> int:
-    """Where the turn of a message begins; `start` where that is nearer."""
+    """The beginning of a message's turn; `start` if that is nearer."""
     return next((place for place in range(seq, start, -1) if _begins_turn(entries, place)), start)
 
 

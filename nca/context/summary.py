@@ -27,12 +27,12 @@ FOREIGN_HEADERS = (
     "# Context Checkpoint",
     "[Previous conversation summary]",
 )
-"""How nca, NeuroLink (its documentation and its code), Neuron, CowAgent, Nexora and others begin a summary, or the line
-that stands for one: such a text is never summarized as talk."""
+"""The beginnings of summaries, or of lines that replace one, in nca, NeuroLink (its documentation and its code),
+Neuron, CowAgent, Nexora and others: such a text is never summarized as talk."""
 _HEADER = re.compile(rf"(?:{'|'.join(map(re.escape, FOREIGN_HEADERS))})(?: — [^\]\n]*\])?")
-"""A header with the rest of its line: CowAgent's says how many turns it stands for."""
+"""A header with the rest of its line: CowAgent's says how many turns it covers."""
 _TALK_FOLLOWS = "The recent conversation continues below.\n\n---"
-"""CowAgent writes its summary into the person's next message; this stands before what the person said."""
+"""CowAgent writes its summary into the person's next message; this comes before the person's text."""
 ECHO_CHARS = 40
 """A sentence of an instruction that is at least so long does not come by chance."""
 MINIMUM_CHARS = 40
@@ -70,7 +70,7 @@ def prompt(name: str) -> str:
 class SummaryRequest(msgspec.Struct, frozen=True):
     """One question to the summarizer.
 
-    messages   what to send where the summarizer reads a flattened transcript: one user message
+    messages   to send if the summarizer reads a flattened transcript: one user message
     live       all covered messages as the chat's model last saw them, for a model that keeps its evaluated prefix:
                send them unchanged, then `instruction` as the last user message. Empty if that is not possible.
                Its instruction is short and speaks of "the conversation above": such models are small.
@@ -83,7 +83,7 @@ class SummaryRequest(msgspec.Struct, frozen=True):
 
 
 class SummaryReply(msgspec.Struct, frozen=True):
-    """`is_of_live`: it was asked behind the live messages, so it speaks of all of them and not of one chunk.
+    """`is_of_live`: it was asked after the live messages, so it covers all of them and not one chunk.
 
     `is_cut`: the model ended it because it had no room left.
     """
@@ -103,7 +103,7 @@ class SummaryFailure(msgspec.Struct, frozen=True):
 
 
 class Written(msgspec.Struct, frozen=True):
-    """`made_by` is "extract" where code wrote it, and ends so where code went on; `failures` say why no model did."""
+    """`made_by` is "extract" if code wrote it, and ends so if code continued; `failures` say why no model did."""
 
     prose: str
     made_by: str
@@ -137,7 +137,7 @@ def accept(
 
 @cache
 def _sentences_of_prompts() -> tuple[str, ...]:
-    """What a summary never says by itself: the sentences that asked for one."""
+    """The sentences that ask for a summary, which a summary never says by itself."""
     text = " ".join(prompt(name) for name in ("detailed", "bullets", "live", "merge"))
     sentences = (sentence.strip() for sentence in re.split(r"[.:\n]", text))
     return tuple(sentence for sentence in sentences if len(sentence) >= ECHO_CHARS and "{" not in sentence)
@@ -165,9 +165,9 @@ def clean_prose(text: str) -> str:
 
 
 def cut_text(text: str, max_tokens: int, rest: str = "") -> str:
-    """At most `max_tokens` raw tokens of text, cut at a paragraph's or line's end where one is near, visibly.
+    """At most `max_tokens` raw tokens of text, cut at a paragraph's or line's end if one is near, visibly.
 
-    rest  how to get what is cut off, such as `recall expand=57`
+    rest  how to get the rest, such as `recall expand=57`
     """
     if text_tokens(text) <= max_tokens:
         return text
@@ -195,10 +195,10 @@ def is_summary(message: Message) -> bool:
 class SummaryJob:
     """One compaction's orders.
 
-    focus          what a summary should keep above all
-    input_tokens   raw tokens that the summarizer's window leaves for what it reads
-    has_recall     whoever reads the record can look up what it leaves out: it has numbers and says how
-    changed_files  what the record of files knows to have changed: the message behind which, and the path
+    focus          the subject that a summary should keep above all
+    input_tokens   raw tokens that the summarizer's window leaves for its input
+    has_recall     the record's reader can look up left-out messages: it has numbers and says how
+    changed_files  changes that the record of files knows: the message before each, and the path
     """
 
     settings: ContextSettings

@@ -1,6 +1,6 @@
 """Turn messages into delimited text for a summarizer, in as many chunks as its window requires.
 
-Chunks end between blocks (see `nca.context.rules.cut_points`), where that costs little between turns; only a block
+Chunks end between blocks (see `nca.context.rules.cut_points`), and between turns if that costs little; only a block
 larger than a chunk is split between its messages. Counts are raw tokens.
 """
 
@@ -49,7 +49,7 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """What is not split any further; a text of its own only where it stands for messages that are left out."""
+    """An indivisible piece; it has its own text only if it replaces left-out messages."""
 
     start: int
     end: int
@@ -66,11 +66,11 @@ def split(
     least_tokens: int = 0,
     scores: Callable[[], Sequence[float]] = tuple,
 ) -> tuple[Chunk, ...]:
-    """All messages in order, in one chunk where they fit; () where a chunk would be too small to be of use.
+    """All messages in order, in one chunk if they fit; () if a chunk would be too small to be of use.
 
-    first_tokens, later_tokens  what the first chunk, and each later one, may take
-    least_tokens                what they must be able to take, if there are several
-    scores                      how much each message matters, asked for where some are shortened; of those that matter
+    first_tokens, later_tokens  limits of the first chunk, and of each later one
+    least_tokens                the least such limit, if there are several
+    scores                      how much each message matters, asked for if some are shortened; of those that matter
                                 equally, the middle gives way first
     """
     showing = _Showing(messages, min(first_tokens, later_tokens))
@@ -100,7 +100,7 @@ def framed(existing: Sequence[str], body: str) -> str:
 
 
 def within(existing: Sequence[str], max_tokens: int) -> tuple[str, ...]:
-    """Earlier summaries as data, within `max_tokens` with their frames; visibly shortened where they are longer."""
+    """Earlier summaries as data, within `max_tokens` with their frames; visibly shortened if they are longer."""
     texts = tuple(as_data(text) for text in existing)
     if sum(text_tokens(framed([text], "")) for text in texts) <= max_tokens:
         return texts
@@ -108,7 +108,7 @@ def within(existing: Sequence[str], max_tokens: int) -> tuple[str, ...]:
 
 
 def ends(text: str, max_tokens: int) -> str:
-    """A text's first and last characters and what stands for the rest; all of it where it fits."""
+    """A text's first and last characters and a note for the rest; all of it if it fits."""
     if text_tokens(text) <= max_tokens:
         return text
 
@@ -124,7 +124,7 @@ def ends(text: str, max_tokens: int) -> str:
 class _Showing:
     """The messages as text, at several levels of detail: level n shows MESSAGE_CHARS[n] characters of a message.
 
-    room  what a message, and so a chunk, may take
+    room  the limit of a message, and so of a chunk
     """
 
     def __init__(self, messages: Sequence[Message], room: int) -> None:
@@ -140,7 +140,7 @@ class _Showing:
         return known
 
     def lowest(self, place: int) -> int:
-        """The first level at which a message fits into a chunk; the last where none does: its ends are shown then."""
+        """The first level at which a message fits into a chunk; the last if none does: its ends are shown then."""
         levels = range(len(MESSAGE_CHARS) - 1)
         return next((level for level in levels if self.size(place, level) <= self.room), len(MESSAGE_CHARS) - 1)
 
@@ -153,7 +153,7 @@ class _Showing:
         is_turn = self.messages[start].role == "user" and not self.messages[start].is_synthetic
         if sum(sizes) <= self.room:
             return [_Piece(start, end, sum(sizes), is_turn)]
-        # It is text and no request, so calls may stand in one chunk and their results in the next.
+        # It is text and no request, so calls may be in one chunk and their results in the next.
         return [_Piece(place, place + 1, size, is_turn and place == start) for place, size in enumerate(sizes, start)]
 
     def chunk(self, pieces: Sequence[_Piece], levels: Sequence[int]) -> Chunk:
@@ -177,7 +177,7 @@ def _within(
 ) -> tuple[list[int], list[_Piece]]:
     """Levels, and the pieces at them, that fit: shortened as far as it takes, and then without as little as possible.
 
-    What matters least is shortened first and most; of messages that matter equally, those farthest from both ends.
+    The least important messages are shortened first and most; among equals, those farthest from both ends.
     """
     count = len(showing.messages)
     shortest = [len(MESSAGE_CHARS) - 1] * count

@@ -43,15 +43,15 @@ INPUT_PARTS = 3
 """An answer takes at most a third of the input. So the running summary leaves two thirds of each further question to
 the transcript, and the answer fits into the part of the window that is not input."""
 FOCUS_PARTS = 8
-"""What the user asks to keep takes at most an eighth of the input; so do the request in work and what stays in view."""
+"""The focus takes at most an eighth of the input; so do the current request and the messages that stay in view."""
 REQUEST_CHARS = 600
 MOST_STAYING = 24
-"""Lines on what stays in view: the newest."""
+"""Lines about messages that stay in view: the newest."""
 LEAST_MERGED = 0.25
-"""A merge that is shorter than this share of the summary that it should continue has lost what that one said."""
+"""A merge that is shorter than this share of the summary that it should continue has lost that one's content."""
 BY_CODE = "extract"
 PROMPT_OF_FORM = {"sections": "detailed", "bullets": "bullets"}
-"""What is asked first for each context.summarize.form; after a failure it is the short list."""
+"""The first form of the question for each context.summarize.form; after a failure it is the short list."""
 WANTED = ("pending",)
 """The sections that a reply must have which ended for its length."""
 
@@ -60,12 +60,12 @@ Asking = Generator[SummaryRequest, "SummaryReply | SummaryFailure", Written]
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What a summarizer is covered beside the transcript: the request in work, and a line for each thing that stays."""
+    """A summarizer's input beside the transcript: the current request, and a line for each part that stays."""
 
     request: str = ""
     staying: Sequence[str] = ()
     in_view: str = ""
-    """All that stays, whole: a name that stands in it is not made up."""
+    """All that stays, whole: a name in it is not made up."""
 
     def text(self, max_tokens: int) -> str:
         """At most so many raw tokens; empty if there is nothing to say."""
@@ -91,7 +91,7 @@ def write(
 ) -> Asking:
     """Ask for a summary of `messages`; `existing` are earlier summaries to merge. Token counts are raw.
 
-    `input_tokens` is what the summarizer's window leaves for its input; `form` is context.summarize.form; `scores` say
+    `input_tokens` is the summarizer's room for input; `form` is context.summarize.form; `scores` say
     how much each message matters: a summarizer with a small window is shown less of the others. `left_out`: of so many
     more the caller did not even read, because no question could show them.
     """
@@ -110,7 +110,7 @@ def write(
 
 
 class _Writing:
-    """One summary while it is written: what the model made of the chunks so far, and what went wrong."""
+    """One summary while it is written: the model's text about the chunks so far, and its failures."""
 
     def __init__(
         self,
@@ -134,18 +134,18 @@ class _Writing:
         self.prose = self.made_by = ""
         self.failures: list[str] = []
         self.left_out = self.unread = 0
-        """Messages that no question showed, of those that the prose stands for: for their length, and because the
+        """Messages that the prose should cover but no question showed: for their length, and because the
         summarizer failed before it came to them."""
 
     def plan(self, form: str, focus: str, input_tokens: int) -> None:
-        """Divide what is to be covered into questions of at most `input_tokens`; no chunks where none would do."""
+        """Divide the messages into questions of at most `input_tokens`; no chunks if none would do."""
         self.names = (PROMPT_OF_FORM[form] if self.max_tokens >= SHORT_LIST_TOKENS else "bullets", "bullets")
         self.focus = cut_text(focus, max(SMALLEST_SUMMARY_TOKENS, input_tokens // FOCUS_PARTS))
         self.around = self.surroundings.text(input_tokens // FOCUS_PARTS)
         self.cap = min(self.max_tokens, input_tokens // INPUT_PARTS)
         if self.cap < SMALLEST_SUMMARY_TOKENS:
             return
-        # What came before the first chunk takes no more room beside it than what is written later does.
+        # Earlier prose takes no more room beside the first chunk than later prose does.
         self.earlier = within(self.existing, input_tokens // INPUT_PARTS)
         self.chunks = split(
             self.messages,
@@ -169,7 +169,7 @@ class _Writing:
         )
 
     def takes(self, request: SummaryRequest, reply: SummaryReply | SummaryFailure) -> bool:
-        """Take up what came back; False if nothing more is to be asked."""
+        """Take up a reply; False if nothing more is to be asked."""
         if isinstance(reply, SummaryFailure):
             self.failures.append(reply.reason)
             return not reply.is_final and len(self.failures) < MAX_FAILURES
@@ -196,7 +196,7 @@ class _Writing:
         return Written(self._noted(int(LENGTH_SLACK * self.max_tokens)), self.made_by, tuple(self.failures))
 
     def given_up(self, reason: str = "") -> Written:
-        """What the model wrote of the first chunks stays; `reason`: why no more was asked, if that is new."""
+        """The model's text about the first chunks stays; `reason`: why no more was asked, if that is new."""
         failures = (*self.failures, *([reason] if reason else []))
         if not self.prose:
             return Written("", BY_CODE, failures)
@@ -210,14 +210,14 @@ class _Writing:
 
     @cached_property
     def _known(self) -> str:
-        """What a name may stand in that is not made up."""
+        """The texts that show that a name is not made up."""
         texts = [content_text(message.content) for message in self.messages]
         calls = [call.arguments for message in self.messages for call in message.tool_calls]
         around = (self.surroundings.request, self.surroundings.in_view, self.focus)
         return "\n".join((*texts, *calls, *self.existing, *around))
 
     def _noted(self, max_tokens: int) -> str:
-        """The model's prose within `max_tokens`, and what it does not speak of."""
+        """The model's prose within `max_tokens`, and a note about messages that it does not cover."""
         notes = [f"{self.left_out} messages were left out of this summary for length."] if self.left_out else []
         notes += [f"The summarizer failed before the last {self.unread} messages."] if self.unread else []
         note = f"\n\n({' '.join(notes)})" if notes else ""
@@ -229,11 +229,11 @@ class _Writing:
 
     @property
     def _running_tokens(self) -> int:
-        """What the running summary takes in a question, with its frame."""
+        """Tokens of the running summary in a question, with its frame."""
         return self.cap + text_tokens(framed([""], ""))
 
     def _frame(self, existing: Sequence[str]) -> int:
-        """What a question takes beside its transcript."""
+        """Tokens of a question beside its transcript."""
         return max(text_tokens(self._asked(name, self.cap, existing, "")) for name in self.names)
 
     def _asked(self, name: str, cap: int, existing: Sequence[str], body: str) -> str:
@@ -247,7 +247,7 @@ class _Writing:
 
     @cached_property
     def _words_per_token(self) -> float:
-        """What a record in the person's language takes: a word of Hungarian has twice the tokens of an English one."""
+        """Words per token in the person's language: a word of Hungarian has twice the tokens of an English one."""
         least, most = SAMPLE_CHARS
         said = "\n".join(content_text(one.content) for one in self.messages if one.role == "user")[:most]
         ratio = len(said.split()) / max(1, text_tokens(said))
@@ -256,16 +256,16 @@ class _Writing:
 
 HEADINGS = ("## ", "### ", "#### ")
 UNKNOWN = " (?)"
-"""Stands behind a name that nothing in what a summary stands for says."""
+"""The mark after a name that the summarized messages do not contain."""
 _SPECIFIC = re.compile(
     r"(?<![\w/.-])(?:[\w.-]*/[\w./-]*\w|[\w-]+\.[a-z]{1,4}|[A-Z][A-Z0-9]{1,9}-\d+|#\d{2,}|\d{4,}"
     r"|(?=[0-9a-f]*\d)[0-9a-f]{7,40})(?![\w/]|\.\w)"
 )
-"""Paths, file names, tickets, hashes and long numbers: what a model must not make up."""
+"""Paths, file names, tickets, hashes and long numbers: a model must not make these up."""
 
 
 def marked(prose: str, covered: str) -> str:
-    """The prose with a mark behind each path, ticket, hash and long number that stands nowhere in what it covers."""
+    """The prose with a mark behind each path, ticket, hash and long number that is nowhere in the covered messages."""
     unknown = {name for name in _SPECIFIC.findall(prose) if name not in covered and not _is_either(name, covered)}
     if not unknown:
         return prose
@@ -273,7 +273,7 @@ def marked(prose: str, covered: str) -> str:
 
 
 def _is_either(name: str, covered: str) -> bool:
-    """Whether a slash stands between two words, or between what stands there by itself: that is not a path."""
+    """Whether a slash only separates two words, or stands alone: then it is not a path."""
     parts = name.split("/")
     return (len(parts) == 2 and all(map(str.isalpha, parts))) or all(part in covered for part in parts)
 

@@ -18,7 +18,7 @@ from nca.vocabulary import Name
 
 
 class Tokenizer(msgspec.Struct, frozen=True):
-    """A model's tokenizer as far as it is known before the model has reported.
+    """The known facts about a model's tokenizer before the model has reported.
 
     vocabulary          the known one that is nearest to it
     factor              its tokens for each of that vocabulary, rather too many than too few
@@ -42,7 +42,7 @@ NEW_CLAUDE = Tokenizer("claude", 1.38, 1.11)
 """Anthropic's documentation of Claude Opus 4.7: its tokenizer makes up to 1.35 times the tokens of the one before."""
 MISTRAL = Tokenizer(factor=1.2)
 OTHER = Tokenizer(factor=1.15)
-"""How far the vocabularies of Llama, Qwen, DeepSeek and Mistral are above o200k; docs/decisions.md has the table."""
+"""The excess of the vocabularies of Llama, Qwen, DeepSeek and Mistral over o200k; docs/decisions.md has the table."""
 
 _FIRST_NEW_CLAUDE = (4, 7)
 _CLAUDE_VERSION = re.compile(r"claude\D*?(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)")
@@ -69,13 +69,13 @@ def _claude(name: str) -> Tokenizer:
 
 
 CLAUDE_PREAMBLE_TOKENS = 346
-"""What Anthropic adds to every request with tools ("Tool use with Claude", pricing): up to 346 tokens."""
+"""Tokens that Anthropic adds to every request with tools ("Tool use with Claude", pricing): up to 346 tokens."""
 _TYPES = {"integer": "number", "number": "number", "boolean": "boolean", "null": "null", "string": "string"}
 _MOST_DEEP = 8
 
 
 def tools_tokens(text: str, tokenizer: Tokenizer) -> int:
-    """Tokens of tool definitions as `tools_text` gives them, with what the provider adds; 0 for none."""
+    """Tokens of tool definitions as `tools_text` returns them, with the provider's addition; 0 for none."""
     preamble = CLAUDE_PREAMBLE_TOKENS if text and tokenizer.vocabulary == "claude" else 0
     return preamble + text_tokens(text)
 

@@ -1,4 +1,4 @@
-"""Tokens of messages: what a request holds, counted in o200k.
+"""Tokens of messages and requests, counted in o200k.
 
 Planner, meter, record, library and filter use this one unit. These counts are raw: `nca.context.calibration` turns them
 into a model's tokens.
@@ -14,9 +14,9 @@ from nca.vocabulary import about, count
 from nca.wire import content_text, is_one_text, part_text
 
 MESSAGE_TOKENS = 4
-"""What frames a message: its start, its role and its end (OpenAI's cookbook, "How to count tokens with tiktoken")."""
+"""The frame of a message: its start, its role and its end (OpenAI's cookbook, "How to count tokens with tiktoken")."""
 CONVERSATION_TOKENS = 3
-"""What begins the answer, from the same source."""
+"""The beginning of the answer, from the same source."""
 NEAR_TOKENS = 2_000_000
 """Twice the largest window there is."""
 
@@ -27,14 +27,14 @@ def text_tokens(text: str) -> int:
 
 
 def entry_tokens(entry: Entry) -> int:
-    """Tokens of a message of the log, as they were counted before where they are stored with it."""
+    """Tokens of a message of the log, from the count stored with it, if any."""
     return message_tokens(entry.message) if entry.tokens is None else entry.tokens
 
 
 def log_tokens(entries: Sequence[Entry]) -> list[int]:
     """Tokens of each of many messages of a log.
 
-    Where more follows than any window holds, a long text is counted by a sample of itself: it decides nothing but that
+    If more follows than any window holds, a long text is estimated from a sample: it decides nothing but that
     the log is far too long.
     """
     found: list[int] = []
@@ -62,7 +62,7 @@ def content_tokens(content: str | tuple[Part, ...] | None) -> int:
 
 
 def part_tokens(part: Part) -> int:
-    """Tokens of a part of a message, with what stands around it."""
+    """Tokens of a part of a message, with its frame."""
     return media_tokens(part) if isinstance(part, MediaPart) else text_tokens(part_text(part))
 
 
@@ -72,7 +72,7 @@ def call_tokens(call: ToolCall) -> int:
 
 
 def frame_tokens(path: str) -> int:
-    """Tokens of what stands around an attached file's text."""
+    """Tokens of the frame of an attached file's text."""
     return part_tokens(AttachmentPart(path, "", 0))
 
 

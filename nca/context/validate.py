@@ -1,4 +1,4 @@
-"""Check what a provider would refuse, before a request is sent. The checks of OpenAI are what the others build on.
+"""Check what a provider would refuse, before a request is sent. The other providers' checks build on OpenAI's.
 
 Mistral requires ids of exactly nine characters. `nca.context.request` makes them; its check accepts any id that can be
 mapped to one, so that a request can be checked before its provider is known.
@@ -103,7 +103,7 @@ def conversation(messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any
 
 
 def late_system(messages: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """System messages that stand behind others: providers move or reword them."""
+    """System messages that come after others: providers move or reword them."""
     for index, message in enumerate(conversation(messages), 1):
         if message.get("role") in ("system", "developer"):
             yield f"conversation message {index}: a system message comes after others"

@@ -1,4 +1,4 @@
-"""The view: what the model sees of the log.
+"""The view: the log as the model sees it.
 
 A view is an ordered list of items over a log, and an open tail: every message from `tail` on is shown as it is.
 Each seq below `tail` is in exactly one item, or it is aside: no part of the conversation. So checking a compaction is
@@ -19,7 +19,7 @@ _RECALL = re.compile(
     r" \[recall expand=[\d-]+\]|[;:] recall expand=[\d-]+(?: lines=[\d-]+)?"
     r"|(?:\n\n\[| )recall expand=[\d-]+ shows (?:it|it whole|the messages that this stands for)\.(?:(?<=for\.)\])?"
 )
-"""`how_to_recall` as placeholders, markers, cuts and what was imported have it."""
+"""`how_to_recall` in the forms of placeholders, markers, cuts and imported texts."""
 
 
 class Verbatim(msgspec.Struct, frozen=True, tag_field="type", tag="verbatim"):
@@ -30,16 +30,16 @@ class Verbatim(msgspec.Struct, frozen=True, tag_field="type", tag="verbatim"):
 
 
 class Stub(msgspec.Struct, frozen=True, tag_field="type", tag="stub"):
-    """One message whose content is replaced by `text`; its role, ids and error mark stay."""
+    """One message with its content replaced by `text`; its role, ids and error mark stay."""
 
     seq: int
     text: str
     stage: str
-    """What put it there: prune, deduplicate, truncate (cut contents), recovery (size caps), or collapse (a person)."""
+    """Its origin: prune, deduplicate, truncate (cut contents), recovery (size caps), or collapse (a person)."""
 
 
 class Summary(msgspec.Struct, frozen=True, tag_field="type", tag="summary"):
-    """Messages replaced by a summary. `text` is what is sent. What older stores have beside it is ignored."""
+    """Messages replaced by a summary. `text` is sent. Further fields in older stores are ignored."""
 
     id: str
     ranges: tuple[Range, ...]
@@ -47,13 +47,13 @@ class Summary(msgspec.Struct, frozen=True, tag_field="type", tag="summary"):
     prose: str = ""
     """A model's part of `text`, merged into the next summary."""
     made_by: str = ""
-    """The model's name, or "extract" where code wrote it."""
+    """The model's name, or "extract" if code wrote it."""
     role: Literal["user", "system"] = "user"
     """The role it is sent in; user unless `context.summarize.role` said otherwise when it was made."""
     block: dict[str, Any] = {}
-    """The provider's own form of it, where the provider of `made_by` wrote it; goes back to that model only."""
+    """The provider's own form of it, if the provider of `made_by` wrote it; goes back to that model only."""
     prose_of: tuple[Range, ...] = ()
-    """The messages that `prose` speaks of, where these are not all of `ranges`."""
+    """The messages that `prose` covers, if these are not all of `ranges`."""
 
 
 class Marker(msgspec.Struct, frozen=True, tag_field="type", tag="marker"):
@@ -70,7 +70,7 @@ Item = Verbatim | Stub | Summary | Marker
 class View(msgspec.Struct, frozen=True):
     """`items` in the order in which they are sent, then every message with seq >= tail.
 
-    aside  messages that are not part of the conversation: rewound, or asked beside it. Nothing stands for them, and no
+    aside  messages that are not part of the conversation: rewound, or asked beside it. No item covers them, and no
            record keeps anything of them
     """
 
@@ -126,7 +126,7 @@ def how_to_recall(ranges: Iterable[Range]) -> str:
 
 
 def without_recall(text: str) -> str:
-    """What nca wrote in place of something, for a reader that cannot look anything up."""
+    """A placeholder of nca's, for a reader without recall."""
     return _RECALL.sub("", text)
 
 
@@ -136,7 +136,7 @@ def seqs(ranges: Iterable[Range]) -> Iterator[int]:
 
 
 def check_partition(view: View) -> None:
-    """Raise ValueError unless the items and what is aside cover 1 … tail-1 exactly once."""
+    """Raise ValueError unless the items and the messages aside cover 1 … tail-1 exactly once."""
     expected = 1
     for first, last in sorted([*view.aside, *(span for item in view.items for span in ranges_of(item))]):
         if first != expected or last < first:
@@ -147,7 +147,7 @@ def check_partition(view: View) -> None:
 
 
 def ordered(items: Iterable[Item], head: int, aside: tuple[Range, ...]) -> View:
-    """A view with these items, which cover the messages up to `head`, each where its first message stood.
+    """A view with these items, which cover the messages up to `head`, each at the place of its first message.
 
     Raises ValueError as `check_partition`.
     """

@@ -1,8 +1,8 @@
-"""Keep what a session shows near what its window holds, before anything is counted.
+"""Keep the shown part of a session near its window's size, before anything is counted.
 
 A log that another program wrote, or one that was never compacted, may be a hundred windows long. The first request must
 compact it, and the record is made of the whole log, whatever the view shows. So the view begins with the newest
-messages, and opening, `/context` and the first request cost what the window holds.
+messages, and the cost of opening, `/context` and the first request depends on the window.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ _AT_ONCE = 256
 
 
 def within_window(history: History, window_tokens: int) -> View:
-    """The view in force; where it shows MOST_WINDOWS times `window_tokens`, one that begins with the newest of them.
+    """The current view; if it shows MOST_WINDOWS times `window_tokens`, one that begins with the newest of them.
 
-    The tail begins with a message of the user if there is one. What comes before is behind a marker, except for system
-    messages at the beginning of the log, pins, and the newest message of the user. Where these are all there is, the
-    view stays. What is not shown is not read.
+    The tail begins with a message of the user if there is one. Earlier messages are behind a marker, except for system
+    messages at the beginning of the log, pins, and the newest message of the user. If there are no others, the
+    view stays. Hidden messages are not read.
     """
     view, head = history.view, history.head
     tokens, last = 0, head

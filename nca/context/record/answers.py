@@ -1,6 +1,6 @@
-"""What the model said: the answers that ended a turn, the newest of them, and remarks between calls.
+"""The model's words: the answers that ended a turn, the newest of them, and remarks between calls.
 
-The newest version of a text stands for all its versions.
+The newest version of a text replaces all its versions.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ SHORTEST_REMARK_CHARS = 80
 
 def latest(past: Past) -> Iterator[Piece]:
     """The answer that the newest message answers, and those that a model has named as ones to keep, in longer and
-    longer forms; not where it has a newer version."""
+    longer forms; not if it has a newer version."""
     before = islice((one for one in past.answers if one.seq < past.newest_user), 1)
     staying = {one.seq: one for one in chain(before, _named(past)) if not one.newer}
     return by_age(map(_subject, staying.values()), LATEST_LEVELS)
 
 
 def lists(past: Past) -> Iterator[Piece]:
-    """Answers with a list: a plan that was approved, options of which one was chosen. Work refers to its items."""
+    """Answers with a list: an approved plan, options to choose from. Work refers to its items."""
     return by_age((_subject(one) for one in past.answers if not one.newer and is_list(one.text)), LISTS_LEVELS)
 
 
@@ -37,12 +37,12 @@ def answers(past: Past) -> Iterator[Piece]:
 
 
 def remarks(past: Past) -> Iterator[Piece]:
-    """What the model said beside its calls."""
+    """The model's remarks beside its calls."""
     return by_age(_remarks(past), LEVELS)
 
 
 def _subjects(past: Past) -> Iterator[Subject]:
-    """Each text that has been answered; of those that were replaced one line a text."""
+    """Each text that has been answered; for replaced ones one line per text."""
     named = _named(past)
     replaced: set[int] = set()
     for one in chain(named, (one for one in past.answers if one not in named)):

@@ -1,4 +1,4 @@
-"""What was done: calls of this turn, effects, what failed, and older calls."""
+"""The agent's actions: calls of this turn, effects, failures, and older calls."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ LEVELS, WRITTEN_LEVELS = (50,), (150,)
 its arguments and its result."""
 FAILURE_TOKENS = 60
 EFFECT_LEVELS = (1, 6)
-"""The first forms of an effect: what was done and to what; then with the first of what came. Longer ones follow."""
+"""The first forms of an effect: the action and its subject; then with the beginning of the result. Longer ones follow."""
 EFFECT_CHARS = 220
-"""So many characters of what a call asked for at most."""
+"""Most characters of a call's request."""
 CAME = " → "
-"""Between what a call asked for and what came."""
+"""The sign between a call's request and its result."""
 
 
 def turn(past: Past) -> Iterator[Piece]:
@@ -91,7 +91,7 @@ def _effect(called: Called, tokens: int) -> str:
 
 
 def failed(past: Past) -> Iterator[Piece]:
-    """Calls whose result is marked as failed and that were not made again since."""
+    """Calls with a failed result that were not made again since."""
     yield from (_subject(past, called).piece(FAILURE_TOKENS) for called in past.calls if called.still_fails)
     if recorded := past.record_lines(Section.FAILED):
         made = {asked(called.call) for called in past.calls if called.has_run}
@@ -99,23 +99,23 @@ def failed(past: Past) -> Iterator[Piece]:
 
 
 def runs(past: Past) -> Iterator[Piece]:
-    """Older calls that ran a program, or did not change something: their results cannot be had again."""
+    """Older calls that ran a program, or did not change something: their results cannot be repeated."""
     return _older(past, lambda one: not _is_seen(one.call) and not _is_effect(one), is_known=False)
 
 
 def reads(past: Past) -> Iterator[Piece]:
-    """Older calls that only read, or did not come to write a file."""
+    """Older calls that only read, or never wrote their file."""
     return _older(past, lambda one: only_reads(one.call) or (not one.has_worked and _is_seen(one.call)), is_known=True)
 
 
 def writes(past: Past) -> Iterator[Piece]:
-    """What older calls wrote; in a line the file itself stands among what was changed."""
+    """Texts that older calls wrote; the file itself has a line among the changed files."""
     written = (_subject(past, one) for one in _before(past) if changes_file(one.call) and one.has_worked)
     return by_age(written, WRITTEN_LEVELS, above=LEVELS[0])
 
 
 def call_text(called: Called, tokens: int = LEVELS[0], chars: int = ASKED_CHARS, *, is_headed: bool = False) -> str:
-    """A call with what came of it: in one line, or in more tokens with more of its arguments and its result.
+    """A call with its result: in one line, or in more tokens with more of its arguments and its result.
 
     is_headed  a heading says that it failed
     """
@@ -132,7 +132,7 @@ def _subject(past: Past, called: Called) -> Subject:
     key, own = ("call", called.seq, called.place), (called.result_seq,) if called.result is not None else ()
     section = Section.FAILED if called.still_fails else None
     form = partial(call_text, called, is_headed=called.still_fails)
-    # What came again is told where it came last.
+    # A repeated result is told at its last place.
     size = LEVELS[0] if past.newer(called.result_seq) else _size(called)
     return Subject(key, called.seq, form, size, called.place, own, section=section)
 
@@ -143,7 +143,7 @@ def _size(called: Called) -> int:
 
 
 def _older(past: Past, is_one: Callable[[Called], bool], *, is_known: bool) -> Iterator[Piece]:
-    """The calls before the person's newest message, and those of earlier records: of these the name alone is known."""
+    """The calls before the person's newest message, and those of earlier records: of those only the name is known."""
     found = (_subject(past, one) for one in _before(past) if is_one(one))
     recorded = (
         one.subject(RESULT)
@@ -163,5 +163,5 @@ def _told(past: Past) -> Iterator[Called]:
 
 
 def _is_seen(call: ToolCall) -> bool:
-    """Whether what a call did can be seen elsewhere: it only read, or it changed a file."""
+    """Whether a call's effect can be seen elsewhere: it only read, or it changed a file."""
     return only_reads(call) or bool(changes_file(call))

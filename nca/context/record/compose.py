@@ -1,4 +1,4 @@
-"""The view as a function of the log: what of it has room, and the view that shows this.
+"""The view as a function of the log: the pieces that have room, and the view that shows them.
 
 No earlier compaction has any part in it, except for a model's prose, which cannot be computed again.
 """
@@ -42,23 +42,23 @@ from nca.context.view import (
 PROSE_PART = 3
 """Prose of other programs takes at most a third of the room."""
 SLACK_TOKENS = 24
-"""What joining lines, and repairs between what is shown, may add."""
+"""Tokens that joining lines, and repairs between messages, may add."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prose:
-    """What a model wrote of the conversation, and the messages that it named as ones to keep."""
+    """A model's text about the conversation, and the messages that it named as ones to keep."""
 
     text: str = ""
     made_by: str = "extract"
     important: frozenset[int] = frozenset()
     is_merged: bool = False
-    """It has taken in what the records among the messages say in prose."""
+    """It includes the prose of the records among the messages."""
     of: tuple[Range, ...] = ()
     """The messages that it speaks of."""
 
     def until(self, ranges: Sequence[Range]) -> int:
-        """Up to which message it speaks of all of these, where it does not speak of all; else 0."""
+        """The message up to which it covers all of these, if it does not cover all; else 0."""
         missing = without_ranges(ranges, self.of) if self.of else ()
         return missing[0][0] - 1 if missing else 0
 
@@ -69,8 +69,8 @@ class Composer:
 
     kept        messages that stay as they are, with all that must stay beside them
     unseen      the step whose results the model has not seen: it stays, with as much of them as there is room for
-    gone        messages that are not part of the conversation any more: what somebody has cleared
-    numbered    whoever reads the record can look up a message by its number
+    gone        messages that are no longer part of the conversation: somebody has cleared them
+    numbered    the record's reader can look up a message by its number
     changed     files that the record of files knows to have changed
     """
 
@@ -91,9 +91,9 @@ class Composer:
     """The largest share of the room for messages that need not stay as they are."""
 
     def view(self, room: int, prose: Prose) -> tuple[View, int | None]:
-        """The view whose record and newest messages take at most `room` raw tokens.
+        """The view with a record and newest messages of at most `room` raw tokens together.
 
-        Beside it: what is left of the room where something was left out; None if nothing was.
+        Beside it: the rest of the room if something was left out; None if nothing was.
         """
         taken, kept, text = self._walked(room, prose)
         itself = merge_ranges([*kept, *((seq, seq) for seq in taken.levels)])
@@ -139,12 +139,12 @@ class Composer:
         return self._text(taken, text, prose.until(spans))
 
     def plain(self, spans: Sequence[Range], room: int) -> str:
-        """The lines of these messages without a frame, for a reader who has not this log."""
+        """The lines of these messages without a frame, for a reader without this log."""
         past = replace(self, numbered=False)._past(Prose(), spans)
         return sections_text(walk(Taken(past, room), self._lanes(past, {})).lines.values(), numbered=False)
 
     def summary(self, ranges: tuple[Range, ...], text: str, prose: Prose) -> Summary:
-        """A record as an item of a view; its id follows from what it covers and says."""
+        """A record as an item of a view; its id follows from its messages and text."""
         digest = blake2b(f"{ranges}{text}".encode("utf-8", "replace"), digest_size=4).hexdigest()
         role = cast('Literal["user", "system"]', self.settings.role)
         of = prose.of if prose.text and without_ranges(ranges, prose.of) else ()
@@ -160,7 +160,7 @@ class Composer:
         return is_one and head > (self.history.newest_user or head) and not is_in(head, self.kept)
 
     def _newest(self, steps: Iterator[range]) -> Iterator[range]:
-        """Those that may be shown as they are: not the first of all, so that the record stands for something."""
+        """Those that may be shown unchanged: not the first of all, so that the record covers something."""
         count = sum(self.history.message(seq).role != "system" for seq in seqs([*self.kept, *self.unseen]))
         for step, _ in pairwise(steps):
             count += len(step)
@@ -190,7 +190,7 @@ class Composer:
         return lanes
 
     def _prose(self, past: Past, prose: Prose, room: int) -> str:
-        """What a model wrote, and the prose of other programs' records among the messages."""
+        """A model's text, and the prose of other programs' records among the messages."""
         records, said = past.records[0], without_named(prose.text)
         if prose.is_merged or not records:
             return said
@@ -225,5 +225,5 @@ class Composer:
 
 
 def plain_record(history: History, spans: Sequence[Range], room: int) -> str:
-    """What code tells of these messages, in at most `room` raw tokens, for a reader who has not this log."""
+    """Code's record of these messages, in at most `room` raw tokens, for a reader without this log."""
     return Composer(history, SummarizeSettings()).plain(spans, room)

@@ -1,4 +1,4 @@
-"""Cut a text: its beginning, its end, and what is least like the rest of it.
+"""Cut a text: its beginning, its end, and the parts least like the rest.
 
 A text is divided into lines, and long lines into sentences. The order of these parts does not depend on the room: by
 turns one from the beginning, one from the end, and the one that shares fewest words with the others. A cut is a prefix
@@ -19,10 +19,10 @@ from nca.context.tokens import text_tokens
 
 
 class Style(NamedTuple):
-    """How a kind of text is cut.
+    """The way to cut a kind of text.
 
     part_chars  longer lines are divided at the end of a sentence, else at a blank
-    behind      characters that beginning, end and unusual parts have had already: the least is next
+    behind      characters that beginning, end and unusual parts have so far: the least is next
     has_lists   of a list or a table the beginning of each item comes first
     pauses      signs at which a part may end as at the end of a sentence
     """
@@ -38,9 +38,9 @@ WORDS = Style(240, (0, 50, 50), has_lists=True)
 TALK = Style(160, (0, 400, 400), has_lists=True, pauses=PAUSES)
 """What a model said: how it begins says most. What is in front of a colon says little without what stands behind it."""
 RESULT = Style(80)
-"""What a tool brought: how it ends says as much."""
+"""For a tool's result: the end says as much."""
 PASTE = Style(160, (1, 2, 0))
-"""What nobody wrote: what is unlike the rest of it says most."""
+"""For a text that nobody wrote: the parts unlike the rest say most."""
 WEIGHTS = (0.5, 0.2, 0.3)
 """How the characters that stay are shared out to beginning, end and unusual parts."""
 FEWEST_ITEMS, ITEM_CHARS = 3, 80
@@ -55,14 +55,14 @@ SHORTEST_PART_CHARS, LONGEST_WORD_CHARS = 12, 40
 TEXTS_REMEMBERED = 2_048
 _SENTENCE_END = re.compile(rf"(?:[{STOPS}:{PAUSES}]\s+|[{UNSPACED_STOPS}]\s*)(?=(\S))")
 _RULE = "|:- \t"
-"""What the line below a table's head is made of."""
+"""The characters of the line below a table's head."""
 _ITEM = re.compile(r"(?m)^\s*(?:[-*•・|①-⑳]|\d{1,2}[.)．、])\s*\S")
 
 Span = tuple[int, int]
 
 
 def excerpt(text: str, tokens: int, style: Style = RESULT) -> str:
-    """About `tokens` tokens of a text; all of it where it has no more."""
+    """About `tokens` tokens of a text; all of it if it has no more."""
     size = text_tokens(text)
     if size <= tokens:
         return text
@@ -123,7 +123,7 @@ def whole_parts(parts: Sequence[str], chars: int) -> str:
 
 
 def _word_end(text: str, begin: int, most: int) -> int:
-    """Where a part ends that has no room beyond `most`: no word or number is cut, except for one that is very long."""
+    """The end of a part that has no room beyond `most`: no word or number is cut, except for one that is very long."""
     end = most
     while begin < end and is_inside(text, end):
         end -= 1
@@ -231,7 +231,7 @@ def _unusual(text: str, spans: list[Span], places: Sequence[int]) -> list[int]:
 
 
 def _joined(text: str, kept: list[Span]) -> str:
-    """The parts with a mark where something between them is left out."""
+    """The parts, with a mark for each gap between them."""
     made = ""
     behind = 0
     for begin, end in kept:

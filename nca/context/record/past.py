@@ -1,4 +1,4 @@
-"""The log as the kinds of pieces see it: what a record may stand for, read from its ends as far as somebody looks."""
+"""The log as the kinds of pieces see it: the messages that a record may cover, read from the ends as far as needed."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ from nca.messages import Entry, Message, ToolCall
 
 RECALL = "recall"
 FAR = 4_000
-"""Messages that all but words is looked for in, from the newest on: what is older is found by recall."""
+"""The newest messages, the only ones searched for all kinds but words: recall finds older ones."""
 ASKED_CHARS = 150
 IDENTITY_CHARS = 800
 """Calls that ask for the same in so many characters are the same call."""
 LONG_ARGUMENT_CHARS = 200
-"""A longer argument is content: it says less of what a call is about than the others do."""
+"""A longer argument is content: it says less about the call than the others do."""
 _MAIN = ("command", "cmd", "script", "code", "input", "pattern", "query", "regex", "url", "question")
 VERSION_CHARS, VERSION_PARTS, VERSION_SHARE = 24, 3, 0.5
 """Two texts that share so many lines or sentences of at least so many characters, and so large a share of them, are
 versions of one. Two short answers to two questions may have a phrase in common."""
 _ENDS = str.maketrans(dict.fromkeys(STOPS + UNSPACED_STOPS, "\n"))
 SAME_CHARS = 200
-"""A result of at least so many characters that came again stands once."""
+"""A repeated result of at least so many characters is told once."""
 CHARS_PER_TOKEN = 5
-"""Characters of what a call asked for, and of the fields that came, for each token of a line's form."""
+"""Characters of a call's request, and of the result's fields, for each token of a line's form."""
 JSON_CHARS, RESULTS_REMEMBERED = 20_000, 1_024
 T = TypeVar("T")
 
 
 class Called(NamedTuple):
-    """A call with what came of it: `result` is None while it is open. `place` counts the calls of one message.
+    """A call with its result, which is None while the call is open. `place` counts the calls of one message.
 
     is_repeated  it failed, and the same call was made again since
     """
@@ -96,7 +96,7 @@ class RecordLine(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """An answer that ended a turn; `newer` is the message with the newest version of its text, 0 if it is that."""
+    """An answer that ended a turn; `newer` is the message with the newest version of its text, 0 if this one is."""
 
     seq: int
     text: str
@@ -107,23 +107,23 @@ class Answer(NamedTuple):
 
 @dataclass
 class Past:
-    """`spans` are the messages of the conversation; `numbered`: whoever reads the record can look a number up."""
+    """`spans` are the messages of the conversation; `numbered`: the record's reader can look up a number."""
 
     history: History
     spans: tuple[Range, ...]
     numbered: bool = True
     changed: Sequence[tuple[int, str]] = ()
-    """Files that the record of files knows to have changed, with the message behind which they did."""
+    """Files that the record of files knows to have changed, with the message before the change."""
     important: frozenset[int] = frozenset()
     """Messages that a model has named as ones to keep."""
     readable: set[str] = field(default_factory=set)
-    """Names that can be read in what has been taken so far."""
+    """Names that can be read in the pieces taken so far."""
     _newer: dict[int, int] = field(default_factory=dict)
     _copies: set[int] = field(default_factory=set)
 
     @classmethod
     def of(cls, history: History) -> Past:
-        """The whole conversation: without what is aside, and what a person has cleared or said anew."""
+        """The whole conversation: without messages that are aside, or that a person has cleared or replaced."""
         items = history.view.items
         gone = [span for one in items if isinstance(one, Marker) and not one.text for span in one.ranges]
         return cls(history, without_ranges([(1, history.head)], [*history.view.aside, *gone]))
@@ -147,7 +147,7 @@ class Past:
         return islice(self.backwards(), FAR)
 
     def said(self, message: Message) -> Said | None:
-        """What a message says in the person's name; None for one that is not theirs.
+        """The person's part of a message; None for one that is not theirs.
 
         A file that a later message has attached too is only named.
         """
@@ -164,7 +164,7 @@ class Past:
         return any(self._newer_file(path, message) for path in files)
 
     def _newer_file(self, path: str, message: Message) -> str:
-        """Where a later message has attached a file again; whether it was the same then, is not checked."""
+        """The later message that attached a file again; its content is not compared."""
         newest = self.attached.get(path)
         if newest is None or newest.message is message:
             return ""
@@ -182,7 +182,7 @@ class Past:
 
     @cached_property
     def prompts(self) -> frozenset[str]:
-        """The lines with which a program ends what it writes in the person's name."""
+        """The last lines of texts that a program writes in the person's name."""
         return prompts_in(entry.message for entry in self.near() if entry.message.role == "user")
 
     @cached_property
@@ -218,7 +218,7 @@ class Past:
         return Shared(self._answers())
 
     def newer(self, seq: int) -> int:
-        """The message with a newer version of what this message says; 0: there is none.
+        """The message with a newer version of this message's text; 0: there is none.
 
         Of an answer one that says most of it, of a result the same again, of a file a later read of as much of it.
         """
@@ -284,12 +284,12 @@ class Past:
             if message.role == "tool":
                 results[message.tool_call_id] = message, entry.seq
             for place, call in reversed(list(enumerate(message.tool_calls))):
-                # What `recall` showed is said elsewhere.
+                # The messages that `recall` showed are told elsewhere.
                 if call.name != RECALL:
                     result, seq = results.pop(call.id, (None, 0))
                     called = Called(entry.seq, place, call, result, seq)
                     if called.has_failed:
-                        # Most logs have few failures: what was asked for is looked at only for them.
+                        # Most logs have few failures: requests are compared only for them.
                         made.update(asked(one, IDENTITY_CHARS) for one in newer)
                         newer.clear()
                         called = called._replace(is_repeated=asked(call, IDENTITY_CHARS) in made)
@@ -324,9 +324,9 @@ def is_answer(message: Message) -> bool:
 
 
 def asked(call: ToolCall, chars: int = ASKED_CHARS, *, has_content: bool = False) -> str:
-    """What a call asks for: its tool, the argument that says most, and the other short ones.
+    """A call's request: its tool, the argument that says most, and the other short ones.
 
-    has_content  its long arguments stand beside this
+    has_content  its long arguments are shown beside this
     """
     arguments = arguments_of(call)
     main = next((str(arguments[key]) for key in _MAIN if arguments.get(key)), "") or path_of(arguments)
@@ -348,7 +348,7 @@ def long_arguments(call: ToolCall) -> str:
 
 
 def came_of(called: Called, tokens: int) -> str:
-    """What came of a call, in a line: of a JSON object fields that the call has not said itself, each whole."""
+    """A call's result, in a line: for a JSON object those whole fields that are not in the call."""
     text = called.result.text.strip() if called.result is not None else ""
     given = arguments_of(called.call)
     new = [said for key, value, said in _fields(text) if given.get(key) != value]

@@ -1,4 +1,4 @@
-"""What a view may hold beside what always stays: subjects of the log, each in forms from short to long."""
+"""The optional contents of a view: subjects of the log, each in forms from short to long."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import NamedTuple
 from nca.context.tokens import text_tokens
 
 LINE_TOKENS = 2
-"""What frames a line of a record: its dash and its line break."""
+"""The frame of a record's line: its dash and its line break."""
 AGE_POWER = 0.5
 """How fast the room of a subject falls with its age."""
 GROWTH = 3
-"""How many times as long as the one before it each further form of a subject is."""
+"""The factor by which each form of a subject is longer than the one before."""
 Key = tuple[object, ...]
 
 
 class Section(IntEnum):
-    """The sections of a record, in the order in which they stand."""
+    """The sections of a record, in order."""
 
     WORDS = 0
     ANSWERS = 1
@@ -35,7 +35,7 @@ class Piece(NamedTuple):
     """One form of one subject.
 
     text    a line of the record, without its number; "" for messages that are shown themselves
-    tokens  what the line costs, without its number
+    tokens  cost of the line, without its number
     level   about how many tokens of the subject, or of each of its messages, it shows
     """
 
@@ -46,17 +46,17 @@ class Piece(NamedTuple):
 
 
 class Subject(NamedTuple):
-    """What a line of a record can be about, or messages that can be shown themselves.
+    """The subject of a record's line, or messages that can be shown themselves.
 
     key    a longer form takes the place of a shorter one with the same key
     seq    the message that it comes from
     form   its text in about so many tokens; a longer form has all that a shorter one has
     size   tokens of its longest form
     order  its place among the subjects of one message
-    own    the messages whose own text it tells: where they are shown themselves, more of them is shown instead
+    own    the messages with the text that it tells: if they are shown themselves, more of them is shown instead
     shows  the messages that it shows themselves: no line has to speak of them
-    number the message that its line names; 0: none, as for what an earlier record said
-    section  where its line stands, whatever its kind is; None: where the kind's lines stand
+    number the message that its line names; 0: none, as for a line of an earlier record
+    section  of its line, whatever its kind; None: the kind's section
     """
 
     key: Key
@@ -94,10 +94,10 @@ def by_age(
     """Forms of many subjects, newest first, so that a newer one has more room than an older one.
 
     The order does not depend on the room: a form comes when its size, times a power of the age of its subject, is next.
-    Subjects are read only as far as somebody asks.
+    Subjects are read only as far as needed.
 
     levels   the first forms, in tokens; after the last one each is GROWTH times as long, until the whole is there
-    above    a form of so many tokens of each is there already
+    above    a form of so many tokens of each is already there
     is_each  the shortest forms of all come before longer forms of any
     """
     coming = enumerate(subjects, 1)

@@ -1,4 +1,4 @@
-"""Whose words a message holds: what a person typed, and what came with it."""
+"""The sources of a message's words: the person's typed text, and the parts that came with it."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ from nca.messages import Message
 
 SHORT_TOKENS, MEDIUM_TOKENS = 80, 1_280
 """The short form of a message, before which nothing else has room; and the form that comes before anything else has a
-longer one. Rules stand in the middle of a brief as often as at its ends, so it holds two typed pages."""
+longer one. Rules are in the middle of a brief as often as at its ends, so it holds two typed pages."""
 BESIDE_SHARE = 0.6
 BESIDE_TOKENS = 160
-"""What was pasted, piped or attached has so much of what the typed text has, and no more than in a form of so many
+"""Pasted, piped or attached text has this share of the typed text's room, and no more than in a form of so many
 tokens before the longer ones."""
 BULK_CHARS, BULK_LINES = 1_200, 8
-"""A foreign text of at least this size may be pasted; of what a program wrote the lines alone decide."""
+"""A foreign text of at least this size may be pasted; for a program's text the lines alone decide."""
 SENTENCE_WORDS, FEWEST_WORDS = 6, 3
-"""Words of a line that counts as a sentence; at either end of what was pasted it may be shorter."""
+"""Words of a line that counts as a sentence; at either end of a paste it may be shorter."""
 FEWEST_PROMPTS = 3
 """So many messages end with the same line where it is a program's."""
 _SENTENCE = re.compile(rf"(?:\d{{1,2}}[.)]\s+)?[^\W\d_].*[{STOPS}:{PAUSES}{UNSPACED_STOPS}]\W{{0,2}}\Z")
 
 
 TYPED, BESIDE = "typed", "beside"
-"""What the line of a message is called: whether the person typed any of it."""
+"""The name of a message's line: whether the person typed any of it."""
 
 
 class AttachedFile(NamedTuple):
-    """`newer`  where a later message has the file too, and so what is in it: words for that; "" where none has."""
+    """`newer`  words for the later message that has the file as well; "" if none has."""
 
     path: str
     text: str
     newer: str = ""
 
     def form(self, tokens: int) -> str:
-        """Its name alone where it has no room: it is on the disk, and can be read again."""
+        """Its name alone if it has no room: it is on the disk, and can be read again."""
         text = self.text.strip()
         head = f"[attached: {self.path}, {self.newer or counted(len(self.text.splitlines()), 'line')}]"
         if self.newer or not tokens or not text:
@@ -52,7 +52,7 @@ class AttachedFile(NamedTuple):
 
 
 class Said(NamedTuple):
-    """A message of the person's: what they typed, and what came with it, named by its source."""
+    """A message of the person: the typed text, and the parts that came with it, named by their source."""
 
     typed: str
     beside: tuple[tuple[str, str], ...] = ()
@@ -81,10 +81,10 @@ class Said(NamedTuple):
 def said_in(message: Message, prompts: Collection[str] = ()) -> Said | None:
     """What a message says in the person's name; None for one that is not theirs.
 
-    prompts  lines with which a program ends what it writes (`prompts_in`)
+    prompts  last lines of a program's texts (`prompts_in`)
     """
     if message.role == "tool":
-        # What a person typed when they refused a call stands in its result.
+        # A person's reason for refusing a call is in its result.
         typed_beside = "".join(span.text for span in message.said if span.source == "typed")
         return Said(typed_beside) if typed_beside.strip() else None
     if message.role != "user" or message.is_synthetic:
@@ -114,7 +114,7 @@ def _beside(source: str, text: str, tokens: int) -> str:
 def prompts_in(messages: Iterable[Message]) -> frozenset[str]:
     """The lines with which several texts of unknown source end: a program's prompt. People do not sign what they type.
 
-    Some agents give what a command printed to the model in the user's name (SWE-agent's `bash-$`).
+    Some agents send a command's output to the model in the user's name (SWE-agent's `bash-$`).
     """
     ends = Counter(_last_line(message.text) for message in messages if any(s.source == "foreign" for s in message.said))
     return frozenset(line for line, count in ends.items() if line and count >= FEWEST_PROMPTS)
@@ -125,9 +125,9 @@ def _last_line(text: str) -> str:
 
 
 def typed_and_pasted(text: str, prompts: Collection[str] = ()) -> tuple[str, str]:
-    """What was typed and what was pasted of a text of unknown source.
+    """The typed and the pasted part of a text of unknown source.
 
-    In a long text of which most lines are no sentences, the sentences before and behind the rest are typed.
+    In a long text with few sentences, the sentences before and after the rest are typed.
     """
     lines = text.splitlines()
     full = [line for line in lines if line.strip()]

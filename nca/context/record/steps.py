@@ -17,24 +17,24 @@ from nca.wire import content_text
 
 LAST = 64 << 13
 LEVELS = (*(64 << power for power in range(14)), 2 * LAST)
-"""How much of each content is shown, in tokens; of a text that a newer version stands for, what is above the last but
+"""The shown part of each content, in tokens; of a text with a newer version, the part above the last but
 one."""
 AGE_POWER = 1.0
 LEAST_RESULT_TOKENS = 32
-"""What is left of a result in any case: less says nothing."""
+"""Tokens of a result that stay in any case: fewer say nothing."""
 LEAST_WORDS_TOKENS = 256
 """A message of the person or the model is not cut if it is no longer than this, except for an answer that ends the
 log: in a small room its beginning shows that there is one."""
 CUT = "shorten"
 """The stage that a cut content names."""
 SEAM_TOKENS = 20
-"""What says that something is cut, and how to get it."""
+"""The note that something is cut, and how to get it."""
 WINDOW = 64
 """Messages that are divided into steps at once."""
 
 
 def steps_back(history: History, spans: Sequence[Range]) -> Iterator[range]:
-    """The smallest runs of messages that may stand by themselves, newest first, read as far as somebody asks."""
+    """The smallest runs of messages that may stand by themselves, newest first, read as far as needed."""
     for first, last in reversed(spans):
         end = last
         while end >= first:
@@ -61,7 +61,7 @@ def shown(past: Past, seqs: range) -> Subject:
 
 
 def _size(past: Past, seq: int) -> int:
-    """Tokens of its longest form. What a later message says differently waits for all else; a copy has no form."""
+    """Tokens of its longest form. A text with a later version waits for all else; a copy has no form."""
     message = past.history.message(seq)
     if past.is_copy(seq):
         return 0
@@ -71,8 +71,8 @@ def _size(past: Past, seq: int) -> int:
 def cut_itself(past: Past, seq: int, level: int, *, is_last: bool = False) -> Stub | None:
     """A message of which about `level` tokens of its content are shown; None if all of it is.
 
-    It has all that a line of the record has in so many tokens. A text that a newer version stands for, and a file that
-    a later message has too, are only named while there is anything else to show; a copy of a result always is.
+    It has all that a line of the record has in so many tokens. A text with a newer version, and a file that a
+    later message has as well, are only named while there is anything else to show; a copy of a result always is.
 
     is_last  nothing has room after it: it may be short, whoever said it
     """
@@ -110,7 +110,7 @@ def _cut(message: Message, seq: int, text: str, *, numbered: bool) -> Stub:
 
 
 def _form(past: Past, message: Message) -> tuple[Callable[[int], str], int]:
-    """What a line of the record has of a message in so many tokens, and tokens of the longest such form."""
+    """A message's form in a line of the record with so many tokens, and tokens of the longest such form."""
     said = past.said(message) if message.role == "user" else None
     if said is not None:
         return said.form, said.size

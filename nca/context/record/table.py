@@ -13,9 +13,9 @@ from nca.context.record.piece import Piece, Section
 class Kind(NamedTuple):
     """A kind of piece.
 
-    section  where its lines stand in a record; None for messages that are shown themselves
+    section  of its lines in a record; None for messages that are shown themselves
     weights  its share of the room in each round; 0: it waits for a later one
-    leads    the round that goes on until this kind is exhausted
+    leads    the round that continues until this kind is exhausted
     """
 
     name: str

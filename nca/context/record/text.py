@@ -38,10 +38,10 @@ _HEADING = "\n### "
 
 
 def preface(*, answered: int, numbered: bool, prose_until: int = 0) -> str:
-    """How to read a record.
+    """The note on how to read a record.
 
     answered     the number of the last answer before the person's newest message; 0: none, or nobody can look it up
-    prose_until  the last message that a model's prose speaks of, where the record stands for later ones as well
+    prose_until  the last message that a model's prose covers, if the record covers later ones as well
     """
     if not numbered:
         return PREFACE + (OLDER if prose_until else "")
@@ -50,7 +50,7 @@ def preface(*, answered: int, numbered: bool, prose_until: int = 0) -> str:
 
 
 def laid_out(header: str, start: str, prose: str, taken: Iterable[tuple[Section, Piece]], *, numbered: bool) -> str:
-    """Header and preface, what a model wrote, and the lines under their headings, in the order of the log."""
+    """Header and preface, a model's text, and the lines under their headings, in the order of the log."""
     blocks = [f"{header}\n{start}" if start else header, prose, sections_text(taken, numbered=numbered)]
     return "\n\n".join(block for block in blocks if block)
 

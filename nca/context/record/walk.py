@@ -1,4 +1,4 @@
-"""Give out the room: one walk over all pieces, of which a prefix is taken.
+"""Give out the room: one walk over all pieces takes a prefix of them.
 
 Each kind of piece has a lane, in which its pieces come in order, and a weight. The lane that has had least for its
 weight is next. This order does not depend on the room, so a larger room has all that a smaller one has.
@@ -24,15 +24,15 @@ HEADING_TOKENS = 9
 WHOLE = 1 << 30
 """The level of a message that is shown as it is."""
 LARGEST_STEP_RATIO = 0.04
-"""Messages that cannot be cut further wait until they are no more than this share of what is there. So where there is
+"""Messages that cannot be cut further wait until they are no more than this share of the taken pieces. So if there is
 no room for them, no more than this is left empty."""
 PART_TOKENS = 8
-"""How exactly the last piece is cut to what is left."""
+"""The precision with which the last piece is cut to the rest of the room."""
 
 
 @dataclass(slots=True)
 class Limit:
-    """Raw tokens that are left for some lanes, where a person has set a bound."""
+    """Raw tokens that are left for some lanes, if a person has set a bound."""
 
     left: int
 
@@ -43,9 +43,9 @@ class Lane:
 
     section  None for messages that are shown themselves
     weights  by round; 0: it waits for a later one
-    limit    what it may take together with others that share it; None: no limit
-    waits    whether its messages wait while they are large beside what is there
-    leads    the round that goes on until this lane is exhausted
+    limit    for it and the others that share it; None: no limit
+    waits    whether its messages wait while they are large beside the taken pieces
+    leads    the round that continues until this lane is exhausted
     """
 
     section: Section | None
@@ -56,10 +56,10 @@ class Lane:
     leads: int | None = None
     head: Piece | None = None
     price: int = 0
-    """What its next piece takes."""
+    """The cost of its next piece."""
     spent: float = 0.0
     due: float = 0.0
-    """What it will have had for its weight once its next piece is taken: the least is next."""
+    """Its total by weight once its next piece is taken: the least is next."""
     _weight: float = 0.0
     _is_open: bool = False
 
@@ -90,14 +90,14 @@ class Lane:
         return self.head is None
 
     def is_waiting(self, taken: Taken) -> bool:
-        """Whether its next piece waits until it is small beside what is there."""
+        """Whether its next piece waits until it is small beside the taken pieces."""
         if not self.waits or self.head is None or self.price <= LARGEST_STEP_RATIO * taken.used:
             return False
         return any(seq not in taken.levels for seq in self.head.subject.shows)
 
 
 class _Change(NamedTuple):
-    """What taking a piece costs: messages by the level at which they are shown, and lines that are not needed then."""
+    """The change from taking a piece: messages by their new level, and lines that are then superfluous."""
 
     tokens: int
     levels: dict[int, int]
@@ -106,7 +106,7 @@ class _Change(NamedTuple):
 
 @dataclass(slots=True)
 class Taken:
-    """What has room so far. `left` is what is left of it, in raw tokens.
+    """The taken pieces so far. `left` is the rest of the room, in raw tokens.
 
     levels  how many tokens of each message that is shown itself are shown
     lines   the lines of the record, by key
@@ -123,13 +123,13 @@ class Taken:
     _headed: set[Section] = field(default_factory=set)
     _stubs: dict[tuple[int, int], Stub | None] = field(default_factory=dict)
     _last: frozenset[int] = frozenset()
-    """Messages that nothing has room behind."""
+    """Messages with no room after them."""
 
     def cost(self, section: Section | None, piece: Piece) -> int:
         return self._change(section, piece).tokens
 
     def take(self, section: Section | None, piece: Piece) -> int | None:
-        """What it took; None if there is no room for it."""
+        """Take a piece, and return its cost; None if there is no room for it."""
         change = self._change(section, piece)
         if change.tokens > self.left:
             return None
@@ -156,7 +156,7 @@ class Taken:
             self.take(section, piece.subject.piece(low))
 
     def stub(self, seq: int, level: int) -> Stub | None:
-        """What is shown of a message at a level; None: all of it."""
+        """The shown text of a message at a level; None: all of it."""
         if level >= WHOLE:
             return None
         if seq in self._last:

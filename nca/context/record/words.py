@@ -1,4 +1,4 @@
-"""What the person said: every message that they typed, and of what they pasted the ends and the unusual lines."""
+"""The person's words: every typed message, and the ends and unusual lines of pastes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LEVELS = (1_600,)
 
 
 def short(past: Past) -> Iterator[Piece]:
-    """Each typed message in its short form: what a model named first, then the newest and the oldest in turn."""
+    """Each typed message in its short form: those that a model named first, then the newest and the oldest in turn."""
     return (subject.piece(SHORT_TOKENS) for subject in _typed(past))
 
 
@@ -29,13 +29,13 @@ def longer(past: Past) -> Iterator[Piece]:
 
 
 def beside(past: Past) -> Iterator[Piece]:
-    """Messages of which nothing was typed."""
+    """Messages without typed text."""
     alone = (subject for subject in _in_order(past) if subject.key[0] == BESIDE)
     return by_age(alone, (SHORT_TOKENS,), is_each=True)
 
 
 def _typed(past: Past) -> Iterator[Subject]:
-    """Messages of which the person typed something."""
+    """Messages with typed text."""
     return (subject for subject in _in_order(past) if subject.key[0] != BESIDE)
 
 

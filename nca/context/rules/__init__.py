@@ -1,6 +1,6 @@
 """The rules that providers have for a request.
 
-A rule answers two questions: where may a view not be cut, and what to do with a log that arrives broken.
+A rule answers two questions: where a view may not be cut, and how to repair a broken log.
 `cut_points` combines the first answers, `nca.context.request` applies the second in the order of REPAIRS, then of
 PROVIDER_REPAIRS.
 """
@@ -48,4 +48,4 @@ PROVIDER_REPAIRS: Mapping[str, tuple[Repair, ...]] = {
     "mistral": _MISTRAL,
     "codestral": _MISTRAL,
 }
-"""What single providers need besides. Under "": what of it every provider takes, while the provider is unknown."""
+"""Further repairs of single providers. Under "": those that every provider takes, while the provider is unknown."""

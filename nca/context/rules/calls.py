@@ -17,7 +17,7 @@ from nca.context.rules.steps import Span, steps
 from nca.messages import Message, ToolCall
 
 SAFE = frozenset(f"{ascii_letters}{digits}_-")
-"""What every provider takes in ids and names of tools."""
+"""The characters that every provider takes in ids and names of tools."""
 LONGEST_NAME, LONGEST_ID, NEW_CHARS, MISTRAL_CHARS = 64, 40, 24, 9
 RESULT_UNAVAILABLE = "[Tool result unavailable - conversation was compacted]"
 CALL_UNAVAILABLE = "[Tool call for {tool} - conversation was compacted]"
@@ -66,7 +66,7 @@ def _missing_result(call: ToolCall) -> Message:
 
 
 def with_results_in_order(messages: list[Message]) -> list[Message]:
-    """Results move up to their call; what stood between comes after them."""
+    """Results move up to their call; messages between come after them."""
     order: list[int] = []
     moved: set[int] = set()
     batches = {step.position: [step.results[place] for place in sorted(step.results)] for step in steps(messages)}
@@ -121,7 +121,7 @@ def _repaired(call: ToolCall) -> ToolCall:
 
 
 def with_unique_ids(messages: list[Message], *, exactly_nine: bool = False) -> list[Message]:
-    """Ids that occur twice or have another form are renamed. Every call must stand directly before its results.
+    """Ids that occur twice or have another form are renamed. Every call must come directly before its results.
 
     exactly_nine  Mistral's form
     """
@@ -160,7 +160,7 @@ def _is_taken(one: str, *, exactly_nine: bool) -> bool:
 
 
 def _renamed(old: str, used: set[str], *, exactly_nine: bool) -> str:
-    """The same id where it fits and is free; else one derived from it: the same log gives the same bytes."""
+    """The same id if it fits and is free; else one derived from it: the same log gives the same bytes."""
     new, again = old, 0
     chars = MISTRAL_CHARS if exactly_nine else NEW_CHARS
     while not _is_taken(new, exactly_nine=exactly_nine) or new in used:

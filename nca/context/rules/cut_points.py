@@ -31,9 +31,9 @@ def blocks(messages: Sequence[Message]) -> list[Span]:
 
 
 def regular_spans(messages: Sequence[Message]) -> list[Span] | None:
-    """The blocks of `messages` where each is full and every call has its results in order right after it, else None.
+    """The blocks of `messages` if each is full and every call has its results in order right after it, else None.
 
-    Of such messages `cut_points.blocks` gives the same, and the repairs that look inside of a block change nothing.
+    For such messages `cut_points.blocks` returns the same, and repairs inside of a block change nothing.
     """
     spans: list[Span] = []
     position, end = 0, len(messages)

@@ -1,4 +1,4 @@
-"""Messages: which comes first, none is empty, and images stand in a message of their own.
+"""Messages: which comes first, none is empty, and images are in a message of their own.
 
 Providers refuse an empty message or invent a text, and few accept an image inside a result.
 """

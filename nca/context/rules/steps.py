@@ -1,6 +1,6 @@
-"""What a step is, and one that still waits: an assistant message with calls, and the results that answer it.
+"""Steps, and open steps: an assistant message with calls, and the results that answer it.
 
-A result answers a step only until the assistant speaks again: what comes later is an orphan.
+A result answers a step only until the assistant speaks again: a later result is an orphan.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Step:
         return len(self.results) < len(self.calls)
 
     def take(self, call_id: str, position: int) -> None:
-        """Note a result, where it is one for this step."""
+        """Note a result, if it is for this step."""
         for place, waiting in enumerate(self.calls):
             if waiting == call_id and place not in self.results:
                 self.results[place] = position
@@ -69,7 +69,7 @@ def open_step_spans(messages: Sequence[Message]) -> Iterable[Span]:
 
 
 def open_step(messages: Sequence[Message]) -> int | None:
-    """The position of the last assistant message where calls of it wait for results, else None."""
+    """The position of the last assistant message if its calls wait for results, else None."""
     for position in range(len(messages) - 1, -1, -1):
         message = messages[position]
         if message.role == "assistant":
@@ -80,7 +80,7 @@ def open_step(messages: Sequence[Message]) -> int | None:
 
 
 def unseen_step(messages: Sequence[Message]) -> int | None:
-    """The position of the last assistant message where its results are all in and nothing followed them yet.
+    """The position of the last assistant message if it has all its results and nothing follows them yet.
 
     The model has asked for them and has not seen them: hidden now, it could only ask again.
     """

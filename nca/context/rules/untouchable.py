@@ -17,7 +17,7 @@ COLLAPSE = "collapse"
 
 
 def untouchable(history: History) -> set[int]:
-    """The seqs that stay as they are; system messages only where they are shown: what is hidden has gone already."""
+    """The seqs that stay as they are; system messages only if they are shown."""
     kept = {entry.seq for entry in history.visible() if entry.message.role == "system"}
     kept |= {pin for pin in history.pins if pin <= history.head}
     if history.newest_user is not None:
@@ -31,7 +31,7 @@ def untouchable(history: History) -> set[int]:
 
 
 def unseen(history: History) -> set[int]:
-    """The seqs of a step whose results the model has not seen yet: it stays, and only at last its contents are cut."""
+    """The seqs of a step with results that the model has not seen: it stays, and its contents are cut only last."""
     step = _newest_step(history)
     if unseen_step([entry.message for entry in step]) is None:
         return set()

@@ -60,11 +60,11 @@ class ShownMessage:
 
 @dataclass(slots=True)
 class StageEdits:
-    """What a stage's answer means for the messages handed out, by their positions.
+    """The meaning of a stage's answer for the messages handed out, by their positions.
 
     changed    position → the new message, if it is not the old one
     gone       positions that the answer left out
-    inserted   what the answer put in place of gone messages: their positions, from the first to before the last
+    inserted   new messages in place of gone ones: their positions, from the first to before the last
     """
 
     changed: dict[int, Message] = field(default_factory=dict)
@@ -73,7 +73,7 @@ class StageEdits:
 
 
 class StageRequest(msgspec.Struct, frozen=True):
-    """One question to the stage of this name: what the view shows, and how many tokens the whole request counts."""
+    """One question to the stage of this name: the shown messages, and the tokens of the whole request."""
 
     name: str
     messages: tuple[Message, ...]
@@ -114,7 +114,7 @@ def consult(request: StageRequest, load: Callable[[str], Strategy]) -> StageRepl
         answer: Any = stage.compact(_copies(request))
     except ConfigError as error:
         return StageReply(failure=error.message)
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - another's code may raise anything; all goes on without it
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - another's code may raise anything; all continues without it
         return StageReply(failure=f"the stage {name} raised {_said(error)}")
     if isinstance(answer, str | bytes) or not isinstance(answer, Sequence):
         return StageReply(failure=f"the stage {name} gave no list of messages")
@@ -122,7 +122,7 @@ def consult(request: StageRequest, load: Callable[[str], Strategy]) -> StageRepl
         return StageReply(tuple(message_from_dict(row, index) for index, row in enumerate(answer)))
     except InvalidMessages as error:
         return StageReply(failure=f"the stage {name} returned something that is not a message: {error.message}")
-    except Exception as error:  # noqa: BLE001 - what it gave may be an object of its own that cannot even be read
+    except Exception as error:  # noqa: BLE001 - its answer may be an object of its own that cannot even be read
         return StageReply(failure=f"the stage {name} returned something that cannot be read: {type(error).__name__}")
 
 
@@ -138,7 +138,7 @@ def _copies(request: StageRequest) -> Rows:
 
 
 def _shown(draft: Draft) -> list[ShownMessage]:
-    """What the view shows, the system's messages first, as they are sent."""
+    """The messages that the view shows, the system's first, as they are sent."""
     handed: list[ShownMessage] = []
     for part in draft.parts:
         if isinstance(part, Block):
@@ -149,7 +149,7 @@ def _shown(draft: Draft) -> list[ShownMessage]:
 
 
 def _read(handed: Sequence[Message], answered: Sequence[Message]) -> StageEdits | None:
-    """Lay the answer beside what was handed out; None if that cannot be done without guessing."""
+    """Match the answer with the messages handed out; None if that needs guessing."""
     pairs = _matched(handed, answered)
     known = {_key(message) for message in handed}
     edits = StageEdits(gone=set(range(len(handed))) - set(pairs.values()))
@@ -158,7 +158,7 @@ def _read(handed: Sequence[Message], answered: Sequence[Message]) -> StageEdits 
             edits.changed[position] = answered[place]
     for new, old in _gaps(pairs, len(answered), len(handed)):
         for place in new:
-            # It stands for the messages that are gone here; if none are, it would be something new.
+            # It replaces the messages that are gone here; if none are, it would be something new.
             message = answered[place]
             is_text = message.role in ("user", "system") and isinstance(message.content, str)
             if not old or not is_text or _key(message) in known:
@@ -168,13 +168,13 @@ def _read(handed: Sequence[Message], answered: Sequence[Message]) -> StageEdits 
 
 
 def _matched(handed: Sequence[Message], answered: Sequence[Message]) -> dict[int, int]:
-    """Which answered message is which handed one, in order: equal ones first, then those whose content changed."""
+    """The pairs of answered and handed messages, in order: equal ones first, then those with changed content."""
     pairs: dict[int, int] = {}
     places: dict[bytes, list[int]] = {}
     for position, message in enumerate(handed):
         places.setdefault(_key(message), []).append(position)
     limit = len(handed)
-    # From the end, because what a stage leaves alone is mostly the newest.
+    # From the end, because stages mostly leave the newest messages alone.
     for place in range(len(answered) - 1, -1, -1):
         found = [position for position in places.get(_key(answered[place]), ()) if position < limit]
         if found:
@@ -186,7 +186,7 @@ def _matched(handed: Sequence[Message], answered: Sequence[Message]) -> dict[int
 
 
 def _gaps(pairs: Mapping[int, int], answered: int, handed: int) -> Iterator[tuple[range, range]]:
-    """The stretches between neighbours that are matched: places in the answer, positions of what was handed out."""
+    """The stretches between neighbours that are matched: places in the answer, positions of messages handed out."""
     place = position = 0
     for next_place, next_position in [*sorted(pairs.items()), (answered, handed)]:
         if place < next_place:
@@ -195,7 +195,7 @@ def _gaps(pairs: Mapping[int, int], answered: int, handed: int) -> Iterator[tupl
 
 
 def _same_ids(handed: Sequence[Message], answered: Sequence[Message], new: range, old: range) -> dict[int, int]:
-    """Messages that make the same calls, or answer the same one, where that is not ambiguous."""
+    """Messages that make the same calls, or answer the same one, if that is not ambiguous."""
     pairs: dict[int, int] = {}
     names = [_name(handed[position]) for position in old]
     least = old.start
@@ -214,12 +214,12 @@ def _same_shape(handed: Sequence[Message], answered: Sequence[Message], new: ran
 
 
 def _name(message: Message) -> tuple[str, str]:
-    """What stays of a message when its content changes: role, and the ids of its calls or of the one it answers."""
+    """The identity of a message when its content changes: role, and the ids of its calls or of the one it answers."""
     return message.role, message.tool_call_id or "\0".join(call.id for call in message.tool_calls)
 
 
 def _is_repair(message: Message) -> bool:
-    """What the engine puts into a request itself wherever it is needed."""
+    """A text that the engine itself puts into a request if needed."""
     text = message.content if isinstance(message.content, str) else ""
     before, _, after = CALL_UNAVAILABLE.partition("{tool}")
     is_call = message.role == "assistant" and text.startswith(before) and text.endswith(after)

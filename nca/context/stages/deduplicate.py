@@ -51,7 +51,7 @@ def superseded(draft: Draft) -> list[Superseded]:
 
 
 def fix_pointers(draft: Draft, placeholder: str = CLEARED) -> None:
-    """Clear the pointers whose later read is no longer shown."""
+    """Clear the pointers to later reads that are no longer shown."""
     pointing = [
         (block, stub)
         for block in draft.recent_blocks()

@@ -17,7 +17,7 @@ CLEARED = "[cleared: recall expand={seq}]"
 SEQ = "{seq}"
 """Stands for the message's number in a placeholder."""
 COPY, VERSION = "deduplicate", "version"
-"""What a pointer to a later read names as its stage: that one says as much, or it says something else."""
+"""The stages of a pointer to a later read: the later one says as much, or something else."""
 FILLED = ("prune", VERSION, "shorten")
 SMALLEST_FILL_TOKENS, SURE_SHARE = 100, 0.95
 """Room that is too small for a part of a result; and how much of it a cut takes that would be a little too large."""
@@ -42,7 +42,7 @@ def prune(
     """Clear results until the target is met, the oldest first; none if that saves little. Copies go at once.
 
     history_chars  longer results of earlier turns are cut to their beginning and end in any case, as CowAgent does
-    copies         pointers to where results came again, by the number of their message
+    copies         pointers to repeated results, by the number of their message
     """
     shorten_earlier(draft, history_chars)
     candidates = _candidates(draft, settings, budget_tokens)
@@ -63,7 +63,7 @@ def prune(
 
 
 def fill(draft: Draft, target_tokens: int, stages: Sequence[str] = FILLED) -> None:
-    """Show again what fits of what these stages cut, the newest first: no room is left beside a placeholder."""
+    """Show cut results again while they fit, newest first, so that no room is left beside a placeholder."""
     cleared = [(block, seq) for block in draft.blocks() for seq, stub in block.stubs.items() if stub.stage in stages]
     for block, seq in sorted(cleared, key=lambda row: -row[1]):
         stub = block.stubs[seq]
@@ -106,7 +106,7 @@ def shorten_earlier(draft: Draft, history_chars: int) -> None:
 
 
 def stub_text(message: Message, seq: int, placeholder: str = CLEARED) -> str:
-    """What is shown of message `seq`: the placeholder, and the first line of an error, which a model needs.
+    """The stub of message `seq`: the placeholder, and the first line of an error, which a model needs.
 
     A message that came with such a placeholder, from an earlier compaction, stays as it is.
     """
@@ -118,14 +118,14 @@ def stub_text(message: Message, seq: int, placeholder: str = CLEARED) -> str:
 
 
 def _candidates(draft: Draft, settings: PruneSettings, budget_tokens: int) -> list[tuple[Block, int, str, int]]:
-    """What may be cleared, oldest first: block, seq, placeholder and the raw tokens that it saves."""
+    """Results that may be cleared, oldest first: block, seq, placeholder and the raw tokens that it saves."""
     protected_tokens = min(settings.protect_tokens, budget_tokens // BUDGET_SHARE_PROTECTED)
     found: list[tuple[Block, int, str, int]] = []
     kept_results = kept_tokens = 0
     for block in reversed(draft.blocks()):
         for seq in reversed(block.seqs):
             if block.settled_turns and kept_results >= settings.keep_results and kept_tokens > protected_tokens:
-                # Nothing older is recent, and what is in here goes as a whole.
+                # Nothing older is recent, and this block goes as a whole.
                 break
             message = draft.history.message(seq)
             if message.role != "tool":

@@ -1,4 +1,4 @@
-"""Summarize: the view is made again from the log, with a record in place of what has no room (`context/record`)."""
+"""Summarize: the view is made again from the log, with a record for the messages without room (`context/record`)."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from nca.messages import Entry, Message
 from nca.wire import content_text
 
 PROSE_SHARE = 0.25
-"""The share of the room for what a model writes."""
+"""The share of the room for a model's text."""
 SMALLEST_PROSE_TOKENS = 150
 """With less room than this no model is asked."""
 WORTH_A_CALL = 3
-"""A model is asked only where the messages are at least so many times as long as its answer."""
+"""A model is asked only if the messages are at least so many times as long as its answer."""
 LIVE_SHARE = 1.4
-"""What was sent before is counted better than a flattened text, so it may fill more of the window (0.6 × 1.4)."""
+"""Messages sent before are counted better than a flattened text, so they may fill more of the window (0.6 × 1.4)."""
 PRESERVED_SHARE = 0.5
 """The share of the target for the turns that a person wants to keep (context.preserve_turns)."""
 RANGE_SHARE = 0.5
@@ -62,7 +62,7 @@ def summarize(
     reserved = Prose(" a" * most) if most else prior
     view = _fitted(draft, composer, target, reserved)
     hidden = [span for item in view.items if isinstance(item, Summary) for span in item.ranges]
-    # What somebody names is looked for in all that is hidden: what was written before may have left it out.
+    # A named focus is looked for in all hidden messages: earlier prose may have left it out.
     told = Prose() if job.focus else prior
     gone, left_out = _not_told(hidden, told, draft.history, MAX_CHUNKS * job.input_tokens)
     size = sum(message_tokens(entry.message) for entry in gone) if most else 0
@@ -78,9 +78,9 @@ def summarize(
 def summarize_range(
     draft: Draft, job: SummaryJob, older: Sequence[Block], target_tokens: int = 0
 ) -> Generator[SummaryRequest, SummaryReply | SummaryFailure, Written | None]:
-    """Replace these blocks by a record; None, and nothing changed, where that would not be smaller.
+    """Replace these blocks by a record; None, and nothing changed, if that would not be smaller.
 
-    target_tokens  what the record leaves room for, where there is so much; 0: a share of what goes alone bounds it
+    target_tokens  of the request with the record, if it can be met; 0: only a share of the replaced messages bounds it
     """
     if not older:
         return None
@@ -116,7 +116,7 @@ def target_with_words(draft: Draft, job: SummaryJob, least: int, most: int) -> i
 
 
 def _preserved(draft: Draft, job: SummaryJob, target: int) -> list[Block]:
-    """The newest turns that a person wants to stay, as far as their share of the target goes."""
+    """The newest turns that a person wants to keep, within their share of the target."""
     preserved: list[Block] = []
     left = draft.meter.raw_for(int(PRESERVED_SHARE * target))
     for turn in draft.turns()[: -1 - job.settings.preserve_turns : -1]:
@@ -128,12 +128,12 @@ def _preserved(draft: Draft, job: SummaryJob, target: int) -> list[Block]:
 
 
 def _composer(draft: Draft, job: SummaryJob, preserved: Sequence[Block] = ()) -> Composer:
-    """What stays whatever the room: locked and preserved blocks; and the step whose results are new."""
+    """The parts that always stay: locked and preserved blocks, and the step with new results."""
     history = draft.history
     staying = {id(block) for block in preserved}
     locked = [block for block in draft.blocks() if block.is_locked or id(block) in staying]
     stubs = [stub for block in draft.blocks() for stub in block.stubs.values()]
-    # What was pinned when it was cut already stays as it was then.
+    # A message that was pinned in its cut form keeps that form.
     pinned = [(block.first, block.last) for block in locked if not history.pins.isdisjoint(block.seqs)]
     kept_stubs = [
         stub for stub in stubs if stub.stage == COLLAPSE or stub.seq == draft.newest_user or is_in(stub.seq, pinned)
@@ -157,7 +157,7 @@ def _composer(draft: Draft, job: SummaryJob, preserved: Sequence[Block] = ()) ->
 
 
 def _beside_list(draft: Draft, locked: Sequence[Block]) -> Iterator[Stub]:
-    """The list of what is to be done stays with its step: what other calls of that step brought is cut."""
+    """The todo list stays with its step; the results of other calls of that step are cut."""
     history = draft.history
     seq = history.newest_list[0] if history.newest_list is not None else 0
     block = next((block for block in locked if block.first == seq and not block.is_unseen), None)
@@ -173,7 +173,7 @@ def _beside_list(draft: Draft, locked: Sequence[Block]) -> Iterator[Stub]:
 
 
 def _room(draft: Draft, composer: Composer, target: int) -> int:
-    """Raw tokens below the target beside what stays."""
+    """Raw tokens below the target beside the parts that stay."""
     meter, history = draft.meter, draft.history
     fixed = meter.fixed_raw + sum(history.run_tokens(first, last) for first, last in composer.kept)
     for stub in composer.stubs:
@@ -183,7 +183,7 @@ def _room(draft: Draft, composer: Composer, target: int) -> int:
 
 
 def _fitted(draft: Draft, composer: Composer, target: int, prose: Prose) -> View:
-    """The view that fills the target, by exact counts: what is joined counts a little more or less than its parts."""
+    """The view that fills the target, by exact counts: joined parts count a little more or less than alone."""
     meter = draft.meter
     room = _room(draft, composer, target)
     best: View | None = None
@@ -194,26 +194,26 @@ def _fitted(draft: Draft, composer: Composer, target: int, prose: Prose) -> View
         fits = tokens <= target
         if best is None or (fits and not best_tokens <= target) or (fits and tokens > best_tokens):
             best, best_tokens = view, tokens
-        # What the parts were counted too high.
+        # The excess of the parts' counts.
         error = meter.raw_for(target) - meter.raw_for(tokens) - max(0, left or 0)
         if (fits and (left is None or error <= NEARLY * room)) or (room <= 0 and error <= 0):
             break
         room = max(0, room + (int(0.9 * error) if fits else error - 8))
     assert best is not None
     if best_tokens > target and prose.text:
-        # What stays is larger than the target: nobody's prose has room.
+        # The parts that stay exceed the target: nobody's prose has room.
         return _fitted(draft, composer, target, Prose(made_by=prose.made_by, important=prose.important))
     return best
 
 
 def _earlier(parts: Sequence[Part]) -> list[Prose]:
-    """What models wrote before, oldest first: it cannot be computed again."""
+    """Earlier prose of models, oldest first: it cannot be computed again."""
     found = (part for part in parts if isinstance(part, Summary) and part.prose)
     return [Prose(one.prose, one.made_by, of=one.prose_of or one.ranges) for one in found]
 
 
 def _records(gone: Sequence[Entry]) -> list[str]:
-    """The prose of records among these messages: another program's, or what is left of one in a program's own list."""
+    """The prose of records among these messages: another program's, or the rest of one in a program's own list."""
     texts = (read_again(entry.message.text)[0] for entry in gone if is_record(entry.message))
     return [text for text in texts if text]
 
@@ -250,7 +250,7 @@ def _most_prose(job: SummaryJob, room: int, prior: Prose) -> int:
 def _not_told(hidden: Sequence[Range], prior: Prose, history: History, most_raw: int) -> tuple[list[Entry], int]:
     """The hidden messages that no prose speaks of yet, and how many of the middle are not read.
 
-    most_raw  what questions to a model can hold, of which each end is given as much: the middle is left out first
+    most_raw  of questions to a model; both ends get as much, so the middle is left out first
     """
     ranges = without_ranges(hidden, prior.of)
     entries = history.entries
@@ -264,7 +264,7 @@ def _not_told(hidden: Sequence[Range], prior: Prose, history: History, most_raw:
 
 
 def _until(most_raw: int, them: Iterable[Entry]) -> Iterator[Entry]:
-    """As many messages as fill so many raw tokens where each is shown in its shortest form."""
+    """The number of messages that fill so many raw tokens in their shortest forms."""
     shortest = MESSAGE_CHARS[-1] // 4
     for entry in them:
         if most_raw < 0:
@@ -285,9 +285,9 @@ def _asked(
     most: int,
     left_out: int = 0,
 ) -> Asking:
-    """What a model makes of the messages that go, and of what was written before; `prior` where it writes nothing.
+    """A model's text about the messages that go and the earlier prose; `prior` if it writes nothing.
 
-    ranges    what its prose then speaks of, beside what was written before
+    ranges    the messages that its prose then covers, beside the earlier prose's
     most      raw tokens of the answer; 0: it is not asked
     left_out  see `write`
     """
@@ -313,7 +313,7 @@ def _asked(
     )
     if not written.prose:
         made_by = prior.made_by if prior.text else written.made_by
-        # What the earlier prose does not say, code does.
+        # Code tells the rest that the earlier prose does not.
         both = f"{made_by.removesuffix(_AND_CODE)}{_AND_CODE}" if prior.text and written.failures else made_by
         return Written(prior.text, both, written.failures), replace(prior, made_by=made_by)
     of = merge_ranges([*_of(earlier), *ranges])
@@ -335,7 +335,7 @@ def _one_line(entry: Entry) -> str:
 
 
 def _live(draft: Draft, gone: Sequence[Entry], room_raw: int) -> list[Message]:
-    """The request's own beginning up to the last covered message; empty if stubs stand in it or room is short."""
+    """The request's own beginning up to the last covered message; empty if it contains stubs or room is short."""
     history, last = draft.history, gone[-1].seq
     covered_seqs = {entry.seq for entry in gone}
     messages: list[Message] = []

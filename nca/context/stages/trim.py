@@ -1,7 +1,7 @@
 """Trim turns: the oldest half of the complete turns goes to one summary.
 
-It is due above `context.max_turns` complete turns, and by name as a stage (`nca.compat.presets`). Whoever commits the
-compaction adds the summary to the day's memory file.
+It is due above `context.max_turns` complete turns, and by name as a stage (`nca.compat.presets`). Whoever
+commits the compaction adds the summary to the day's memory file.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from nca.context.view import Marker
 from nca.messages import Message
 
 MEMORY_TOKENS = 2_000
-"""Raw tokens of what goes to the day's memory file."""
+"""Raw tokens of the text for the day's memory file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trimmed:
-    """What was trimmed, in a few lines; `written` is None if the turns were too small for a summary."""
+    """The trimmed part, in a few lines; `written` is None if the turns were too small for a summary."""
 
     text: str
     written: Written | None
@@ -36,7 +36,7 @@ def trim(
 ) -> Generator[SummaryRequest, SummaryReply | SummaryFailure, Trimmed | None]:
     """Replace the oldest half of the complete turns; None, and nothing changed, if nothing of them may go.
 
-    fewest  so many complete turns there must be
+    fewest  complete turns that there must be
     most    halve again while there are more than this; 0: once
     target_tokens  see `summarize_range`
     """
@@ -69,7 +69,7 @@ def _older_half(draft: Draft, fewest: int, most: int) -> list[Block]:
 
 
 def _leave_out(draft: Draft, older: list[Block]) -> None:
-    """Turns smaller than any summary of them: behind a marker, with its text where that is well below them."""
+    """Turns smaller than any summary of them: behind a marker, with its text if that is well below them."""
     leaving, marker_id = list[Part](older), draft.marker_id()
     marker = truncated(marker_id, leaving)
     if sum(block.raw for block in older) <= 2 * message_tokens(Message("user", marker.text)):

@@ -18,13 +18,13 @@ from nca.messages import Message
 from nca.wire import content_text
 
 TRUNCATED = "[Earlier conversation history was truncated to fit within context limits]"
-"""NeuroLink's marker; how to recall what it stands for follows it."""
+"""NeuroLink's marker; the recall hint for its messages follows it."""
 FIRST_EXCHANGE_SHARE = 10
 """The first exchange stays only while it costs at most a tenth of the budget."""
 SMALLEST_CONTENT_TOKENS = 24
-"""Contents are not cut below this: what is left says nothing."""
+"""Contents are not cut below this: less says nothing."""
 MARKER_TOKENS = 32
-"""Raw tokens of a marker: what is smaller is not hidden behind one."""
+"""Raw tokens of a marker: smaller messages are not hidden behind one."""
 CUTTING = ("truncate", "shorten")
 """The stages that show a message's beginning and end."""
 
@@ -39,12 +39,12 @@ def truncate(draft: Draft, settings: TruncateSettings, *, target_tokens: int, bu
     older = turns[1 if keeps_first else 0 : -1]
     current = turns[-1] if turns else []
     before = [block for block in draft.blocks() if block.turn == 0 and not block.is_locked]
-    # A record of what was said earlier goes last of all: it stands for more than any turn does.
+    # A record of earlier messages goes last of all: it covers more than any turn does.
     records = [[block] for block in before if is_record(draft.history.message(block.first))]
     groups = [[block] for block in before if [block] not in records] + older
     start = max(1, round(sum(map(_turns, groups)) * settings.fraction)) if groups else 0
     steps = [[block] for block in current if not block.is_locked]
-    # The newest step that may go is what the model was working from: it goes last.
+    # The model was working from the newest step that may go: it goes last.
     groups += steps[:-1]
     if keeps_first:
         groups.append(first)
@@ -76,7 +76,7 @@ def _hide(draft: Draft, groups: list[list[Block]], start: int, target_tokens: in
 
 
 def truncated(marker_id: str, gone: Sequence[Part]) -> Marker:
-    """The marker that stands for these parts, with the call that shows them again."""
+    """The marker for these parts, with the call that shows them again."""
     ranges = covered(gone)
     return Marker(marker_id, ranges, f"{TRUNCATED} [{how_to_recall(ranges)}]")
 
@@ -86,7 +86,7 @@ def _turns(group: list[Block]) -> int:
 
 
 def _drop_old_summaries(draft: Draft, target_tokens: int, marker_id: str) -> None:
-    """Old summaries give way before contents are cut, oldest first; the log keeps all they stand for."""
+    """Old summaries go before contents are cut, oldest first; the log keeps all their messages."""
     for part in [part for part in draft.parts if not isinstance(part, Block | Marker)][:-1]:
         if draft.tokens <= target_tokens:
             return
@@ -129,7 +129,7 @@ def cut_summaries(draft: Draft, limit_tokens: int) -> None:
 def cut_message(draft: Draft, block: Block, seq: int, keep_tokens: int, stage: str = "truncate") -> bool:
     """Show only the beginning and the end of a message, its attachments as text; False if that saves nothing."""
     stub = block.stubs.get(seq)
-    # What was cut already is cut anew from the whole, so that it says how much of that is missing.
+    # A cut text is cut again from the whole, so that it says how much of that is missing.
     now = draft.history.message(seq) if stub is not None and stub.stage in CUTTING else _now(draft, block, seq)
     whole = content_text(now.content)
     text = without_middle(whole, keep_tokens, seq, has_lines=now.role == "tool" and is_whole(whole, seq))

@@ -138,7 +138,7 @@ class _Reading(Reading):
         yield About(session=row.text("sessionId"), title=row.text("summary"), directory=directory)
 
     def _rewind(self, to: str) -> None:
-        """Take back a message and all after it; all, if it is not there. A summary goes with the messages it replaces."""
+        """Take back a message and all after it; all, if it is not there. A summary goes with its messages."""
         to = self._alias.get(to, to)
         present = list(self._present)
         taken = present[present.index(to) :] if to in self._present else present
