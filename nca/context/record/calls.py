@@ -28,7 +28,7 @@ LEVELS, WRITTEN_LEVELS = (50,), (150,)
 its arguments and its result."""
 FAILURE_TOKENS = 60
 EFFECT_LEVELS = (1, 6)
-"""The first forms of an effect: the action and its subject; then with the beginning of the result. Longer ones follow."""
+"""The first forms of an effect: the action and its subject, then the beginning of the result. Longer ones follow."""
 EFFECT_CHARS = 220
 """Most characters of a call's request."""
 CAME = " → "
