@@ -37,7 +37,7 @@ Action = Literal[
 
 @dataclass(frozen=True, slots=True)
 class ProviderFailure:
-    """What to do about a provider's error. Token counts are None if the error does not name them."""
+    """The reaction to a provider's error. Token counts are None if the error does not name them."""
 
     action: Action
     is_overflow: bool

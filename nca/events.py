@@ -86,7 +86,7 @@ class ToolFinished(_Event, frozen=True):
     diff: str = ""
     """Unified diff of the changed file; "" if nothing changed."""
     printed: str = ""
-    """What a command printed, within the limits of tool output."""
+    """A command's output, within the limits of tool output."""
     is_interrupted: bool = False
     """The person stopped it: it has neither failed nor come to its end."""
 
@@ -224,7 +224,7 @@ class TurnFinished(_Event, frozen=True):
     exit_code: what `nca run` exits with: 0 for a whole answer, the error's own code for a failed turn, 130 for an
     interrupted one, else 1. is_unanswered: a call needed an approval and nobody could be asked.
     is_empty: it was interrupted before anything came; the log holds nothing of it but the user's message.
-    files_changed: the paths of the files that the turn changed, as far as that is recorded.
+    files_changed: the paths of the files that the turn changed, as far as recorded.
     """
 
     reason: Literal["answered", "interrupted", "max_steps", "stuck", "length", "failed"]

@@ -30,7 +30,7 @@ def counted(number: int, one: str, many: str = "") -> str:
 
 
 def one_line(text: str, most_chars: int) -> str:
-    """A text on one line of at most so many characters."""
+    """A text on one line of at most this many characters."""
     line = " ".join(text.split())
     return line if len(line) <= most_chars else line[: most_chars - 1].rstrip() + "…"
 
@@ -74,11 +74,11 @@ another order than it has (CVE-2021-42574), and so do the deprecated characters 
 hide instructions for a model from a person."""
 
 WRITTEN_OUT = "It holds characters that cannot be seen or look like others, written out as ⟨U+…⟩."
-"""What a person is told about a text that `written_out` changed."""
+"""The note for a person about a text that `written_out` changed."""
 
 # Patterns as texts: `re` compiles each when it is first needed, and the prompt needs none of them.
 _BLANK = (
-    # Characters that Python calls printable and that show nothing: Unicode's Default_Ignorable_Code_Point, where it is
+    # Characters that Python calls printable and that show nothing: Unicode's Default_Ignorable_Code_Point, if it is
     # a letter or a mark (joiner, fillers, variation selectors), and the empty Braille pattern.
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )

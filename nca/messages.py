@@ -24,7 +24,7 @@ _IMPLIED: dict[Role, Source] = {"system": "nca", "user": "foreign", "assistant":
 class TextPart(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="text"):
     """Text. `extra` holds a provider's own keys of the part, such as cache_control.
 
-    source  who said it; "" stands for the source of its message. Parts with a source of their own follow each other
+    source  who said it; "": the source of its message. Parts with a source of their own follow each other
             without a space
     """
 
@@ -34,11 +34,11 @@ class TextPart(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="tex
 
 
 class AttachmentPart(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="attachment"):
-    """What goes with a message as a file: one that was attached, what was piped in, or a command's output.
+    """A file that goes with a message: an attached file, piped text, or a command's output.
 
     text            as much of it as was admitted
     original_bytes  the size of all of it
-    source          where it came from
+    source          its origin
     """
 
     path: str
@@ -83,7 +83,7 @@ class Message(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     is_error         on a tool message: the tool failed
     asks_to_read     on a tool message: the tool refused a change because the model has not read the file as it is now
     is_interrupted   an answer that the user or a crash cut short
-    source           who said it, unless a part says otherwise; "" stands for what the role implies
+    source           who said it, unless a part says otherwise; "": the role implies it
     extra            a provider's other keys, such as signed thinking blocks; stored and sent back
     made_by          the model that set `extra`, and the only one it is sent back to; "" sends it to any model
     """
@@ -139,7 +139,7 @@ class Message(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 def user_message(said: Words, beside: Sequence[Part] = ()) -> Message:
-    """What the user sends, with what goes along. A pasted text stays a part, so that the model sees where it ends."""
+    """The user's message, with its attachments. A pasted text stays a part, so that the model sees where it ends."""
     own = tuple(TextPart(span.text, source=span.source) for span in merged(said))
     if len(own) <= 1 and not beside and "pasted" not in [part.source for part in own]:
         said = merged(said) or said
@@ -155,7 +155,7 @@ class Entry(msgspec.Struct, frozen=True, gc=False, eq=False):
     at: float = 0.0
     """Seconds since the epoch, for display only."""
     tokens: int | None = None
-    """As `nca.context.tokens` counts the message, where this is stored with it. It is not part of what an entry is."""
+    """The message's tokens by `nca.context.tokens`, if stored with it. Not part of the entry's identity."""
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Entry):
@@ -168,7 +168,7 @@ class Entry(msgspec.Struct, frozen=True, gc=False, eq=False):
 
 
 class ResponseFacts(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What the provider said about its answer, in its own words. A field that it did not report has its default."""
+    """The provider's facts about its answer, in its own words. A field that it did not report has its default."""
 
     model: str = ""
     id: str = ""

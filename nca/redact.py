@@ -102,7 +102,7 @@ class Redactor:
         self._known = re.compile(alternatives) if alternatives else None
 
     def clean(self, text: str) -> str:
-        """What a file or a tool brought, as it may be logged and sent: valid Unicode without keys."""
+        """Text of a file or a tool, ready to be logged and sent: valid Unicode without keys."""
         return self.text(clean_text(text))
 
     def text(self, text: str) -> str:

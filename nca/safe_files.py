@@ -144,7 +144,7 @@ _BUFFER_BYTES = 64 * 1024
 def open_ordinary(path: Path, mode: Literal["rb", "ab"] = "rb", *, follows_links: bool = True) -> BinaryIO:
     """Open a file to read it, or to append to it; for `ab`, a missing one is created for its owner only.
 
-    Raises OSError, also for anything that is no ordinary file, and ValueError for what is not a path.
+    Raises OSError, also for anything that is not an ordinary file, and ValueError for an invalid path.
     """
     flags = os.O_RDONLY if mode == "rb" else os.O_WRONLY | os.O_CREAT | os.O_APPEND
     flags |= _flags("O_NONBLOCK", "O_CLOEXEC", "O_BINARY") | (0 if follows_links else _flags("O_NOFOLLOW"))

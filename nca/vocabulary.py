@@ -76,12 +76,12 @@ def count_in(name: Name, texts: Iterable[str]) -> int:
 
 
 def fitting_start(text: str, tokens: int) -> str:
-    """As much of the text's beginning as has at most so many tokens."""
+    """As much of the text's beginning as has at most this many tokens."""
     return text[: _fitting(text, tokens, lambda first, last: text[first:last], lambda length: text[:length])]
 
 
 def fitting_end(text: str, tokens: int) -> str:
-    """As much of the text's end as has at most so many tokens."""
+    """As much of the text's end as has at most this many tokens."""
     size = len(text)
 
     def ending(length: int) -> str:

@@ -59,7 +59,7 @@ class ClientForms:
         return Filled("cancel")
 
     async def open_page(self, question: str, url: str) -> Filled | None:
-        """None if the client cannot open it, or it is no page of the web."""
+        """None if the client cannot open it, or it is not a page of the web."""
         if self._offers.url is None:
             return None
         try:

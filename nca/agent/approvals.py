@@ -1,6 +1,6 @@
 """Approve or refuse a tool call: by the permission mode, by the permission rules, or by asking the person.
 
-The first of these that decides wins: the mode, where it denies · a rule that denies · nca's own files, which are never
+The first of these that decides wins: the mode, if it denies · a rule that denies · nca's own files, which are never
 written · a rule that asks · the mode and the rules that allow · the person. Each call is decided again, from what it
 would do.
 """
@@ -74,7 +74,7 @@ class Person:
         return ()
 
     async def choose(self, question: str, keys: Sequence[tuple[str, str]]) -> str:
-        """Ask a question that one of the keys answers, each with what it does. "" if the person gives no answer."""
+        """Ask a question that one of the keys answers, each with its meaning. "" if the person gives no answer."""
         return ""
 
     async def type_answer(self, question: str) -> str | None:
@@ -182,7 +182,7 @@ class Approvals:
         return None
 
     async def refusal_of(self, asked: ApprovalAsked) -> str:
-        """Decide, by the mode or the person, about something that is no tool call. "" if it may happen."""
+        """Decide, by the mode or the person, about something that is not a tool call. "" if it may happen."""
         decision = decide(self.mode, asked.needs)
         if decision == "deny":
             return f"the permission mode {self.mode} does not allow it"

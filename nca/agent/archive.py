@@ -228,7 +228,7 @@ class Archive:
             entries = ((day, datetime.combine(day, NOON).timestamp(), n, text) for day, n, text in day_entries(path))
             days = [(f"day:{day}:{number}", at, text) for day, at, number, text in entries]
         except NcaError:
-            # /memory says why they cannot be read; a search goes on without them.
+            # /memory says why they cannot be read; a search continues without them.
             return []
         return [*notes, *days]
 

@@ -75,7 +75,7 @@ _FILE = {part.name: part for part in _FILES}
 
 
 def unused_parts(directory: Path, home: Path | None, *, runs_own: bool) -> str:
-    """One line that names what is there and not used; "" if there is nothing.
+    """One line that names the unused parts; "" if there are none.
 
     home: the person's; None: only the project's set-up is looked at. runs_own: the setting agent.use_claude_home.
     """

@@ -166,11 +166,11 @@ class Preview:
         return len(newly_stubbed(self.view_before, self.proposal.view))
 
     def request_cost(self, tokens: int) -> float | None:
-        """The price of one request of so many tokens, without a cache."""
+        """The price of one request of this many tokens, without a cache."""
         return tokens * self.input_cost if self.input_cost is not None else None
 
     def with_prose(self, prose: str) -> Preview:
-        """The preview with another text of the summary. What code keeps beside it stays."""
+        """The preview with another text of the summary. Code's part beside it stays."""
         summary = self.summary
         prose = clean_text(prose).strip()
         if summary is None or prose == summary.prose.strip():

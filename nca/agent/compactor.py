@@ -120,7 +120,7 @@ class Compactor:
             raise does_not_fit(self.window.measure(), self.window.context.auto)
 
     async def _grow(self) -> None:
-        """Show more of the log again, where that is worth what the provider's cache has of the request."""
+        """Show more of the log again, if that is worth what the provider's cache has of the request."""
         started = time.monotonic()
         proposal = await self.plan("model", grows=True)
         if proposal.compacted and is_worth_it(-proposal.tokens_saved, self.window.budget):

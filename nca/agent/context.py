@@ -167,7 +167,7 @@ class Context:
         """Shorten these messages: a tool result to its placeholder, an earlier read of a file to a pointer to the
         later one, anything else to its beginning. None if nothing becomes shorter.
 
-        Raises UsageError, and nothing has changed, where one of them is not shown or may not be touched.
+        Raises UsageError, and changes nothing, if one of them is not shown or may not be touched.
         """
         return self._window.put_in_force(manual_edits.collapsed(self._window, seqs), COLLAPSE)
 
@@ -231,7 +231,7 @@ class Context:
         return LogSoFar(self._window.history.entries)
 
     def backwards(self) -> Iterator[Entry]:
-        """The whole conversation, newest first: the log without what was rewound or asked beside."""
+        """The whole conversation, newest first: the log without rewound messages and side questions."""
         return self._window.history.backwards()
 
     def summaries(self) -> list[Summary]:
@@ -250,7 +250,7 @@ class Context:
         return self._window.request_messages()
 
     def next_request(self) -> ModelRequest:
-        """How the next request begins: everything in it but what the person has yet to type."""
+        """The next request without the person's coming message."""
         return ModelRequest(self._window.next_messages(), self._window.tools)
 
     def _show(self, ranges: Sequence[Range], cause: str) -> CompactionRecord | None:

@@ -77,7 +77,7 @@ def does_not_fit(measured: Measurement, auto: str) -> ContextDoesNotFit:
 
 
 _FEWEST_WORDS = 3
-"""A shorter message ("go on") is no task unless it names something; one that answers a question needs a word more."""
+"""A shorter message ("go on") is not a task unless it names something; an answer to a question needs a word more."""
 _LOOKED_AT = 1_000
 """Only so many of the newest messages are read, so a long session takes no longer than a short one."""
 _CHARS = 160
@@ -161,7 +161,7 @@ def _messages(past: Past, newest: str) -> Iterator[tuple[str, str]]:
 
 
 def _last_step(past: Past, *, is_answer_shown: bool) -> str:
-    """The newest call that has ended, or the answer where that is newer. The wish for a compaction is no step."""
+    """The newest ended call, or the answer if that is newer. The wish for a compaction is not a step."""
     answers = (one for one in past.near() if one.message.role == "assistant" and one.message.text.strip())
     answer = next(answers, None)
     call = next((one for one in past.calls if one.result is not None and one.call.name != Compact.name), None)

@@ -47,10 +47,10 @@ class Conversation:
 
     Events of every turn and compaction go to the listeners; nothing here prints.
 
-    context    what the model sees: stats, compaction, undo, pins, search
+    context    the context: stats, compaction, undo, pins, search
     rewinds    going back to before a message, and forward again
     beside     questions that are not part of the conversation
-    session    what is stored: log, views, usage, info
+    session    the stored session: log, views, usage, info
     approvals  what tools may do, and who is asked
     memory     notes for later sessions
     servers    the MCP servers
@@ -95,7 +95,7 @@ class Conversation:
         person: Person | None = None,
         editor: Editor | None = None,
     ) -> Conversation:
-        """Open `session` (an id or its beginning), or a new one. What was recovered or assumed goes to the listener.
+        """Open `session` (an id or its beginning), or a new one. Recoveries and assumptions go to the listener.
 
         toolbox    None: nca's own tools
         prepares   prepare compactions in the background after a turn, for programs in which a person reads and types
@@ -139,7 +139,7 @@ class Conversation:
         return conversation
 
     def _begin(self, *, read_only: bool, is_resumed: bool) -> None:
-        """Finish what was cut off, and say what was recovered or restored."""
+        """Finish interrupted work, and report recoveries."""
         if self.session.recovered:
             self._emit(Notice(reply_checks.CUT_OFF))
         if not read_only:
@@ -192,10 +192,10 @@ class Conversation:
         """Run one turn. The text is on disk before the model is asked.
 
         An error ends the turn with reason "failed" and an ErrorRaised event; cancelling the task ends it with reason
-        "interrupted". In both cases this returns, and the session can go on. A blank text without attachments fails,
+        "interrupted". In both cases this returns, and the session can continue. A blank text without attachments fails,
         and nothing is stored.
 
-        source       who said the text, unless it is Words. Only in what was typed does `@path` attach a file
+        source       who said the text, unless it is Words. `@path` attaches a file only in typed text
         attachments  files that go along
         beside       texts that go along with this message only, as files would
         """
@@ -335,7 +335,7 @@ class Conversation:
         if not self.session.is_read_only:
             self.session.set_model(model.facts.name)
         self._notify()
-        # Say now what is due in this model's window, not only when the person has typed.
+        # Report now what is due in this model's window, not only after the next message.
         self._compactor.after_turn()
         await old.close()
 

@@ -1,6 +1,6 @@
-"""Run the person's hooks at the seams of a conversation, and say what they decide.
+"""Run the person's hooks at the seams of a conversation, and return their decisions.
 
-Events, input and answers are Claude Code's (docs/hooks.md). What a hook decides is for the seam to carry out; a hook
+Events, input and answers are Claude Code's (docs/hooks.md). The seam carries out a hook's decision; a hook
 that fails decides nothing, and the person is told once. Without hooks in the settings nothing here does anything.
 """
 
@@ -84,7 +84,7 @@ class Hooks:
         return bool(self._window.settings.hooks)
 
     async def before_prompt(self, text: str) -> str:
-        """Begin the session if it has not begun, and ask about the person's message. What to add to it.
+        """Begin the session if it has not begun, and ask about the person's message. Returns additions to it.
 
         Raises UsageError if a hook stops the message.
         """

@@ -146,7 +146,7 @@ class ProjectPrompts:
 def skill_list(
     skills: Sequence[SkillFile], max_tokens: int, heading: str = _SKILLS, kind: str = "Skills"
 ) -> tuple[str, list[str]]:
-    """The section that lists skills or agents, within so many tokens by their bytes, and notices for a person.
+    """The section that lists skills or agents, within this many tokens by their bytes, and notices for a person.
 
     The prompt is on the screen before anything can be counted.
     """

@@ -1,4 +1,4 @@
-"""MCP servers in a conversation: take up their tools before a turn, and answer what they ask for while they work.
+"""MCP servers in a conversation: take up their tools before a turn, and answer their requests while they work.
 
 A server may ask for a form for the person, a page to open, the model, or the folders.
 """

@@ -62,7 +62,7 @@ class Memory:
         return load_notes(self.file)
 
     def note(self, text: str) -> list[Note]:
-        """Add a note and keep the newest `memory.max_notes`. Returns what is kept. Raises ConfigError."""
+        """Add a note and keep the newest `memory.max_notes`. Returns the kept notes. Raises ConfigError."""
         return add_note(self.file, text, at=time.time(), max_notes=self._state.settings.memory.max_notes)
 
     def forget(self, note: Note) -> None:

@@ -244,7 +244,7 @@ def _front(place: Place, name: str) -> dict[str, Any]:
 
 
 def _cut(text: str, most_bytes: int) -> str:
-    """The beginning within so many bytes, up to the end of a line if possible; "" if there is no room."""
+    """The beginning within this many bytes, up to the end of a line if possible; "" if there is no room."""
     raw = text.encode("utf-8", "replace")
     if len(raw) <= most_bytes:
         return text

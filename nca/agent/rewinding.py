@@ -1,7 +1,7 @@
 """Going back to before one of the person's messages, and forward again: the chat, the files, or both.
 
 Both go together or not at all: what becomes of the chat is written with the plan for the files, before anything
-changes, and the chat goes back once all files have. What was cut off is finished at the next start.
+changes, and the chat goes back once all files have. An interrupted rewind is finished at the next start.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Point:
 
 
 class Rewinds:
-    """The log keeps everything: what is left is another branch, and can be gone back to."""
+    """The log keeps everything: the messages left are another branch, to which one can go back."""
 
     def __init__(
         self, window: Window, background: Background, user_input: UserInput, files: FileHistory, jobs: Jobs

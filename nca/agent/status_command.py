@@ -126,7 +126,7 @@ def status_input(conversation: Conversation, version: str, seconds: float) -> di
         "workspace": {"current_dir": directory, "project_dir": directory, "added_dirs": []},
         "version": version,
         "output_style": {"name": "default"},
-        # A price that nobody knows is no price of 0.
+        # A price that nobody knows is not a price of 0.
         "cost": {
             **({} if (cost := session.usage.totals().cost) is None else {"total_cost_usd": cost}),
             "total_duration_ms": int(seconds * 1000),

@@ -1,4 +1,4 @@
-"""Ask a model for the summaries of a compaction, within a deadline, and count what they cost."""
+"""Ask a model for the summaries of a compaction, within a deadline, and count their cost."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Summarizer:
         return own if self._named in ("", "none") else min(own, describe(self._named).window_tokens)
 
     async def ask(self, request: SummaryRequest, seconds: float) -> SummaryReply | SummaryFailure:
-        """Ask for one summary within so many seconds. Whatever goes wrong becomes a failure with its reason."""
+        """Ask for one summary within this many seconds. Any error becomes a failure with its reason."""
         if self._named == "none":
             return SummaryFailure("no summarizer is set", is_final=True)
         if seconds <= 0:
@@ -73,7 +73,7 @@ class Summarizer:
         return SummaryReply(reply.message.text, model.facts.name, has_calls, is_live, is_cut)
 
     async def consult_stage(self, request: StageRequest) -> StageReply:
-        """Ask a stage of another package on a thread, so that the chat goes on meanwhile.
+        """Ask a stage of another package on a thread, so that the chat continues meanwhile.
 
         After the deadline of a summary it is abandoned, since a thread cannot be stopped.
         """

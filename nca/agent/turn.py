@@ -69,7 +69,7 @@ class Turn:
     async def run(self, missing: Callable[[], str] = str) -> TurnFinished:
         """Ask and run tools until the model answers. Raises NcaError. To interrupt, cancel it and call `interrupt`.
 
-        missing: asked once, when the model has answered: what it is told if it has not done what was asked, or "".
+        missing: asked once, when the model has answered: the text for it if it has not done its task, or "".
         """
         started = time.monotonic()
         limit = self.window.settings.agent.max_steps
@@ -108,7 +108,7 @@ class Turn:
             await self.user_input.enter_typed_ahead()
 
     def _is_told(self, missing: Callable[[], str]) -> bool:
-        """Whether the model goes on because it was told what is missing."""
+        """Whether the model continues because it was told what is missing."""
         if said := missing():
             self.window.append(Message("user", said, source="nca"))
             self.emit(Notice(ASKED_AGAIN))
@@ -134,7 +134,7 @@ class Turn:
         return self.models.active
 
     async def _step(self) -> Reply:
-        """One answer, in the log. An answer that goes on is one text, so what is said of it comes after it."""
+        """One answer, in the log. A continued answer is one text, so notices about it come after it."""
         try:
             return await self._answer()
         except ProviderError as error:
@@ -191,7 +191,7 @@ class Turn:
             return reply
 
     def _ask_on(self, asked: str, why: str) -> None:
-        """Let the next request ask the model to go on."""
+        """Let the next request ask the model to continue."""
         self.window.append(Message("user", asked, source="nca"))
         self._told.append(f"{why} The model was asked to continue.")
 
@@ -212,7 +212,7 @@ class Turn:
         return dataclasses.replace(failure, action="compact", is_overflow=True)
 
     async def _recovered(self, failure: ProviderFailure, share: float | None) -> bool:
-        """Whether the next request asks for less. The person is told what was refused.
+        """Whether the next request asks for less. The person is told of the refusal.
 
         share  the part of the limit to aim for; None after the last round
         """

@@ -1,4 +1,4 @@
-"""Append what the person says to the log, with the files that it names and the reminders that are due."""
+"""Append the person's message to the log, with the files that it names and the reminders that are due."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from nca.words import Source, Words, merged, text_of, words
 
 
 class TaskInput:
-    """The input of a subtask: nobody types ahead, but a hook may have it go on."""
+    """The input of a subtask: nobody types ahead, but a hook may have it continue."""
 
     def __init__(self, window: Window, hooks: Hooks, task: str, agent: str) -> None:
         self._window, self._hooks = window, hooks
@@ -38,7 +38,7 @@ class TaskInput:
         """Nothing to append."""
 
     async def goes_on(self, answer: str) -> bool:
-        """Whether a hook has it go on; then its words are appended."""
+        """Whether a hook has it continue; then its words are appended."""
         said = await self._hooks.before_task_stop(self._task, self._agent, answer, self._stops)
         if said:
             self._stops += 1
@@ -75,12 +75,12 @@ class UserInput:
         self.begin_anew()
 
     def begin_anew(self) -> None:
-        """Go on from what the view shows now: the session was opened, or the person went back in it."""
+        """Continue from the current view: the session was opened, or the person went back in it."""
         self._take_view()
         self._files_read.forget()
 
     def go_forward(self) -> None:
-        """As `begin_anew`, when the person takes back that they went back: what was read then counts again."""
+        """As `begin_anew`, when the person takes a rewind back: reads from before it count again."""
         self._take_view()
         self._files_read.recall()
 
@@ -103,15 +103,15 @@ class UserInput:
         return len(self._shared)
 
     def keep_waiting(self, most: int) -> None:
-        """Forget all but so many of them: the message that the others belong to was not sent."""
+        """Forget all but this many: the message of the others was not sent."""
         del self._shared[most:]
 
     def take_back(self) -> None:
-        """The newest message failed, and the person has its text again: what is sent next takes its place."""
+        """The newest message failed, and the person has its text again: the next message takes its place."""
         self._taken_back = self._window.history.newest_user or 0
 
     async def admit(self, text: str) -> None:
-        """Ask the hooks about a message; what they add is attached to it. Raises UsageError if one stops it."""
+        """Ask the hooks about a message; their additions are attached to it. Raises UsageError if one stops it."""
         if said := await self._hooks.before_prompt(text):
             self.share(HOOK, said, "tool")
 
@@ -166,7 +166,7 @@ class UserInput:
         return bool(said)
 
     async def enter_typed_ahead(self) -> None:
-        """Append what the person typed while the turn runs, as one message, if anything.
+        """Append the text that the person typed while the turn runs, if any, as one message.
 
         A file that cannot be attached is reported, and the text is appended without it.
         """

@@ -112,13 +112,13 @@ class Window:
         return self.meter.measure(self.history, self.budget)
 
     def decide(self, moment: Moment) -> Decision:
-        """What to do now. A notice in the decision counts as shown."""
+        """The action to take now. A notice in the decision counts as shown."""
         decision = self._decided(moment)
         self._policy = decision.state
         return decision
 
     def due(self) -> Action:
-        """What happens before the next request, if nothing is added to it."""
+        """The action before the next request, if nothing is added to it."""
         return self._decided("before request").action
 
     def is_larger_than_view(self) -> bool:
@@ -153,7 +153,7 @@ class Window:
         self._policy = self._policy.reconfigured()
 
     def rungs_ahead(self, *, prepares: bool) -> list[Rung]:
-        """What happens automatically as the context fills, lowest threshold first."""
+        """The automatic actions as the context fills, lowest threshold first."""
         by_provider = self.provider_compacts_at > 0
         return rungs_ahead(self.measure(), self._policy, self.context, prepares=prepares, by_provider=by_provider)
 
@@ -187,7 +187,7 @@ class Window:
         )
 
     def next_messages(self) -> list[dict[str, Any]]:
-        """The messages of the next request without what the person has yet to type."""
+        """The messages of the next request without the person's coming message."""
         messages = self.request_messages() if self.history.head else []
         if not messages and self.prompt.text:
             messages = [{"role": "system", "content": self.prompt.text}]
@@ -214,7 +214,7 @@ class Window:
         return thresholds(self.budget, self.context).compact
 
     def notices(self) -> Iterator[str]:
-        """What a person should know about this model's window, one line each."""
+        """Notes for a person about this model's window, one line each."""
         if self.state.left_out is not None:
             first, last = self.state.left_out
             yield (
@@ -293,11 +293,11 @@ class Window:
         return is_news
 
     def note_refused(self) -> None:
-        """A request overflowed although it should fit, so the real window is smaller than what was used."""
+        """A request overflowed although it should fit, so the real window is smaller than assumed."""
         self.refused_tokens = self.measure().used_tokens
 
     def note_cut(self) -> bool:
-        """The provider left out a part of what it was sent. True the first time for a model."""
+        """The provider left out a part of the request. True the first time for a model."""
         is_first, self._is_cut_noted = not self._is_cut_noted, True
         return is_first
 
@@ -334,7 +334,7 @@ class Window:
         self._policy = self._policy.edited(self.measure())
 
     def _offered(self) -> list[dict[str, Any]]:
-        """The tools that the model is offered; none that compacts where a person has turned compaction off."""
+        """The tools that the model is offered; none that compacts if a person has turned compaction off."""
         off = {*self.settings.tools.off, *(("compact",) if self.context.auto == "off" else ())}
         return offered(self._toolbox, self.facts, self.budget, off)
 

@@ -124,7 +124,7 @@ class Handover:
         return start + "\n\n".join(filter(None, (words, effects))) if work or words or effects else ""
 
     def _record(self, spans: tuple[Range, ...], chars: int) -> str:
-        """The record of these messages in at most so many characters."""
+        """The record of these messages in at most this many characters."""
         best, room = "", int(chars / CHARS_PER_TOKEN)
         for _ in range(TRIES if spans else 0):
             text = self._clean(plain_record(self._history, spans, room))

@@ -251,7 +251,7 @@ def _warm_up() -> None:
 
 
 def _key(asked: _Asked) -> tuple[str, str]:
-    """The agent, and its file or the session: Gemini CLI goes on in another file than it names at first."""
+    """The agent, and its file or the session: Gemini CLI continues in another file than it names at first."""
     event = asked.event
     return asked.agent.name, event.session_id if asked.agent.data else event.transcript_path or ""
 

@@ -164,7 +164,7 @@ class Summarization(_Counting):
 
     summarizer      takes a list of messages (what to ask a model) and returns its text. It is asked once, or once for
                     each part of what its window cannot hold at a time. Where it raises, refuses or gives nothing
-                    usable, it is asked once more, then code continues with an extract; where it is None, code does all
+                    usable, it is asked once more, then code continues with an extract; if it is None, code does all
     focus           what the summary should keep above all
     window_tokens   the summarizer's window, which bounds what it is shown; 0: 128,000
     """

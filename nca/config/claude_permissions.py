@@ -177,7 +177,7 @@ def _of_file(held: HeldRule) -> HeldRule:
 
 
 def _parts(written: str) -> tuple[str, str]:
-    """The tool of a rule, and what it says of it; "" for both if it is no rule."""
+    """The tool of a rule, and what it says of it; "" for both if it is not a rule."""
     match = _RULE.fullmatch(written)
     return (match[1], (match[2] or "").strip()) if match is not None else ("", "")
 

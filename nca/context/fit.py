@@ -82,7 +82,7 @@ def refuse_newest(draft: Draft, budget: Budget) -> ContextDoesNotFit:
 
 
 def too_large(tokens: int, budget: Budget) -> ContextDoesNotFit:
-    """The same for a message of so many tokens."""
+    """The same for a message of this many tokens."""
     return ContextDoesNotFit(
         f"The message has {tokens:,} tokens, and the budget is {budget.budget_tokens:,} (window"
         f" {budget.window_tokens:,}, of which {budget.reserve_tokens:,} are kept for the answer).",

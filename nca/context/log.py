@@ -201,7 +201,7 @@ class LogSoFar(Sequence[Entry]):
     def __getitem__(self, index: int | slice) -> Entry | Sequence[Entry]:
         if isinstance(index, slice):
             start, stop, step = index.indices(self._length)
-            # A stop before the beginning, as of a reversed slice, is no place: -1 would be the last one.
+            # A stop before the beginning, as of a reversed slice, is not a place: -1 would be the last one.
             return self._entries[start : None if stop < 0 else stop : step]
         return self._entries[range(self._length)[index]]
 

@@ -29,7 +29,7 @@ SPACED = 0.25
 SAMPLE_CHARS = (200, 20_000)
 """With less of the person's text its language is not measured; more of it is not looked at."""
 LENGTH_SLACK = 1.25
-"""A record within its words may have more tokens, where it is full of names: it is not cut for that."""
+"""A record within its words may have more tokens, if it is full of names: it is not cut for that."""
 SHORT_LIST_TOKENS = 300
 """With less room a short list is asked for: nine headings would take much of it."""
 MAX_FAILURES = 2

@@ -31,7 +31,7 @@ _BARE_RETURN = re.compile(r"\r(?!\n|\Z)")
 
 @dataclass(frozen=True)
 class FileChange:
-    """The net change of one path. `path` is relative to the workspace; bytes that are no UTF-8 are lone surrogates.
+    """The net change of one path. `path` is relative to the workspace; bytes that are not UTF-8 are lone surrogates.
 
     is_mixed  somebody else may have had a part in it
     """

@@ -1,4 +1,4 @@
-"""Answers as data and as text: each within a bound of tokens, and each says how to go on. Texts are made plain.
+"""Answers as data and as text: each within a bound of tokens, and each says how to continue. Texts are made plain.
 
 The structs are the output schemas of the tools. The bound holds for the text and for the data as JSON.
 """

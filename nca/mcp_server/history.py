@@ -5,7 +5,7 @@ in the answer, and the others answer without it.
 
 A client sees the sessions of its own project, of projects that a person names, or all. Its project is the repository
 around the folder that it starts the server in. A client that starts it elsewhere, as some editors do in the home
-directory, may name its folders as roots. The home directory, and what is above it, is no project: it has nearly
+directory, may name its folders as roots. The home directory, and what is above it, is not a project: it has nearly
 everything below it.
 """
 
@@ -291,7 +291,7 @@ class Scope:
                 return ", ".join(dict.fromkeys(os.path.realpath(one) for one in some))
 
     async def learn(self, session: Any) -> None:
-        """Ask the client for its roots, where they are what says which project it is in.
+        """Ask the client for its roots, if they are what says which project it is in.
 
         session: the SDK's ServerSession
         """

@@ -70,7 +70,7 @@ class _Json:
             place, count = self._skip(self._skip(end) + 1), count + 1
 
     def _skip(self, place: int) -> int:
-        """The next place that is no blank."""
+        """The next place that is not a blank."""
         while place < len(self.plain) and self.plain[place] in _BLANKS:
             place += 1
         return place

@@ -279,7 +279,7 @@ class ProviderModel:
             max_output_tokens=request.max_output_tokens,
         )
         is_refused = not way.is_direct and is_thinking(found, self._wire_name) and not has_all_blocks(messages)
-        # It goes on without thinking until the turn ends.
+        # It continues without thinking until the turn ends.
         return {} if is_refused else found
 
     def _open(self, way: Route) -> ChatEndpoint | OpenAIClient | AnthropicClient | None:

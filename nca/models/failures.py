@@ -86,7 +86,7 @@ def is_context_overflow_error(error: object) -> bool:
 
 
 def context_overflow_provider(error: object) -> str | None:
-    """The provider with this wording of a context overflow; None if it is no overflow, or any provider's wording."""
+    """The provider with this wording of a context overflow; None if it is not one, or any provider's wording."""
     details = read_error(error)
     if not _decide(details)[1]:
         return None

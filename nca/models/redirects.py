@@ -68,7 +68,7 @@ def refuse_elsewhere(response: Any) -> None:
     asked = response.request.url
     try:
         target = asked.join(response.headers["location"])
-    # The libraries' own InvalidURL is no ValueError.
+    # The libraries' own InvalidURL is not a ValueError.
     except Exception as error:
         raise RedirectRefused(_origin(asked), "an address that is not valid") from error
     if _parts(asked) != _parts(target):

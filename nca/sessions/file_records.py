@@ -1,6 +1,6 @@
 """The database of file changes, `files.db` beside the sessions: opening it, and removing what no session needs.
 
-If it is damaged it is set aside, and every chat goes on without what it held.
+If it is damaged it is set aside, and every chat continues without what it held.
 """
 
 from __future__ import annotations

@@ -82,7 +82,7 @@ class FileLock:
         return True
 
     def sign(self) -> None:
-        """Record the holder. A full disk is no error."""
+        """Record the holder. A full disk is not an error."""
         owner = json.dumps({"pid": os.getpid(), "start": time.time(), "host": os.uname().nodename}).encode()
         with suppress(OSError):
             os.ftruncate(self._descriptor, 0)

@@ -93,7 +93,7 @@ def has_known_fields(body: str) -> bool:
 
 
 def unreadable(role: str, text: str) -> Message:
-    """In place of a message. It is no tool's result: it would be one of no call."""
+    """In place of a message. It is not a tool's result: it would be one of no call."""
     return Message(cast(Role, role) if role in ROLES and role != "tool" else "user", text, source="nca")
 
 

@@ -247,7 +247,7 @@ def _make_private_file(path: Path) -> None:
 
 
 def _check_header(path: Path, kind: Kind) -> None:
-    """Refuse a file that is no database or is truncated (SQLite 3.40 opened the latter without an error)."""
+    """Refuse a file that is not a database or is truncated (SQLite 3.40 opened the latter without an error)."""
     with faults.explained(path, "read"), path.open("rb") as file:
         header = file.read(HEADER_BYTES)
         size = os.fstat(file.fileno()).st_size

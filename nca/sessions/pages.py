@@ -1,7 +1,7 @@
 """Read rows from the pages of a damaged database, without SQLite, which gives up where a tree is broken.
 
 Each page that holds rows of a table is read by itself. Where its cells make no sense, rows are found by how a row
-begins. A long row goes on in a chain of other pages; where the chain is broken, it is joined again. What belongs to
+begins. A long row continues in a chain of other pages; where the chain is broken, it is joined again. What belongs to
 nothing in the end is given as text. Offsets and values are those of https://www.sqlite.org/fileformat2.html.
 """
 
@@ -84,7 +84,7 @@ class Pages:
         self._loose = loose
         self._count = max(self._in_file, *self._written, 0)
         self._claimed: dict[int, int] = {}
-        """The pages that rows go on in, each with the first one of its row."""
+        """The pages that rows continue in, each with the first one of its row."""
         self._trees: set[int] = set()
         self._free: set[int] = set()
         self._broken: list[_Cell] = []
@@ -243,7 +243,7 @@ class Pages:
                 self._left.append((rowid, page[begin:stop]))
 
     def _complete(self, cell: _Cell) -> Iterator[tuple[Record, bool]]:
-        """The row of a cell, or nothing yet if the chain that it goes on in is broken."""
+        """The row of a cell, or nothing yet if the chain that it continues in is broken."""
         chain = list[int]()
         first, needed = self._overflow(cell)
         if needed:
@@ -289,7 +289,7 @@ class Pages:
         return next((number for number in near if abs(number - last) == 1 and self._is_open(number)), 0)
 
     def _is_open(self, number: int) -> bool:
-        """Whether a row may go on in this page: it is in the file, and nothing else."""
+        """Whether a row may continue in this page: it is in the file, and nothing else."""
         is_there = number in self._written or 1 < number <= self._in_file
         return is_there and number not in self._trees and number not in self._claimed and number not in self._free
 
@@ -306,7 +306,7 @@ class Pages:
         return _number(self._page(number), 0)
 
     def _overflow(self, cell: _Cell) -> tuple[int, int]:
-        """The first page that a row goes on in, and how many there are."""
+        """The first page that a row continues in, and how many there are."""
         local = self._local(cell.length, is_key=cell.is_key)
         if local >= cell.length:
             return 0, 0

@@ -80,7 +80,7 @@ def _tables() -> dict[str, dict[str, str]]:
 
 
 MAX_CHARS = 2_000
-"""Characters of a question that are read; a pasted file is no question."""
+"""Characters of a question that are read; a pasted file is not a question."""
 FORM_WEIGHT = 0.9
 PREFIX_WEIGHT = 0.7
 BEGINNING_WEIGHT = 0.5

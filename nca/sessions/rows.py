@@ -1,4 +1,4 @@
-"""The bytes of a row in a database file (numbers, values, the text in what is no row), and the frames of its log.
+"""The bytes of a row in a database file (numbers, values, the text in what is not a row), and the frames of its log.
 
 Formats are those of https://www.sqlite.org/fileformat2.html#record_format.
 """

@@ -20,7 +20,7 @@ from nca.sessions.sql import Row, SessionDatabase, Transaction
 CURRENT = -1
 REWIND, REDO, BESIDE, UNDO = "rewind", "redo", "beside", "undo"
 PUTS_ASIDE = frozenset({REWIND, REDO, BESIDE, UNDO})
-"""Triggers of views that are no compactions: the same conversation, or a part of it, with messages put aside."""
+"""Triggers of views that are not compactions: the same conversation, or a part of it, with messages put aside."""
 
 BY_HAND = frozenset({"clear", "expand", "pin", "collapse", "restore", "retry"})
 """Stages of views that a person asked for, message by message. No compaction made them."""

@@ -104,7 +104,7 @@ class SessionViews:
         expected_head  the newest seq that the planner knew; messages appended since are in the view's tail
         parent         the view that it begins from
         files          the rewind of files that goes with it
-        Raises StoreError, and changes nothing, if the view is no partition of the log, reaches past its end, was
+        Raises StoreError, and changes nothing, if the view is not a partition of the log, reaches past its end, was
         planned on a longer log than this, or on a view that is no longer in force (`record.view_before`).
         """
         with self._access.transaction() as connection:

@@ -117,7 +117,7 @@ def answer(blocks: list[dict[str, Any]], place: str, names: dict[str, str]) -> M
         else:
             raise refused_type(where, kind, ASSISTANT_TYPES)
     if thoughts and not parts and not calls:
-        # Thoughts alone are no empty message.
+        # Thoughts alone are not an empty message.
         parts = [as_file(thought["type"], thought, place) for thought in thoughts]
     extra = {SIGNED_THOUGHTS: thoughts} if thoughts else {}
     return Message("assistant", tuple(parts) or None, tuple(calls), extra=extra)

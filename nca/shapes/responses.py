@@ -169,7 +169,7 @@ def _answer(items: Sequence[tuple[int, dict[str, Any]]]) -> Message:
             thoughts.append(as_file(kind, item, place))
         else:
             parts.append(as_file(kind, item, place))
-    # Reasoning alone is no empty message; beside words and calls it is not counted, as everywhere.
+    # Reasoning alone is not an empty message; beside words and calls it is not counted, as everywhere.
     content = parts or ([] if calls else thoughts)
     return Message("assistant", tuple(content) or None, tuple(calls))
 

@@ -64,7 +64,7 @@ class ShapedMessages(ABC):
 
     @abstractmethod
     def repair(self, messages: Sequence[Message], provider: str) -> list[Message]:
-        """The messages so that the shape's provider takes them; where it has none, the one of this name."""
+        """The messages so that the shape's provider takes them; if it has none, the one of this name."""
 
     @abstractmethod
     def write(self, messages: Sequence[Message], known: Sequence[Message]) -> Written:

@@ -133,7 +133,7 @@ _NAMED_OUTPUTS = re.compile(rb"outputs/([\w-]+)/")
 _NAME_CHARS = 40
 _ID = re.compile(r"[0-9a-z]{1,32}")
 _UNREADABLE = (OSError, EOFError, zlib.error, zipfile.BadZipFile, KeyError, NotImplementedError, RuntimeError)
-"""zipfile's errors for a file that is no ZIP, damaged, encrypted, or compressed in an unknown way."""
+"""zipfile's errors for a file that is not a ZIP, damaged, encrypted, or compressed in an unknown way."""
 
 
 class Archived(NamedTuple):
@@ -199,7 +199,7 @@ def restore(store: Store, wanted: str) -> SessionInfo:
 
     wanted: an archive's file, or the id, the beginning of the id or the name of a session archived beside the store
 
-    Raises SessionNotFound, InvalidMessages (it is no archive), StoreError (the store has the session).
+    Raises SessionNotFound, InvalidMessages (it is not an archive), StoreError (the store has the session).
     """
     path = Path(wanted) if Path(wanted).is_file() else _find(store, wanted)
     with _opened(path) as file:
@@ -324,7 +324,7 @@ def _find(store: Store, wanted: str) -> Path:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
-    """Raises InvalidMessages if it is no archive or cannot be read."""
+    """Raises InvalidMessages if it is not an archive or cannot be read."""
     try:
         with _Bounded(open_ordinary(path).detach()) as file, zipfile.ZipFile(file) as archive:  # type: ignore[attr-defined]
             yield archive

@@ -97,7 +97,7 @@ def by_age(
     Subjects are read only as far as needed.
 
     levels   the first forms, in tokens; after the last one each is GROWTH times as long, until the whole is there
-    above    a form of so many tokens of each is already there
+    above    a form of this many tokens of each is already there
     is_each  the shortest forms of all come before longer forms of any
     """
     coming = enumerate(subjects, 1)

@@ -108,7 +108,7 @@ def _is_object(arguments: str) -> bool:
 
 
 def is_safe(text: str, chars: int) -> bool:
-    """Whether every provider takes this as an id or a tool's name of at most so many characters."""
+    """Whether every provider takes this as an id or a tool's name of at most this many characters."""
     return 0 < len(text) <= chars and SAFE.issuperset(text)
 
 

@@ -252,7 +252,7 @@ def translated(sql: str) -> str:
 def _bound(bindings: Sequence[Any]) -> list[Any]:
     """A value that PostgreSQL can hold. Raises OverflowError for a larger integer than SQLite has.
 
-    Its texts hold no NUL. JSON has it as an escape; elsewhere it is no character that a person typed.
+    Its texts hold no NUL. JSON has it as an escape; elsewhere it is not a character that a person typed.
     """
     bound = []
     for value in bindings:

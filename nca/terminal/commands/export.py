@@ -109,7 +109,7 @@ def _exported(conversation: Conversation, asked: _Asked) -> list[str]:
 
 
 def _parsed(argument: str) -> _Asked:
-    """The file's name is all that is no flag, blanks and all."""
+    """The file's name is all that is not a flag, blanks and all."""
     words = argument.split(" ")
     agent = None
     if _AS in words:

@@ -289,7 +289,7 @@ def meaning(
     key = typed.lower() if len(typed) == 1 else ""
     if key and key in offered.next:
         return "answer" if since_key_seconds >= QUIET_SECONDS else "nothing"
-    # The key that answered the question before this one is no typing, but pressed twice it must not answer both.
+    # The key that answered the question before this one is not a typing, but pressed twice it must not answer both.
     is_new = since_key_seconds >= PAUSE_SECONDS or since_asked_seconds >= QUIET_SECONDS
     has_paused = since_line_seconds >= PAUSE_SECONDS and since_key_seconds >= QUIET_SECONDS and is_new
     if key and key in offered.keys and has_paused:

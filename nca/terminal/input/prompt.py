@@ -319,7 +319,7 @@ class Prompt:
         return not is_typed_in(self._text.said) or bool(self._paths.line())
 
     def rewind(self, event: KeyPressEvent) -> None:
-        # It is no line for the history.
+        # It is not a line for the history.
         self._insert(event.current_buffer, REWIND, "typed")
         event.app.exit(result=REWIND)
 

@@ -266,7 +266,7 @@ class WindowPart(NamedTuple):
 def parts_of(stats: ContextStats, most: int = 0) -> list[WindowPart]:
     """The parts that add up to the window, or to the used tokens if those are more.
 
-    most  at most this many: the smallest used parts become one; 0 is no limit
+    most  at most this many: the smallest used parts become one; 0: no limit
     """
     used = [WindowPart(LABELS[kind], stats.parts[kind], f"part.{kind}") for kind in KINDS if stats.parts.get(kind)]
     rest = list(_unused(stats))

@@ -202,7 +202,7 @@ class ApprovalKeys(KeyQuestion[Answer]):
     show_more   shows the next part of the call
     lines_left  how many lines of the call were not shown yet
     stop        stops the turn, for Escape and the end of the input
-    accept_edits  e, which allows this call, also allows all edits from here on; None: e is no answer
+    accept_edits  e, which allows this call, also allows all edits from here on; None: e is not an answer
     """
 
     heading = "Allow it?"

@@ -49,7 +49,7 @@ def to_terminal(text: str) -> str:
 
 
 def one_line(text: str, limit: int = 0) -> str:
-    """Safe text on one line with whitespace collapsed, cut to `limit` characters with an ellipsis (0 is no limit)."""
+    """Safe text on one line with whitespace collapsed, cut to `limit` characters with an ellipsis (0: no limit)."""
     folded = _SPACES.sub(" ", to_terminal(text)).strip()
     return folded if limit <= 0 or len(folded) <= limit else folded[: max(limit - 1, 0)] + "…"
 

@@ -142,7 +142,7 @@ class _Page:
 
 
 def _room_within(page: _Page, max_tokens: int | None) -> int:
-    """Bytes for a page of at most so many tokens, estimated from this page; at least its size if it fits."""
+    """Bytes for a page of at most this many tokens, estimated from this page; at least its size if it fits."""
     if max_tokens is None:
         return MAX_BYTES
     most, tokens = max_tokens - _NOTES_TOKENS, text_tokens(page.raw.decode("utf-8", "replace"))

@@ -119,7 +119,7 @@ def count_of(value: Any) -> int:
 
 
 def cost_of(value: Any) -> float | None:
-    """US dollars; None for anything that is no amount."""
+    """US dollars; None for anything that is not an amount."""
     is_amount = isinstance(value, _NUMBER) and not isinstance(value, bool) and 0 <= value < 1e9
     return float(value) if is_amount else None
 

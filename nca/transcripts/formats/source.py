@@ -107,7 +107,7 @@ class Source:
             raise InvalidMessages(f"{self.place}: is not JSON ({error}).") from error
 
     def rows(self) -> Iterator[tuple[int, Row] | BadLine]:
-        """The objects of a file of JSON lines with their line numbers. Values that are no objects are BadLines."""
+        """The objects of a file of JSON lines with their line numbers. Values that are not objects are BadLines."""
         with self._reading() as file:
             number, line_at = 0, self.start
             if self.start:

@@ -1,6 +1,6 @@
 """Read Mistral Vibe's sessions: `messages.jsonl`, with facts about the session in `meta.json` beside it.
 
-When Vibe compacts, it goes on in a new folder that names the one before as its parent
+When Vibe compacts, it continues in a new folder that names the one before as its parent
 (mistralai/mistral-vibe, vibe/core/session).
 """
 

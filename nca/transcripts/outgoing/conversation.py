@@ -44,7 +44,7 @@ _LEFT_OUT = "The earlier conversation was left out."
 class Sent(msgspec.Struct, frozen=True):
     """A message. `at`: seconds since the epoch, later than the message before by a millisecond or more.
 
-    model, usage  of an answer, where they are known
+    model, usage  of an answer, if they are known
     """
 
     message: Message
