@@ -56,7 +56,7 @@ class EditorCommands:
 
     @property
     def argument(self) -> Words:
-        """An editor does not say what was typed, and no command that it may call asks."""
+        """An editor does not say which text was typed, and no command that it may call asks."""
         return ()
 
     def hold_preview(self, preview: Preview | None) -> None:

@@ -62,7 +62,7 @@ def prompt_of(blocks: Sequence[Block], directory: Path, folder: Path, open_files
 
     directory   of the session
     folder      where images of the prompt are put
-    open_files  the editor's: what is not saved is taken from there
+    open_files  the editor's, for text that is not saved
     Raises UsageError for what cannot be sent; then nothing is sent.
     """
     prompt = Prompt()
@@ -80,7 +80,7 @@ def prompt_of(blocks: Sequence[Block], directory: Path, folder: Path, open_files
             case _:
                 raise UsageError("nca takes no audio.", advice="Nothing was sent.")
     prompt.said = stripped(tuple(pieces))
-    # The protocol has slash commands as text; what comes along never begins one.
+    # The protocol has slash commands as text; other parts of a message never begin one.
     if blocks and isinstance(blocks[0], schema.TextContentBlock):
         text = text_of(prompt.said)
         prompt.is_command = line_kind(words(text)) == "command"
@@ -169,7 +169,7 @@ _AT_A_TIME = 100
 
 
 async def replay(conversation: Conversation, outlet: Outlet, ids: CallIds) -> None:
-    """The whole conversation, oldest first, without what was rewound or asked beside it."""
+    """The whole conversation, oldest first, without rewound messages and side questions."""
     entries = list(conversation.context.backwards())[::-1]
     calls: dict[str, ToolCall] = {}
     for number, entry in enumerate(entries):

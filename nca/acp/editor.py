@@ -1,4 +1,4 @@
-"""The client as an editor: its files as the tools read and write them, its terminals, where a command prints."""
+"""The client as an editor: its files for the tools, and its terminals for commands."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class ClientFiles:
         try:
             return self._answer(self._reads(str(path)), READ_SECONDS)
         except (RequestError, ValidationError, ConnectionError, TimeoutError):
-            # Not open there, or not known: what is on the disk counts.
+            # Not open there, or not known: the file on the disk counts.
             return None
 
     def write(self, path: Path, text: str) -> bool:
@@ -74,7 +74,7 @@ class ClientFiles:
 
 
 _END_SECONDS = 5.0
-"""How long the client may take to end a command, and to say what it printed."""
+"""How long the client may take to end a command and to send its output."""
 _UNKNOWN_EXIT_CODE = 1
 
 

@@ -22,7 +22,7 @@ from nca.tools.mcp.tool import rule_in_words
 from nca.words import Words
 
 _TRIES = 3
-"""After so many answers that are not valid a form is cancelled, so that no client is asked for ever."""
+"""After this many invalid answers a form is cancelled, so that no client is asked for ever."""
 _KEPT = ("minLength", "maxLength", "minimum", "maximum", "minItems", "maxItems", "format", "pattern", "default")
 """The parts of a field's schema that the client gets unchanged."""
 
@@ -186,7 +186,7 @@ class EditorPerson(Reader):
 
 
 def options_for(asked: ApprovalAsked) -> list[schema.PermissionOption]:
-    """The answers that the terminal takes with one key; what it would not show at once, it asks about twice."""
+    """The answers that the terminal takes with one key; it asks twice about calls that it would not show at once."""
     options = [schema.PermissionOption(option_id=_ONCE, name="Allow once", kind="allow_once")]
     panel = ApprovalPanel(asked)
     panel.first()

@@ -139,7 +139,7 @@ class EditorSession:
             elif (called := (await self._commands.prompts()).get(name)) is None:
                 raise unknown(name)
         except UsageError as error:
-            # What was typed is not valid: the person reads it in the chat; to the client nothing went wrong.
+            # The typed text is not valid: the person reads so in the chat; to the client nothing went wrong.
             self._outlet.say(str(error))
         if called is None:
             self._updates.usage()
@@ -180,7 +180,7 @@ class EditorSession:
         from nca.models.client import ProviderModel
 
         self.conversation.servers.begin()
-        # What is wrong is said when the model is asked.
+        # The error is reported when the model is asked.
         with contextlib.suppress(ImportError, NcaError):
             if isinstance(self.conversation.model, ProviderModel):
                 await self.conversation.model.load()

@@ -85,7 +85,7 @@ _PIECE_BYTES = 65_536
 _UNROUTED = (AGENT_METHODS["session_delete"],)
 """Methods of the protocol for which the SDK has no route; as extensions (`_`), they reach the agent's `ext_method`."""
 _CLOSE_SECONDS = 2.0
-"""How long the end waits for what is being done, and for a client that does not read what is left."""
+"""How long the end waits for running work, and for a client that does not read the rest."""
 
 Message = dict[str, Any]
 
@@ -122,7 +122,7 @@ class Stdio:
         self._unanswered: set[str | int] = set()
         self._settled = asyncio.Event()
         self.on_end: Callable[[], None] = lambda: None
-        """Called when the input has ended, to end what is being done."""
+        """Called when the input has ended, to end running work."""
         threading.Thread(target=self._read, name="acp-reader", daemon=True).start()
         self._sender = threading.Thread(target=self._write, name="acp-writer", daemon=True)
         self._sender.start()
@@ -160,7 +160,7 @@ class Stdio:
         self._received.put_nowait(None)
 
     async def close(self) -> None:
-        """Send what is left, unless the client does not read it."""
+        """Send the rest, unless the client does not read it."""
         if not self._is_closed:
             self._is_closed = True
             self._unsent.put(None)

@@ -144,7 +144,7 @@ def _steps(texts: Any) -> list[str]:
 
 
 def _hunks(lines: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """The texts of each hunk, before and after. What follows a cut diff is not a line of it."""
+    """The texts of each hunk, before and after. The lines after a cut diff are not part of it."""
     old: list[str] = []
     new: list[str] = []
     signs = ""

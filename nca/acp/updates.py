@@ -97,7 +97,7 @@ class Updates:
         stats = conversation.context.stats(with_details=False)
         try:
             spent = conversation.session.usage.totals().cost
-        except NcaError:  # it is said where it matters: when the turn writes
+        except NcaError:  # reported when it matters: when the turn writes
             spent = None
         if self._shown_usage == (current := (stats.used_tokens, stats.budget_tokens, spent)):
             return

@@ -1,6 +1,6 @@
 """The entry point of the `nca` command: run a command, print its error, exit with its code.
 
-Nothing heavy is imported here; each command imports what it needs when it runs.
+Nothing heavy is imported here; each command imports its needs when it runs.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def _complain(text: str) -> None:
 def _fill_streams() -> None:
     """Open something for a standard stream that was closed (`<&-`), or the next file opened would take its place.
 
-    For standard output that is a pipe that nobody reads: an answer that nobody sees is no success.
+    For standard output that is a pipe that nobody reads: an answer that nobody sees is not a success.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:

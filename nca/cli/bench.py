@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from nca.sessions.transfer import SessionCopy
 
 _LISTED = 12
-"""Compactions listed one by one; --json has all, and --html what they lost."""
+"""Compactions listed one by one; --json has all, and --html their losses."""
 _LISTED_FACTS = 8
 """Lost facts listed for each compaction; --json and --html have all."""
 _FACT_CHARS = 100
@@ -83,7 +83,7 @@ def bench(
 
 
 def _lost(copy: SessionCopy, loaded: LoadedSettings, model: str) -> tuple[SessionCopy, list[CompactionLoss]]:
-    """The session without keys, and what its compactions lost; as it is where it was never compacted."""
+    """The session without keys, and the losses of its compactions; unchanged if it was never compacted."""
     from nca.library.losses import losses
     from nca.models.providers import known_secrets
     from nca.redact import Redactor

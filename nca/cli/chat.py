@@ -104,7 +104,7 @@ def _is_cut_off(loaded: LoadedSettings) -> bool:
 
 
 async def _load_behind(first: FirstPrompt) -> None:
-    """Load while the person types. A thread does it, so that the terminal shows what is typed."""
+    """Load while the person types. A thread does it, so that the terminal shows typed text."""
     import asyncio
 
     from nca.terminal.interrupts import Leave

@@ -262,4 +262,4 @@ def _show_table(loaded: LoadedSettings, keys: list[str]) -> None:
 
 
 _VALUE_CELLS = 20
-"""Of a column: what is longer is broken between its words there."""
+"""Cells of a column: longer texts wrap between words."""

@@ -1,6 +1,6 @@
 """Ask a question before there is a prompt, answered with a word and Enter: whether to trust a project's settings.
 
-All of them are shown whole before "yes" can be said. What the project wrote is indented by two columns, and the rest of
+All of them are shown whole before "yes" can be said. The project's text is indented by two columns, and the rest of
 a row that is folded begins with a mark in the first column, as in the approval panel; nca's own words begin there too.
 So no setting can pass for a word of nca's.
 """
@@ -24,8 +24,7 @@ YES_OR_NO = ("y", "yes", "n", "no")
 def typed_answer(question: str, valid: Collection[str]) -> str:
     """The valid word that the person types, in lower case; "" at the end of the input.
 
-    An empty line, and any other word, answers nothing: the question is asked again. What was typed before the question
-    appeared is discarded.
+    An empty line, and any other word, answers nothing: the question is asked again. Earlier input is discarded.
 
     question  names the valid words, and ends with a blank
     """

@@ -62,7 +62,7 @@ def run(
 
 
 def _words(prompt: str | None) -> Words:
-    """The prompt, which the person typed, and what is piped in, which anybody may have written."""
+    """The prompt, which the person typed, and the piped text, which anybody may have written."""
     from nca.errors import UsageError
     from nca.words import words
 

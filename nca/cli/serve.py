@@ -66,7 +66,7 @@ def serve(
         timeout_seconds=timeout,
     )
     if views := open_views(options):
-        views.close()  # what is wrong with the store is said here, once
+        views.close()  # a fault of the store is reported here, once
     _listen(options, host, port, workers)
     return 0
 

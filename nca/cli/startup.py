@@ -185,7 +185,7 @@ def open_store(loaded: LoadedSettings, listener: Listener) -> Store:
 
 
 def _archive_expired(store: Store, settings: SessionSettings, listener: Listener) -> None:
-    """Archive what is beyond the limits, at most ARCHIVED_AT_A_START of it, and say what has gone."""
+    """Archive sessions beyond the limits, at most ARCHIVED_AT_A_START, and name them."""
     from nca.events import Notice
     from nca.humanize import counted
     from nca.terminal.render.sessions import short_id, title

@@ -1,4 +1,4 @@
-"""`nca store init`: prepare a PostgreSQL database for sessions; and what nca takes on the disk, part by part."""
+"""`nca store init`: prepare a PostgreSQL database for sessions; and nca's size on the disk, part by part."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ MUCH_UNUSED_BYTES = 200_000_000
 
 
 class DiskPart(NamedTuple):
-    """A part, what it is, and what can be done about it."""
+    """A part, its description, and advice."""
 
     name: str
     size_bytes: int

@@ -12,7 +12,7 @@ from pathlib import Path
 class Command:
     """A command while it is recorded.
 
-    said     its line or arguments, and what it printed: a file that it names is its doing
+    said     its line or arguments, and its output: a file that it names is its doing
     runs_on  some of its processes run on when it has ended
     """
 

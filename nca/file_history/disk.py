@@ -90,7 +90,7 @@ def is_temporary(name: str) -> bool:
 
 
 def remove_temporaries(root: Path, paths: Iterable[str]) -> None:
-    """Remove what a killed nca has left where it was writing these paths: beside each, or in a folder above it."""
+    """Remove the leftovers of a killed nca that was writing these paths: beside each, or in a folder above it."""
     folders = {above.parts for path in paths for above in PurePosixPath(path).parents}
     for parts in folders:
         with suppress(OSError), open_folder(str(root), parts) as folder:

@@ -1,4 +1,4 @@
-"""The files of one session in one workspace: what it changed, and going back and forth."""
+"""The files of one session in one workspace: its changes, and going back and forth."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class FileHistory(Scope):
         return {one.path for one in self.record.changes()} if self.is_recorded else set()
 
     def changed_in(self, first: int, last: int) -> tuple[FileChange, ...]:
-        """The net change of each file by what was done in the messages first … last, without rewinds.
+        """The net change of each file by the messages first … last, without rewinds.
 
         Raises StoreError.
         """
@@ -120,7 +120,7 @@ class FileHistory(Scope):
                 return self._apply(plan.chosen(choice), chat, then, watch or Watch())
 
     def merged(self, one: PlannedChange) -> tuple[PlannedChange, int] | None:
-        """For a path in `plan.left`: what somebody made of it since, without what the session did; and the conflicts.
+        """For a path in `plan.left`: somebody's later version without the session's changes, and the conflicts.
 
         Merged as git does. None if that cannot be told: no text, no git, or too large. Raises StoreError.
         """

@@ -1,7 +1,7 @@
 """The files of the workspace as they were last seen, with their contents stored, and how they differ from that now.
 
-A walk takes the signature of everything in it, to see what a command has changed. `.gitignore` does not decide what is
-covered: a `.env` matters. What is left out is a fixed list of folders that programs make, by name or by what lies in
+A walk takes the signature of everything in it, to find a command's changes. `.gitignore` does not decide what is
+covered: a `.env` matters. A fixed list of folders that programs make is left out, by name or by what lies in
 them.
 """
 
@@ -30,7 +30,7 @@ _BATCH_FILES = 2_000
 
 
 _Seen = tuple[str, FileState, bytes]
-"""A path, what is there, and its content."""
+"""A path, its kind of entry, and its content."""
 
 
 class Cause(NamedTuple):
@@ -61,7 +61,7 @@ class LastSeen:
         self._stop = stop
 
     def update(self, limits: RewindSettings, cause: Cause | None = None, *, is_frozen: bool = False) -> None:
-        """Look at the workspace, store what is new, and record the differences as changes.
+        """Look at the workspace, store new contents, and record the differences as changes.
 
         cause      None: the differences are not this session's doing, and only taken note of
         is_frozen  a command runs: look only at places that were looked at before it began
@@ -212,7 +212,7 @@ class Scan:
 def scan(
     root: Path, known: Container[str], blind: Collection[str], limits: RewindSettings, stop: threading.Event
 ) -> Scan:
-    """Look at everything below the root, what is nearest to it first; what exceeds the bounds is left out by folder.
+    """Look at everything below the root, the nearest first; folders beyond the bounds are left out.
 
     Raises TooMuch if the root alone exceeds them, Stopped; OSError if the root itself cannot be read.
 
@@ -265,7 +265,7 @@ def _bound_reached(result: Scan, limits: RewindSettings, deadline: float) -> str
 
 
 def _leave_out(result: Scan, folder: str, before: tuple[int, int]) -> None:
-    """Forget what was found in a folder last."""
+    """Forget the last findings in a folder."""
     count, result.total_bytes = before
     for path in list(islice(reversed(result.found), len(result.found) - count)):
         del result.found[path]
@@ -273,7 +273,7 @@ def _leave_out(result: Scan, folder: str, before: tuple[int, int]) -> None:
 
 
 def _look_into(root: Path, folder: str, known: Container[str], result: Scan, most_bytes: int) -> list[str]:
-    """Add what is in a folder; returns the folders in it."""
+    """Add the entries of a folder; returns the folders in it."""
     prefix = f"{folder}/" if folder else ""
     handle = os.open(root / folder, _FOLDER)
     try:

@@ -28,7 +28,7 @@ _IN_THE_WAY = "{} is in the way"
 
 @dataclass(frozen=True)
 class PlannedChange(FileChange):
-    """From what is there now, `before`, to what will be there, `after`.
+    """The way from the current content, `before`, to the coming one, `after`.
 
     reason      why it is left as it is, or ""
     is_unnamed  nca cannot tell who made the change: a command that does not mention the file ran meanwhile
@@ -71,7 +71,7 @@ class RewindPlan:
     restored    files that get an earlier content, mode or link target; also those that are gone now
     deleted     files that were not there
     left        files that someone else changed, or that have hard links; a choice may take the older state
-    blocked     files that cannot be restored as things are; `reason` says what is in the way
+    blocked     files that cannot be restored as things are; `reason` names the obstacle
     not_stored  files without a stored earlier or present content: a rewind could not be taken back
     folders     folders that are made again, or removed if nothing is left in them
     unrecorded  what commands may have changed that is not recorded, and so is not taken back, in words
@@ -98,7 +98,7 @@ class RewindPlan:
         return bool(self.restored or self.deleted or self.left or self.blocked or self.folders)
 
     def chosen(self, choice: Choice) -> RewindPlan:
-        """The plan with what the person wants. What is blocked is tried again: what was in its way may go now."""
+        """The plan with what the person wants. Blocked paths are tried again: their obstacles may go now."""
         merged = {one.path for one in choice.merges}
         taken = [one for one in self.left if one.path in choice.take - merged]
         left = [one for one in self.left if one.path not in choice.take | merged]
@@ -158,7 +158,7 @@ def _settable(then: FileState, now: FileState) -> FileState:
 
 
 def _reading(now: FileState, content: bytes, read: Read) -> Read:
-    """Reads stored content, and what is there now, which is not stored yet."""
+    """Reads stored content, and current content, which is not stored yet."""
     return lambda state: content if state.is_same(now) else read(state)
 
 
@@ -183,7 +183,7 @@ def _verdict(root: Path, now: FileState, target: FileState, changes: Sequence[Ch
 
 
 def obstacles(root: Path, changes: Iterable[FileChange]) -> dict[str, str]:
-    """The paths that cannot become what they are to be while all others do, each with what is in its way.
+    """The paths that cannot be restored while all others are, each with its obstacle.
 
     Only folders may be above a file, a folder in which something stays can become nothing else, and what may not be
     written stays as it is.

@@ -1,6 +1,6 @@
 """Record what a session changes in its workspace, before it is changed.
 
-A tool that edits says what it will write. Before and after a command that may write anything, the workspace is compared
+A tool that edits announces its change. Before and after a command that may write anything, the workspace is compared
 with how it was last seen: somebody else made the changes that are there before, the command those after it. The first
 look stores every file, in the background.
 
@@ -40,7 +40,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class _Begun:
-    """A command that runs, if it is recorded, and what is held as long."""
+    """A running command, if it is recorded, and the locks held meanwhile."""
 
     running: Running | None = None
     held: ExitStack = field(default_factory=ExitStack)
@@ -131,7 +131,7 @@ class Recording(Recorder):
     def recover(self, watch: Watch | None = None) -> None:
         """Finish what a crash or a kill cut off, in any session of this workspace. Raises StoreError.
 
-        Waits for a rewind of another process. What commands of another one do is none of this one's.
+        Waits for a rewind of another process. Changes by another process's commands are not this one's.
         """
         watch = watch or Watch()
         with self._recovery:
@@ -218,7 +218,7 @@ class Recording(Recorder):
         self._note_gap()
 
     def _note_gap(self) -> None:
-        """Say what is not recorded of commands, when that changes; and keep it for who goes back."""
+        """Report gaps in the record of commands when they change, and keep them for rewinds."""
         gap = self._gap
         if not gap:
             return

@@ -1,8 +1,8 @@
-"""Make many paths what they are to be: all of them, or none.
+"""Restore many paths: all of them, or none.
 
 First every new content is written beside its place, so that room and rights are there before anything changes. Then
-each entry is switched in one step. If that fails, or is stopped, what was switched is switched back. The journal has
-all steps, with the contents before and after, so what a crash cuts off is finished at the next start, in the same way.
+each entry is switched in one step. If that fails, or is stopped, the switched entries are switched back. The journal
+has all steps, with the contents before and after, so the next start finishes an interrupted one in the same way.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Watch:
     """Who watches files being restored.
 
     progress  is told how many of how many steps are made; called in the thread that makes them
-    stop      once set, what was changed goes back, and NotRestored is raised
+    stop      once set, the changes go back, and NotRestored is raised
     """
 
     progress: Callable[[int, int], None] = lambda done, of: None
@@ -47,9 +47,9 @@ class Watch:
 class NotRestored(Exception):
     """Nothing was restored.
 
-    path    where it failed; "" where it was stopped
+    path    of the failure; "" if it was stopped
     reason  why, in a few words
-    stuck   paths that could not go back to what they were, with the reasons
+    stuck   paths that could not go back, with the reasons
     """
 
     def __init__(self, path: str, reason: str, stuck: dict[str, str] | None = None) -> None:
@@ -181,7 +181,7 @@ class _Switch:
             _write(place, one, content, is_flushed=is_flushed)
 
     def _put(self, place: _Place, one: Change) -> None:
-        """Replace an entry, if there is still what the journal has."""
+        """Replace an entry, if it still is as in the journal."""
         now = place.state()
         if not now.is_same(one.before) and not (now.kind == "absent" and one.before.kind != one.after.kind):
             raise NotRestored(one.path, CHANGED)
@@ -211,7 +211,7 @@ class _Switch:
 
 
 class _IsLeft(Exception):
-    """A step was not made, which is no fault. The message says why, in a few words."""
+    """A step was not made, which is not a fault. The message says why, in a few words."""
 
 
 @dataclass(frozen=True, slots=True)

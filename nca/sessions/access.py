@@ -1,4 +1,4 @@
-"""The row of one session: its number in the database, whether it may be written, and where an imported one comes from.
+"""The row of one session: its number in the database, whether it may be written, and the source of an imported one.
 
 An imported session is imported again when its file has grown.
 """

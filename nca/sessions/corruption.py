@@ -1,4 +1,4 @@
-"""Recover what is readable from a corrupt database into a new one.
+"""Recover the readable part of a corrupt database into a new one.
 
 SQLite never opens the corrupt file, because it would replay its log into it. The rows are read page by page, each known
 by the types of its values. A session with all its messages keeps its views. A session with a gap keeps the remaining
@@ -61,7 +61,7 @@ class Recovered(NamedTuple):
 
 
 def recover_readable(damaged: Path, target: Database) -> Recovered:
-    """Copy what is readable into `target`. Raises StoreError if `target` cannot be written."""
+    """Copy the readable part into `target`. Raises StoreError if `target` cannot be written."""
     if size_of(damaged) == 0 and size_of(log_of(damaged)) == 0:
         return Recovered(0, 0)
     tables = [_Table.of(name, target) for name in (_SESSIONS, *_LASTING, "partials", _PROGRAM_VIEWS, *_WITHOUT_ROWID)]
@@ -188,7 +188,7 @@ class _Rebuild:
         }
         sessions = messages = lost = 0
         for row in sorted(known.values(), key=lambda row: row[9]):
-            # Under a name of its own if what is known of it contradicts another session.
+            # Under a name of its own if its facts contradict another session.
             for described in (row, self._unknown_session(row[0])):
                 with suppress(StoreError):
                     self._session(described)

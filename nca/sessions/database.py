@@ -175,7 +175,7 @@ class Database(SessionDatabase):
             copy.close()
 
     def close(self) -> None:
-        """Raises StoreError if the file is no longer the one that was opened: nobody will find what was written."""
+        """Raises StoreError if the file is no longer the one that was opened: nobody would find the new messages."""
         with self._lock, faults.explained(self.path):
             try:
                 self._refuse_if_gone()

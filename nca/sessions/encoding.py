@@ -45,7 +45,7 @@ def decode(text: str | bytes, kind: type[T], what: str) -> T:
 
 
 def upgraded(body: str) -> str:
-    """A stored message as this version writes it. An older nca marked what it wrote with a flag instead of a source."""
+    """A stored message as this version writes it. An older nca marked its own text with a flag instead of a source."""
     return body.replace('"is_synthetic":true', '"source":"nca"')
 
 

@@ -143,7 +143,7 @@ class FileRecord:
         return int(row[0]) if row else 0
 
     def content(self, state: FileState) -> bytes:
-        """A file's content, or a link's target. Raises StoreDamaged if it is not what was stored."""
+        """A file's content, or a link's target. Raises StoreDamaged if it is not the stored one."""
         row = self._database.row("SELECT packed FROM contents WHERE sha256 = ?", (bytes.fromhex(state.sha256),))
         try:
             raw = zlib.decompress(row[0]) if row else b""
@@ -212,7 +212,7 @@ class FileRecord:
             return rewind, self._begin(connection, changes, contents, rewind)
 
     def finish(self, done: Iterable[Change], dropped: Iterable[Change] = ()) -> None:
-        """Mark changes as done, with what is there now; remove those that were not made after all."""
+        """Mark changes as done, with the current content; remove those that were not made after all."""
         with self._database.transaction() as connection:
             for one in done:
                 connection.execute(

@@ -1,6 +1,6 @@
 """The database of file changes, `files.db` beside the sessions: opening it, and removing what no session needs.
 
-If it is damaged it is set aside, and every chat continues without what it held.
+If it is damaged it is set aside, and every chat continues without its content.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class FileRecords:
         return workspace_file(self.path, root, "rewind") if self.path else None
 
     def forget(self, session_id: str) -> None:
-        """Remove what was recorded for a session, and the contents that no other one needs."""
+        """Remove the record of a session, and the contents that no other one needs."""
         uses = "SELECT number FROM uses WHERE session = ?1"
         self._delete_in_steps("changes", f"use IN ({uses})", session_id)
         with self._database.transaction() as connection:
@@ -102,7 +102,7 @@ class FileRecords:
         self._opened.close()
 
     def _delete_in_steps(self, table: str, condition: str, *bindings: str) -> None:
-        """Delete rows by their number, a few in each transaction. What has come into use meanwhile stays."""
+        """Delete rows by their number, a few in each transaction. Rows that have come into use meanwhile stay."""
         found = [number for (number,) in self._database.rows(f"SELECT number FROM {table} WHERE {condition}", bindings)]  # noqa: S608
         for first in range(0, len(found), _ROWS_AT_ONCE):
             numbers = ", ".join(map(str, found[first : first + _ROWS_AT_ONCE]))

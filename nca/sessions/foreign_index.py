@@ -206,7 +206,7 @@ class ForeignIndex:
         return seq
 
     def end(self, session: int, about: About, messages: int) -> None:
-        """Record what is known of a session that was read to its end."""
+        """Record the facts about a session that was read to its end."""
         with self.database.transaction() as connection:
             connection.execute(
                 "UPDATE sessions SET own_id = ?, title = ?, directory = ?, updated_at = ?, messages = ?, is_whole = 1"

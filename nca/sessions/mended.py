@@ -1,4 +1,4 @@
-"""Read what is left of a damaged message: the text around the damage, with a mark in its place.
+"""Read the rest of a damaged message: the text around the damage, with a mark in its place.
 
 A message is stored as compact JSON, in which every control character and every quote of a text is escaped. So a byte
 that makes the JSON wrong can be found: it is replaced, and the text around it is read. Text that no field can hold is

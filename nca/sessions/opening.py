@@ -121,7 +121,7 @@ def open_for_reading(path: Path, kind: Kind = SESSIONS) -> Opened:
 
 
 def open_for_writing(path: Path, kind: Kind = SESSIONS) -> Opened:
-    """Create what is missing and set aside what is damaged. Raises StoreTooNew, StoreError."""
+    """Create missing files and set aside damaged ones. Raises StoreTooNew, StoreError."""
     _refuse_non_files(path)
     with faults.explained(path):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -1,8 +1,8 @@
-"""Read rows from the pages of a damaged database, without SQLite, which gives up where a tree is broken.
+"""Read rows from the pages of a damaged database, without SQLite, which gives up at a broken tree.
 
-Each page that holds rows of a table is read by itself. Where its cells make no sense, rows are found by how a row
-begins. A long row continues in a chain of other pages; where the chain is broken, it is joined again. What belongs to
-nothing in the end is given as text. Offsets and values are those of https://www.sqlite.org/fileformat2.html.
+Each page that holds rows of a table is read by itself. If its cells make no sense, rows are found by their
+beginning. A long row continues in a chain of other pages; a broken chain is joined again. Bytes that belong to
+nothing in the end are returned as text. Offsets and values are those of https://www.sqlite.org/fileformat2.html.
 """
 
 from __future__ import annotations
@@ -214,7 +214,7 @@ class Pages:
     def _hidden(
         self, number: int, page: bytes, part: tuple[int, int], lost: dict[int, int], *, is_live: bool
     ) -> Iterator[tuple[Record, bool]]:
-        """The rows in a part of a page that its cells do not lead to. What is left there may be text of others.
+        """The rows in a part of a page that its cells do not lead to. The rest there may be text of others.
 
         lost  the places of cells that make no sense, with their rowids
         """

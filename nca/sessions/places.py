@@ -1,4 +1,4 @@
-"""Put the messages that were read from a damaged database where they belong.
+"""Put the messages that were read from a damaged database in their places.
 
 In a log every message has the next number after the one before it, and was stored later. So both tell where a message
 belongs, and a damaged number or session is noticed, because it contradicts the neighbours.
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 
 class Found(NamedTuple):
-    """A message as it was read. `id`: where it was stored, 0 if this is not known; `session` 0: not known."""
+    """A message as it was read. `id`: its row, 0 if unknown; `session` 0: not known."""
 
     id: int
     session: int
@@ -62,7 +62,7 @@ class Log:
         self._seqs.insert(bisect_left(self._seqs, seq), seq)
 
     def gap_of(self, row: Found) -> int:
-        """The number of a lost message that was stored where this one was; 0 if there is none."""
+        """The number of a lost message that was stored in this one's place; 0 if there is none."""
         place = bisect_left(self._seqs, row.id, key=lambda seq: self.by_seq[seq].id)
         first = self._seqs[place - 1] + 1 if place else 1
         return first if place < len(self._seqs) and self.fits(row, first) else 0
@@ -105,7 +105,7 @@ class Logs(dict[int, Log]):
         return [(log, row.seq) for log in self._gapped if row.seq < log.head and log.fits(row, row.seq)]
 
     def _placed(self, row: Found) -> bool:
-        """Whether there is one place for a message that is not where it belongs. It is put there."""
+        """Whether there is exactly one place for a misplaced message. It is put there."""
         own = self.get(row.session)
         if own is not None and row.seq in own.by_seq and own.by_seq[row.seq].body == row.body:
             return True

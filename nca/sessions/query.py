@@ -55,7 +55,7 @@ def near_words(word: str) -> tuple[str, ...]:
 
 
 def _beside(table: str, word: str) -> tuple[str, ...]:
-    """The other words of the word's groups, looked up by the word or by what it is without its ending."""
+    """The other words of the word's groups, looked up by the word with or without its ending."""
     groups = _groups(table)
     for ending, replacement in _ENDINGS:
         base = word[: len(word) - len(ending)] + replacement
@@ -129,7 +129,7 @@ class WeightedTerm:
 
 @dataclass(frozen=True, slots=True)
 class Only:
-    """What is searched of all sessions: these (their rows), which hold so many messages, from a time on.
+    """The part of all sessions to search: these rows of sessions, with so many messages, from a time on.
 
     since   seconds since the epoch
     """
@@ -140,7 +140,7 @@ class Only:
 
 
 def terms_of(question: str) -> list[Term]:
-    """The terms of any text; none if it holds no word. Stop words count only where there is nothing else."""
+    """The terms of any text; none if it holds no word. Stop words count only if there is nothing else."""
     text = unicodedata.normalize("NFKC", clean_text(question[:MAX_CHARS])).replace("\0", " ")
     return _terms(text, ignores_stop_words=True) or _terms(text, ignores_stop_words=False)
 

@@ -1,8 +1,8 @@
 """Going back in a session, and forward again: which messages of its log are not part of the conversation.
 
-The log keeps everything. Going back to before a message puts a view in force that shows what was shown when that
-message came, with the message and all that followed it aside. What was left is another branch; going forward is a view
-that shows that branch again.
+The log keeps everything. Going back to before a message activates a view that shows what was shown when that
+message came, with the message and all that followed it aside. The messages left are another branch; going forward is a
+view that shows that branch again.
 """
 
 from __future__ import annotations

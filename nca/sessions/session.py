@@ -100,7 +100,7 @@ class Session(SessionAccess):
     """One open session, made by `Store.create` and `Store.open_session`.
 
     log        its messages
-    views      what the model sees of them: compactions, undo, redo, pins
+    views      the model's view of them: compactions, undo, redo, pins
     rewinds    going back to before a message, and forward again
     usage      what its requests used and cost
     recovered  what opening it had to add to the log
@@ -134,7 +134,7 @@ class Session(SessionAccess):
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
-        """The same; it begins with what was kept on this machine while the database could not be reached."""
+        """The same; it begins with the messages kept on this machine while the database was unreachable."""
         is_committed, self._is_writing = False, True
         try:
             with super().transaction() as transaction:
@@ -150,7 +150,7 @@ class Session(SessionAccess):
             kept.clear()
 
     def _store_kept(self) -> None:
-        """A read sees what was kept."""
+        """A read sees the kept messages."""
         if not self._is_writing and self.spool is not None and not self.spool.is_empty:
             with self.transaction():
                 pass

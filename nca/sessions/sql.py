@@ -63,7 +63,7 @@ class Spool(Protocol):
         """Keep the answer that is being streamed, which will be message `seq`, in place of the one kept before."""
 
     def write(self, transaction: Transaction, session: int) -> None:
-        """Store all that is kept, in the transaction of the session's holder. What is stored already stays as it is."""
+        """Store all that is kept, in the transaction of the session's holder. Stored rows stay unchanged."""
 
     def clear(self) -> None:
         """All of it is stored."""

@@ -171,9 +171,9 @@ class Store:
                 self._delete(found, IS_EMPTY)
 
     def delete_kept(self, session_id: str, keep: Callable[[SessionCopy], SessionCopy]) -> SessionInfo:
-        """Delete a session once `keep` has stored its copy and returned what it reads back.
+        """Delete a session once `keep` has stored its copy and returned the copy that it reads back.
 
-        Its outputs stay until `sweep_outputs`; what was recorded of files stays. Raises SessionNotFound, SessionLocked,
+        Its outputs stay until `sweep_outputs`; the record of files stays. Raises SessionNotFound, SessionLocked,
         StoreDamaged if the copy is not the whole session, and what `keep` raises; then nothing is deleted.
         """
         with self.open_session(session_id) as session:
@@ -260,7 +260,7 @@ class Store:
         """
         self._refuse_reader()
         if not keeps_id and forked_from is None:
-            # It may be somebody else's session: what they chose says nothing about this person's models.
+            # It may be somebody else's session: their choice says nothing about this person's models.
             copy = copy.with_info(chosen_model="")
         session_id = copy.info.id if keeps_id else rows_of.new_id(self._database, self.archive_of)
         try:
@@ -314,7 +314,7 @@ class Store:
         return usage.learned(self._database, model)
 
     def save_learned(self, model: str, lesson: Learned) -> None:
-        """Replace what is known about a model. Durable on return."""
+        """Replace the calibration of a model. Durable on return."""
         self._refuse_reader()
         usage.save_learned(self._database, model, lesson)
 

@@ -159,7 +159,7 @@ def as_fork(copy: SessionCopy, name: str = "") -> SessionCopy:
 
 
 def with_end(copy: SessionCopy, entries: Sequence[Entry], used: Sequence[UsageRow]) -> SessionCopy:
-    """A fork that ends with other messages: it has what comes before the first of them, and these."""
+    """A fork that ends with other messages: it has the messages before the first of them, and these."""
     at = min(entries[0].seq - 1, len(copy.entries))
     copy = msgspec.structs.replace(copy, entries=copy.entries[:at])
     if at:

@@ -1,4 +1,4 @@
-"""Token usage and cost of a session, as providers reported them, and what was learned about models."""
+"""Token usage and cost of a session, as providers reported them, and the lessons about models."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ UNREPORTED = -1
 class UsageRow(msgspec.Struct, frozen=True):
     """The report for one request: `seq` is the newest message at the time, `view_id` the view that was sent.
 
-    seq is BESIDE or UNREPORTED where it says nothing about a request of a view.
+    seq is BESIDE or UNREPORTED if it says nothing about a request of a view.
     """
 
     seq: int

@@ -186,7 +186,7 @@ class ProgramViews:
     def delete(self, key: str, stored: StoredState | None = None) -> None:
         """Delete what was saved, if anything was: the view starts over. Raises StoreError.
 
-        stored: what was read before; raises ViewInUse and deletes nothing if somebody has saved or deleted it since
+        stored: the state read before; raises ViewInUse and deletes nothing if somebody has saved or deleted it since
         """
         self._refuse_reader()
         with self._database.transaction() as connection:

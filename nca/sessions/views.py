@@ -276,7 +276,7 @@ class SessionViews:
         return self.nearest(number) == number
 
     def _complete(self, number: int) -> StoredView:
-        """A view as it is stored; what it left can be read too."""
+        """A stored view; `left` is the nearest sound view to the one that it left."""
         stored = self.stored_view(number)
         left = CURRENT if stored.left == CURRENT else self.nearest(stored.left)
         return msgspec.structs.replace(stored, left=left)

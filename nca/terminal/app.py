@@ -120,7 +120,7 @@ class ChatApp:
             await self.sessions.close()
 
     def _say_how_to_go_on(self) -> None:
-        """To a person who leaves: what they typed and did not send, and how to open the session again."""
+        """To a person who leaves: their unsent text, and how to open the session again."""
         unsent, is_kept = self.reader.keep_unsent()
         for text in unsent:
             self.output.notice(f"Not sent: {one_line(text, SHORT_CHARS if is_kept else len(text))}")
@@ -144,7 +144,7 @@ class ChatApp:
                 raise
 
     async def _round(self) -> None:
-        """Read one line and do what it says."""
+        """Read one line and carry it out."""
         line = await self._read()
         if not text_of(line).strip():
             return
@@ -192,7 +192,7 @@ class ChatApp:
         self.prompts = await asyncio.to_thread(find_prompts, conversation.directory)
         await self._tell_unused(conversation)
         await self._offer_plain(conversation)
-        # What is wrong is said when the model is asked.
+        # The error is reported when the model is asked.
         with contextlib.suppress(ImportError, NcaError):
             if isinstance(conversation.model, KeepsPrefix):
                 await conversation.model.warm(conversation.context.next_request())
@@ -213,7 +213,7 @@ class ChatApp:
             self.output.notice(line)
 
     async def _offer_plain(self, conversation: Conversation) -> None:
-        """Once in a chat on a screen, to a person with a screen reader who has not said what they want."""
+        """Once in a chat on a screen, to a person with a screen reader who has not set `terminal.plain`."""
         if (
             not self.reader.can_walk
             or self._is_plain_offered
@@ -350,7 +350,7 @@ class ChatApp:
             self.reader.note_outcome(line, was_refused=True)
 
     def _refuse_piped(self, command: str, what: str) -> None:
-        """Anybody may have written what comes down a pipe."""
+        """Anybody may have written piped text."""
         said = f"{one_line(command, 60)} {what}: type it at a terminal, or use a flag of nca loop. Nothing was done."
         self.output.error(said)
         self._leave_with(UsageError.exit_code)

@@ -1,6 +1,6 @@
 """Completions in the prompt: slash commands, their arguments, and files after an @.
 
-MCP servers add their prompts after `/mcp:` and their resources after `@SERVER:`, but only what they have listed
+MCP servers add their prompts after `/mcp:` and their resources after `@SERVER:`, but only those that they have listed
 already: typing starts no server and waits for none. Names that cannot be typed are left out.
 """
 

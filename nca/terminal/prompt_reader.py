@@ -1,4 +1,4 @@
-"""Read from the prompt; what is drawn meanwhile appears above it."""
+"""Read from the prompt; output meanwhile appears above it."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class PromptReader(Reader):
             await asyncio.sleep(WATCH_SECONDS)
 
     def _show_status(self, conversation: Conversation) -> ToolbarStatus:
-        """Show what is so now; the person's command adds its line when it has one."""
+        """Show the current state; the person's command adds its line when it has one."""
         self._shown = status_of(conversation)
         if self._shown.is_counted and (self._command or conversation.loaded.settings.terminal.status_command):
             self._run_command(conversation)
@@ -218,7 +218,7 @@ def _only_in_a_format(conversation: Conversation, written: str) -> dict[str, str
 
 
 def cache_left(conversation: Conversation) -> str:
-    """How long the provider keeps the last request in its cache, in whole minutes; "" where that is not known."""
+    """How long the provider keeps the last request in its cache, in whole minutes; "" if that is not known."""
     from nca.models.claude import cache_seconds
 
     reports = conversation.session.usage.reports(1)

@@ -98,7 +98,7 @@ class Reader(Nobody, ABC):
 
     @property
     def is_typing(self) -> bool:
-        """Whether the next prompt starts with what was typed ahead."""
+        """Whether the next prompt starts with text typed ahead."""
         return False
 
     @property

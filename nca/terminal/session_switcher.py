@@ -55,7 +55,7 @@ def remember(conversation: Conversation, typed: str) -> str:
 
 
 async def go_back(conversation: Conversation, output: Output) -> Choice:
-    """Forget what was chosen in this session and this directory, and switch to the model that the settings lead to.
+    """Forget the choice in this session and this directory, and switch to the model that the settings lead to.
 
     Raises ModelUnavailable if that model cannot be used; the choice is forgotten anyway.
     """

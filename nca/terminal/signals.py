@@ -73,7 +73,7 @@ def wait_for_children() -> None:
 
 
 def heard() -> list[int]:
-    """The signals to handle. What nohup, or a script with `&`, had the program ignore stays ignored."""
+    """The signals to handle. Signals that nohup, or a script with `&`, made the program ignore stay ignored."""
     return [number for number in EXIT_CODES if signal.getsignal(number) != signal.SIG_IGN]
 
 

@@ -90,7 +90,7 @@ class Grep(_SearchTool):
             found = [record for record in found if not is_left_out(record["path"])]
             chosen, hidden = share_out([record["path"] for record in found], most)
             records = [*(found[place] for place in chosen), last | {"hidden": hidden}]
-        # Said whatever is found, so that it says nothing about what is in those files.
+        # Always said, so that it says nothing about the content of those files.
         return _matches(records, [_LEFT_OUT] if self._workspace.reading.has_rules else [])
 
 
@@ -202,7 +202,7 @@ def left_out_of(workspace: Workspace, request: SearchRequest) -> Callable[[str],
 
 
 def hidden_note(hidden: Mapping[str, int], *, is_all: bool) -> str:
-    """A line that says what is not shown. is_all: there are no more than these."""
+    """A line about the results not shown. is_all: there are no more than these."""
     named = sorted(hidden.items(), key=lambda one: -one[1])[:_NAMED]
     files = ", ".join(f"{shown(file)} {count:,}" for file, count in named)
     if others := len(hidden) - len(named):

@@ -223,7 +223,7 @@ class Connection:
 def where(url: str) -> str:
     """The database as a person names it, without the password. Raises ConfigError for a URL that is none."""
     try:
-        # libpq's own words would show what it could not read, and so perhaps a password.
+        # libpq's own words would show the unreadable text, and so perhaps a password.
         parts = conninfo.conninfo_to_dict(url)
     except psycopg.ProgrammingError:
         raise ConfigError(

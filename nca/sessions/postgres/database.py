@@ -32,7 +32,7 @@ from nca.sessions.sql import Lease, Row, SessionDatabase, Transaction, Whose
 T = TypeVar("T")
 
 RETRY_SECONDS = 5.0
-"""How long a lost connection is tried again, and the chat waits. Then what is said is kept on this machine."""
+"""How long a lost connection is tried again, and the chat waits. Then messages are kept on this machine."""
 _QUIET_TIMES = 5
 """A try is not made again for so many times as long as it took, and for RETRY_SECONDS at most: a chat must not wait for
 each."""
@@ -343,7 +343,7 @@ class _Transaction:
         return found
 
     def _resume(self) -> None:
-        """Carry out what was done before the connection was lost."""
+        """Repeat the statements from before the connection was lost."""
         self._database.steadily(self._again)
 
     def _again(self) -> None:

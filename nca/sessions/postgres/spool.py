@@ -31,7 +31,7 @@ from nca.sessions.usage import UsageRow
 
 
 class Kept(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A line of the file. `body`: in JSON. `seq` of an answer so far: what it will have."""
+    """A line of the file. `body`: in JSON. `seq` of an answer so far: its coming number."""
 
     seq: int
     at: float
@@ -155,7 +155,7 @@ def messages_in(spool: Path) -> list[Entry]:
 
 
 def write(database: SessionDatabase, transaction: Transaction, session: int, kept: Sequence[Kept]) -> None:
-    """Store what is not stored yet. Raises Diverged, and nothing may be committed then."""
+    """Store the rows that are not stored yet. Raises Diverged, and nothing may be committed then."""
     entries = [one.entry() for one in kept if one.is_message]
     if entries:
         messages = [one for one in kept if one.is_message]

@@ -122,7 +122,7 @@ class Command(ABC):
     def needs_person(self, app: App, argument: str) -> str:
         """The effect that only a person may ask for, such as "starts a program"; "" if a pipe may ask as well.
 
-        Anybody may have written what comes down a pipe.
+        Anybody may have written piped text.
         """
         return ""
 

@@ -91,7 +91,7 @@ def _show(app: App, made: Preview) -> None:
 
 
 def _change(made: Preview) -> str:
-    """Tokens before and after, with their price where one is known."""
+    """Tokens before and after, with their price if known."""
     before, after = made.proposal.tokens_before, made.proposal.tokens_after
     tokens = f"{before:,} → {after:,} tokens"
     costs = made.request_cost(before), made.request_cost(after)
@@ -235,7 +235,7 @@ async def unpin(app: App, wanted: str) -> None:
 
 
 def _edit_view(app: App, wanted: str, change: Callable[[int], bool], done: str, same: str) -> None:
-    """`change` returns whether it changed anything. What was changed before one is refused stays, and is said."""
+    """`change` returns whether it changed anything. Changes before a refusal stay, and are reported."""
     seqs = _seqs(app, wanted)
     if not seqs:
         _show_pins(app)
@@ -263,7 +263,7 @@ def _seqs(app: App, wanted: str) -> list[int]:
 
 
 def usage_line(app: App) -> str:
-    """How full the context is, and where that is above the compaction threshold, what follows."""
+    """The usage of the context, and above the compaction threshold the next action."""
     stats = app.conversation.context.stats(with_details=False)
     used = f"Context: {percent(stats.usage_ratio)} used ({stats.used_tokens:,} / {stats.budget_tokens:,} tokens)."
     return f"{used} Next: {stats.next_rung}." if stats.is_high else used

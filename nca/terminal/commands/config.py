@@ -147,7 +147,7 @@ async def _browse(app: App) -> None:
 
 
 def _change(app: App, written: str, value: str, *, is_saving: bool, hint: str = "") -> Iterator[str]:
-    """Set a value, none (what is current is saved), or `default`. Yields what was done; `hint` ends it."""
+    """Set a value, none (the current one is saved), or `default`. Yields lines about it; `hint` ends them."""
     conversation = app.conversation
     is_default = value == _DEFAULT and _DEFAULT not in _choices(written)
     key = _known(app, written)

@@ -62,7 +62,7 @@ def _table(app: App, records: Sequence[CompactionRecord]) -> RenderableType:
 
 
 def _row(record: CompactionRecord, made_by: str) -> list[Text]:
-    # A line each: a kind and its count must not be parted where the column is narrow.
+    # A line each: a kind and its count must stay together even in a narrow column.
     facts = kept_in_words(record.kept, record.kept_facts, record.total_facts) if record.total_facts else ""
     kept = "\n".join(map(one_line, facts.split(", ")))
     took = duration(record.seconds) + (f", {money(record.cost)}" if record.cost else "")
@@ -231,7 +231,7 @@ def _summaries(diff: CompactionDiff) -> Iterator[Summary]:
 
 
 def _diff_table(diff: CompactionDiff, bar_cells: int) -> Table:
-    """A row for each kind: what there was, what went or was added, what is left; and both as a bar if it has room."""
+    """A row for each kind: before, difference, after; and both as a bar if it has room."""
     right = [Column(title, justify="right", no_wrap=True) for title in ("before", "change", "kept")]
     # In a narrow window only the label shrinks.
     bars = [Column("", no_wrap=True)] if bar_cells > 0 else []

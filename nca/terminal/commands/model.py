@@ -91,7 +91,7 @@ class ModelCommand(Command):
         return "" if chosen in (None, facts.name) else str(chosen)
 
     def _show(self, app: App) -> ModelFacts:
-        """Returns what is known of the model, with the window in force."""
+        """Returns the facts about the model, with the current window."""
         conversation = app.conversation
         facts = conversation.model.facts.with_window(conversation.context.window_tokens)
         window = f"{facts.window_tokens:,} tokens" + (" (assumed)" if facts.is_window_guess else "")

@@ -263,7 +263,7 @@ T = TypeVar("T")
 
 
 async def agreed(app: App, plan: RewindPlan, *, is_shown: bool = False) -> Choice | None:
-    """Ask about what nca cannot know, below the names of the files. None if the person does not go back.
+    """Ask about files that nca cannot judge, below the names of all files. None if the person does not go back.
 
     is_shown  the person has seen the files
     """

@@ -30,7 +30,7 @@ _THOUGHTS = ("thoughts", "reasoning")
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """A call in the log, and its result where there is one; `later` calls with the same id came after it."""
+    """A call in the log, and its result if there is one; `later` calls with the same id came after it."""
 
     call: ToolCall
     result: Entry | None
@@ -121,7 +121,7 @@ def _whole(app: App, found: Called) -> Iterator[RenderableType]:
 
 
 def _arguments(call: ToolCall) -> list[tuple[str, str]]:
-    """Names and values; an unnamed value where it is not an object."""
+    """Names and values; an unnamed value if it is not an object."""
     try:
         values = json.loads(call.arguments or "{}")
     except (ValueError, RecursionError):

@@ -60,7 +60,7 @@ class ToolsCommand(Command):
             raise UsageError(f"There is no tool {one_line(wanted, 60)}.", advice=there)
 
     def complete(self, app: App, argument: str) -> Iterable[Suggestion]:
-        # Names only: what they weigh takes a look through the whole log, and this comes at every key.
+        # Names only: their size takes a look through the whole log, and this runs at every key.
         tools = [tool["function"] for tool in app.conversation.toolbox.definitions()]
         sources = _sources(app)
         named = [(tool["name"], tool["description"].partition(". ")[0]) for tool in tools]

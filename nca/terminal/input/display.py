@@ -37,7 +37,7 @@ class Hint:
         self._draw = draw
 
     def show(self, text: str, seconds: float = 0.0) -> None:
-        """Show another text, for so many seconds; 0: until the next one. "" shows the toolbar again."""
+        """Show another text, for this many seconds; 0: until the next one. "" shows the toolbar again."""
         self.text = text
         self._draw()
         if seconds:
@@ -51,7 +51,7 @@ class Hint:
 class ShownText(Processor):
     """Draws one line, each folded paste as its label.
 
-    The text itself stays as it is: what is sent is what was typed or pasted. `indent` tells how many cells of each row
+    The text itself does not change: the typed or pasted text is sent. `indent` tells how many cells of each row
     are before the text.
     """
 
@@ -172,8 +172,8 @@ def give_back_rows(app: Application[Any]) -> None:
 class TypedLines(NamedTuple):
     """The lines below everything else while nca works.
 
-    notes  lines about what was typed: what is queued, what a key will do
-    line   the line that is being typed; nothing is shown for "" where there are no notes
+    notes  lines about typed text: queued lines, the effect of a key
+    line   the line that is being typed; nothing is shown for "" without notes
     cell   of the cursor in the line
     """
 

@@ -1,4 +1,4 @@
-"""Edit a text in the editor that VISUAL or EDITOR names, and tell what was changed in it."""
+"""Edit a text in the editor that VISUAL or EDITOR names, and report its changes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MOST_EXACT = 2_000
 
 
 def retold(before: Words, text: str) -> Words:
-    """The edited text: what was there keeps its source, also a word that was moved; the rest is the person's own.
+    """The edited text: old text keeps its source, even a moved word; the rest is the person's own.
 
     nca does not see what the person pastes in their editor, so that counts as typed.
     """

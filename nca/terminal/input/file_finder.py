@@ -89,7 +89,7 @@ MAX_FILES = 100_000
 KEEP_SECONDS = 5.0
 """How long a walk stays valid; a long walk stays valid for ten times its duration."""
 FIRST_WALK_SECONDS = 0.3
-"""How long suggestions wait for the first walk. After that they come from what it has found so far."""
+"""How long suggestions wait for the first walk. After that they come from its findings so far."""
 TAB_SECONDS = 0.2
 """How long Tab waits. The keys after it wait too, since its completion comes before them."""
 _AGAIN_SECONDS = 0.1

@@ -1,4 +1,4 @@
-"""Show the prompt before the conversation is open, and keep what is typed meanwhile."""
+"""Show the prompt before the conversation is open, and keep text typed meanwhile."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ class PrivateHistory(FileHistory):
                 file.write(f"\n{_REFUSED}{clean_text(text)}\n")
 
     def keep(self, said: Words) -> bool:
-        """Write what was never sent to the file, however long it is; False if that is not possible."""
+        """Write unsent text to the file, however long it is; False if that is not possible."""
         try:
             self._store(said)
         except OSError:
@@ -223,7 +223,7 @@ def remember(said: Words, history: History, prompt_text: PromptText) -> None:
 class HistorySuggestion(AutoSuggest):
     """Suggests the rest of the newest entry that begins with the typed line, dimmed, after the cursor.
 
-    Only what was typed is suggested, and no line that had no effect.
+    Only typed text is suggested, and no line that had no effect.
     """
 
     def __init__(self, prompt_text: PromptText) -> None:

@@ -77,7 +77,7 @@ class PasteTimeoutParser(Vt100Parser):
             self._timer = asyncio.get_running_loop().call_later(self.patience_seconds, self._expire, deliver)
 
     def end_paste(self) -> None:
-        """End the open paste at the last mark of an end, or at what has arrived. What follows the mark was typed."""
+        """End the open paste at the last mark of an end, or at the end of the input. Text after the mark was typed."""
         whole = "".join(self._pasted)
         content, mark, typed = whole.rpartition(_PASTE_END) if self._has_end else (whole, "", "")
         self._expects_late_end = not mark
@@ -213,7 +213,7 @@ def terminal_output() -> Output:
 T = TypeVar("T")
 
 PAUSE_SECONDS = 1.0
-"""A key this soon after one of a line belongs to what is being typed."""
+"""A key this soon after one of a line belongs to the line."""
 QUIET_SECONDS = 0.4
 """A key this soon after another one may be the same press, and one this soon after a question may begin a line."""
 FLOW_SECONDS = 0.25

@@ -54,7 +54,7 @@ class KeyActions(Protocol):
 
     @property
     def gives_way(self) -> bool:
-        """Whether the text in the prompt is replaced by what is typed."""
+        """Whether typing replaces the text in the prompt."""
 
     def clear(self, buffer: Buffer) -> None: ...
 
@@ -250,6 +250,6 @@ def _complete(buffer: Buffer) -> None:
         buffer.cancel_completion()
         buffer.apply_completion(found[0])
     elif found:
-        # At once too, so that what is typed after the Tab comes after the completion.
+        # At once too, so that text typed after the Tab comes after the completion.
         buffer.complete_state = CompletionState(buffer.document, found)
         buffer.go_to_completion(0)

@@ -114,7 +114,7 @@ class OpenLine(NamedTuple):
 
     @property
     def is_empty(self) -> bool:
-        """The prompt would show nothing. What it makes of an unknown key, nobody knows here."""
+        """The prompt would show nothing. Its action for an unknown key is not known here."""
         return not self.said and not self.unknown
 
 

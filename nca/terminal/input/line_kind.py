@@ -13,7 +13,7 @@ from nca.words import Words, part_of, source_at, text_of, words
 LineKind = Literal["message", "command", "shell", "leave"]
 
 COMMANDING = frozenset(("typed", "piped"))
-"""The sources of lines that may be commands. What a command from a pipe may do is up to the command."""
+"""The sources of lines that may be commands. The command decides what it may do for a pipe."""
 LEAVING_WORDS = frozenset({"exit", "quit", ":q"})
 
 

@@ -115,7 +115,7 @@ class FoldedPastes:
 
 KEY = "Alt-A"
 WAIT_SECONDS = 0.2
-"""How long the key waits for the disk. The keys after it wait too, since Enter sends what it attaches."""
+"""How long the key waits for the disk. The keys after it wait too, since Enter sends its attachments."""
 _MOST_NAMED = 3
 _NAME_CHARS = 60
 
@@ -144,7 +144,7 @@ class _Found(NamedTuple):
 
 
 class PastedPaths:
-    """Looks for files that are named in what was pasted, beside the prompt: a disk may be slow."""
+    """Looks for files that pasted text names, beside the prompt: a disk may be slow."""
 
     def __init__(self, directory: Path, unfold: Callable[[Words], Words], on_found: Callable[[], None]) -> None:
         """`directory` is where a path begins. `on_found` is called when `line` may have changed."""
@@ -245,7 +245,7 @@ _APPLESCRIPT = (
 
 
 class PastedImages:
-    """The images of one program, in a folder that goes with it: what is sent holds the image itself."""
+    """The images of one program, in a folder that is deleted with it: the message holds the image itself."""
 
     def __init__(self, environment: Mapping[str, str] = os.environ) -> None:
         self._environment = environment

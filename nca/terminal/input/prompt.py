@@ -110,7 +110,7 @@ class Prompt:
         self._hint.show(text, _HINT_SECONDS)
 
     def close(self) -> None:
-        """Keep what was not sent, and remove the images that were pasted: what was sent holds them."""
+        """Keep unsent text, and remove pasted images: sent messages hold them."""
         self.keep_unsent()
         self._images.close()
 
@@ -123,7 +123,7 @@ class Prompt:
         return [text_of(one) for one in said], all(kept)
 
     async def read(self, default: Words = ()) -> Words:
-        """Return what was typed and pasted. Raises EOFError for Ctrl-D, Leave(130) for Ctrl-C twice."""
+        """Return the typed and pasted text. Raises EOFError for Ctrl-D, Leave(130) for Ctrl-C twice."""
         self._returned.begin(default)
         self._hint.show("")
         self._session.app.editing_mode = EditingMode.VI if self._is_vi() else EditingMode.EMACS

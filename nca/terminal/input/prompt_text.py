@@ -1,8 +1,8 @@
-"""Who said each part of the text in the prompt: what the person typed, or what they pasted.
+"""Who said each part of the text in the prompt: typed or pasted by the person.
 
 prompt_toolkit edits plain text. Beside it `PromptText` keeps the same text as `Words`, and is told of each change. Text
 that comes back (undo, yank, history) has the source that it had. If nobody can know it, the text counts as pasted,
-because only what was typed may attach files, command, or set a rule.
+because only typed text may attach files, command, or set a rule.
 
 A text that had no effect, or was not sent, comes back, and the next thing typed replaces it, as one that is selected.
 """
@@ -38,7 +38,7 @@ class Offer(NamedTuple):
 
 
 class KnownTexts:
-    """Texts that may come back, with who said what of each. What was once typed and once pasted counts as pasted."""
+    """Texts that may come back, with the source of each part. Text both typed and pasted counts as pasted."""
 
     def __init__(self, most_chars: float = float("inf")) -> None:
         """`most_chars`: beyond this, the oldest are forgotten."""
@@ -80,7 +80,7 @@ class KnownTexts:
 class PromptText:
     """The text in the prompt as words, typed and pasted.
 
-    known    what was sent before: the history
+    known    earlier messages: the history
     refused  lines of it that had no effect the last time, as a mistyped command; they are not suggested
     """
 
@@ -95,13 +95,13 @@ class PromptText:
         self._offers: deque[Offer] = deque(maxlen=_MOST_OFFERS)
 
     def become(self, said: Words) -> None:
-        """The text is now this, and who said each part of it is known. What was not typed counts as pasted."""
+        """The text is now this, and who said each part of it is known. Text that was not typed counts as pasted."""
         self.said = merged(tuple(Span(text, "typed" if source == "typed" else "pasted") for text, source in said))
         self._earlier.add(self.said)
         self._note(self.said)
 
     def offer(self, offer: Offer) -> None:
-        """A completion or a suggestion that the person may take; what they take counts as typed."""
+        """A completion or a suggestion that the person may take; if they take it, it counts as typed."""
         self._offers.append(offer)
 
     def said_of(self, text: str) -> Words:
@@ -113,7 +113,7 @@ class PromptText:
     def change(self, text: str, cursor: int, put: Span | None = None) -> None:
         """The text has changed to `text`, with the cursor at this place of it.
 
-        put  what was put in before the cursor, if that is known; it may have replaced something
+        put  the text inserted before the cursor, if known; it may have replaced something
         """
         old = text_of(self.said)
         if text == old:
@@ -246,8 +246,8 @@ HINT = "Typing replaces it, Esc empties, → keeps, Enter sends it."
 class ReturnedText(Processor):
     """Knows whether the text of a prompt was sent before, and draws it as selected while it gives way.
 
-    Text comes back where it had no effect, such as a message with `@` and a missing file, or was undone, or was queued
-    behind what failed. The next thing typed replaces it. Otherwise a person who types on, such as a second `/undo`,
+    Text comes back if it had no effect, such as a message with `@` and a missing file, or was undone, or was queued
+    behind a failure. The next key typed replaces it. Otherwise a person who types on, such as a second `/undo`,
     would append to it and send both. Escape empties the prompt. Any other key keeps the text, to be mended.
     """
 

@@ -42,7 +42,7 @@ class TerminalModes:
         return early
 
     def read_typed(self) -> bytes:
-        """Be quiet, and return what was typed until now. Raises OSError."""
+        """Be quiet, and return the text typed so far. Raises OSError."""
         self.be_quiet(waits=False)
         typed = os.read(self._descriptor, _READ_BYTES)
         self.be_quiet()
@@ -70,7 +70,7 @@ class TerminalModes:
 
 
 def _erase(shown: str) -> None:
-    """Take back what the terminal has shown of keys. Where it showed more than the keys themselves, it stays."""
+    """Erase the terminal's echo of keys. It stays if it shows more than the keys themselves."""
     if not shown or not shown.replace("\n", "").isprintable():
         return
     # Line mode takes from this module too, and does without prompt_toolkit.
@@ -87,7 +87,7 @@ def _erase(shown: str) -> None:
 
 
 def forget_typed() -> None:
-    """Discard what was typed before a question appeared: it is not an answer."""
+    """Discard text typed before a question appeared: it is not an answer."""
     with contextlib.suppress(OSError, ValueError, termios.error):
         termios.tcflush(sys.stdin, termios.TCIFLUSH)
 

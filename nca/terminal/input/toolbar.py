@@ -30,7 +30,7 @@ class ToolbarStatus(NamedTuple):
 
     permission  the mode, as `agent.permission` names it; "read-only" if nothing can be sent
     auto        whether it compacts by itself, as `context.auto` names it
-    activity    what is happening in the background
+    activity    the work in the background
     is_high     the usage is at the compaction threshold, which the gauge's colour shows
     is_counted  False for the moment in which the vocabulary loads: the gauge waits
     written     the person's format, `terminal.status`; the fields below it are what only a format names
@@ -168,7 +168,7 @@ def coloured(line: str, *, has_colour: bool) -> list[tuple[str, str]]:
 
 
 def filled(written: str, values: Mapping[str, Parts], cells: int) -> list[tuple[str, str]]:
-    """The format with each name's value, in at most so many cells.
+    """The format with each name's value, in at most this many cells.
 
     A name without a value disappears with the text before it. In a narrow window names leave from the end, and what is
     left is cut; no separator is left over.

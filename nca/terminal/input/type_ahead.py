@@ -240,7 +240,7 @@ class TypeAhead(UnsentKeys):
             case "nothing":
                 asked.is_refused = True
             case "line" if text.strip("\x1b"):
-                # A choice that other keys follow is taken back. If they follow at once, it began what is typed.
+                # A choice that other keys follow is taken back. If they follow at once, it began a line.
                 first = question.take_back()
                 self._type(first + text if since_key < PAUSE_SECONDS or question.gives_way else text)
                 is_open = self._has_open_line()
@@ -270,7 +270,7 @@ class TypeAhead(UnsentKeys):
         return False
 
     def _type(self, text: str) -> None:
-        """Keep what was typed, and stop the work if it ends with an Escape that begins no other key."""
+        """Keep the typed text, and stop the work if it ends with an Escape that begins no other key."""
         if text:
             self._last_of_line = self._last_key
         self._parser.feed(keys := text.rstrip("\x1b"))
@@ -321,7 +321,7 @@ class TypeAhead(UnsentKeys):
         return has_interrupt
 
     def _take_typed(self, typed: bytes) -> None:
-        """Pass on what was typed in line mode."""
+        """Pass on text typed in line mode."""
         self._parser.feed(typed.decode("utf-8", "replace").translate(_FROM_LINE_MODE))
         self._hand_over()
 

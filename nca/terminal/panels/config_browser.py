@@ -1,6 +1,6 @@
-"""The settings as a list: groups, search, what is not as nca has it, and values that are edited in place.
+"""The settings as a list: groups, search, changed settings, and values that are edited in place.
 
-Settings as text: values as a person writes them, lists of what is changed, groups and search results.
+Settings as text: values as a person writes them, lists of changes, groups and search results.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class ConfigBrowser(ListPanel[Sequence[str]]):
     ) -> None:
         """The settings in effect.
 
-        change  sets the value of a setting as written ("": none is given), saves it if told to, and says what was done
+        change  sets the value of a setting as written ("": none is given), saves it if told to, and reports the change
         """
         super().__init__(theme)
         self._loaded = loaded
@@ -126,7 +126,7 @@ class ConfigBrowser(ListPanel[Sequence[str]]):
             self._type(choices[(choices.index(text) + 1) % len(choices) if text in choices else 0])
 
     def _set(self, *, is_saving: bool) -> None:
-        """Set what is typed, or save the chosen setting as it is."""
+        """Set the typed value, or save the chosen setting unchanged."""
         if not self._names:
             return
         written = (self.buffer.text.strip() or '""') if self._edited else ""
@@ -248,7 +248,7 @@ def overview(loaded: LoadedSettings) -> RenderableType:
 
 
 def listed(loaded: LoadedSettings, names: Sequence[str]) -> RenderableType:
-    """One a row: a mark where it is changed, name, value; and where it is from, else what it means.
+    """One a row: a mark if it is changed, name, value; and its origin, else its meaning.
 
     In a narrow window the meaning is cut; in a still narrower one the value is below the name.
     """

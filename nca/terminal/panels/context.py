@@ -1,4 +1,4 @@
-"""The `/context` panel: the window as a picture, what it holds, its largest items, and what happens next.
+"""The `/context` panel: the window as a picture, its contents, its largest items, and the next action.
 
 It fills one screen: sections are added in order of importance while there are rows left. `/context all` shows all.
 """
@@ -82,7 +82,7 @@ def context_panel(
 
 
 def context_head(stats: ContextStats, width: int, rows: int) -> RenderableType:
-    """The panel above a list of all items: the picture, and what happens next where there is room for it."""
+    """The panel above a list of all items: the picture, and the next action if there is room."""
     foot = Text(_contents(stats))
     for line in _next(stats):
         foot.append(" ").append(line)
@@ -125,7 +125,7 @@ def _section_width(width: int) -> int:
 
 
 def _columns(sections: Sequence[RenderableType], width: int) -> Sequence[RenderableType]:
-    """The sections, in two columns where the window has room for them."""
+    """The sections, in two columns if the window has room for them."""
     if width < TWO_COLUMNS_FROM or len(sections) < 2:
         return sections
     table = new_table(Column(ratio=1), Column(ratio=1), gap=_BETWEEN_COLUMNS)
@@ -157,7 +157,7 @@ def _contents(stats: ContextStats) -> str:
 
 
 def _largest(items: Sequence[HeavyItem], width: int) -> Group:
-    """The largest items, one per line: the id for other commands, tokens, what it is, and its importance.
+    """The largest items, one per line: the id for other commands, tokens, kind, and importance.
 
     In a narrow window the importance is a number only: what the item is says more.
     """
@@ -186,7 +186,7 @@ def _repeated(stats: ContextStats, most: int) -> Iterator[Text]:
 
 def _savings(stats: ContextStats, done: Sequence[CompactionRecord]) -> str:
     """The tokens that compactions saved, and the facts that they kept."""
-    # Each counts all that was ever stated, so the newest says what is left of it.
+    # Each counts all that was ever stated, so the newest says how much is left.
     newest = next((one for one in reversed(done) if one.total_facts), None)
     facts = f" and kept {_kept(newest)}" if newest else ""
     saved = sum(one.tokens_before - one.tokens_after for one in done)

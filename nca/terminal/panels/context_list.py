@@ -29,7 +29,7 @@ Change = Literal["collapse", "expand", "pin", "unpin", "compact"]
 _MARKS: dict[Change, str] = {"collapse": "−", "expand": "+", "pin": "●", "unpin": "○", "compact": "▼"}
 _BAR_CELLS = 8
 _WITH_BAR_FROM, _WITH_STATE_FROM = 56, 72
-"""Columns of a window from which on rows have a bar, and what is to happen to them in words."""
+"""Columns of a window from which on rows have a bar, and their mark in words."""
 
 
 class ContextList(ListPanel[Mapping[str, Change]]):
@@ -105,7 +105,7 @@ class ContextList(ListPanel[Mapping[str, Change]]):
         return {"tab": self._turn, "backspace": lambda: self._look_for(self._search[:-1])}
 
     def press(self, key: str) -> None:
-        """A letter changes the chosen item, or belongs to what is searched for."""
+        """A letter changes the chosen item, or belongs to the search."""
         actions: Mapping[str, Callable[[], None]] = {
             "c": lambda: self._mark("collapse"),
             "e": lambda: self._mark("expand"),

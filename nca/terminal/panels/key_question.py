@@ -129,7 +129,7 @@ def _show_lines(question: str, draw: Draw) -> None:
 
 
 async def ask_by_key(question: KeyQuestion[T], draw: Draw, prompt: Prompt, *, show: Callable[[], None]) -> T:
-    """Ask a question and wait until it is answered. `show` prints what it is about, once the person pauses."""
+    """Ask a question and wait until it is answered. `show` prints its subject, once the person pauses."""
     ahead = prompt.type_ahead
     await ahead.pause()
     given: asyncio.Future[T] = asyncio.get_running_loop().create_future()
@@ -162,7 +162,7 @@ def question_line(question: KeyQuestion[T], ahead: TypeAhead) -> Text:
 
 
 def keys_line(keys: Sequence[KeyChoice], line: Text) -> Text:
-    """Append each key, and what it does, to `line`."""
+    """Append each key, and its action, to `line`."""
     for key, about in keys:
         line.append("  " if line else "").append(key, style="bold").append(f" {about}")
     return line
@@ -196,7 +196,7 @@ async def approve_by_key(
 class ApprovalKeys(KeyQuestion[Answer]):
     """The keys that answer: y, s, a, e, n; m shows more. After n the person may type a reason, up to Enter.
 
-    `a` holds for good, so it needs Enter; so does an answer to what was not shown whole.
+    `a` holds for good, so it needs Enter; so does an answer to a call that was not shown whole.
 
     rule        what s and a allow; "": they are not answers
     show_more   shows the next part of the call

@@ -86,7 +86,7 @@ class ListPanel(ABC, Generic[T]):
 
     @property
     def label(self) -> str:
-        """Stands before what is typed."""
+        """The prompt before typed text."""
         return "Search: "
 
     def begin(self) -> None:
@@ -218,7 +218,7 @@ def fitted_listing(listing: Listing, columns: int, height: int) -> StyleAndTextT
 
 
 def wrapped(text: str, columns: int, lines: int) -> list[str]:
-    """The text in exactly so many lines; what has no room is cut. Parts with ` · ` between them stay whole."""
+    """The text in exactly this many lines; the rest is cut. Parts with ` · ` between them stay whole."""
     parts = one_line(text).split(_BETWEEN)
     if len(parts) > 1:
         # textwrap breaks lines at blanks, but not at this one.
@@ -231,7 +231,7 @@ def wrapped(text: str, columns: int, lines: int) -> list[str]:
 
 
 def cut(text: str, cells: int) -> str:
-    """The text in exactly so many cells: filled with blanks, or cut with an ellipsis."""
+    """The text in exactly this many cells: filled with blanks, or cut with an ellipsis."""
     if cell_len(text) <= cells or cells < 2:
         return set_cell_size(text, cells)
     return f"{set_cell_size(text, cells - 1)}…"

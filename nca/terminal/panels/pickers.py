@@ -128,11 +128,11 @@ _REWIND_KEYS = ("↑↓ choose · Enter goes back to before it · Esc cancels", 
 _TEXT_CHARS = 400
 _WHEN_CHARS = 16
 _AT_ONCE, _SEARCHED = 50, 1_000
-"""Messages that are read at once, and that are looked through for what is typed."""
+"""Messages that are read at once, and that a search looks through."""
 _DATED_FROM, _WIDE = 56, 80
 """Columns from which on a row has the date, and from which on what its turn took and changed."""
 LEFT_MARK = "↩"
-"""Before what is on another branch."""
+"""The mark of messages on another branch."""
 _LEFT_KEYS = tuple(f"{keys} · {LEFT_MARK} other branch" for keys in _REWIND_KEYS)
 
 
@@ -253,6 +253,6 @@ class RewindPicker(ListPanel[Point]):
                 try:
                     self._totals[key] = await asyncio.to_thread(totals, await self._rewinds.changes(point))
                 except StoreError:
-                    # Going back says what is wrong with the record; the list does without it.
+                    # Going back reports a fault of the record; the list does without it.
                     self._totals[key] = ""
                 self.redraw()

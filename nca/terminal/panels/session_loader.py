@@ -71,7 +71,7 @@ class SessionLoader:
 
 
 KeyChoice = tuple[str, str]
-"""A key, and what it does."""
+"""A key, and its action."""
 Ask = Callable[[str, Sequence[KeyChoice]], Awaitable[str]]
 """Asks a question; returns the chosen key, or "" if the person cancels."""
 

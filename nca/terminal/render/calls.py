@@ -1,7 +1,7 @@
 """Tool calls on the screen: what runs now, as one line; and what a call that needs approval would do.
 
 The approval shows a call whole, a part at a time, and such that it cannot be mistaken: calls that would do different
-things never look the same. What a call holds is indented by two columns; the rest of a line that is folded begins with
+things never look the same. A call's content is indented by two columns; the rest of a line that is folded begins with
 a mark in the first column; nca's own words begin there too.
 """
 

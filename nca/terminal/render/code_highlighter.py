@@ -31,7 +31,7 @@ PIECE_CHARS = 8_000
 """More code than this at once is highlighted in pieces."""
 
 FURTHER_CELLS = 2
-"""A line that goes on is indented by this much more than it is itself, so that it is not taken for two lines."""
+"""The further indent of a wrapped line, so that it does not look like two lines."""
 
 _CLOSERS = {"/*": "*/", "<!--": "-->"}
 """Comments that many lexers recognize only when closed: while one is open, its end is added for the lexer."""
@@ -42,7 +42,7 @@ _Tokens = list[tuple[tuple[str, ...], str]]
 
 @dataclass(frozen=True, slots=True)
 class CodeLines:
-    """Code; a line that is wider than the window goes on indented."""
+    """Code; a line wider than the window wraps indented."""
 
     code: Text
 

@@ -52,7 +52,7 @@ FRAME_SECONDS = 0.08
 STALLED_SECONDS = 2.0
 """After so many seconds without more of an answer, the status says that nca waits."""
 OTHER_ROWS = 4
-"""Rows of a low window that what a running call prints leaves free: for the status, what is typed, and two others."""
+"""Rows of a low window that a running call's output leaves free: for the status, the typed text, and two others."""
 LONG_READ_TOKENS = 200
 """The rest of a request that is worth a word: two seconds for the embedded model on two cores."""
 DIFF_LINES = 40
@@ -351,7 +351,7 @@ class Draw:
             self._frame(only_when_due=True)
 
     def _frame(self, finished: list[RenderableType] | None = None, *, only_when_due: bool = False) -> None:
-        """Print what is finished, and draw the tail if a frame is due."""
+        """Print finished parts, and draw the tail if a frame is due."""
         now = self._clock()
         is_due = now - self._last_frame >= FRAME_SECONDS
         if only_when_due and not is_due and not finished:
@@ -363,7 +363,7 @@ class Draw:
         self.screen.draw(printed, tail, column)
 
     def _fed(self) -> list[RenderableType]:
-        """Feed the text since the last frame in one piece; returns what it finished."""
+        """Feed the text since the last frame in one piece; returns the finished parts."""
         if self._answer is None or not self._unfed:
             return []
         text = "".join(self._unfed)

@@ -49,7 +49,7 @@ def diff_lines(diff: str, most: int, more: str = "not shown") -> list[DiffLine |
 
 
 def diff_rows(diff: str) -> list[str]:
-    """The lines of a diff below a path that is on the screen already: of the two titles, what the path does not say."""
+    """The lines of a diff below its path, with only the parts of the two titles that the path lacks."""
     lines = marked(diff, is_diff=True).rstrip(_EMPTY_CONTEXT).split("\n")
     if not (lines[0].startswith("--- ") and lines[1:2] and lines[1].startswith("+++ ")):
         return lines

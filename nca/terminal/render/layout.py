@@ -31,7 +31,7 @@ _JOINT = "\ue000"
 
 
 class Parted:
-    """A line of parts with ` · ` between them. Where it is broken, no such dot is left at either end of a row."""
+    """A line of parts with ` · ` between them. If it wraps, no such dot is left at either end of a row."""
 
     def __init__(self, line: Text | str, style: str = "") -> None:
         self._line = Text(line, style) if isinstance(line, str) else line
@@ -78,7 +78,7 @@ def broken_at_gaps(line: Text, columns: int) -> Text:
 
 
 def hung(line: Text, console: Console, columns: int, *, before: int = 0, further: int = 0) -> Iterator[Text]:
-    """The rows of a line that goes on below its own beginning where it is wider than the window.
+    """The rows of a line that wraps below its own beginning if it is wider than the window.
 
     before   cells in front of the line's own text, such as the mark of a diff
     further  cells by which its further rows begin more to the right

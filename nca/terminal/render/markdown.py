@@ -282,7 +282,7 @@ TAIL_CHARS = 4_000
 
 @dataclass(slots=True)
 class MarkdownStream:
-    """`feed` and `finish` return what is final; `tail` is what to show below it for now."""
+    """`feed` and `finish` return final parts; `tail` is the part to show below them for now."""
 
     theme: SyntaxTheme
     _sanitizer: StreamSanitizer = field(default_factory=StreamSanitizer)

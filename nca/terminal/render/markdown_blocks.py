@@ -158,7 +158,7 @@ class BlockSplitter:
             self._after_blank = False
 
     def _flush_overlong(self, line: str) -> None:
-        """Emit a piece of a line that is too long, after what came before it."""
+        """Emit a piece of a line that is too long, after the text before it."""
         self._partial, self._partial_chars = [], 0
         if self._fence is None and not self._is_overlong:
             self._emit()

@@ -95,10 +95,10 @@ class Output(Protocol):
         """Show something to act on, in yellow."""
 
     def card(self, lines: Sequence[str]) -> None:
-        """Show a few short lines that belong to what was shown last, in grey, each on one row."""
+        """Show a few short lines that belong to the last output, in grey, each on one row."""
 
     def exchange(self, said: Exchange) -> None:
-        """Show what was said last in a session that is resumed: the end of an answer that is long."""
+        """Show the last exchange of a resumed session: of a long answer the end."""
 
     def error(self, message: str, advice: str = "") -> None:
         """Show an error in red, and what to do about it."""
@@ -107,7 +107,7 @@ class Output(Protocol):
         """Clear the screen, if there is one."""
 
     def status(self, text: str) -> None:
-        """Say what is at work now, in place of the label; within `at_work`."""
+        """Name the current work, in place of the label; within `at_work`."""
 
     def at_work(self, label: str) -> AbstractAsyncContextManager[None]:
         """Show that work is going on while the context is entered; `label` names it."""

@@ -61,7 +61,7 @@ class Screen:
             self._paint(tail)
 
     def draw(self, printed: Iterable[RenderableType], tail: RenderableType | None, column: int | None = None) -> None:
-        """Draw one frame with one write: print what is finished, and replace the tail.
+        """Draw one frame with one write: print finished parts, and replace the tail.
 
         column  of the cursor in the tail's last line, which a screen reader follows; None: at its end
         """

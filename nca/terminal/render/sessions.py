@@ -1,4 +1,4 @@
-"""Stored sessions as text: short ids, titles, a table, and what is shown when one is resumed.
+"""Stored sessions as text: short ids, titles, a table, and the lines for a resumed one.
 
 Titles and names are untrusted text and are made safe here.
 """
@@ -56,7 +56,7 @@ def session_table(
     infos: Iterable[SessionInfo], current: str = "", whose: Mapping[str, Whose] | None = None
 ) -> RenderableType:
     """Sessions as a table, for output where nobody can pick one with the keys. After the id comes "(this)" for
-    `current`, and "*" for what is never archived by itself."""
+    `current`, and "*" for those that are never archived automatically."""
     from rich.text import Text
 
     from nca.terminal.render.layout import fitting_table

@@ -38,7 +38,7 @@ _SECTIONS = {".toml": r"\[.+\]", ".ini": r"\[.+\]", ".cfg": r"\[.+\]", ".md": r"
 class Block:
     """Some lines that belong together.
 
-    name      what it defines or assigns; for anything else its first line
+    name      that it defines or assigns; for anything else its first line
     kind      "definition", "value" or "statement"
     head      its lines; of a container only those before its children
     children  the blocks in a container (a class, a mapping, a section); None for anything else
@@ -133,7 +133,7 @@ def _block(lines: list[str], after: list[str], section: re.Pattern[str] | None) 
 
 
 def _with_children(block: Block, head_lines: int = 0) -> Block:
-    """The block with what is in it as blocks of their own, if it has lines of its own."""
+    """The block with its contents as blocks of their own, if it has lines of its own."""
     lines = block.head
     outer = len(block.indent)
     start = head_lines or len(list(takewhile(lambda line: len(indent_of(line)) <= outer, lines)))

@@ -114,7 +114,7 @@ class _ChangingTool(TypedTool):
         return ToolOutcome(change.said, summary=summary, diff=_cut(diff))
 
     def _write(self, change: Change, data: bytes) -> bytes:
-        """Write the file on the disk. Returns what it holds then. Raises OSError, ToolError."""
+        """Write the file on the disk. Returns its new content. Raises OSError, ToolError."""
         if change.facts is not None and is_unsaved(change.facts):
             raise ToolError(
                 f"{change.name} has changes in the editor that are not saved; the person must save it first"
@@ -126,9 +126,9 @@ class _ChangingTool(TypedTool):
         return data
 
     def _saved_by_editor(self, change: Change, data: bytes) -> bytes:
-        """Have the editor write and save the file. Returns what it holds then; b"" if no editor wrote it.
+        """Have the editor write and save the file. Returns its new content; b"" if no editor wrote it.
 
-        An editor may change what it saves, such as its format. Then the file counts as changed since it was read.
+        An editor may change the text as it saves, such as its format. Then the file counts as changed since the read.
         """
         editor, path = self._workspace.open_files, change.path
         if editor is None or not can_save(change.before, change.after):
@@ -296,7 +296,7 @@ class EditFile(_ChangingTool):
                     raise ToolError(why_unread, asks_to_read=True)
             except ToolError as error:
                 if why_unread:
-                    # An excerpt would show what the person may not want read.
+                    # An excerpt might show text that the person does not want read.
                     raise ToolError(f"{why_unread}: old_text is not there exactly, once", asks_to_read=True) from error
                 if len(edits) == 1:
                     raise
@@ -314,7 +314,7 @@ class EditFile(_ChangingTool):
 
 
 def _with_code(before: TextFile, code: str, name: str) -> tuple[str, list[str]]:
-    """The file's text with changed code in it, and what was done. Raises ToolError."""
+    """The file's text with changed code in it, and a report. Raises ToolError."""
     plain = before.text.replace("\r\n", "\n")
     if before.with_own_line_ends(plain) != before.text:
         raise ToolError(f"the lines of {name} end in different ways; a small model cannot change it")

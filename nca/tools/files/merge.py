@@ -1,4 +1,4 @@
-"""Put changed code into a file: what has the same name is replaced, what is new is added, and the rest stays.
+"""Put changed code into a file: parts with the same name are replaced, new ones are added, and the rest stays.
 
 For small models. They write a changed function correctly, but copy the text that it replaces with mistakes.
 """
@@ -34,7 +34,7 @@ _NUMBER = re.compile(r"\s*\d+\t")
 
 
 def merged(text: str, code: str, filename: str) -> tuple[str, list[str]]:
-    """The file's text with the code in it, and what was done with each part, in a few words.
+    """The file's text with the code in it, and a few words about each part.
 
     Both texts have plain line ends. Raises ToolError if it is not clear where a part belongs, if nothing changes, or
     if a valid file would become an invalid one.
@@ -59,7 +59,7 @@ def merged(text: str, code: str, filename: str) -> tuple[str, list[str]]:
 
 
 class _Merge:
-    """blocks: of the file, changed by `add_all`. done: what was done."""
+    """blocks: of the file, changed by `add_all`. done: the report."""
 
     def __init__(self, blocks: list[Block], filename: str) -> None:
         self.blocks = blocks

@@ -51,7 +51,7 @@ class ReadFile(TypedTool):
     ) -> None:
         """All but the workspace are asked at each call.
 
-        files_read  records what is read
+        files_read  records reads
         can_see     whether the model takes images
         limits      of a result: a page ends with the last line that fits, so that it is never cut in its middle
         """

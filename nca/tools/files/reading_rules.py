@@ -1,4 +1,4 @@
-"""The rules about reading files, for all that shows what is in a file: tools, attachments, instructions, searches.
+"""The rules about reading files, for all that shows a file's content: tools, attachments, instructions, searches.
 
 An edit needs a file that was read and has not changed since.
 """
@@ -19,7 +19,7 @@ MOST_FILES = 5_000
 
 
 class Reading:
-    """Which files may be read. A rule for read_file, or for all tools, is one about what is in the file.
+    """Which files may be read. A rule for read_file, or for all tools, is one about the file's content.
 
     rules      the person's rules, asked for each time because they may change in a chat
     directory  the project's
@@ -90,7 +90,7 @@ class FilesRead:
         self._digests[path] = hashlib.sha256(raw).digest()
 
     def forget(self) -> None:
-        """The model no longer sees what was read, and the files may be others now."""
+        """The model no longer sees earlier reads, and the files may be others now."""
         self._forgotten.update(self._digests)
         self._earlier.append(self._digests)
         self._digests = {}

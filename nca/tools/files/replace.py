@@ -1,4 +1,4 @@
-"""Replace exact text in a file. If only white space at line ends differs, that is forgiven where one place matches.
+"""Replace exact text in a file. If only white space at line ends differs, that is forgiven if one place matches.
 
 If the text is not found, report the closest lines.
 """

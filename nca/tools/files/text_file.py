@@ -73,7 +73,7 @@ class TextFile:
 
 
 def as_in_editor(file: BinaryIO, path: Path, open_files: EditorFiles) -> BinaryIO:
-    """The file; or, in its place, what the editor has of it and has not saved. Blocks."""
+    """The file; or, in its place, the editor's unsaved text. Blocks."""
     if os.fstat(file.fileno()).st_size > MAX_CHANGED_BYTES:
         return file
     saved = _text_of(file.read(MAX_CHANGED_BYTES + 1))

@@ -38,7 +38,7 @@ class Workspace:
     readable  folders outside of the root with readable files: those that nca itself names to the model
     attached  files anywhere that the person attached: the model has their names, and may have only their beginnings
     open_files  those that an editor has open: files under the root are read as they are there, saved or not
-    reading  the rules about reading files; what they deny is not opened, whoever asks
+    reading  the rules about reading files; denied files are not opened, whoever asks
     """
 
     def __init__(
@@ -122,7 +122,7 @@ class Workspace:
         return as_in_editor(file, path, self.open_files)
 
     def open_saved(self, path: Path, name: str) -> BinaryIO:
-        """As `open`, but always what is on the disk."""
+        """As `open`, but always the file on the disk."""
         if path == self.root:
             raise IsDirectory(f"{shown(name)} is a directory; use list_directory")
         if denial := self.reading.denial(path):

@@ -90,7 +90,7 @@ class Connection:
 
     @property
     def why(self) -> str:
-        """The reason with what the program wrote last."""
+        """The reason with the program's last output."""
         last = "".join(self.error_lines[-1:])
         return f"{self.reason}: {one_line(last, _REASON_CHARS)}" if last and self.reason == self._ended else self.reason
 

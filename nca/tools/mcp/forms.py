@@ -65,13 +65,13 @@ class Field:
 
     @property
     def kind(self) -> str:
-        """The kind of value; "string" where it is none of the others."""
+        """The kind of value; "string" if it is none of the others."""
         kind = self.schema.get("type")
         return kind if kind in tuple(_HINTS) else "string"
 
     @property
     def choices(self) -> list[tuple[str, str]]:
-        """The values that may be chosen, each with what it is shown as."""
+        """The values that may be chosen, each with its label."""
         items = self.schema.get("items")
         schema = items if self.kind == "array" and isinstance(items, dict) else self.schema
         titled = schema.get("oneOf") or schema.get("anyOf")
@@ -179,7 +179,7 @@ class Field:
         return text
 
     def _chosen(self, text: str) -> str:
-        """A choice by its number, its value or what it is shown as."""
+        """A choice by its number, its value or its label."""
         choices = self.choices
         for value, shown in choices:
             if text in (value, shown):
