@@ -68,7 +68,7 @@ def test_reading_shows_everything_and_sends_nothing(start: Callable[..., Tty], t
         tty.settle()
         tty.line("/context")
         tty.sees("2 messages in 1 turn.")
-        tty.sees("Esc changes nothing")
+        tty.sees("Esc leaves")
         tty.send("\x1b")
         tty.settle()
         tty.line("hello?")

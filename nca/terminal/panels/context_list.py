@@ -59,7 +59,7 @@ class ContextList(ListPanel[Mapping[str, Change]]):
         count = len(self.marks)
         applies = f"a applies {counted(count, 'change')}{self._freed()} · " if count else ""
         leave = "Esc shows all" if self._search else "Esc drops them" if count else "Esc leaves"
-        whole = "Esc shows all" if self._search else "Esc changes nothing"
+        whole = "Esc shows all" if self._search else "Esc leaves, no changes"
         keys: Sequence[str] = (
             f"↑↓ · Enter shows it whole · Tab {other} · / searches · {applies}{whole}",
             f"↑↓ · Enter shows it whole · Tab {other} · {applies}{whole}",

@@ -101,7 +101,7 @@ async def test_marks_change_nothing_and_are_taken_back_by_the_same_key(stage: St
     frees = context.collapse_tokens([int(largest.id)])
     assert f"c collapse −{frees:,} · p pin {context.pin_tokens(int(largest.id)):,}" in lines(panel)[-2]
     panel.press("c")
-    assert f"a applies 1 change, about −{frees:,} tokens · Esc changes nothing" in lines(panel, 200)[-1]
+    assert f"a applies 1 change, about −{frees:,} tokens · Esc leaves" in lines(panel, 200)[-1]
     assert any(f"collapse −{frees:,}" in line for line in lines(panel))
     panel.press("p")
     assert list(panel.marks.values()) == ["pin"]
@@ -175,7 +175,7 @@ def test_the_list_is_walked_and_only_what_is_confirmed_happens(start: Callable[.
         tty.line(line)
         tty.settle()
     tty.line("/context")
-    tty.sees("Esc changes nothing")
+    tty.sees("Esc leaves")
     tty.send("c")
     tty.sees("a applies 1 change")
     tty.send("\r")
@@ -188,7 +188,7 @@ def test_the_list_is_walked_and_only_what_is_confirmed_happens(start: Callable[.
     assert "Esc drops" not in "\n".join(tty.shown())
     assert "answer reserve" in tty.text()
     tty.line("/context")
-    tty.sees("Esc changes nothing")
+    tty.sees("Esc leaves")
     tty.send("c" + DOWN + "p")
     tty.sees("a applies 2 changes")
     tty.send("a")
@@ -220,7 +220,7 @@ def test_keys_in_one_piece_with_the_one_that_ends_the_list_are_for_the_prompt(st
     tty.sees("One.")
     tty.settle()
     tty.line("/context")
-    tty.sees("Esc changes nothing")
+    tty.sees("Esc leaves")
     tty.send("\x07and then\r")
     tty.sees("Two.")
 
