@@ -2,7 +2,7 @@
 
     python -m nca.testing.by_hand FOLDER --window 12000
 
-Whoever plays reads `0001.request.json` (the messages and tools that a real provider would get) and writes
+The player reads `0001.request.json` (the messages and tools that a real provider would get) and writes
 `0001.answer.txt` with a text, or `0001.answer.json`:
 
     {"text": "I'll look.", "tool_calls": [{"name": "read_file", "arguments": {"path": "a.py"}}]}
@@ -41,9 +41,9 @@ class InvalidAnswer(ValueError):
 class ByHand(Provider):
     """A provider on loopback that waits for somebody to write its answers.
 
-    folder          where requests and answers are; numbering continues behind the requests that are there
+    folder          where requests and answers are; numbering continues after the existing requests
     window_tokens   context window; a larger request gets OpenAI's overflow error. 0: no limit
-    say             called with the name of each request file, with what is wrong with an answer, and with refusals
+    say             called with the name of each request file, with the fault of an answer, and with refusals
 
     A client that gives up and sends its request again gets the answer to it: the newest request has one number.
     """
@@ -64,7 +64,7 @@ class ByHand(Provider):
         return sentence
 
     def environment(self) -> dict[str, str]:
-        """What nca needs in its environment to talk to this provider, with time for a person to answer."""
+        """nca's environment for this provider, with time for a person to answer."""
         needed = {"OPENAI_API_BASE": self.url, "OPENAI_API_KEY": MODEL, "NCA_MODEL__NAME": f"openai/{MODEL}"}
         if self.window_tokens:
             needed["NCA_MODEL__CONTEXT_WINDOW"] = str(self.window_tokens)

@@ -13,7 +13,7 @@ from random import Random
 from typing import Literal, NamedTuple
 
 SCRIPTS = ("latin", "latin", "latin", "latin", "cyrillic", "greek", "kana")
-"""What sessions are written in; latin is the most frequent."""
+"""The scripts of sessions; latin is the most frequent."""
 _SOUNDS = {
     "latin": ("b d f g j k l m n p r s t v z br dr gl kr pl tr zh", "a e i o u ai ei", ("", "", "l", "m", "n", "r")),
     "cyrillic": ("б в г д ж з к л м н п р с т ф х ц", "а е и о у я ю", ("", "", "л", "м", "н", "р")),
@@ -29,7 +29,7 @@ _CONSONANTS, _DIGITS = "bcdfghjkmpqrtvwxz", "23456789"
 
 
 class Pool(NamedTuple):
-    """What texts of one script are made of."""
+    """The parts of texts in one script."""
 
     words: tuple[str, ...]
     sentences: tuple[str, ...]
@@ -37,7 +37,7 @@ class Pool(NamedTuple):
     """By kind: code, log, table, json."""
     chars_per_token: float
     early_chars: int
-    """A token of a short text stands before this place: where a text is cut to a few tokens, its beginning stays."""
+    """A token of a short text is before this place: if a text is cut to a few tokens, its beginning stays."""
 
 
 @cache
@@ -50,7 +50,7 @@ def pool(script: str) -> Pool:
 
 
 def between(rng: Random, low: float, high: float) -> float:
-    """A number of which small and large ones are equally likely at every scale."""
+    """A number; small and large ones are equally likely at every scale."""
     number: float = low * (high / low) ** rng.random()
     return number
 
@@ -72,7 +72,7 @@ class Tokens:
 
 
 def sentences(rng: Random, pool: Pool, chars: int, between: str = " ") -> str:
-    """Sentences of about so many characters together, and at most these; at least one."""
+    """Sentences of about this many characters together, and at most these; at least one."""
     found = [rng.choice(pool.sentences)]
     size = len(found[0])
     while True:
@@ -93,9 +93,9 @@ def with_token(rng: Random, text: str, token: str, before: int = 0) -> str:
 
 
 def bulk(rng: Random, pool: Pool, tokens: int, said: str = "") -> str:
-    """What a tool brings back: lines of one kind, of about so many tokens together.
+    """A tool's result: lines of one kind, of about this many tokens together.
 
-    said  a sentence that stands somewhere in it
+    said  a sentence somewhere in it
     """
     kind = rng.choice(("code", "code", "log", "table", "json"))
     lines = pool.lines[kind]
@@ -110,7 +110,7 @@ def bulk(rng: Random, pool: Pool, tokens: int, said: str = "") -> str:
 
 
 def log_with_warning(rng: Random, pool: Pool, count: int, warning: str) -> str:
-    """A log of which one line, between the ends, is not like the others: it has this word."""
+    """A log with one line, between the ends, that is unlike the others: it has this word."""
     job, verb, state = rng.sample(pool.words, 3)
     hour, number = rng.randrange(24), rng.randrange(9_000)
     lines = [
@@ -123,7 +123,7 @@ def log_with_warning(rng: Random, pool: Pool, count: int, warning: str) -> str:
 
 
 def tests_that_run(rng: Random, pool: Pool, token: str) -> str:
-    """What a green run prints: it looks like errors, and there are none."""
+    """The output of a green run: it looks like errors, and there are none."""
     names = [f"test_{rng.choice(pool.words)}_{rng.choice(pool.words)}" for _ in range(rng.randint(3, 40))]
     names.insert(rng.randrange(len(names)), f"test_error_handling_{token}")
     names.insert(rng.randrange(len(names)), "test_exception_is_raised")
@@ -132,7 +132,7 @@ def tests_that_run(rng: Random, pool: Pool, token: str) -> str:
 
 
 def failure(rng: Random, pool: Pool, token: str) -> str:
-    """What a command prints that does not work."""
+    """The output of a failing command."""
     first, second = rng.sample(pool.words, 2)
     lines = [*rng.choices(pool.lines["log"], k=rng.choice((0, 2, 30))), f"{first}: *** [{token}] {second} 2"]
     return "\n".join(lines)
@@ -186,12 +186,12 @@ def _line(rng: Random, words: tuple[str, ...], kind: str) -> str:
 
 
 Kind = Literal["agent", "operations", "writing", "talk"]
-"""What a session is about: work on files, calls of an API, texts that are revised, or nothing but talk."""
+"""The subject of a session: work on files, calls of an API, texts that are revised, or nothing but talk."""
 MOST_RESULT_TOKENS = 50_000
 
 
 class Call(NamedTuple):
-    """A call and what comes back; the tokens that stand in it.
+    """A call with its result, and the tokens in it.
 
     effect  in the arguments of a call with an effect; "": it has none
     inside  in other arguments
@@ -208,7 +208,7 @@ class Call(NamedTuple):
 
 
 class Caller:
-    """Makes the calls of one session, of which results are mostly no larger than `most_result_tokens`."""
+    """Makes the calls of one session, with results mostly no larger than `most_result_tokens`."""
 
     def __init__(self, rng: Random, pool: Pool, tokens: Tokens, kind: Kind, most_result_tokens: int) -> None:
         self.rng, self.pool, self._token, self._most_result_tokens = rng, pool, tokens, most_result_tokens

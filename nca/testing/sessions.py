@@ -19,12 +19,12 @@ from nca.testing.session_texts import MOST_RESULT_TOKENS, Caller, Kind
 from nca.words import Span, words
 
 Speaker = Literal["typed", "pasted", "answer", "prose", "effect", "call", "tool"]
-"""Whose text a token stands in.
+"""The author of the text with a token.
 
 typed   the person typed it
 pasted  the person pasted it
 answer  the model's answer at the end of a turn
-prose   what the model said beside its calls
+prose   the model's text beside its calls
 effect  what tells a call with an effect from others: the file that it wrote, who a booking is for
 call    other arguments of a call
 tool    a tool's result
@@ -36,11 +36,11 @@ SHORT_CHARS = 600
 
 
 class Said(NamedTuple):
-    """A token in a message. One that stands in several messages is there for each.
+    """A token in a message. One in several messages is there for each.
 
     message   the message's number, from 1
-    chars     of what was typed: its length
-    is_first  it stands in the first sentence of its text
+    chars     length of the typed text
+    is_first  it is in the first sentence of its text
     """
 
     message: int
@@ -68,7 +68,7 @@ def session(seed: int) -> GeneratedSession:
     window = round(texts.between(rng, LEAST_WINDOW_TOKENS, MOST_WINDOW_TOKENS))
     kind: Kind = rng.choices(_KINDS, (45, 20, 20, 15))[0]
     if rng.random() < 0.2:
-        # Few messages, of which a few fill the window.
+        # Few messages, some of which fill the window.
         length, most = texts.between(rng, 10, 40), min(window // 3, MOST_RESULT_TOKENS)
     else:
         # Mostly 30 to 200 messages, rarely very few or very many.
@@ -97,7 +97,7 @@ class _Writer:
         self._listed = self._called = 0
 
     def write(self, length: int) -> None:
-        """Turns, until there are about so many messages; the last turn may still be open."""
+        """Turns, until there are about this many messages; the last turn may still be open."""
         rng = self.rng
         if rng.random() < 0.7:
             self.messages.append(Message("system", texts.sentences(rng, self.pool, rng.choice((60, 400, 2_500)))))
@@ -116,7 +116,7 @@ class _Writer:
         self.said.append(Said(len(self.messages) + 1, token, by, chars, is_first))
         return token
 
-    # What the person says.
+    # The person's messages.
 
     def _person(self) -> None:
         rng, token = self.rng, self.token()
@@ -132,7 +132,7 @@ class _Writer:
         self.messages.append(self._with_paste(text) if rng.random() < 0.06 else user_message(words(text)))
 
     def _with_paste(self, text: str) -> Message:
-        """What was typed, with a log behind or before it."""
+        """The typed text, with a log after or before it."""
         rng, token = self.rng, self._note(self.token(), "pasted")
         count = rng.choices((1, 20, 150, 400), (10, 40, 40, 10))[0]
         pasted = Span(texts.log_with_warning(rng, self.pool, count, token), "pasted")
@@ -140,7 +140,7 @@ class _Writer:
             return user_message((Span(text + "\n", "typed"), pasted))
         return user_message((pasted, Span("\n" + text, "typed")))
 
-    # What the model says and does.
+    # The model's answers and calls.
 
     def _work(self) -> None:
         rng = self.rng
@@ -150,7 +150,7 @@ class _Writer:
                 self._step()
 
     def _step(self) -> None:
-        """A call, or several at once, with what comes back."""
+        """A call, or several at once, with results."""
         rng = self.rng
         calls = self.caller.calls(rng.choices((1, 2, 4, 8), (70, 15, 10, 5))[0])
         text = self._told("prose", (60, 160, 500)) if rng.random() < 0.4 else None
