@@ -160,7 +160,7 @@ SHORT = {
     "undo": ("Take back the last turn",),
     "redo": ("Bring it back",),
     "changes": ("What it changed in files",),
-    "btw": ("Ask beside the work",),
+    "btw": ("Ask a side question",),
     "exit": ("Leave; then nca --continue",),
     "sessions": ("Find an earlier session",),
     "resume": ("Continue one of them",),
