@@ -36,7 +36,7 @@ Later sources win:
 prints one value, `nca config path` prints the paths of both files. `nca config set KEY VALUE` writes to the project's
 file, or to yours with `--user`; `nca config unset KEY` removes it there, as the value `default` does.
 `nca config init` writes the commented example.
-Saving keeps everything else in the file, comments too; a file that would lose a comment is first copied to
+Saving keeps everything else in the file, even comments; a file that would lose a comment is first copied to
 `config.toml.bak`.
 
 An unknown key or an invalid value is refused in one line with the file, the line, the key and what is valid (exit code
