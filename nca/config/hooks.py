@@ -63,17 +63,17 @@ class Hook(Row):
     matcher: str = setting(
         "", types.text(), "The tools it runs for, by Claude's names or nca's: names with | between, or a pattern."
     )
-    command: str = setting("", types.text(), "What runs, as it would be typed into a shell.")
+    command: str = setting("", types.text(), "The command, as typed into a shell.")
     args: tuple[str, ...] = setting((), types.texts(), "With these, the command is a program and no shell is used.")
     prompt: str = setting(
         "",
         types.text(),
-        "Instead of a command: a question to the model, which answers whether to go on. $ARGUMENTS is the input.",
+        "Instead of a command: a question to the model, which answers whether to continue. $ARGUMENTS is the input.",
     )
     timeout_seconds: float = setting(
         0.0, types.number(0, 86400), "Timeout. 0: 600; 30 for UserPromptSubmit and questions, 5 for SessionEnd."
     )
-    background: bool = setting(False, types.boolean(), "Do not wait for it. What it answers is ignored.")
+    background: bool = setting(False, types.boolean(), "Do not wait for it. Its answer is ignored.")
     condition: str = setting(
         "", types.text(), "Of these tools, the calls that it runs for, as a rule of Claude Code: Bash(git push *)."
     )

@@ -258,7 +258,7 @@ class SessionSettings:
     restore: str = setting(
         "full",
         choice("full", "text"),
-        "What a resumed session starts with. full: everything. text: only the text of its messages.",
+        "The beginning of a resumed session. full: everything. text: only the text of its messages.",
     )
 
 
