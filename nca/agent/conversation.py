@@ -47,7 +47,7 @@ class Conversation:
 
     Events of every turn and compaction go to the listeners; nothing here prints.
 
-    context    the context: stats, compaction, undo, pins, search
+    context    stats, compaction, undo, pins, search
     rewinds    going back to before a message, and forward again
     beside     questions that are not part of the conversation
     session    the stored session: log, views, usage, info

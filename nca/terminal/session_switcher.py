@@ -1,7 +1,7 @@
 """Switch the chat to another session, and remember the model that was chosen in a project.
 
-All that need the conversation ask for it each time. The model stays the same in the next session, unless another one
-was chosen in it, and so do the settings. The rules "for this session" and the MCP servers end with the old one.
+Every part that needs the conversation asks for it each time. The model and the settings stay the same in the next
+session, unless another model was chosen in it. The rules "for this session" and the MCP servers end with the old one.
 """
 
 from __future__ import annotations
