@@ -197,7 +197,7 @@ INSTRUCTION = "[A question beside the work: answer it from this conversation, an
 
 
 class Beside:
-    """Question and answer are in the log, and no part of the conversation."""
+    """Question and answer are in the log, and not part of the conversation."""
 
     def __init__(self, parts: Parts) -> None:
         self._window, self._models, self._spending, self._emit = parts.window, parts.models, parts.spending, parts.emit

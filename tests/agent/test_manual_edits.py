@@ -94,7 +94,7 @@ async def test_what_may_not_be_touched_is_refused_and_nothing_changes(read_twice
         with pytest.raises(UsageError, match=words):
             read_twice.context.collapse(seqs)
     await read_twice.context.compact(only=(1, 8))
-    with pytest.raises(UsageError, match="hidden already"):
+    with pytest.raises(UsageError, match="already hidden"):
         read_twice.context.collapse([7])
     read_twice.context.undo()
     assert read_twice.context.view == view
@@ -123,7 +123,7 @@ async def test_before_a_message_all_goes_and_it_stays(read_twice: Conversation) 
     (summary,) = read_twice.context.summaries()
     assert summary.ranges == ((1, 8),)
     assert read_twice.context.effective_history()[2:] == before[9:]
-    with pytest.raises(UsageError, match="hidden already"):
+    with pytest.raises(UsageError, match="already hidden"):
         read_twice.context.part(4, is_later=True)
 
 

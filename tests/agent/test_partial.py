@@ -122,4 +122,4 @@ async def test_an_answer_that_breaks_off_goes_on_once(
     if reason == "answered":
         assert finished.text == text
         assert roles == ["user", "assistant", "user", "assistant"]
-        assert any(isinstance(event, Notice) and "asked to go on" in event.message for event in heard)
+        assert any(isinstance(event, Notice) and "asked to continue" in event.message for event in heard)

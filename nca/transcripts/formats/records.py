@@ -25,7 +25,7 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
     at        seconds since the epoch; 0 if unknown
     usage     of an answer: what the provider reported for its request
     model     of an answer: the model that wrote it, or ""
-    is_aside  no part of the conversation: a subagent's message, or a note that was never sent
+    is_aside  not part of the conversation: a subagent's message, or a note that was never sent
     place     where it was read, for messages to people: "line 12"
     """
 
