@@ -118,7 +118,7 @@ def test_a_wrong_number_is_told_in_plain_words(tmp_path: Path) -> None:
 
 def test_a_text_that_begins_with_a_dash_is_told_where_it_goes(tmp_path: Path) -> None:
     assert "Put a text that begins with - after --." in forked("run", "-1/2 of it, please", home=tmp_path).stderr
-    assert "behind --" not in forked("sessions", "list", "--foo", home=tmp_path).stderr
+    assert "after --" not in forked("sessions", "list", "--foo", home=tmp_path).stderr
 
 
 def test_importing_nca_and_the_commands_stays_light() -> None:
