@@ -202,7 +202,7 @@ class Planning:
         fixed = self.draft.fixed_tokens()
         target = int(share * (target_tokens or policy.target_tokens(self.budget, fixed, target_ratio)))
         if is_manual:
-            # Of what there is without any compaction, so that a second one finds nothing to do.
+            # Of the log without any compaction, so that a second one finds nothing to do.
             most = max(fixed, min(target, self._whole_tokens()))
             target = (fixed + most) // 2
             if "summarize" in self.job.settings.stages:

@@ -13,8 +13,8 @@ from nca.context.view import View
 MOST_COUNTED = 4_000
 """Messages that are looked at, from the newest on: a log may have a million."""
 READ_CHARS, ANSWER_CHARS = 80, 24
-"""A message can be read where its beginning can; whether it is there whole is counted apart. An answer that is cut may
-have no more of its first line."""
+"""A message counts as readable if its beginning is; whole messages are counted apart. A cut answer may have no more of
+its first line."""
 WORDS, WHOLE, FILES, ANSWERS, CUT = "words", "whole", "files", "answers", "answers_cut"
 _IN_WORDS = {
     WORDS: "{0:,} of {1:,} of your messages",

@@ -34,9 +34,9 @@ class Style(NamedTuple):
 
 
 WORDS = Style(240, (0, 50, 50), has_lists=True)
-"""What a person said: few and whole sentences, and more of the beginning than a greeting."""
+"""For a person's text: few and whole sentences, and more of the beginning than a greeting."""
 TALK = Style(160, (0, 400, 400), has_lists=True, pauses=PAUSES)
-"""What a model said: how it begins says most. What is in front of a colon says little without what stands behind it."""
+"""For a model's text: the beginning says most. The part before a colon says little without the part after it."""
 RESULT = Style(80)
 """For a tool's result: the end says as much."""
 PASTE = Style(160, (1, 2, 0))
@@ -203,14 +203,14 @@ def _line_end(text: str, begin: int) -> int:
 
 
 def _cut_before(text: str, begin: int, end: int, pauses: str) -> int:
-    """Where a long line is cut, not in its first third: behind a sentence, else behind a blank, else where it must."""
+    """The cut of a long line, not in its first third: after a sentence, else after a blank, else at the limit."""
     found = _SENTENCE_END.finditer(text, begin + (end - begin) // 3, end + 1)
     ends = [one.end() for one in found if one.end() <= end and not _goes_on(text, one, pauses)]
     return ends[-1] if ends else _word_end(text, begin, text.rfind(" ", (begin + end) // 2, end) + 1 or end)
 
 
 def _goes_on(text: str, end: re.Match[str], pauses: str) -> bool:
-    """Whether a sentence goes on behind this sign: a dot may be that of an abbreviation or of an ordinal."""
+    """Whether a sentence continues after this sign: a dot may end an abbreviation or an ordinal."""
     sign, first = end[0][0], end[1]
     if sign == ".":
         return first.isdigit() or first.islower() or text[end.start() - 1].isdigit()

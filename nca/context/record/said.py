@@ -27,7 +27,7 @@ BULK_CHARS, BULK_LINES = 1_200, 8
 SENTENCE_WORDS, FEWEST_WORDS = 6, 3
 """Words of a line that counts as a sentence; at either end of a paste it may be shorter."""
 FEWEST_PROMPTS = 3
-"""So many messages end with the same line where it is a program's."""
+"""A line that so many messages end with is a program's."""
 _SENTENCE = re.compile(rf"(?:\d{{1,2}}[.)]\s+)?[^\W\d_].*[{STOPS}:{PAUSES}{UNSPACED_STOPS}]\W{{0,2}}\Z")
 
 
