@@ -421,8 +421,8 @@ async def test_an_answer_that_ends_for_length_goes_on_once(room: Room) -> None:
     assert roles == [("user", "typed"), ("assistant", ""), ("user", "nca"), ("assistant", "")] * 2
     assert "length limit" in conversation.model.requests[1].messages[-1]["content"]  # type: ignore[attr-defined]
     told = [event.message for event in room.of(Notice)]
-    assert [said.endswith("The model was asked to go on.") for said in told] == [True, True, False]
-    assert told[1:] == ["The model was asked to go on.", told[0].removesuffix(" The model was asked to go on.")]
+    assert [said.endswith("The model was asked to continue.") for said in told] == [True, True, False]
+    assert told[1:] == ["The model was asked to continue.", told[0].removesuffix(" The model was asked to continue.")]
 
 
 async def test_nothing_is_said_in_the_middle_of_an_answer_that_goes_on(room: Room) -> None:
@@ -440,7 +440,7 @@ async def test_reasoning_without_an_answer_is_asked_for_one_once(room: Room) -> 
     assert "Answer now" in conversation.model.requests[1].messages[-1]["content"]  # type: ignore[attr-defined]
     assert [event.message for event in room.of(Notice)] == ["No text. The model was asked to continue."]
     failed = await conversation.send("And that?")
-    assert room.of(Notice)[1].message == "The model was asked to go on."  # the error says why
+    assert room.of(Notice)[1].message == "The model was asked to continue."  # the error says why
     assert (failed.reason, failed.exit_code, len(conversation.model.requests)) == ("failed", 3, 4)  # type: ignore[attr-defined]
 
 

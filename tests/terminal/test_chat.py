@@ -207,7 +207,7 @@ def test_what_is_queued_behind_a_turn_that_brings_nothing_waits_for_its_own_ente
     tty.line("PAUSE first")
     tty.sees("Thinking")
     tty.send("second\r/tools\r")
-    tty.sees("What you queued was not sent")
+    tty.sees("Your queued text was not sent")
     tty.settle()
     assert "› PAUSE first" in tty.shown()
     tty.send("\r")

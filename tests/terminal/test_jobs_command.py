@@ -65,7 +65,7 @@ async def test_what_would_end_is_said_before_a_person_leaves(line: str, again: s
         with before.store.create(directory="/", model="m", name="other") as other:
             other.log.append(said("hi"))
         told = await stage.command(line)
-        assert f"Still runs in the background: job 1, $ sleep 9883. It ends with this session: {again}." in told
+        assert f"Still running in the background: job 1, $ sleep 9883. It ends with this session: {again}." in told
         assert stage.conversation is before
         # The same was said already, so the next key that leaves does.
         assert not stage.app.sessions.holds_back("Ctrl-D again")

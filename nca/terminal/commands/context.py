@@ -87,7 +87,7 @@ async def _clear(app: App, argument: str) -> None:
     context = app.conversation.context
     pins = context.stats(with_details=False).pinned_messages
     if context.clear() is None:
-        raise UsageError("The context is empty already.")
+        raise UsageError("The context is already empty.")
     also = f", and the {counted(pins, 'pinned message')} left it as well" if pins else ""
     app.output.show(f"The context is empty{also}; the session keeps everything. /context undo brings it back.")
 

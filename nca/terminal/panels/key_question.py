@@ -157,7 +157,7 @@ def question_line(question: KeyQuestion[T], ahead: TypeAhead) -> Text:
         return keys_line(keys, Text(said, style="notice"))
     said = "That key did nothing. These keys answer:\n" if ahead.is_refused else ""
     if ahead.is_line_queued:
-        said = "What you queued is sent after your answer. These keys answer:\n"
+        said = "Queued text is sent after your answer. These keys answer:\n"
     return Text(begin + said, style="notice").append_text(question.line())
 
 

@@ -153,7 +153,7 @@ def test_what_was_queued_and_not_sent_is_said_on_leaving_and_up_brings_it_back(t
         (draft,) = tmp_path.glob("history.draft-*")
         assert "+/tools" in draft.read_text()
         tty.send(CTRL_C)
-        tty.sees("What you queued was not sent")
+        tty.sees("Your queued text was not sent")
         tty.sees("› third")
         tty.send(CTRL_C)
         tty.sees_no("› third")
@@ -207,7 +207,7 @@ def test_without_a_history_on_disk_what_was_not_sent_is_said_whole() -> None:
         tty.send(f"{'word ' * 80}the end\r/tools\r")
         tty.sees("⏎ /tools")
         tty.send(CTRL_C)
-        tty.sees("What you queued was not sent")
+        tty.sees("Your queued text was not sent")
         # In the prompt it stands from its beginning; the line below the answer showed its end.
         tty.sees("› word")
         tty.send(CTRL_C)

@@ -298,7 +298,7 @@ def test_a_burst_of_keys_is_no_answer_however_late_and_goes_on_to_the_turn(
     tty.sees("Allow it?")
     tty.answer("yes, but use b.txt\r")
     tty.sees("  queued: yes, but use b.txt\n›")
-    assert "What you queued is sent after your answer. These keys answer:\nAllow it?" in tty.text()
+    assert "Queued text is sent after your answer. These keys answer:\nAllow it?" in tty.text()
     tty.answer("also")
     tty.sees("  queued: yes, but use b.txt\n› also (Enter queues it)")
     assert not (tmp_path / "project" / "a.txt").exists()
