@@ -297,7 +297,7 @@ class ChatApp:
             self.output.notice("Your queued line was not sent; it is back in the prompt.")
         elif held:
             self.output.notice(
-                "Your queued text was not sent; the next prompts bring it back: messages as one, each command by itself."
+                "Your queued text was not sent; the next prompts bring it back: messages as one, commands one by one."
             )
         return is_given
 

@@ -282,7 +282,7 @@ class ApprovalKeys(KeyQuestion[Answer]):
         about = {"once": "once", "session": f"this session: {self._rule}", "always": f"always here: {self._rule}"}
         keys = [("m", f"shows more ({counted(left, 'line')} left)")] if left else []
         if self._chosen is not None:
-            unseen = ", with what was not shown" if left else ""
+            unseen = ", with the part not shown" if left else ""
             what = ALL_EDITS if self._first == "e" else about[self._chosen.choice]
             keys = [("Enter", what + unseen), *keys]
         elif self._rule:
