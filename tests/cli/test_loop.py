@@ -299,7 +299,6 @@ def test_a_pipe_may_give_the_commands_that_show_and_compact(provider: Provider, 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["loop", "hello"], "nca run"),
         (["loop", "--resume"], "needs an id"),
         (["loop", "--resume", "nonesuch"], "nonesuch"),
         (["loop", "-r", "-c"], "exclude each other"),

@@ -18,7 +18,7 @@ def counted(record: str) -> dict[str, tuple[int, int]]:
 
 
 def test_a_message_that_is_cut_is_not_counted_as_whole() -> None:
-    found = counted(f"- (1) Never touch a.py.\n- (2) {LONG[:30]} […]")
+    found = counted(f"- (1) Never touch a.py.\n- (2) {LONG[:90]} […]")
     assert found == {"words": (2, 3), "whole": (1, 2)}
     assert kept_in_words(found) == "2 of 3 of your messages, 1 of them whole"
 
