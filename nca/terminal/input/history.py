@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import fcntl
 import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import BinaryIO
 
 from prompt_toolkit.auto_suggest import AutoSuggest, Suggestion
 from prompt_toolkit.buffer import Buffer
@@ -16,7 +18,7 @@ from prompt_toolkit.document import Document
 from prompt_toolkit.history import FileHistory, History
 
 from nca.humanize import clean_text
-from nca.safe_files import write_atomically
+from nca.safe_files import PRIVATE
 from nca.terminal.input.pastes import FoldedPastes
 from nca.terminal.input.prompt_text import Offer, PromptText, is_typed_in
 from nca.terminal.render.sanitize import to_terminal
@@ -125,7 +127,7 @@ def _as_entry(said: Words) -> str:
 
 
 class DraftFile:
-    """What was typed and not sent, in a file of this process: if it is killed, the next start puts it in the history.
+    """What was typed and not sent, in a file of this program: if it is killed, the next start puts it in the history.
 
     That is what stands in the prompt, and what was typed while nca works. Without a history file nothing is written.
     """
@@ -134,7 +136,10 @@ class DraftFile:
     """Between a change and its writing: so much may be lost."""
 
     def __init__(self, history_file: Path | None, pastes: FoldedPastes) -> None:
-        self._path = history_file.with_name(f"{history_file.name}.draft-{os.getpid()}") if history_file else None
+        name = f"draft-{os.urandom(4).hex()}"
+        self._path = history_file.with_name(f"{history_file.name}.{name}") if history_file else None
+        self._file: BinaryIO | None = None
+        """Open and locked while there is something to keep."""
         self._pastes = pastes
         self._in_prompt: Words = ()
         self._ahead: Callable[[], Sequence[Words]] = tuple
@@ -173,28 +178,35 @@ class DraftFile:
             return
         with contextlib.suppress(OSError):
             if said:
-                write_atomically(self._path, "".join(map(_as_entry, said)).encode())
-            else:
+                self._file = self._file or _locked(self._path)
+                content = "".join(map(_as_entry, said)).encode()
+                os.pwrite(self._file.fileno(), content, 0)
+                self._file.truncate(len(content))
+            elif self._file is not None:
                 self._path.unlink(missing_ok=True)
+                self._file.close()
+                self._file = None
             self._written = said
 
 
+def _locked(path: Path) -> BinaryIO:
+    """A new file, locked before another program can find it. Raises OSError."""
+    hidden = path.with_name(f".{path.name}")
+    file = open(hidden, "xb", opener=lambda name, flags: os.open(name, flags, PRIVATE))  # noqa: SIM115
+    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    hidden.rename(path)
+    return file
+
+
 def _take_drafts(history_file: Path) -> None:
-    """Put what killed processes have left in the history; in a container, one of them had this process's number."""
+    """Put what killed programs have left in the history. One that runs holds the lock of its draft."""
     for left in history_file.parent.glob(f"{history_file.name}.draft-*"):
-        process = left.name.rpartition("-")[2]
-        if process.isdecimal() and (int(process) == os.getpid() or not _runs(int(process))):
-            with history_file.open("ab") as file:
-                file.write(left.read_bytes())
-            left.unlink(missing_ok=True)
-
-
-def _runs(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except OSError as error:
-        return not isinstance(error, ProcessLookupError)
-    return True
+        with left.open("rb") as draft, contextlib.suppress(BlockingIOError):
+            fcntl.flock(draft, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.fstat(draft.fileno()).st_nlink:  # no other program has taken it meanwhile
+                with history_file.open("ab") as file:
+                    file.write(draft.read())
+                left.unlink()
 
 
 class _Entry:

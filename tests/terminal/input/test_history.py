@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
+import fcntl
 import stat
-import subprocess
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -133,13 +132,16 @@ def test_the_newest_entry_that_begins_so_is_suggested(typed: str, rest: str | No
 
 
 async def test_the_draft_of_a_killed_program_is_in_the_history_and_that_of_a_running_one_stays(tmp_path: Path) -> None:
-    with subprocess.Popen(["true"]) as killed:
-        pass
-    for process, line in ((killed.pid, "half a line"), (os.getppid(), "another's")):
-        (tmp_path / f"history.draft-{process}").write_text(f"\n+{line}\n")
+    for name, line in (("killed", "half a line"), ("running", "another's")):
+        (tmp_path / f"history.draft-{name}").write_text(f"\n+{line}\n")
+    with (tmp_path / "history.draft-running").open() as running:
+        fcntl.flock(running, fcntl.LOCK_EX)
+        DraftFile(tmp_path / "history", FoldedPastes())
+        assert await loaded(history_in(tmp_path / "history")) == ["half a line"]
+    assert [one.name for one in tmp_path.glob("history.draft-*")] == ["history.draft-running"]
+    # A killed program whose parent has not waited for it is no longer a running one.
     DraftFile(tmp_path / "history", FoldedPastes())
-    assert await loaded(history_in(tmp_path / "history")) == ["half a line"]
-    assert [one.name for one in tmp_path.glob("history.draft-*")] == [f"history.draft-{os.getppid()}"]
+    assert await loaded(history_in(tmp_path / "history")) == ["another's", "half a line"]
 
 
 async def test_a_refused_line_is_suggested_again_once_it_was_sent_again(tmp_path: Path) -> None:
