@@ -23,6 +23,7 @@ from nca.agent.tool_selection import own_toolbox
 from nca.agent.user_input import UserInput
 from nca.agent.window import Window
 from nca.config.loaded import LoadedSettings
+from nca.context.view import is_in
 from nca.events import Listener, Notice
 from nca.file_history.history import FileHistory
 from nca.models.choose import open_model
@@ -72,7 +73,11 @@ def assemble(
     prompt = prompts.of(state.settings, state.facts)
     subtasks = Subtasks(prompt.agents)
     files = _file_history(state, directory)
-    jobs = Jobs(lambda job: emit(Notice(f"Job {job.number} has ended ({job.state}): {job.name}")))
+    jobs = Jobs(
+        lambda job: emit(Notice(f"Job {job.number} has ended ({job.state}): {job.name}")),
+        head=lambda: state.history.head,
+        is_left=lambda seq: is_in(seq, state.history.view.aside),
+    )
     wish = CompactionWish()
     given = ToolContext(
         files_read=files_read,

@@ -144,7 +144,8 @@ class Conversation:
             self._emit(Notice(reply_checks.CUT_OFF))
         if not read_only:
             self._finish_interrupted()
-            self._say_of_ended_jobs()
+            for number in self._gone_jobs():
+                self._emit(Notice(f"Job {number} of this session runs no more: it ended when the session was closed."))
         if self.session.views.is_damaged:
             self._emit(Notice(reply_checks.VIEW_DAMAGED))
         restores = is_resumed and not read_only and self.loaded.settings.session.restore == "text"
@@ -170,12 +171,11 @@ class Conversation:
         for notice in self.files.recorder.take_notices():
             self._emit(Notice(notice))
 
-    def _say_of_ended_jobs(self) -> None:
-        """Tell the person, and the model with the next message, that jobs ended with the program that ran them."""
+    def _gone_jobs(self) -> list[int]:
+        """Those of which the model was told last that they run, and which ended with the program that ran them."""
         messages = [entry.message for entry in self._window.history.visible()][-_LOOKS_BACK:]
-        for number in left_running(content_text(one.content) for one in messages if one.role in ("tool", "user")):
-            self._emit(Notice(f"Job {number} of this session runs no more: it ended when the session was closed."))
-            self._user_input.share(f"job {number}", f"[job {number} has ended: the session was closed]", "tool")
+        told = left_running(content_text(one.content) for one in messages if one.role in ("tool", "user"))
+        return [number for number in told if number not in {job.number for job in self.jobs.all}]
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Hear all events from now on; call the returned function to stop."""
@@ -276,9 +276,11 @@ class Conversation:
 
     async def _enter(self, said: Words, attachments: Sequence[Path], beside: Sequence[mentions.Beside]) -> None:
         """Append the message with all that goes with it. Raises NcaError; then nothing of it waits for the next one."""
-        for job in self.jobs.take_ended(self.rewinds.left_jobs()):
+        waiting, ended = self._user_input.waiting, self.jobs.take_ended()
+        for job in ended:
             self._user_input.share(job.name, job.headline(), "tool")
-        waiting = self._user_input.waiting
+        for number in self._gone_jobs():
+            self._user_input.share(f"job {number}", f"[job {number} has ended: the session was closed]", "tool")
         try:
             await join_servers(self.servers, said, self.toolbox, self._window, self._user_input)
             for one in beside:
@@ -287,6 +289,8 @@ class Conversation:
             self._user_input.enter(said, attachments)
         except BaseException:
             self._user_input.keep_waiting(waiting)
+            for job in ended:
+                job.is_told = False
             raise
 
     @property

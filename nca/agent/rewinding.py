@@ -25,8 +25,7 @@ from nca.file_history.restore import Watch
 from nca.messages import Entry, clean_text
 from nca.sessions.rewinds import Target
 from nca.sessions.view_rows import REDO, REWIND
-from nca.tools.shell.jobs import Job, Jobs, told
-from nca.wire import content_text
+from nca.tools.shell.jobs import Jobs
 from nca.words import Words, text_of
 
 What = Literal["both", "chat", "files"]
@@ -160,18 +159,6 @@ class Rewinds:
         if rewind is None:
             return None
         return await self._go(f"{_FORWARD} {rewind}", plan or await self._plan_back(rewind), choice, watch or Watch())
-
-    def left_jobs(self) -> list[Job]:
-        """The jobs that began on another branch, so that this one knows nothing of them."""
-        entries, aside = self._window.history.entries, self._window.history.view.aside
-        if not (self._jobs.all and aside):
-            return []
-        texts: dict[bool, list[str]] = {True: [], False: []}
-        for one in entries:
-            if one.message.role == "tool":
-                texts[is_in(one.seq, aside)].append(content_text(one.message.content))
-        left = told(texts[True]) - told(texts[False])
-        return [job for job in self._jobs.all if job.number in left]
 
     async def merged(self, one: PlannedChange) -> tuple[PlannedChange, int] | None:
         """See `FileHistory.merged`. Raises StoreError."""

@@ -48,3 +48,28 @@ async def test_what_ends_with_the_chat_is_named_and_told_once(tmp_path: Path) ->
     third = opened(session=session)
     assert notices() == []
     await third.close()
+
+
+async def test_a_branch_without_the_job_hears_nothing_of_its_end(tmp_path: Path) -> None:
+    settings = defaults().with_values({"agent.permission": "auto"}, "the test")
+    store = Store.open(tmp_path / "sessions.db")
+    first = Conversation.open(
+        settings,
+        store=store,
+        model=ScriptedModel([Message("assistant", None, (STARTS,)), "It runs."]),
+        directory=tmp_path,
+    )
+    await first.send("Start it.")
+    await first.close()
+    again = Conversation.open(
+        settings,
+        store=store,
+        model=ScriptedModel(["I see."]),
+        directory=tmp_path,
+        session=first.session.info.id,
+    )
+    point = again.rewinds.point(1)
+    await again.rewinds.go_back(point, await again.rewinds.plan(point), "chat")
+    await again.send("Something else.")
+    assert "job 1" not in str(again.context.next_request().messages)
+    await again.close()

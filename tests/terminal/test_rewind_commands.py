@@ -17,6 +17,7 @@ from nca.errors import ProviderError, UsageError
 from nca.messages import Message, ToolCall, Usage
 from nca.models.client import Reply
 from nca.terminal.panels.pickers import RewindPicker
+from nca.testing.scripted import ScriptedModel
 from nca.words import text_of
 from tests.terminal.stage import ScriptedReader, Stage, a_stage
 
@@ -367,6 +368,25 @@ async def test_a_job_that_runs_is_named_and_stopped_before_files_go_back(work: P
         assert person.questions == ["job 1 ($ sleep 600) still runs and may change files."]
         assert "Files: 1 deleted" in await stage.with_reader(person).command("/rewind 1 both")
         assert (files(work), [job.is_running for job in stage.conversation.jobs.all]) == ({}, [False])
+
+
+async def test_a_job_of_the_branch_that_was_left_is_named_and_the_model_hears_nothing_of_it(tmp_path: Path) -> None:
+    asks = Message("assistant", None, (ToolCall("j", "job", '{"number": 1}'),))
+    replies = [*runs("sleep 9885", background=True), "Other.", asks, "None."]
+    with a_stage(tmp_path, replies, agent__permission="auto") as stage:
+        await stage.conversation.send("Serve it")
+        named = "Still runs: job 1, $ sleep 9885. /jobs stop 1 ends it."
+        assert named in await stage.command("/undo")
+        assert "Still runs" not in await stage.command("/redo")
+        assert stage.conversation.jobs.known == stage.conversation.jobs.all
+        assert named in await stage.command("/undo")
+        await stage.command("/jobs stop 1")
+        await stage.conversation.send("Something else")
+        await stage.conversation.send("What runs?")
+        model = stage.conversation.model
+        assert isinstance(model, ScriptedModel)
+        assert not [one for request in model.requests[2:] for one in request.messages if "sleep 9885" in str(one)]
+        assert "there is no job 1; none was started" in str(model.requests[-1].messages[-1])
 
 
 async def test_what_somebody_made_of_a_file_since_can_be_merged(tmp_path: Path) -> None:

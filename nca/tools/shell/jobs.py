@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from contextlib import AsyncExitStack
 
 from nca.file_history import Recorder
@@ -31,23 +31,19 @@ _HEADLINE = re.compile(r"^\[job (\d+) (is running|has ended)", re.MULTILINE)
 
 def left_running(texts: Iterable[str]) -> list[int]:
     """The jobs of an earlier opening of the session of which the model was told last that they run."""
-    return [number for number, said in _told(texts).items() if said == "is running"]
-
-
-def told(texts: Iterable[str]) -> set[int]:
-    """The jobs of which the model was told anything."""
-    return set(_told(texts))
-
-
-def _told(texts: Iterable[str]) -> dict[int, str]:
-    return {int(number): said for text in texts for number, said in _HEADLINE.findall(text)}
+    runs = {int(number): said == "is running" for text in texts for number, said in _HEADLINE.findall(text)}
+    return [number for number, is_running in runs.items() if is_running]
 
 
 class Job:
-    """One command in the background. `is_told`: the model knows that it has ended."""
+    """One command in the background.
 
-    def __init__(self, number: int, command: str, runner: CommandRunner) -> None:
-        self.number, self.command = number, command
+    seq      the newest message when it was started
+    is_told  the model knows that it has ended
+    """
+
+    def __init__(self, number: int, command: str, runner: CommandRunner, seq: int) -> None:
+        self.number, self.command, self.seq = number, command, seq
         self.is_told = False
         self._runner = runner
         self._unread = runner.capture()
@@ -107,7 +103,7 @@ class Job:
     @property
     def name(self) -> str:
         """The command in one line, as `!command` is named for the model."""
-        return f"$ {' '.join(self.command.split())[:_NAME_CHARS]}".replace('"', "'")
+        return f"$ {' '.join(self.command.split())[:_NAME_CHARS]}"
 
     @property
     def recent(self) -> str:
@@ -167,16 +163,32 @@ class Job:
 
 
 class Jobs:
-    """The jobs of one conversation, numbered from 1. `say` is called when one has ended before the conversation."""
+    """The jobs of one conversation, numbered from 1.
 
-    def __init__(self, say: Callable[[Job], None] = lambda _: None) -> None:
-        self._say = say
+    say      called when one has ended before the conversation
+    head     the newest message
+    is_left  whether a message is in a branch that the person left: the model hears nothing of a job from there
+    """
+
+    def __init__(
+        self,
+        say: Callable[[Job], None] = lambda _: None,
+        *,
+        head: Callable[[], int] = lambda: 0,
+        is_left: Callable[[int], bool] = lambda _: False,
+    ) -> None:
+        self._say, self._head, self._is_left = say, head, is_left
         self._jobs: dict[int, Job] = {}
         self._count, self._is_closed = 0, False
 
     @property
     def all(self) -> tuple[Job, ...]:
         return tuple(self._jobs.values())
+
+    @property
+    def known(self) -> tuple[Job, ...]:
+        """Those that the model started in the conversation as it is now."""
+        return tuple(job for job in self.all if not self._is_left(job.seq))
 
     async def start(
         self, runner: CommandRunner, command: str, *, argv: tuple[str, ...] | None, recorder: Recorder
@@ -189,7 +201,7 @@ class Jobs:
         recorded = AsyncExitStack()
         await recorded.enter_async_context(recorder.background(command))
         self._count += 1
-        job = self._jobs[self._count] = Job(self._count, command, runner)
+        job = self._jobs[self._count] = Job(self._count, command, runner, self._head())
         job.start(argv, recorded, self._has_ended)
         for old in [job for job in self.all if not job.is_running][: max(0, len(self._jobs) - MOST_KEPT)]:
             self._jobs.pop(old.number).drop()
@@ -201,15 +213,16 @@ class Jobs:
             self._say(job)
 
     def find(self, number: int) -> Job:
-        """Raises ToolError if there is no such job."""
-        if number not in self._jobs:
-            known = ", ".join(f"{job.number} ({job.state})" for job in self.all)
+        """A job that the model knows. Raises ToolError if there is no such job."""
+        jobs = {job.number: job for job in self.known}
+        if number not in jobs:
+            known = ", ".join(f"{job.number} ({job.state})" for job in jobs.values())
             raise ToolError(f"there is no job {number}; " + (f"the jobs are: {known}" if known else "none was started"))
-        return self._jobs[number]
+        return jobs[number]
 
-    def take_ended(self, left: Collection[Job] = ()) -> list[Job]:
-        """Those that have ended without the model knowing it, once; without those `left` on another branch."""
-        ended = [job for job in self.all if not (job.is_running or job.is_told or job in left)]
+    def take_ended(self) -> list[Job]:
+        """Those that have ended without the model knowing it, once."""
+        ended = [job for job in self.known if not job.is_running and not job.is_told]
         for job in ended:
             job.is_told = True
         return ended

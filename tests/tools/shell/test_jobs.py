@@ -83,10 +83,10 @@ async def test_one_that_fails_at_once_says_so(setup: Setup) -> None:
         await setup.tool.call(2)
 
 
-async def test_its_name_is_one_short_line_without_quotes(setup: Setup) -> None:
+async def test_its_name_is_one_short_line(setup: Setup) -> None:
     await setup.start(f'exit 7 # "two\n  {"words " * 100}')
     name = setup.jobs.find(1).name
-    assert name.startswith("$ exit 7 # 'two words words ")
+    assert name.startswith('$ exit 7 # "two words words ')
     assert 150 < len(name) <= 202
     assert f"it ran: {name[2:]}]" in (await setup.end(1)).text
 
