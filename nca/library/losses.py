@@ -217,7 +217,7 @@ class _Beside:
             case "files":
                 newest: dict[str, int] = {}
                 for called in past.calls:
-                    if not called.has_failed and (path := changes_file(called.call)):
+                    if called.has_worked and (path := changes_file(called.call)):
                         newest.setdefault(path, called.seq)
                 for path, seq in reversed(newest.items()):
                     yield self._seqs[seq - 1], path, PurePath(path).name or path
