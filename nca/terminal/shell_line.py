@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 SHOWN_CHARS, SHOWN_LINES = 65_536, 1_000
 """How much output is shown while the command runs. Of the rest, only the end is shown."""
 LAST_LINES = 20
-_NAME_CHARS = 200
 _NOT_FOUND = (126, 127)
 """The exit codes of a shell that found no program of this name, or may not run it."""
 
@@ -53,7 +52,7 @@ class ShellLine:
         shown.finish(result)
         self.was_found = result.ended is None or result.ended.exit_code not in _NOT_FOUND
         if is_shared:
-            conversation.share(f"$ {one_line(command, _NAME_CHARS)}", result.report())
+            conversation.share(f"$ {command}", result.report())
             self._output.notice("This goes with your next message.")
 
     def _runner(self) -> CommandRunner:

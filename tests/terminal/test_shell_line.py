@@ -51,6 +51,14 @@ async def test_what_it_said_goes_with_the_next_message(tmp_path: Path) -> None:
         assert stage.conversation.context.entries[2].message.content == "and now?"
 
 
+async def test_the_command_is_sent_whole_and_with_its_blanks(tmp_path: Path) -> None:
+    command = f"""echo "$HOME"  "a  b" {"x" * 300}"""
+    with a_stage(tmp_path, ["Good."]) as stage:
+        await ShellLine(stage.app.sessions, stage.app.output).run(f"!{command}")
+        await stage.conversation.send("here")
+        assert f"<file path='$ {command}'>\n" in content_text(stage.conversation.context.entries[0].message.content)
+
+
 async def test_keys_do_not_come_along(tmp_path: Path) -> None:
     key = "sk-proj-" + "a1B2" * 10
     with a_stage(tmp_path, ["Good."]) as stage:
