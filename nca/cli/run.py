@@ -154,7 +154,7 @@ class _TurnPrinter:
 
         if self._stream:
             for name, needs in dict.fromkeys((one.name, one.needs) for one in self._unanswered):
-                print(f"nca run: {unanswered_line(name, needs)}", file=sys.stderr)
+                print(f"nca run: {unanswered_line(name, needs, is_chat=False)}", file=sys.stderr)
         if not self._as_json:
             self._say_how_to_go_on(conversation)
             return

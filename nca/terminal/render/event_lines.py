@@ -118,10 +118,11 @@ def reasoning_line(seconds: float, chars: int) -> str:
     return f"Thought for {duration(seconds)} ({counted(chars, 'character')})"
 
 
-def unanswered_line(name: str, needs: str) -> str:
-    """The notice for a call that needed approval when nobody could give it."""
+def unanswered_line(name: str, needs: str, *, is_chat: bool) -> str:
+    """The notice for a call that needed approval where nca does not ask: in `nca run`, or without a terminal."""
+    why = "nca cannot ask without a terminal" if is_chat else "nca run never asks (nca loop does)"
     modes = "--permission accept-edits or auto" if needs == "write" else "--permission auto"
-    return f"{one_line(name)} was not run: nobody can be asked here. To allow it, add a rule or pass {modes}."
+    return f"{one_line(name)} was not run: it needs an approval, and {why}. To allow it, add a rule or pass {modes}."
 
 
 def reserve_line(wanted_tokens: int, reserve_tokens: int) -> str:

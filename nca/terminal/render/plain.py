@@ -114,7 +114,7 @@ class PlainDraw:
             case ApprovalGiven():
                 needs, self._waited = self._needs.pop(event.call_id, ""), 0.0
                 if event.decision == "unanswered":
-                    self._aside(event_lines.unanswered_line(event.name, needs))
+                    self._aside(event_lines.unanswered_line(event.name, needs, is_chat=self._is_chat))
                 elif event.decision == "stopped":
                     self._on_tool_finished(event_lines.not_made(event))
             case MessageTaken():
