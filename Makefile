@@ -17,11 +17,11 @@ loop: $(RUNNABLE)
 	@[ "$(DIR)" != . ] || echo "This chat works in nca's own folder. To work in yours: make loop DIR=PATH"
 	@NCA_EMBEDDED="$${NCA_EMBEDDED:-recommended}" $(BIN)/python -IS scripts/foreground.py "$(DIR)" $(BIN)/nca loop
 
-# Much of a test's time is waiting for a terminal, a disk or a program: three at a time keep two cores busy.
+# Much of a test's time is waiting for a terminal, a disk or a program: four at a time keep two cores busy.
 test: lint
 	@$(BIN)/python scripts/test_weights.py $(WEIGHTS)
 	@$(BIN)/python scripts/test_mcp_servers.py $(MCP_SERVERS)
-	NCA_TEST_WEIGHTS=$(CURDIR)/$(WEIGHTS) NCA_TEST_MCP_SERVERS=$(CURDIR)/$(MCP_SERVERS) $(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder
+	NCA_TEST_WEIGHTS=$(CURDIR)/$(WEIGHTS) NCA_TEST_MCP_SERVERS=$(CURDIR)/$(MCP_SERVERS) $(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder
 
 lint: $(INSTALLED)
 	$(BIN)/ruff format --check .
