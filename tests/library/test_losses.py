@@ -116,6 +116,19 @@ def test_a_fact_in_other_words_is_not_called_lost() -> None:
     assert one.kinds["words"].reworded == 1
 
 
+def test_a_file_of_a_refused_call_is_none_that_was_changed() -> None:
+    writing = Writing()
+    writing.add(user, "Mend the parser.")
+    writing.work("a.py", 8)
+    writing.add(answer, call("refused", "Edit", file_path="/work/b.py", new_string="x"))
+    refused = "[not run: the person refused it]"
+    writing.rows.append(result(f"r{len(writing.rows) + 1}", str(writing.last), "refused", refused, is_error=True))
+    writing.compact("They mended the parser.")
+    writing.add(user, "Go on.")
+    (one,) = losses(read(*writing.rows).copy, defaults())
+    assert lost(one, "files") == ["/work/a.py"]
+
+
 def test_an_error_is_open_until_the_same_call_is_made_again() -> None:
     writing = Writing()
     writing.add(user, "Make the tests pass.")
