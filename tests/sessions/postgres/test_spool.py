@@ -84,7 +84,7 @@ def test_the_chat_goes_on_and_all_is_stored_afterwards(
     assert store.search("three")[0].seq == 3
     assert spools(path) == []
     assert "Trying again for 0 seconds" in told[0]
-    assert "is kept on this machine" in told[1]
+    assert "are kept on this machine" in told[1]
     assert "again" in told[2]
     assert told[3:] == ["3 messages that were kept on this machine are stored now."]
 

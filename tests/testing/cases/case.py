@@ -66,4 +66,4 @@ def breaks(about: str, run: Fault, says: str = "") -> Case:
 
 def breaks_once(about: str, run: Fault) -> Case:
     rows: tuple[Row, ...] = ("user", "interrupted", "user", "assistant")
-    return Case(about, once(run), "answer", "go on", requests=2, rows=rows)
+    return Case(about, once(run), "answer", "asked to continue", requests=2, rows=rows)
