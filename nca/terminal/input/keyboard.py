@@ -16,7 +16,7 @@ import re
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
 
 from prompt_toolkit.application import Application, run_in_terminal
@@ -140,6 +140,18 @@ class Keyboard(Vt100Input):
     def __init__(self) -> None:
         super().__init__(sys.stdin)
         self.vt100_parser = self.parser = PasteTimeoutParser(self.vt100_parser.feed_key_callback)
+
+    def cooked_mode(self) -> AbstractContextManager[None]:
+        """Nothing: text written above the prompt needs no line mode, in which an Enter typed meanwhile is Ctrl-J."""
+        return nullcontext()
+
+    def in_line_mode(self, work: Callable[[], None]) -> None:
+        """Do work for which the terminal is as other programs expect it."""
+        with self.line_mode():
+            work()
+
+    def line_mode(self) -> AbstractContextManager[None]:
+        return super().cooked_mode()
 
     def take_unread(self) -> list[KeyPress]:
         """Remove and return the keys that no prompt has read: such as a paste that ended just after the prompt."""

@@ -224,7 +224,7 @@ class Prompt:
     def suspend(self) -> None:
         """Suspend the program as Ctrl-Z does; the shell's `fg` continues it."""
         if self._session.app.is_running:
-            run_in_terminal(self.type_ahead.suspend)
+            run_in_terminal(partial(self._keyboard.in_line_mode, self.type_ahead.suspend))
             return
         if self._screen is not None:
             self._screen.clear_tail()
@@ -370,7 +370,8 @@ class Prompt:
 
         try:
             async with in_terminal():
-                said = await edited_words(self._pastes.unfold(self._text.said), self.lent_terminal())
+                with self._keyboard.line_mode():
+                    said = await edited_words(self._pastes.unfold(self._text.said), self.lent_terminal())
         except UsageError as error:
             self.hint(one_line(str(error)))
             return

@@ -70,3 +70,32 @@ def test_enter_typed_while_the_terminal_is_lent_sends_the_line() -> None:
         tty.until(lambda: any(line.endswith("wor") for line in tty.shown()))
         tty.process.kill(signal.SIGUSR1)
         tty.sees("| 'hello\\rwor'")
+
+
+ABOVE = """
+import asyncio, signal
+from prompt_toolkit import PromptSession
+from prompt_toolkit.key_binding import KeyBindings
+from nca.terminal.input.keyboard import Keyboard, drawn, write_above
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+keys = KeyBindings()
+keys.add("c-j")(lambda event: event.current_buffer.insert_text("<line break>"))
+def write():
+    print("ready", flush=True)
+    signal.sigwait([signal.SIGUSR1])
+async def main():
+    session = PromptSession("", input=Keyboard(), key_bindings=keys)
+    reading = asyncio.create_task(session.prompt_async())
+    await drawn(session.app)
+    write_above(session.app, write)
+    print("| " + repr(await reading), flush=True)
+asyncio.run(main())
+"""
+
+
+def test_enter_typed_while_a_line_is_written_above_the_prompt_sends_what_was_typed() -> None:
+    with Tty([sys.executable, "-c", ABOVE], columns=80) as tty:
+        tty.sees("ready")
+        tty.send("hello\r")
+        tty.process.kill(signal.SIGUSR1)
+        tty.sees("| 'hello'")
