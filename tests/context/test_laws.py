@@ -71,6 +71,8 @@ def test_the_laws_hold(seed: int) -> None:
         (2, 190_644),
         (10, 260_001_940),
         (4, 260_001_977),
+        (1, 260_037_630),
+        (2, 260_037_630),
     ],
 )
 def test_a_session_that_broke_a_law_keeps_it(number: int, seed: int) -> None:

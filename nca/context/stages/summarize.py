@@ -37,7 +37,7 @@ PRESERVED_SHARE = 0.5
 """The share of the target for the turns that a person wants to keep (context.preserve_turns)."""
 RANGE_SHARE = 0.5
 """A record of messages that somebody has chosen takes at most this share of them."""
-FIT_ROUNDS = 5
+FIT_ROUNDS = 8
 NEARLY = 0.008
 """A view is not made again for room that is no more than this share of all."""
 LINE_CHARS = 120
@@ -187,7 +187,7 @@ def _fitted(draft: Draft, composer: Composer, target: int, prose: Prose) -> View
     meter = draft.meter
     room = _room(draft, composer, target)
     best: View | None = None
-    best_tokens = 0
+    best_tokens = misses = 0
     for _ in range(FIT_ROUNDS):
         view, left = composer.view(room, prose)
         tokens = meter.total(meter.raw_with(draft.history, view))
@@ -198,7 +198,9 @@ def _fitted(draft: Draft, composer: Composer, target: int, prose: Prose) -> View
         error = meter.raw_for(target) - meter.raw_for(tokens) - max(0, left or 0)
         if (fits and (left is None or error <= NEARLY * room)) or (room <= 0 and error <= 0):
             break
-        room = max(0, room + (int(0.9 * error) if fits else error - 8))
+        # With another room other pieces are taken, which may be counted too low again: each miss leaves more beside.
+        misses += not fits
+        room = max(0, room + (int(0.9 * error) if fits else misses * error - 8))
     assert best is not None
     if best_tokens > target and prose.text:
         # The parts that stay exceed the target: nobody's prose has room.
