@@ -73,11 +73,7 @@ def assemble(
     prompt = prompts.of(state.settings, state.facts)
     subtasks = Subtasks(prompt.agents)
     files = _file_history(state, directory)
-    jobs = Jobs(
-        lambda job: emit(Notice(f"Job {job.number} has ended ({job.state}): {job.name}")),
-        head=lambda: state.history.head,
-        is_left=lambda seq: is_in(seq, state.history.view.aside),
-    )
+    jobs = _jobs(state, emit)
     wish = CompactionWish()
     given = ToolContext(
         files_read=files_read,
@@ -128,6 +124,14 @@ def _redactor(state: SessionState) -> Redactor:
     """Of the keys in the environment, and in the variables that commands get."""
     variables = dict(one.split("=", 1) for one in state.settings.tools.variables)
     return Redactor(known_secrets({**os.environ, **variables}))
+
+
+def _jobs(state: SessionState, emit: Listener) -> Jobs:
+    return Jobs(
+        lambda job: emit(Notice(f"Job {job.number} has ended ({job.state}): {job.name}")),
+        head=lambda: state.history.head,
+        is_left=lambda seq: is_in(seq, state.history.view.aside),
+    )
 
 
 def _file_history(state: SessionState, directory: Path) -> FileHistory:

@@ -38,7 +38,7 @@ CAME = " → "
 def turn(past: Past) -> Iterator[Piece]:
     """The calls since the person's newest message."""
     return by_age(
-        (_subject(past, one) for one in takewhile(lambda one: one.seq > past.newest_user, _told(past))), LEVELS
+        (_subject(past, one) for one in takewhile(lambda one: one.seq > past.newest_user, _current(past))), LEVELS
     )
 
 
@@ -154,10 +154,10 @@ def _older(past: Past, is_one: Callable[[Called], bool], *, is_known: bool) -> I
 
 
 def _before(past: Past) -> Iterator[Called]:
-    return (one for one in _told(past) if one.seq < past.newest_user and one.result is not None)
+    return (one for one in _current(past) if one.seq < past.newest_user and one.result is not None)
 
 
-def _told(past: Past) -> Iterator[Called]:
+def _current(past: Past) -> Iterator[Called]:
     """The calls that have a line: of what was read again since, nobody needs to know what it was before."""
     return (one for one in past.calls if not (only_reads(one.call) and past.newer(one.result_seq)))
 

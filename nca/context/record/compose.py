@@ -95,17 +95,17 @@ class Composer:
 
         Beside it: the rest of the room if something was left out; None if nothing was.
         """
-        taken, kept, text = self._walked(room, prose)
+        taken, kept, text = self._fill(room, prose)
         itself = merge_ranges([*kept, *((seq, seq) for seq in taken.levels)])
         return self._view(taken, itself, text, prose), taken.left if taken.has_left_out else None
 
     def has_words(self, room: int) -> bool:
         """Whether that view has each message of the person, if in short."""
-        taken, _, _ = self._walked(room, Prose())
+        taken, _, _ = self._fill(room, Prose())
         said = (piece.subject for piece in words.short(taken.past))
         return all(one.key in taken.lines or one.seq in taken.levels for one in said)
 
-    def _walked(self, room: int, prose: Prose) -> tuple[Taken, tuple[Range, ...], str]:
+    def _fill(self, room: int, prose: Prose) -> tuple[Taken, tuple[Range, ...], str]:
         """What has room, the messages that stay whatever the room, and the prose."""
         past = self._past(prose)
         text = self._prose(past, prose, room)

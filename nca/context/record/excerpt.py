@@ -24,18 +24,18 @@ class Style(NamedTuple):
     part_chars  longer lines are divided at the end of a sentence, else at a blank
     behind      characters that beginning, end and unusual parts have so far: the least is next
     has_lists   of a list or a table the beginning of each item comes first
-    pauses      signs at which a part may end as at the end of a sentence
+    colon_ends  a part may end behind a colon as at the end of a sentence
     """
 
     part_chars: int
     behind: tuple[float, float, float] = (0, 0, 0)
     has_lists: bool = False
-    pauses: str = f":{PAUSES}"
+    colon_ends: bool = True
 
 
 WORDS = Style(240, (0, 50, 50), has_lists=True)
 """For a person's text: few and whole sentences, and more of the beginning than a greeting."""
-TALK = Style(160, (0, 400, 400), has_lists=True, pauses=PAUSES)
+TALK = Style(160, (0, 400, 400), has_lists=True, colon_ends=False)
 """For a model's text: the beginning says most. The part before a colon says little without the part after it."""
 RESULT = Style(80)
 """For a tool's result: the end says as much."""
@@ -53,7 +53,7 @@ GAP, GAP_CHARS = "[…]", 4
 SHORTEST_PART_CHARS, LONGEST_WORD_CHARS = 12, 40
 """Less of a part says nothing; a longer word is cut."""
 TEXTS_REMEMBERED = 2_048
-_SENTENCE_END = re.compile(rf"(?:[{STOPS}:{PAUSES}]\s+|[{UNSPACED_STOPS}]\s*)(?=(\S))")
+_SENTENCE_END = re.compile(rf"(?:[{STOPS}{PAUSES}]\s+|[{UNSPACED_STOPS}]\s*)(?=(\S))")
 _RULE = "|:- \t"
 """The characters of the line below a table's head."""
 _ITEM = re.compile(r"(?m)^\s*(?:[-*•・|①-⑳]|\d{1,2}[.)．、])\s*\S")
@@ -87,7 +87,7 @@ def excerpt(text: str, tokens: int, style: Style = RESULT) -> str:
 def _both_halves(text: str) -> str:
     """A long text without the lines in its middle."""
     begin, end = text[: SCANNED_CHARS // 2], text[-SCANNED_CHARS // 2 :]
-    return f"{begin.rpartition(chr(10))[0] or begin}\n{GAP}\n{end.partition(chr(10))[2] or end}"
+    return "\n".join((begin.rpartition("\n")[0] or begin, GAP, end.partition("\n")[2] or end))
 
 
 def is_list(text: str) -> bool:
@@ -182,7 +182,7 @@ def _parts(text: str, style: Style, first: int) -> Iterator[Span]:
         if is_row and _is_rule(text[end : (below := _line_end(text, end))]):
             end = size = _line_end(text, below)  # the first row
         while end - begin > size:
-            cut = _cut_before(text, begin, begin + size, style.pauses)
+            cut = _cut_before(text, begin, begin + size, style)
             yield begin, cut
             begin, size = cut, most
         if text[begin:end].strip():
@@ -202,19 +202,19 @@ def _line_end(text: str, begin: int) -> int:
     return text.find("\n", begin) + 1 or len(text)
 
 
-def _cut_before(text: str, begin: int, end: int, pauses: str) -> int:
+def _cut_before(text: str, begin: int, end: int, style: Style) -> int:
     """The cut of a long line, not in its first third: after a sentence, else after a blank, else at the limit."""
     found = _SENTENCE_END.finditer(text, begin + (end - begin) // 3, end + 1)
-    ends = [one.end() for one in found if one.end() <= end and not _goes_on(text, one, pauses)]
+    ends = [one.end() for one in found if one.end() <= end and not _goes_on(text, one, style)]
     return ends[-1] if ends else _word_end(text, begin, text.rfind(" ", (begin + end) // 2, end) + 1 or end)
 
 
-def _goes_on(text: str, end: re.Match[str], pauses: str) -> bool:
+def _goes_on(text: str, end: re.Match[str], style: Style) -> bool:
     """Whether a sentence continues after this sign: a dot may end an abbreviation or an ordinal."""
     sign, first = end[0][0], end[1]
     if sign == ".":
         return first.isdigit() or first.islower() or text[end.start() - 1].isdigit()
-    return sign == ":" and sign not in pauses
+    return sign == ":" and not style.colon_ends
 
 
 def _unusual(text: str, spans: list[Span], places: Sequence[int]) -> list[int]:

@@ -28,7 +28,7 @@ SENTENCE_WORDS, FEWEST_WORDS = 6, 3
 """Words of a line that counts as a sentence; at either end of a paste it may be shorter."""
 FEWEST_PROMPTS = 3
 """A line that so many messages end with is a program's."""
-_SENTENCE = re.compile(rf"(?:\d{{1,2}}[.)]\s+)?[^\W\d_].*[{STOPS}:{PAUSES}{UNSPACED_STOPS}]\W{{0,2}}\Z")
+_SENTENCE = re.compile(rf"(?:\d{{1,2}}[.)]\s+)?[^\W\d_].*[{STOPS}{PAUSES}{UNSPACED_STOPS}]\W{{0,2}}\Z")
 
 
 TYPED, BESIDE = "typed", "beside"

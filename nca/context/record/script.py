@@ -11,7 +11,8 @@ from unicodedata import category
 
 STOPS = ".!?…؟۔।॥։።"
 """What ends a sentence (Unicode's Sentence_Terminal) in scripts with blanks between words."""
-PAUSES = ";؛"
+PAUSES = ":;؛"
+"""Where a part of a sentence ends."""
 UNSPACED_STOPS = "。！？"
 """The same where no blank follows."""
 _UNSPACED = r"\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"

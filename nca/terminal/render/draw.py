@@ -73,10 +73,7 @@ class Draw:
     """Listens to a conversation and draws on a `Screen`. Never raises, never waits."""
 
     def __init__(
-        self,
-        screen: Screen,
-        typed_ahead: TypedAhead | None = None,
-        clock: Callable[[], float] = time.monotonic,
+        self, screen: Screen, typed_ahead: TypedAhead | None = None, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self.screen = screen
         self._clock = clock
