@@ -73,6 +73,7 @@ def test_the_laws_hold(seed: int) -> None:
         (4, 260_001_977),
         (1, 260_037_630),
         (2, 260_037_630),
+        (1, 260_032_267),
     ],
 )
 def test_a_session_that_broke_a_law_keeps_it(number: int, seed: int) -> None:

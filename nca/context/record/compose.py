@@ -41,6 +41,8 @@ from nca.context.view import (
 
 PROSE_PART = 3
 """Prose of other programs takes at most a third of the room."""
+PREFACE_PART = 6
+"""The note on how to read a record takes at most a sixth of the room; in a smaller one the lines have its place."""
 SLACK_TOKENS = 24
 """Tokens that joining lines, and repairs between messages, may add."""
 
@@ -97,7 +99,7 @@ class Composer:
         """
         taken, kept, text = self._fill(room, prose)
         itself = merge_ranges([*kept, *((seq, seq) for seq in taken.levels)])
-        return self._view(taken, itself, text, prose), taken.left if taken.has_left_out else None
+        return self._view(taken, itself, text, prose, room), taken.left if taken.has_left_out else None
 
     def has_words(self, room: int) -> bool:
         """Whether that view has each message of the person, if in short."""
@@ -109,9 +111,10 @@ class Composer:
         """What has room, the messages that stay whatever the room, and the prose."""
         past = self._past(prose)
         text = self._prose(past, prose, room)
-        if self._frame(text) > room:
+        if self._frame(text, room) > room:
             text = ""
-        taken = Taken(past, room - self._frame(text), used=self._frame(text))
+        frame = self._frame(text, room)
+        taken = Taken(past, room - frame, used=frame)
         taken.levels |= dict.fromkeys(seqs(self.kept), WHOLE)
         own: dict[str, Iterator[Piece]] = {}
         if self.unseen:
@@ -135,8 +138,8 @@ class Composer:
         """The record of these messages alone, in at most `room` raw tokens."""
         past = self._past(prose, spans)
         text = self._prose(past, prose, room)
-        taken = walk(Taken(past, room - self._frame(text)), self._lanes(past, {}))
-        return self._text(taken, text, prose.until(spans))
+        taken = walk(Taken(past, room - self._frame(text, room)), self._lanes(past, {}))
+        return self._text(taken, text, prose.until(spans), room)
 
     def plain(self, spans: Sequence[Range], room: int) -> str:
         """The lines of these messages without a frame, for a reader without this log."""
@@ -196,19 +199,22 @@ class Composer:
             return said
         return cut_text("\n\n".join(filter(None, [*records, said])), max(0, room // PROSE_PART))
 
-    def _frame(self, prose: str) -> int:
+    def _frame(self, prose: str, room: int) -> int:
         head = self.history.head
-        start = preface(answered=head, prose_until=head if prose else 0, numbered=self.numbered)
+        start = self._start(room, head, head if prose else 0)
         return text_tokens(f"{self.settings.header}\n{start}") + text_tokens(prose) + SLACK_TOKENS
 
-    def _text(self, taken: Taken, prose: str, prose_until: int) -> str:
+    def _start(self, room: int, answered: int, prose_until: int) -> str:
+        start = preface(answered=answered, prose_until=prose_until, numbered=self.numbered)
+        return start if PREFACE_PART * text_tokens(start) <= room else ""
+
+    def _text(self, taken: Taken, prose: str, prose_until: int, room: int) -> str:
         start = ""
         if taken.lines or prose:
-            until = prose_until if prose else 0
-            start = preface(answered=self.history.last_answer, prose_until=until, numbered=self.numbered)
+            start = self._start(room, self.history.last_answer, prose_until if prose else 0)
         return laid_out(self.settings.header, start, prose, taken.lines.values(), numbered=self.numbered)
 
-    def _view(self, taken: Taken, shown: tuple[Range, ...], text: str, prose: Prose) -> View:
+    def _view(self, taken: Taken, shown: tuple[Range, ...], text: str, prose: Prose, room: int) -> View:
         hidden = without_ranges(taken.past.spans, shown)
         stubs = {stub.seq: stub for stub in self.stubs}
         stubs |= {seq: stub for seq, level in taken.levels.items() if (stub := taken.stub(seq, level)) is not None}
@@ -216,7 +222,7 @@ class Composer:
         if hidden:
             # Behind the system prompt alone a conversation would have to begin with a message of nobody's.
             is_begun = any(self.history.message(seq).role == "user" for seq in taken.levels)
-            made = self.summary(hidden, self._text(taken, text, prose.until(hidden)), prose)
+            made = self.summary(hidden, self._text(taken, text, prose.until(hidden), room), prose)
             items.append(made if is_begun else msgspec.structs.replace(made, role="user"))
         items += self.gone
         whole = without_ranges(shown, [(seq, seq) for seq in stubs])
