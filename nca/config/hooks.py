@@ -15,7 +15,7 @@ from nca.config import value_types as types
 from nca.config.claude_permissions import restricting
 from nca.config.document import shown_name
 from nca.config.tables import PermissionRule, Row, tables
-from nca.config.value_types import ValueType, dataclass, setting
+from nca.config.value_types import ValueType, setting
 
 EVENTS = (
     "SessionStart",
@@ -49,7 +49,6 @@ def event_name() -> ValueType:
     return ValueType("one of " + ", ".join(EVENTS), read, choices=EVENTS)
 
 
-@dataclass(frozen=True)
 class Hook(Row):
     """One program and the moment at which it runs."""
 

@@ -15,10 +15,10 @@ from nca.config.hooks import Hook, hook_tables
 from nca.config.tables import Injection, Section, status_format, tables
 from nca.config.tool_settings import AgentSettings, McpSettings, PermissionSettings, RewindSettings, ToolSettings
 from nca.config.value_types import (
+    Table,
     ValueType,
     boolean,
     choice,
-    dataclass,
     file_path,
     model_names,
     number,
@@ -41,8 +41,7 @@ PROFILES = ("nca", "neurolink", "cowagent", "neuron", "nexora")
 """Other programs whose settings can be used; nca.compat.names has their values."""
 
 
-@dataclass(frozen=True)
-class ModelSettings:
+class ModelSettings(Table):
     name: str = setting(
         "",
         model_names(text()),
@@ -91,8 +90,7 @@ class ModelSettings:
         return None if isinstance(self.temperature, str) else self.temperature
 
 
-@dataclass(frozen=True)
-class PruneSettings:
+class PruneSettings(Table):
     protect_tokens: int = setting(
         40_000, whole(), "Tokens of the newest tool results to keep; at most a quarter of the budget."
     )
@@ -108,15 +106,13 @@ class PruneSettings:
     )
 
 
-@dataclass(frozen=True)
-class DeduplicateSettings:
+class DeduplicateSettings(Table):
     minimum_ratio: float = setting(
         0.3, ratio(zero=True), "Deduplicate only if it saves this share of the tokens from file reads."
     )
 
 
-@dataclass(frozen=True)
-class SummarizeSettings:
+class SummarizeSettings(Table):
     max_tokens: int = setting(
         0,
         whole(0, 100_000),
@@ -136,13 +132,11 @@ class SummarizeSettings:
     )
 
 
-@dataclass(frozen=True)
-class TruncateSettings:
+class TruncateSettings(Table):
     fraction: float = setting(0.5, ratio(), "Share of the older turns to drop first.")
 
 
-@dataclass(frozen=True)
-class AdmissionSettings:
+class AdmissionSettings(Table):
     max_bytes: int = setting(51_200, whole(200), "Maximum size of a new tool output.")
     max_lines: int = setting(2_000, whole(10), "Maximum number of lines of a new tool output.")
     direction: str = setting(
@@ -157,8 +151,7 @@ class AdmissionSettings:
     file_ratio: float = setting(0.6, ratio(), "Share of the free window that attached files may use.")
 
 
-@dataclass(frozen=True)
-class ContextSettings:
+class ContextSettings(Table):
     auto: str = setting(
         "on",
         choice("on", "off", "preview", aliases={True: "on", False: "off"}),
@@ -216,8 +209,7 @@ class ContextSettings:
     admission: AdmissionSettings = table(AdmissionSettings, "Limits on what enters the context")
 
 
-@dataclass(frozen=True)
-class MemorySettings:
+class MemorySettings(Table):
     file_path: str = setting(
         ".nca/memory.json",
         file_path(),
@@ -229,8 +221,7 @@ class MemorySettings:
     )
 
 
-@dataclass(frozen=True)
-class SessionSettings:
+class SessionSettings(Table):
     persist: bool = setting(True, boolean(), "Keep sessions on disk.")
     store: str = setting(
         "", postgres_url(), "A PostgreSQL database for the sessions of several machines. Empty: a file.", user_only=True
@@ -262,8 +253,7 @@ class SessionSettings:
     )
 
 
-@dataclass(frozen=True)
-class TerminalSettings:
+class TerminalSettings(Table):
     theme: str = setting(
         "auto", choice("auto", "dark", "light"), "Colours for a dark or light background. auto: detect it."
     )
@@ -285,8 +275,7 @@ class TerminalSettings:
     )
 
 
-@dataclass(frozen=True)
-class Settings:
+class Settings(Table):
     profile: str = setting(
         "none", choice("none", *PROFILES), "Use the numbers, stages and texts of another program as defaults."
     )

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from nca.config import value_types as types
 from nca.config.document import shown_name
 from nca.config.tables import Row, read_row
-from nca.config.value_types import InvalidValue, ValueType, dataclass, setting
+from nca.config.value_types import InvalidValue, ValueType, setting
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}")
 """A server's name is part of its tools' names, which providers limit to 64 characters."""
@@ -39,7 +39,6 @@ def pairs() -> ValueType:
     return ValueType("a table of texts", read)
 
 
-@dataclass(frozen=True)
 class McpServer(Row):
     """One MCP server. `name` is the name of its table."""
 

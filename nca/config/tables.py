@@ -12,11 +12,10 @@ from typing import Any, ClassVar, TypeVar
 
 from nca.config import value_types as types
 from nca.config.document import shown_name, shown_value
-from nca.config.value_types import OUTSIDE, InvalidValue, ValueType, dataclass, lies_inside, setting
+from nca.config.value_types import OUTSIDE, InvalidValue, Table, ValueType, lies_inside, setting
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(Table):
     """One table of a list. Raises ValueError if the fields do not fit each other."""
 
     EXAMPLE: ClassVar[tuple[str, ...]] = ()
@@ -27,7 +26,6 @@ class Row:
         return {item.name: value for item in fields(self) if (value := getattr(self, item.name)) != item.default}
 
 
-@dataclass(frozen=True)
 class Section(Row):
     """A section of the system prompt with its own heading, like Neuron's ContextSection."""
 
@@ -48,7 +46,6 @@ class Section(Row):
         return f"{self.label} ({self.file or 'text'}, priority {self.priority})"
 
 
-@dataclass(frozen=True)
 class Injection(Row):
     """A reminder that is sent with the user's message when due, like Neuron's InjectionTrigger."""
 
@@ -72,7 +69,6 @@ class Injection(Row):
         return f"from {when} on: {self.text}"
 
 
-@dataclass(frozen=True)
 class PermissionRule(Row):
     """Tool calls to allow, ask about or deny: a tool and its subject, with `/**` as the only pattern.
 

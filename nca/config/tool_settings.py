@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from nca.config.servers import McpServer, named_servers
 from nca.config.tables import PermissionRule, exact_rules, tables
-from nca.config.value_types import added, boolean, choice, dataclass, number, setting, text, texts, variables, whole
+from nca.config.value_types import Table, added, boolean, choice, number, setting, text, texts, variables, whole
 
 
-@dataclass(frozen=True)
-class AgentSettings:
+class AgentSettings(Table):
     max_steps: int = setting(200, whole(1, 1000), "Maximum number of requests in one turn.")
     permission: str = setting(
         "ask",
@@ -28,8 +27,7 @@ class AgentSettings:
     )
 
 
-@dataclass(frozen=True)
-class PermissionSettings:
+class PermissionSettings(Table):
     allow: tuple[PermissionRule, ...] = setting(
         (), exact_rules(), "Calls that run without asking, where the mode would ask.", user_only=True
     )
@@ -41,8 +39,7 @@ class PermissionSettings:
     )
 
 
-@dataclass(frozen=True)
-class ToolSettings:
+class ToolSettings(Table):
     off: tuple[str, ...] = setting((), texts(), "Tools that the model does not get, by name.")
     timeout_seconds: float = setting(120.0, number(1, 86400), "Default timeout of a command.", user_only=True)
     max_timeout_seconds: float = setting(
@@ -77,8 +74,7 @@ class ToolSettings:
     )
 
 
-@dataclass(frozen=True)
-class RewindSettings:
+class RewindSettings(Table):
     max_file_bytes: int = setting(
         5_242_880, whole(), "Larger files are not stored, so a rewind cannot bring them back.", user_only=True
     )
@@ -100,8 +96,7 @@ class RewindSettings:
     )
 
 
-@dataclass(frozen=True)
-class McpSettings:
+class McpSettings(Table):
     wait_seconds: float = setting(
         15.0, number(0, 600), "How long a message waits for MCP servers that are still starting."
     )

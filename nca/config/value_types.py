@@ -12,7 +12,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from pathlib import PurePosixPath, PureWindowsPath
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, cast
+from typing import Any, ClassVar, NamedTuple, NoReturn, dataclass_transform
 from urllib.parse import parse_qs, urlsplit
 
 _UNUSABLE = re.compile("[\\0\ud800-\udfff]")
@@ -316,11 +316,20 @@ def table(settings: type, about: str) -> Any:
     return dataclasses.field(default_factory=settings, metadata={"about": about})
 
 
-class _Shared:
-    """The methods of all tables of settings."""
+@dataclass_transform(frozen_default=True)
+class Table:
+    """A table of settings, which is a frozen dataclass. Of 20 classes, dataclasses would compile all methods at each
+    start: an eighth of what nca does before the prompt. So these share theirs.
+    """
+
+    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
+
+    def __init_subclass__(cls) -> None:
+        cls.__doc__ = cls.__doc__ or cls.__name__  # else dataclasses writes the signature
+        dataclasses.dataclass(init=False, repr=False, eq=False)(cls)
 
     def __init__(self, *values: Any, **named: Any) -> None:
-        known = {item.name: item for item in dataclasses.fields(cast(Any, self))}
+        known = {item.name: item for item in dataclasses.fields(self)}
         given = dict(zip(known, values, strict=False)) | named
         if len(given) < len(values) + len(named) or not given.keys() <= known.keys():
             raise TypeError(f"{type(self).__name__} takes {', '.join(known)}, each at most once")
@@ -335,7 +344,7 @@ class _Shared:
         return self.__dict__ == other.__dict__ if type(other) is type(self) else NotImplemented
 
     def __hash__(self) -> int:
-        return hash(tuple(self.__dict__[item.name] for item in dataclasses.fields(cast(Any, self))))
+        return hash(tuple(self.__dict__[item.name] for item in dataclasses.fields(self)))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.__dict__.items())})"
@@ -345,23 +354,3 @@ class _Shared:
 
     def __delattr__(self, name: str) -> NoReturn:
         raise dataclasses.FrozenInstanceError(f"cannot delete field {name!r}")
-
-
-if TYPE_CHECKING:
-    from dataclasses import dataclass as dataclass
-else:
-
-    def dataclass(*, frozen: bool) -> Callable[[type], type]:
-        """A dataclass for a table of settings. Of 20 classes, dataclasses would compile all methods at each start: an
-        eighth of what nca does before the prompt.
-        """
-        assert frozen
-        methods = {name: one for name, one in vars(_Shared).items() if callable(one)}
-
-        def made(cls: type) -> type:
-            for name in methods.keys() - vars(cls).keys():
-                setattr(cls, name, methods[name])
-            cls.__doc__ = cls.__doc__ or cls.__name__  # else dataclasses writes the signature
-            return dataclasses.dataclass(init=False, repr=False, eq=False)(cls)
-
-        return made
