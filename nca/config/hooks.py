@@ -58,24 +58,14 @@ class Hook(Row):
         'command = "~/bin/check-call.py"',
     )
 
-    event: str = setting("", event_name(), "When it runs.")
-    matcher: str = setting(
-        "", types.text(), "The tools it runs for, by Claude's names or nca's: names with | between, or a pattern."
-    )
-    command: str = setting("", types.text(), "The command, as typed into a shell.")
-    args: tuple[str, ...] = setting((), types.texts(), "With these, the command is a program and no shell is used.")
-    prompt: str = setting(
-        "",
-        types.text(),
-        "Instead of a command: a question to the model, which answers whether to continue. $ARGUMENTS is the input.",
-    )
-    timeout_seconds: float = setting(
-        0.0, types.number(0, 86400), "Timeout. 0: 600; 30 for UserPromptSubmit and questions, 5 for SessionEnd."
-    )
-    background: bool = setting(False, types.boolean(), "Do not wait for it. Its answer is ignored.")
-    condition: str = setting(
-        "", types.text(), "Of these tools, the calls that it runs for, as a rule of Claude Code: Bash(git push *)."
-    )
+    event: str = setting("", event_name())
+    matcher: str = setting("", types.text())
+    command: str = setting("", types.text())
+    args: tuple[str, ...] = setting((), types.texts())
+    prompt: str = setting("", types.text())
+    timeout_seconds: float = setting(0.0, types.number(0, 86400))
+    background: bool = setting(False, types.boolean())
+    condition: str = setting("", types.text())
 
     def __post_init__(self) -> None:
         if not self.event:

@@ -1,4 +1,4 @@
-"""Every setting: its type, default, unit and description; `nca.config.value_types` parses the values.
+"""Every setting: its type, default and unit. `nca.config.value_types` parses the values; meanings.toml explains them.
 
 The one source for the TOML files, the environment, `/config`, its completion, the example and docs/configuration.md.
 """
@@ -7,16 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import fields
+from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from nca.config.extensions import STAGES, stage_names
 from nca.config.harmless import HARMLESS, Harmless
 from nca.config.hooks import Hook, hook_tables
-from nca.config.tables import Injection, Section, status_format, tables
-from nca.config.tool_settings import AgentSettings, McpSettings, PermissionSettings, RewindSettings, ToolSettings
+from nca.config.servers import McpServer, named_servers
+from nca.config.tables import Injection, PermissionRule, Section, exact_rules, status_format, tables
 from nca.config.value_types import (
     Table,
     ValueType,
+    added,
     boolean,
     choice,
     file_path,
@@ -31,6 +34,7 @@ from nca.config.value_types import (
     table,
     text,
     texts,
+    variables,
     whole,
 )
 
@@ -42,47 +46,23 @@ PROFILES = ("nca", "neurolink", "cowagent", "neuron", "nexora")
 
 
 class ModelSettings(Table):
-    name: str = setting(
-        "",
-        model_names(text()),
-        "The model, as litellm names it (openai/gpt-4.1, anthropic/…). Empty: the best available one.",
-    )
-    context_window: int = setting(0, whole(), "The model's context window. 0: look it up.", unit="tokens")
-    max_output_tokens: int = setting(
-        0, whole(), "Tokens reserved for the answer. 0: 35% of the window, at most max_reserve_tokens."
-    )
-    max_reserve_tokens: int = setting(
-        32_000, whole(1), "The most tokens that the 35% may be. An answer that needs more is continued."
-    )
-    output_ratio: float = setting(
-        0.0, ratio(zero=True), "The same as a share of the window, if max_output_tokens is 0. 0: off."
-    )
-    images: str = setting(
-        "auto",
-        choice("auto", "yes", "no", aliases={True: "yes", False: "no"}),
-        "Whether the model accepts images. auto: look it up (no for a model at your own endpoint).",
-    )
-    summarizer: str = setting(
-        "",
-        model_names(text()),
-        "The model that writes summaries. Empty: the chat's model. none: summarize without a model.",
-    )
-    api_base: str = setting("", text(), "The endpoint's address. Empty: the provider's own.", user_only=True)
-    temperature: float | str = setting(
-        "provider", number_or("provider", 0, 2), "Sampling temperature. provider: the provider's default."
-    )
+    name: str = setting("", model_names(text()))
+    context_window: int = setting(0, whole(), unit="tokens")
+    max_output_tokens: int = setting(0, whole())
+    max_reserve_tokens: int = setting(32_000, whole(1))
+    output_ratio: float = setting(0.0, ratio(zero=True))
+    images: str = setting("auto", choice("auto", "yes", "no", aliases={True: "yes", False: "no"}))
+    summarizer: str = setting("", model_names(text()))
+    api_base: str = setting("", text(), user_only=True)
+    temperature: float | str = setting("provider", number_or("provider", 0, 2))
     reasoning: str = setting(
-        "auto",
-        choice("auto", "off", "low", "medium", "high", aliases={False: "off", "none": "off"}),
-        "How much the model reasons before it answers. auto: the provider's default. Also NAME:high, and /effort.",
+        "auto", choice("auto", "off", "low", "medium", "high", aliases={False: "off", "none": "off"})
     )
-    first_token_seconds: float = setting(120.0, number(1, 3600), "Timeout for the first token of an answer.")
-    idle_seconds: float = setting(60.0, number(1, 3600), "Timeout between two tokens of an answer.")
-    total_seconds: float = setting(1800.0, number(1, 86400), "Timeout for one whole answer.")
-    max_retries: int = setting(5, whole(0, 20), "Retries after a temporary failure.")
-    fallbacks: tuple[str, ...] = setting(
-        (), model_names(texts()), "Models to use, in this order, while the first one's provider is down."
-    )
+    first_token_seconds: float = setting(120.0, number(1, 3600))
+    idle_seconds: float = setting(60.0, number(1, 3600))
+    total_seconds: float = setting(1800.0, number(1, 86400))
+    max_retries: int = setting(5, whole(0, 20))
+    fallbacks: tuple[str, ...] = setting((), model_names(texts()))
 
     @property
     def own_temperature(self) -> float | None:
@@ -91,117 +71,58 @@ class ModelSettings(Table):
 
 
 class PruneSettings(Table):
-    protect_tokens: int = setting(
-        40_000, whole(), "Tokens of the newest tool results to keep; at most a quarter of the budget."
-    )
-    keep_results: int = setting(2, whole(0, 1000), "Number of the newest tool results to keep.")
-    minimum_savings_tokens: int = setting(
-        20_000, whole(), "Prune only if it saves this much; at most 10% of the budget."
-    )
-    protected_tools: tuple[str, ...] = setting(("skill",), texts(), "Tools whose results are never pruned.")
-    placeholder: str = setting(
-        "[cleared: recall expand={seq}]",
-        one_line(),
-        "Placeholder for a cleared tool result; {seq} is its message's number.",
-    )
+    protect_tokens: int = setting(40_000, whole())
+    keep_results: int = setting(2, whole(0, 1000))
+    minimum_savings_tokens: int = setting(20_000, whole())
+    protected_tools: tuple[str, ...] = setting(("skill",), texts())
+    placeholder: str = setting("[cleared: recall expand={seq}]", one_line())
 
 
 class DeduplicateSettings(Table):
-    minimum_ratio: float = setting(
-        0.3, ratio(zero=True), "Deduplicate only if it saves this share of the tokens from file reads."
-    )
+    minimum_ratio: float = setting(0.3, ratio(zero=True))
 
 
 class SummarizeSettings(Table):
-    max_tokens: int = setting(
-        0,
-        whole(0, 100_000),
-        "Maximum length of a summary that a model writes; at most 10% of the budget. 0: no other limit.",
-    )
-    deadline_seconds: float = setting(180.0, number(1, 3600), "Timeout for one summary, with all requests it takes.")
-    role: str = setting("user", choice("user", "system"), "The role of a summary message.")
-    header: str = setting("## Conversation Summary (Earlier Context)", one_line(), "The first line of a summary.")
-    form: str = setting(
-        "sections", choice("sections", "bullets"), "Format of a summary: nine sections, or a short bullet list."
-    )
-    ledger_tokens: int = setting(
-        0, whole(0, 100_000), "Maximum size of the state of the work in a record. 0: no limit."
-    )
-    user_turns_tokens: int = setting(
-        0, whole(0, 100_000), "Maximum size of your own messages in a record. 0: no limit."
-    )
+    max_tokens: int = setting(0, whole(0, 100_000))
+    deadline_seconds: float = setting(180.0, number(1, 3600))
+    role: str = setting("user", choice("user", "system"))
+    header: str = setting("## Conversation Summary (Earlier Context)", one_line())
+    form: str = setting("sections", choice("sections", "bullets"))
+    ledger_tokens: int = setting(0, whole(0, 100_000))
+    user_turns_tokens: int = setting(0, whole(0, 100_000))
 
 
 class TruncateSettings(Table):
-    fraction: float = setting(0.5, ratio(), "Share of the older turns to drop first.")
+    fraction: float = setting(0.5, ratio())
 
 
 class AdmissionSettings(Table):
-    max_bytes: int = setting(51_200, whole(200), "Maximum size of a new tool output.")
-    max_lines: int = setting(2_000, whole(10), "Maximum number of lines of a new tool output.")
-    direction: str = setting(
-        "both", choice("both", "head", "tail"), "Which end of a long output to keep. both: 25% head, 75% tail."
-    )
-    history_chars: int = setting(
-        20_000, whole(200), "Longer tool results of earlier turns are cut to their beginning and end."
-    )
-    shorten_each_turn: bool = setting(
-        False, boolean(), "Cut such results at the beginning of every turn, not only when the context is compacted."
-    )
-    file_ratio: float = setting(0.6, ratio(), "Share of the free window that attached files may use.")
+    max_bytes: int = setting(51_200, whole(200))
+    max_lines: int = setting(2_000, whole(10))
+    direction: str = setting("both", choice("both", "head", "tail"))
+    history_chars: int = setting(20_000, whole(200))
+    shorten_each_turn: bool = setting(False, boolean())
+    file_ratio: float = setting(0.6, ratio())
 
 
 class ContextSettings(Table):
-    auto: str = setting(
-        "on",
-        choice("on", "off", "preview", aliases={True: "on", False: "off"}),
-        "Automatic compaction: on, off, or preview (report what it would do, change nothing).",
-    )
-    stages: tuple[str, ...] = setting(STAGES, stage_names(), "Compaction stages to run, in this order.")
-    info_threshold: float = setting(
-        INFO_THRESHOLD,
-        ratio(),
-        "Above this usage, a grey line after a turn shows it. The default gives way to a lower compact_threshold.",
-    )
-    idle_threshold: float = setting(
-        0.0,
-        ratio(zero=True),
-        "From this usage on, a compaction is prepared while you type. 0: 0.05 below compact_threshold.",
-    )
-    compact_threshold: float | str = setting(
-        AUTO,
-        or_word(AUTO, ratio()),
-        "From this usage on, the context is compacted before the next request. auto: 80%; in a small window up to 95%.",
-    )
-    compact_tokens: int = setting(0, whole(), "The same as a number of tokens; the lower one counts. 0: off.")
-    target_ratio: float | str = setting(
-        AUTO,
-        or_word(AUTO, ratio()),
-        "Usage that a compaction aims for. auto: 40%; in a small window 20,000 tokens, up to 80%.",
-    )
-    fit: str = setting(
-        "cut",
-        choice("cut", "refuse"),
-        "A newest message that alone is larger than the window: cut it, or refuse it. `nca run` and the library refuse,"
-        " unless this is set.",
-    )
-    max_tokens: int = setting(0, whole(), "Maximum budget of a request, below the window. 0: the window decides.")
-    max_messages: int = setting(0, whole(), "Maximum number of messages that a compaction keeps verbatim. 0: no limit.")
-    max_turns: int = setting(
-        0, whole(), "Above this many complete turns, the older half is summarized. 0: no limit.", unit="turns"
-    )
-    preserve_turns: int = setting(
-        0,
-        whole(0, 1000),
-        "Newest turns to keep as they are, in at most half of the target. 0: as many as fit.",
-    )
-    keep_recent_ratio: float = setting(1.0, ratio(), "Maximum share of the target for earlier messages as they are.")
-    provider_side: bool = setting(False, boolean(), "Let the provider compact, where it can: Claude at Anthropic.")
-    count_as: str = setting("", text(), "Count tokens as for this provider's models. Empty: the model's own provider.")
-    section: tuple[Section, ...] = setting((), tables(Section), "Parts of the system prompt, by priority.")
-    inject: tuple[Injection, ...] = setting(
-        (), tables(Injection), "Reminders that are sent with your message when due."
-    )
+    auto: str = setting("on", choice("on", "off", "preview", aliases={True: "on", False: "off"}))
+    stages: tuple[str, ...] = setting(STAGES, stage_names())
+    info_threshold: float = setting(INFO_THRESHOLD, ratio())
+    idle_threshold: float = setting(0.0, ratio(zero=True))
+    compact_threshold: float | str = setting(AUTO, or_word(AUTO, ratio()))
+    compact_tokens: int = setting(0, whole())
+    target_ratio: float | str = setting(AUTO, or_word(AUTO, ratio()))
+    fit: str = setting("cut", choice("cut", "refuse"))
+    max_tokens: int = setting(0, whole())
+    max_messages: int = setting(0, whole())
+    max_turns: int = setting(0, whole(), unit="turns")
+    preserve_turns: int = setting(0, whole(0, 1000))
+    keep_recent_ratio: float = setting(1.0, ratio())
+    provider_side: bool = setting(False, boolean())
+    count_as: str = setting("", text())
+    section: tuple[Section, ...] = setting((), tables(Section))
+    inject: tuple[Injection, ...] = setting((), tables(Injection))
     prune: PruneSettings = table(PruneSettings, "Stage 1: replace old tool results by a placeholder")
     deduplicate: DeduplicateSettings = table(DeduplicateSettings, "Stage 2: remove superseded reads of the same file")
     summarize: SummarizeSettings = table(SummarizeSettings, "Stage 3: replace the older messages by a summary")
@@ -209,81 +130,71 @@ class ContextSettings(Table):
     admission: AdmissionSettings = table(AdmissionSettings, "Limits on what enters the context")
 
 
+class AgentSettings(Table):
+    max_steps: int = setting(200, whole(1, 1000))
+    permission: str = setting("ask", choice("ask", "accept-edits", "plan", "auto"), user_only=True)
+    system_prompt: str = setting("", text())
+    models: tuple[str, ...] = setting((), variables(valid="a list of AGENT=MODEL"))
+    use_claude_home: bool = setting(False, boolean(), user_only=True)
+
+
+class PermissionSettings(Table):
+    allow: tuple[PermissionRule, ...] = setting((), exact_rules(), user_only=True)
+    ask: tuple[PermissionRule, ...] = setting((), tables(PermissionRule), user_only=True)
+    deny: tuple[PermissionRule, ...] = setting((), tables(PermissionRule), user_only=True)
+
+
+class ToolSettings(Table):
+    off: tuple[str, ...] = setting((), texts())
+    timeout_seconds: float = setting(120.0, number(1, 86400), user_only=True)
+    max_timeout_seconds: float = setting(600.0, number(1, 86400), user_only=True)
+    sandbox: str = setting("off", choice("off", "bwrap"), user_only=True)
+    environment: tuple[str, ...] = setting((), texts(), user_only=True)
+    variables: tuple[str, ...] = setting((), variables())
+    readable: tuple[str, ...] = setting((), added(texts()))
+    private_hosts: tuple[str, ...] = setting((), texts(), user_only=True)
+
+
+class RewindSettings(Table):
+    max_file_bytes: int = setting(5_242_880, whole(), user_only=True)
+    max_files: int = setting(50_000, whole(), unit="files", user_only=True)
+    max_project_bytes: int = setting(500_000_000, whole(), user_only=True)
+    max_scan_seconds: float = setting(2.0, number(0.1, 600), user_only=True)
+
+
+class McpSettings(Table):
+    wait_seconds: float = setting(15.0, number(0, 600))
+    servers: tuple[McpServer, ...] = setting((), named_servers())
+
+
 class MemorySettings(Table):
-    file_path: str = setting(
-        ".nca/memory.json",
-        file_path(),
-        "File for notes. Daily records of trimmed turns go to a folder of the same name next to it.",
-    )
-    max_notes: int = setting(128, whole(1, 100_000), "Maximum number of notes; the oldest are dropped.", unit="notes")
-    auto_compact_on_finish: bool = setting(
-        False, boolean(), "At the end of a session, compact it and keep the summary as a note."
-    )
+    file_path: str = setting(".nca/memory.json", file_path())
+    max_notes: int = setting(128, whole(1, 100_000), unit="notes")
+    auto_compact_on_finish: bool = setting(False, boolean())
 
 
 class SessionSettings(Table):
-    persist: bool = setting(True, boolean(), "Keep sessions on disk.")
-    store: str = setting(
-        "", postgres_url(), "A PostgreSQL database for the sessions of several machines. Empty: a file.", user_only=True
-    )
-    retention_days: int = setting(
-        0,
-        whole(0, 36500),
-        "Archive a session when others have been used on more days than this since. 0: never.",
-        unit="days",
-        user_only=True,
-    )
-    max_sessions: int = setting(
-        0,
-        whole(0, 1_000_000),
-        "Number of newest sessions to keep besides named, pinned and forked ones; others are archived. 0: no limit.",
-        user_only=True,
-    )
-    max_cost: float = setting(
-        0.0,
-        number(0, 100_000),
-        "Cost limit of a session; no request is sent above it. 0: no limit.",
-        unit="USD",
-        user_only=True,
-    )
-    restore: str = setting(
-        "full",
-        choice("full", "text"),
-        "The beginning of a resumed session. full: everything. text: only the text of its messages.",
-    )
+    persist: bool = setting(True, boolean())
+    store: str = setting("", postgres_url(), user_only=True)
+    retention_days: int = setting(0, whole(0, 36500), unit="days", user_only=True)
+    max_sessions: int = setting(0, whole(0, 1_000_000), user_only=True)
+    max_cost: float = setting(0.0, number(0, 100_000), unit="USD", user_only=True)
+    restore: str = setting("full", choice("full", "text"))
 
 
 class TerminalSettings(Table):
-    theme: str = setting(
-        "auto", choice("auto", "dark", "light"), "Colours for a dark or light background. auto: detect it."
-    )
-    keys: str = setting("emacs", choice("emacs", "vi"), "Editing keys of the prompt.")
-    show_reasoning: bool = setting(
-        False, boolean(), "Show the model's reasoning in grey. false: one line with its length."
-    )
-    plain: bool = setting(
-        False, boolean(), "Plain lines without escape codes, for screen readers. Takes effect at the next start."
-    )
-    notify_seconds: float = setting(
-        20.0, number(0, 86_400), "Ring the bell for an answer or question that took at least this long. 0: never."
-    )
-    status: str = setting(
-        "", status_format(), "The line below the prompt, as in `{model} · {usage} · {branch}`. Empty: nca's own."
-    )
-    status_command: str = setting(
-        "", text(), "A program that writes a line below the prompt, as Claude Code's statusLine does."
-    )
+    theme: str = setting("auto", choice("auto", "dark", "light"))
+    keys: str = setting("emacs", choice("emacs", "vi"))
+    show_reasoning: bool = setting(False, boolean())
+    plain: bool = setting(False, boolean())
+    notify_seconds: float = setting(20.0, number(0, 86_400))
+    status: str = setting("", status_format())
+    status_command: str = setting("", text())
 
 
 class Settings(Table):
-    profile: str = setting(
-        "none", choice("none", *PROFILES), "Use the numbers, stages and texts of another program as defaults."
-    )
-    hooks: tuple[Hook, ...] = setting(
-        (),
-        hook_tables(),
-        "Programs of yours that run at certain moments, as Claude Code's hooks do; a table [[hooks]] each.",
-    )
+    profile: str = setting("none", choice("none", *PROFILES))
+    hooks: tuple[Hook, ...] = setting((), hook_tables())
     model: ModelSettings = table(ModelSettings, "The model")
     context: ContextSettings = table(ContextSettings, "The context window and compaction")
     agent: AgentSettings = table(AgentSettings, "The agent")
@@ -297,14 +208,19 @@ class Settings(Table):
 
 
 class Key(NamedTuple):
-    """One setting's description; `name` is dotted (context.prune.protect_tokens)."""
+    """One setting's description; `name` is dotted (context.prune.protect_tokens). table: the class that it is in."""
 
     name: str
     default: Any
+    table: str
     value_type: ValueType
-    about: str
     unit: str
     user_only: bool
+
+    @property
+    def about(self) -> str:
+        """What it means, in one or two sentences."""
+        return _meanings()[self.table][self.name.rpartition(".")[2]]
 
     @property
     def harmless(self) -> Harmless | None:
@@ -329,11 +245,19 @@ def walk(node: type = Settings, prefix: str = "") -> Iterator[Key]:
         name = f"{prefix}{item.name}"
         if "value_type" in item.metadata:
             unit = item.metadata["unit"] or _UNITS.get(name.rpartition("_")[2], "")
-            yield Key(name, item.default, **{**item.metadata, "unit": unit})
+            yield Key(name, item.default, node.__name__, **{**item.metadata, "unit": unit})
         else:
             default_factory: Any = item.default_factory
             if isinstance(default_factory, type):
                 yield from walk(default_factory, f"{name}.")
+
+
+@cache
+def _meanings() -> dict[str, dict[str, str]]:
+    """The meaning of each setting, by its class. Read when it is first shown: no start needs it."""
+    import tomllib
+
+    return tomllib.loads(Path(__file__).with_name("meanings.toml").read_text(encoding="utf-8"))
 
 
 def about_section(section: str) -> str:

@@ -48,21 +48,17 @@ class McpServer(Row):
     )
 
     name: str = ""
-    command: str = setting("", types.text(), "Program to start; it is connected over standard input and output.")
-    args: tuple[str, ...] = setting((), types.texts(), "Arguments of the program.")
-    env: Pairs = setting((), pairs(), "Environment variables to set for the program.")
-    environment: tuple[str, ...] = setting(
-        (), types.texts(), "Your environment variables that it gets besides the usual ones. Never a provider's key."
-    )
-    cwd: str = setting("", types.text(), "Working directory of the program. Empty: the project's directory.")
-    url: str = setting("", types.text(), "Address of an HTTP server, instead of a command.")
-    headers: Pairs = setting((), pairs(), "HTTP headers of every request.")
-    token_variable: str = setting("", types.text(), "Environment variable whose value is sent as bearer token.")
-    client_id: str = setting(
-        "", types.text(), "The id under which nca is known at its authorization server, if programs cannot register."
-    )
-    timeout_seconds: float = setting(60.0, types.number(0.1, 86400), "Timeout for the start and for each call.")
-    enabled: bool = setting(True, types.boolean(), "Whether to use the server.")
+    command: str = setting("", types.text())
+    args: tuple[str, ...] = setting((), types.texts())
+    env: Pairs = setting((), pairs())
+    environment: tuple[str, ...] = setting((), types.texts())
+    cwd: str = setting("", types.text())
+    url: str = setting("", types.text())
+    headers: Pairs = setting((), pairs())
+    token_variable: str = setting("", types.text())
+    client_id: str = setting("", types.text())
+    timeout_seconds: float = setting(60.0, types.number(0.1, 86400))
+    enabled: bool = setting(True, types.boolean())
 
     def __post_init__(self) -> None:
         if bool(self.command.strip()) == bool(self.url.strip()):

@@ -31,10 +31,10 @@ class Section(Row):
 
     EXAMPLE: ClassVar[tuple[str, ...]] = ('label = "Role"', 'text = "You are a senior engineer."', "priority = 0")
 
-    label: str = setting("", types.one_line(), "Heading of the section: `## Label`.")
-    text: str = setting("", types.text(), "Text of the section; or use `file`.")
-    file: str = setting("", types.text(), "File with the text of the section, relative to the project's directory.")
-    priority: int = setting(0, types.whole(-1_000_000, 1_000_000), "Sections are sorted by priority, lowest first.")
+    label: str = setting("", types.one_line())
+    text: str = setting("", types.text())
+    file: str = setting("", types.text())
+    priority: int = setting(0, types.whole(-1_000_000, 1_000_000))
 
     def __post_init__(self) -> None:
         if not self.label.strip():
@@ -51,10 +51,10 @@ class Injection(Row):
 
     EXAMPLE: ClassVar[tuple[str, ...]] = ("every_turns = 5", 'text = "Keep answers short."')
 
-    every_turns: int = setting(0, types.whole(1, 1_000_000), "Send it every so many turns.", unit="turns")
-    over_tokens: int = setting(0, types.whole(1), "Send it when the context has reached this size.")
-    over_usage: float = setting(0.0, types.ratio(), "Send it when the context usage has reached this share.")
-    text: str = setting("", types.text(), "Text of the reminder.")
+    every_turns: int = setting(0, types.whole(1, 1_000_000), unit="turns")
+    over_tokens: int = setting(0, types.whole(1))
+    over_usage: float = setting(0.0, types.ratio())
+    text: str = setting("", types.text())
 
     def __post_init__(self) -> None:
         if not self.text.strip():
@@ -81,19 +81,11 @@ class PermissionRule(Row):
 
     EXAMPLE: ClassVar[tuple[str, ...]] = ('tool = "edit_file"', 'subject = "src/**"', 'directory = "/home/me/project"')
 
-    tool: str = setting("", types.one_line(), "Name of the tool; `*` matches every tool.")
-    subject: str = setting(
-        "", types.text(), "Exact path, command, address or host; `DIR/**`: everything below DIR. Empty: any."
-    )
-    directory: str = setting("", types.text(), "Only in chats in this directory. Empty: everywhere.")
-    paths: str = setting(
-        "",
-        types.text(),
-        "Files, as in .gitignore, below the project's directory, `/` or `~/`. Not in permissions.allow.",
-    )
-    pattern: str = setting(
-        "", types.text(), "Command or host in which `*` stands for any text. Not in permissions.allow."
-    )
+    tool: str = setting("", types.one_line())
+    subject: str = setting("", types.text())
+    directory: str = setting("", types.text())
+    paths: str = setting("", types.text())
+    pattern: str = setting("", types.text())
     origin: str = ""
     for_changes: bool = False
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from nca.config.paths import PROJECT_FOLDER
-from nca.config.tool_settings import RewindSettings
+from nca.config.schema import RewindSettings
 from nca.file_history.disk import is_temporary, look_in
 from nca.safe_files import open_folder
 from nca.sessions.file_record import ABSENT, Change, FileRecord, FileState, Known

@@ -10,7 +10,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from itertools import groupby
 from pathlib import Path
 
-from nca.config.tool_settings import RewindSettings
+from nca.config.schema import RewindSettings
 from nca.file_history.disk import remove_temporaries
 from nca.file_history.restore import NotRestored, Watch, restore
 from nca.sessions.file_record import Change, FileRecord

@@ -16,7 +16,7 @@ from nca.agent.hooks import Hooks
 from nca.agent.rewinding import Point, Rewinds
 from nca.agent.user_input import UserInput
 from nca.config.loaded import defaults
-from nca.config.tool_settings import RewindSettings
+from nca.config.schema import RewindSettings
 from nca.context.view import is_in
 from nca.errors import UsageError
 from nca.events import SideRequestFinished

@@ -9,8 +9,8 @@ import pytest
 
 from nca.agent.approvals import OFFER, WITHOUT, Approvals, Nobody, SavedRules
 from nca.config.loaded import defaults
+from nca.config.schema import ToolSettings
 from nca.config.tables import PermissionRule
-from nca.config.tool_settings import ToolSettings
 from nca.context.admission import Limits
 from nca.events import Event, Notice
 from nca.messages import ToolCall

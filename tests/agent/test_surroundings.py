@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from nca.agent.surroundings import surroundings
+from nca.config.schema import PermissionSettings
 from nca.config.tables import PermissionRule
-from nca.config.tool_settings import PermissionSettings
 from nca.tools.files.reading_rules import Reading
 
 PYTHON = "python" if shutil.which("python") else "python3"

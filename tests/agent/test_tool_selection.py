@@ -13,7 +13,7 @@ from nca.agent.conversation import Conversation
 from nca.agent.reply_checks import ASKED_AGAIN, CHANGE_NOW, NOT_CHANGED, NOTHING_RUN, RUN_NOW, orders_run
 from nca.agent.tool_selection import offered
 from nca.config.loaded import defaults
-from nca.config.tool_settings import ToolSettings
+from nca.config.schema import ToolSettings
 from nca.context.admission import Limits
 from nca.context.budget import Budget
 from nca.errors import ProviderError, ProviderFailure

@@ -16,7 +16,7 @@ FILES = 200
 CHILD = """
 import os, signal, sys
 from pathlib import Path
-from nca.config.tool_settings import RewindSettings
+from nca.config.schema import RewindSettings
 from nca.file_history.history import FileHistory
 from nca.file_history.restore import Watch
 from nca.messages import Message

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from nca.compat.names import FOREIGN_NAMES, PROFILES
 from nca.config.example import render_example, toml_value
 from nca.config.layers import defaults, load
-from nca.config.schema import KEYS
+from nca.config.schema import KEYS, walk
 
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "configuration.py"
 WRITER = runpy.run_path(str(SCRIPT))
@@ -28,6 +28,13 @@ def test_the_files_on_disk_are_what_is_rendered() -> None:
     advice = "run: python scripts/configuration.py"
     assert WRITER["EXAMPLE_FILE"].read_text(encoding="utf-8") == render_example(), advice
     assert WRITER["REFERENCE_FILE"].read_text(encoding="utf-8") == REFERENCE, advice
+
+
+def test_each_setting_has_a_meaning_and_each_meaning_a_setting() -> None:
+    rows = [field for key in KEYS.values() if key.value_type.row is not None for field in walk(key.value_type.row)]
+    named = {(key.table, key.name.rpartition(".")[2]) for key in (*KEYS.values(), *rows) if key.about.strip()}
+    written = tomllib.loads((SCRIPT.parents[1] / "nca/config/meanings.toml").read_text(encoding="utf-8"))
+    assert {(table, name) for table, meanings in written.items() for name in meanings} == named
 
 
 def test_the_example_sets_nothing(tmp_path: Path) -> None:

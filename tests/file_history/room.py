@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
-from nca.config.tool_settings import RewindSettings
+from nca.config.schema import RewindSettings
 from nca.file_history.changes import FileChange
 from nca.file_history.history import FileHistory
 from nca.sessions.store import Store

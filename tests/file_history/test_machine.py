@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
-from nca.config.tool_settings import RewindSettings
+from nca.config.schema import RewindSettings
 from nca.file_history.history import FileHistory
 from nca.file_history.plan import Choice
 from nca.sessions.store import Store

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from nca.config.tool_settings import RewindSettings
+from nca.config.schema import RewindSettings
 from nca.errors import StoreError, UsageError
 from nca.file_history.last_seen import refusal, scan
 from nca.file_history.plan import Choice

@@ -19,7 +19,7 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
-from nca.config.tool_settings import RewindSettings
+from nca.config.schema import RewindSettings
 from nca.file_history.history import FileHistory
 from nca.file_history.plan import Choice
 from nca.sessions.store import Store

@@ -14,7 +14,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from nca.config.tool_settings import RewindSettings
+from nca.config.schema import RewindSettings
 from nca.file_history.history import FileHistory
 from nca.sessions.file_record import Change
 from nca.sessions.store import Store

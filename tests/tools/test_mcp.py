@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
+from nca.config.schema import McpSettings
 from nca.config.servers import McpServer
-from nca.config.tool_settings import McpSettings
 from nca.errors import UsageError
 from nca.events import Event, Notice
 from nca.tools.mcp.connection import Connection

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
+from nca.config.schema import McpSettings
 from nca.config.servers import McpServer
-from nca.config.tool_settings import McpSettings
 from nca.events import Event, Notice
 from nca.tools.mcp.servers import Servers
 from nca.tools.tool import ToolError

@@ -14,8 +14,8 @@ import msgspec
 import pytest
 from pydantic import AnyUrl
 
+from nca.config.schema import McpSettings
 from nca.config.servers import McpServer
-from nca.config.tool_settings import McpSettings
 from nca.errors import UsageError
 from nca.events import Event, Notice
 from nca.tools.mcp.login import log_in

@@ -19,7 +19,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nca.config.tool_settings import RewindSettings
+from nca.config.schema import RewindSettings
 from nca.errors import InvalidMessages, SessionLocked, SessionNotFound, StoreDamaged, StoreError
 from nca.file_history.history import FileHistory
 from nca.messages import AttachmentPart, Message, TextPart, Usage

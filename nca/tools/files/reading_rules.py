@@ -10,8 +10,8 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from nca.config.schema import PermissionSettings
 from nca.config.tables import PermissionRule
-from nca.config.tool_settings import PermissionSettings
 from nca.tools.permissions import reading_rule
 
 MOST_FILES = 5_000

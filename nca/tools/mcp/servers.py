@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from nca.config.tool_settings import McpSettings
+from nca.config.schema import McpSettings
 from nca.errors import UsageError
 from nca.events import Listener, Notice
 from nca.file_history import Recorder

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nca.config.paths import data_dir, user_config_file
-from nca.config.tool_settings import ToolSettings
+from nca.config.schema import ToolSettings
 from nca.context.admission import SAVED, LeftOut, Limits
 from nca.humanize import counted
 from nca.models.providers import known_secrets

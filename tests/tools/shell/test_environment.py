@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from nca.config.tool_settings import ToolSettings
+from nca.config.schema import ToolSettings
 from nca.context.admission import Limits
 from nca.tools.shell.environment import command_environment
 from nca.tools.shell.runner import CommandRunner

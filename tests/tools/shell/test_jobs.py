@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from nca.config.tool_settings import ToolSettings
+from nca.config.schema import ToolSettings
 from nca.context.admission import Limits
 from nca.file_history import Recorder
 from nca.tools.shell.jobs import MOST_KEPT, MOST_RUNNING, Job, Jobs

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from nca.config.tool_settings import ToolSettings
+from nca.config.schema import ToolSettings
 from nca.context.admission import Limits
 from nca.tools.shell.output_capture import BEGINNING_BYTES, MOST_FILE_BYTES
 from nca.tools.shell.runner import MOST_COMMAND_BYTES, CommandResult, CommandRunner

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from nca.config.tool_settings import ToolSettings
+from nca.config.schema import ToolSettings
 from nca.context.admission import Limits
 from nca.humanize import WRITTEN_OUT, unambiguous
 from nca.messages import ToolCall
