@@ -5,20 +5,19 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from acp import PROTOCOL_VERSION, Client, RequestError, run_agent, schema
 from acp.meta import AGENT_METHODS
 
 from nca import __version__
+from nca.acp.client import ClientFiles, ClientTerminal, EditorPerson
 from nca.acp.commands import MODE, EditorCommands, check_mode, mode_state
 from nca.acp.content import Block, replay
-from nca.acp.editor import ClientFiles, ClientTerminal
-from nca.acp.person import ClientForms, EditorPerson, Request
 from nca.acp.session import EditorSession, servers_of
 from nca.acp.stdio import Stdio, answered
 from nca.acp.tool_calls import Outlet
@@ -35,39 +34,23 @@ if TYPE_CHECKING:
     from nca.events import Listener
     from nca.sessions.store import Store
 
+    Open = Callable[
+        [Path, str | None, Sequence[McpServer], Listener, EditorPerson, Editor],
+        Awaitable[tuple[Conversation, Sequence[str]]],
+    ]
+    """Opens a conversation in a folder, new or of a stored session; and names that the choice of its model came across.
+    Raises NcaError."""
 
 _PAGE = 50
 """Sessions in one answer to session/list."""
 Servers = Sequence[schema.HttpMcpServer | schema.SseMcpServer | schema.AcpMcpServer | schema.McpServerStdio]
 
 
-class Opener(Protocol):
-    """Opens conversations. `models`: names that the choice of a model came across."""
-
-    @property
-    def store(self) -> Store: ...
-
-    @property
-    def models(self) -> Sequence[str]: ...
-
-    async def open(
-        self,
-        directory: Path,
-        session: str | None,
-        servers: Sequence[McpServer],
-        listener: Listener,
-        person: EditorPerson,
-        editor: Editor,
-    ) -> Conversation:
-        """A conversation in a folder, new or of a stored session. Raises NcaError."""
-        ...
-
-
 class NcaAgent:
     """Serves one client."""
 
-    def __init__(self, opener: Opener, stdio: Stdio) -> None:
-        self._opener, self._stdio = opener, stdio
+    def __init__(self, store: Store, open_conversation: Open, stdio: Stdio) -> None:
+        self._store, self._open_conversation, self._stdio = store, open_conversation, stdio
         self._client: Client | None = None
         self._offers = schema.ClientCapabilities()
         self._sessions: dict[str, EditorSession] = {}
@@ -140,7 +123,7 @@ class NcaAgent:
     async def fork_session(
         self, cwd: str, session_id: str, mcp_servers: Servers | None = None, **_: Any
     ) -> schema.ForkSessionResponse:
-        copy = self._opener.store.fork(self._stored(session_id))
+        copy = self._store.fork(self._stored(session_id))
         session, new_id = await self._open(cwd, copy.id, mcp_servers)
         return schema.ForkSessionResponse(session_id=new_id, **_state(session))
 
@@ -158,7 +141,7 @@ class NcaAgent:
             if (session := self._sessions.pop(session_id, None)) is not None:
                 await session.close()
             with suppress(SessionNotFound):
-                self._opener.store.delete(self._stored(session_id))
+                self._store.delete(self._stored(session_id))
         return schema.DeleteSessionResponse()
 
     async def ext_method(self, method: str, params: dict[str, Any]) -> schema.DeleteSessionResponse:
@@ -174,7 +157,7 @@ class NcaAgent:
         """Sessions with messages, the last used first. A cursor is the number of those before a page."""
         infos = [
             info
-            for info in self._opener.store.list(limit=None)
+            for info in self._store.list(limit=None)
             if info.messages and info.directory.startswith("/") and (cwd is None or info.directory == cwd)
         ]
         if cursor is not None and cursor not in map(str, range(_PAGE, len(infos), _PAGE)):
@@ -227,7 +210,7 @@ class NcaAgent:
 
     def _stored(self, session_id: str) -> str:
         """A stored session's id; no beginning of one and no name is taken. Raises SessionNotFound."""
-        if self._opener.store.find(session_id).id != session_id:
+        if self._store.find(session_id).id != session_id:
             raise SessionNotFound(f"There is no session {one_line(session_id, 40)}")
         return session_id
 
@@ -246,13 +229,15 @@ class NcaAgent:
                 await before.close()
             outlet = Outlet(self._stdio.put)
             updates = Updates(outlet, directory)
-            editor = self._editor(outlet, updates)
-            offers = self._offers.elicitation or schema.ElicitationCapabilities()
-            forms = ClientForms(self._connected(), lambda: outlet.session_id, offers)
-            person = EditorPerson(self._asking(outlet), updates.ids, forms)
-            conversation = await self._opener.open(directory, stored, servers, updates.on_event, person, editor)
+            assert self._client is not None, "the SDK connects before it calls a method"
+            person = EditorPerson(
+                self._client, outlet, updates.ids, self._offers.elicitation or schema.ElicitationCapabilities()
+            )
+            editor = self._editor(self._client, outlet, updates)
+            opened = self._open_conversation(directory, stored, servers, updates.on_event, person, editor)
+            conversation, models = await opened
             outlet.session_id = conversation.session.info.id
-            commands = EditorCommands(conversation, person, self._opener.models)
+            commands = EditorCommands(conversation, person, models)
             session = EditorSession(conversation, outlet, updates, commands, editor.files)
             self._sessions[outlet.session_id] = session
         if replays:
@@ -266,35 +251,14 @@ class NcaAgent:
         session.warm()
         return session, outlet.session_id
 
-    def _asking(self, outlet: Outlet) -> Request:
-        client = self._connected()
-
-        async def request(
-            call: schema.ToolCallUpdate, options: list[schema.PermissionOption]
-        ) -> schema.RequestPermissionResponse:
-            return await client.request_permission(session_id=outlet.session_id, tool_call=call, options=options)
-
-        return request
-
-    def _editor(self, outlet: Outlet, updates: Updates) -> Editor:
+    def _editor(self, client: Client, outlet: Outlet, updates: Updates) -> Editor:
         """The client's offers to the tools."""
-        client, offers = self._connected(), self._offers
-
-        async def read(path: str) -> str:
-            return (await client.read_text_file(session_id=outlet.session_id, path=path)).content
-
-        async def write(path: str, text: str) -> None:
-            await client.write_text_file(session_id=outlet.session_id, path=path, content=text)
-
-        can_read = offers.fs is not None and bool(offers.fs.read_text_file)
-        can_write = offers.fs is not None and bool(offers.fs.write_text_file)
-        files = ClientFiles(read if can_read else None, write if can_write else None) if can_read or can_write else None
-        terminal = ClientTerminal(client, lambda: outlet.session_id, updates.shown_in_terminal)
-        return Editor(files, terminal if offers.terminal else None)
-
-    def _connected(self) -> Client:
-        assert self._client is not None, "the SDK connects before it calls a method"
-        return self._client
+        fs, terminal = self._offers.fs, ClientTerminal(client, outlet, updates.shown_in_terminal)
+        has_files = fs is not None and (fs.read_text_file or fs.write_text_file)
+        return Editor(
+            ClientFiles(client, outlet, fs) if fs is not None and has_files else None,
+            terminal if self._offers.terminal else None,
+        )
 
 
 def _state(session: EditorSession) -> dict[str, Any]:
@@ -305,11 +269,11 @@ def _state(session: EditorSession) -> dict[str, Any]:
 _LINE_CHARS = 600
 
 
-async def serve(opener: Opener, streams: tuple[int, int]) -> int:
+async def serve(store: Store, open_conversation: Open, streams: tuple[int, int]) -> int:
     """The exit code. `streams`: see `private_streams`."""
     _log_in_lines()
     stdio = Stdio(*streams)
-    agent = NcaAgent(opener, stdio)
+    agent = NcaAgent(store, open_conversation, stdio)
     stdio.on_end = agent.cancel_all
     ended_by: list[int] = []
 

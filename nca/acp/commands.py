@@ -23,7 +23,7 @@ from nca.terminal.session_switcher import SessionSwitcher
 from nca.words import Words
 
 if TYPE_CHECKING:
-    from nca.acp.person import EditorPerson
+    from nca.acp.client import EditorPerson
     from nca.agent.compaction_diff import Preview
     from nca.agent.conversation import Conversation
     from nca.agent.prompt_commands import PromptCommand

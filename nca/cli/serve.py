@@ -12,7 +12,7 @@ import typer
 from nca.cli import flags
 
 if TYPE_CHECKING:
-    from nca.acp.person import EditorPerson
+    from nca.acp.client import EditorPerson
     from nca.agent.conversation import Conversation
     from nca.config.servers import McpServer
     from nca.events import Event, Listener
@@ -138,7 +138,7 @@ def acp(
     notices: list[Event] = []
     with open_store(loaded, notices.append) as store:
         opener = _Opener(store, given, config, trust=trust, notices=notices)
-        return asyncio.run(serve(opener, streams))
+        return asyncio.run(serve(store, opener.open, streams))
 
 
 class _Opener:
@@ -147,9 +147,7 @@ class _Opener:
     def __init__(
         self, store: Store, given: Mapping[str, Any], config: Path | None, *, trust: bool, notices: list[Event]
     ) -> None:
-        self.store = store
-        self.models: Sequence[str] = ()
-        self._given, self._config, self._trust = given, config, trust
+        self._store, self._given, self._config, self._trust = store, given, config, trust
         self._notices = notices
 
     async def open(
@@ -160,7 +158,7 @@ class _Opener:
         listener: Listener,
         person: EditorPerson,
         editor: Editor,
-    ) -> Conversation:
+    ) -> tuple[Conversation, Sequence[str]]:
         import asyncio
 
         from nca.cli.startup import choose_model, load_settings, open_chat_conversation
@@ -172,11 +170,10 @@ class _Opener:
             both = merged(loaded.settings.mcp.servers, tuple(servers))
             loaded = loaded.with_value("mcp.servers", both, "the editor")
         choice = await asyncio.to_thread(choose_model, loaded)
-        earlier = SessionToOpen(self.store.find(session) if session else None)
+        earlier = SessionToOpen(self._store.find(session) if session else None)
         conversation, choice = await open_chat_conversation(
-            loaded, choice, self.store, listener, earlier, person, directory=directory, editor=editor
+            loaded, choice, self._store, listener, earlier, person, directory=directory, editor=editor
         )
-        self.models = (choice.model, *choice.alternatives)
         while self._notices:
             listener(self._notices.pop(0))
-        return conversation
+        return conversation, (choice.model, *choice.alternatives)

@@ -4,43 +4,53 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
+from acp import Client
+from acp.schema import FileSystemCapabilities, ReadTextFileResponse
 
-from nca.acp.editor import ClientFiles
+from nca.acp.client import ClientFiles
+from nca.acp.tool_calls import Outlet
 from nca.tools.tool import ToolError
+
+
+def files_of(client: object, *, reads: bool = False, writes: bool = False) -> ClientFiles:
+    offers = FileSystemCapabilities(read_text_file=reads, write_text_file=writes)
+    return ClientFiles(cast(Client, client), Outlet(lambda _: None), offers)
 
 
 async def test_a_write_after_the_editor_has_gone_is_no_success() -> None:
     asked = asyncio.Event()
 
-    async def write(path: str, text: str) -> None:
-        asked.set()
-        await asyncio.Event().wait()
+    class Gone:
+        async def write_text_file(self, **_: Any) -> None:
+            asked.set()
+            await asyncio.Event().wait()
 
-    files = ClientFiles(None, write)
-    writing = asyncio.ensure_future(asyncio.to_thread(files.write, Path("a.py"), "text"))
+    writing = asyncio.ensure_future(asyncio.to_thread(files_of(Gone(), writes=True).write, Path("a.py"), "text"))
     await asked.wait()
     for task in asyncio.all_tasks():
-        if "<locals>.write " in repr(task.get_coro()):
+        if "Gone.write_text_file " in repr(task.get_coro()):
             task.cancel()
     with pytest.raises(ToolError, match=r"the editor has gone; a\.py was not written"):
         await writing
 
 
 async def test_an_editor_that_offers_no_files_writes_none() -> None:
-    assert not await asyncio.to_thread(ClientFiles(None, None).write, Path("a.py"), "text")
+    assert not await asyncio.to_thread(files_of(None).write, Path("a.py"), "text")
 
 
 async def test_nobody_is_asked_for_a_file_on_the_thread_that_would_have_to_hear_the_answer() -> None:
     asked: list[str] = []
 
-    async def read(path: str) -> str:
-        asked.append(path)
-        return "text"
+    class Reads:
+        async def read_text_file(self, session_id: str, path: str) -> ReadTextFileResponse:
+            asked.append(path)
+            return ReadTextFileResponse(content="text")
 
-    files = ClientFiles(read, None)
+    files = files_of(Reads(), reads=True)
     assert await asyncio.to_thread(files.read, Path("a.py")) == "text"
     assert files.read(Path("b.py")) is None
     assert asked == ["a.py"]
-    assert await asyncio.to_thread(ClientFiles(None, None).read, Path("a.py")) is None
+    assert await asyncio.to_thread(files_of(None).read, Path("a.py")) is None

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any, cast
 
 import pytest
-from acp import RequestError
-from acp.schema import (
-    AllowedOutcome,
-    DeniedOutcome,
-    PermissionOption,
-    RequestPermissionResponse,
-    ToolCallUpdate,
-)
+from acp import Client, RequestError
+from acp.schema import AllowedOutcome, DeniedOutcome, ElicitationCapabilities, RequestPermissionResponse
 
-from nca.acp.person import EditorPerson, options_for
-from nca.acp.tool_calls import CallIds
+from nca.acp.client import EditorPerson, options_for
+from nca.acp.tool_calls import CallIds, Outlet
 from nca.agent.approvals import Answer
 from nca.events import ApprovalAsked
 
@@ -24,15 +19,23 @@ UNRULED = ApprovalAsked("c", "shell", "execute", "$ a && b", command="a && b", d
 LONG = ApprovalAsked("c", "shell", "execute", "$ …", command="echo\n" * 500, subject="echo", directory="/here")
 
 
-def answering(result: str | Exception | None) -> EditorPerson:
-    async def request(call: ToolCallUpdate, options: list[PermissionOption]) -> RequestPermissionResponse:
-        if isinstance(result, Exception):
-            raise result
-        if result is None:
-            return RequestPermissionResponse(outcome=DeniedOutcome(outcome="cancelled"))
-        return RequestPermissionResponse(outcome=AllowedOutcome(outcome="selected", option_id=result))
+class Answering:
+    """The part of a client that answers permission requests: with an option, an error, or None for cancelled."""
 
-    return EditorPerson(request, CallIds())
+    def __init__(self, result: str | Exception | None) -> None:
+        self._result = result
+
+    async def request_permission(self, **_: Any) -> RequestPermissionResponse:
+        if isinstance(self._result, Exception):
+            raise self._result
+        if self._result is None:
+            return RequestPermissionResponse(outcome=DeniedOutcome(outcome="cancelled"))
+        return RequestPermissionResponse(outcome=AllowedOutcome(outcome="selected", option_id=self._result))
+
+
+def answering(result: str | Exception | None) -> EditorPerson:
+    client = cast(Client, Answering(result))
+    return EditorPerson(client, Outlet(lambda _: None), CallIds(), ElicitationCapabilities())
 
 
 @pytest.mark.parametrize("option", ["always", "allow_always", "deny", "", "ONCE"])
