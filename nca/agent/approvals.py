@@ -29,7 +29,7 @@ from nca.tools.files.workspace import why_asked
 from nca.tools.mcp.forms import Field
 from nca.tools.mcp.requests import Filled
 from nca.tools.permissions import about, decide, matching, refusal
-from nca.tools.shell.environment import is_available
+from nca.tools.programs import is_available
 from nca.tools.tool import Approval, Permission, ToolError, ToolOutcome
 from nca.tools.toolbox import Toolbox, failed
 from nca.words import Words

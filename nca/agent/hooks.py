@@ -26,8 +26,8 @@ from nca.file_history import Recorder
 from nca.messages import ToolCall
 from nca.redact import Redactor
 from nca.tools.permissions import matching
+from nca.tools.programs import command_environment
 from nca.tools.shell.command_words import mentioned_commands
-from nca.tools.shell.environment import command_environment
 from nca.tools.tool import ToolOutcome
 from nca.tools.toolbox import Toolbox
 

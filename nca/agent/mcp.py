@@ -23,7 +23,7 @@ from nca.humanize import unambiguous
 from nca.messages import MediaPart, Message, clean_text
 from nca.models.model import ModelRequest
 from nca.tools.mcp.forms import Field, Value
-from nca.tools.mcp.login import open_browser
+from nca.tools.mcp.oauth import open_browser
 from nca.tools.mcp.requests import Filled, Sampled, Sampling
 from nca.tools.mcp.servers import Servers
 from nca.tools.tool import ToolError

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from nca.agent.hook_process import argv_of, exited, not_started, run_told, stopped_after
 from nca.messages import clean_text
-from nca.tools.shell.environment import command_environment
+from nca.tools.programs import command_environment
 from nca.tools.shell.process import Start
 
 if TYPE_CHECKING:

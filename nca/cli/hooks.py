@@ -13,7 +13,7 @@ from nca.cli.early_questions import agrees, can_ask
 from nca.terminal.render.sanitize import one_line, to_terminal
 
 if TYPE_CHECKING:
-    from nca.agent_hooks.install import Change
+    from nca.agent_hooks.agents import Change
     from nca.agent_hooks.server import Line
 
 app = typer.Typer(
@@ -32,8 +32,7 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Change the file without 
 @app.command()
 def install(agent: AgentName, project: Project = False, yes: Yes = False) -> None:
     """Add nca's hooks to another agent's settings: show the change, ask, and write it."""
-    from nca.agent_hooks.agents import agent_named
-    from nca.agent_hooks.install import installed, settings_file
+    from nca.agent_hooks.agents import agent_named, installed, settings_file
 
     known = agent_named(agent)
     change = installed(known, os.environ, settings_file(known, os.environ, Path.cwd() if project else None))
@@ -49,8 +48,7 @@ def install(agent: AgentName, project: Project = False, yes: Yes = False) -> Non
 @app.command()
 def uninstall(agent: AgentName, project: Project = False, yes: Yes = False) -> None:
     """Take nca's hooks out of another agent's settings, and nothing else."""
-    from nca.agent_hooks.agents import agent_named
-    from nca.agent_hooks.install import settings_file, uninstalled
+    from nca.agent_hooks.agents import agent_named, settings_file, uninstalled
 
     known = agent_named(agent)
     change = uninstalled(known, settings_file(known, os.environ, Path.cwd() if project else None))
@@ -63,8 +61,7 @@ def uninstall(agent: AgentName, project: Project = False, yes: Yes = False) -> N
 @app.command()
 def status() -> None:
     """Show which agents call nca, from which file, and whether the program that they call is there."""
-    from nca.agent_hooks.agents import AGENTS
-    from nca.agent_hooks.install import folder_of, problem_of, programs, settings_file
+    from nca.agent_hooks.agents import AGENTS, folder_of, problem_of, programs, settings_file
     from nca.agent_hooks.server import Log
     from nca.errors import ConfigError
     from nca.humanize import counted
@@ -96,7 +93,7 @@ def log(
     full: Annotated[bool, typer.Option("--full", help="The whole of each text that was handed over.")] = False,
 ) -> None:
     """Show what was handed over: when, to which session, how long the agent waited for it, and what failed."""
-    from nca.agent_hooks.install import folder_of
+    from nca.agent_hooks.agents import folder_of
     from nca.agent_hooks.server import Log
 
     lines = Log(folder_of(os.environ)).lines()

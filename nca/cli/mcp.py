@@ -251,7 +251,7 @@ def login(name: Annotated[str, typer.Argument(help="The server's name.")]) -> No
     """Log in to an HTTP server, with the browser."""
     import asyncio
 
-    from nca.tools.mcp.login import log_in
+    from nca.tools.mcp.oauth import log_in
 
     def show(address: str) -> None:
         typer.echo("Log in on this page. If there is a browser, it opens the page. Ctrl-C stops waiting.")

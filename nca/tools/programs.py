@@ -1,7 +1,15 @@
 """Find programs on the PATH, but never inside the project: a project must not be able to supply its own `ls`.
+And the environment in which commands run: without keys, in a sandbox.
 
 Some work for one call only, without keys in their environment, and are killed with the call: work that holds Python's
 lock, or a regular expression, cannot be interrupted in a thread, and nca could not leave.
+
+With the whole environment, every command could read the provider's API key. So there is an allowlist.
+
+If the settings ask for it (`tools.sandbox = "bwrap"`), commands run in a bubblewrap sandbox. Inside, the project is
+writable and everything else read-only. There is no network and no socket of another program (/run and /tmp are
+private), folders with keys are empty, and processes end with the command. If the sandbox is not available, nothing
+runs.
 """
 
 from __future__ import annotations
@@ -10,11 +18,16 @@ import contextlib
 import importlib.util
 import os
 import shutil
+import subprocess
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process, create_subprocess_exec
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
+from urllib.parse import urlsplit
 
+from nca.models.providers import known_secrets, provider_keys
+from nca.redact import Redactor
 from nca.tools.tool import ToolError
 
 _SHELLS = ("/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash")
@@ -81,3 +94,147 @@ async def started(command: Sequence[str], sent: bytes = b"", cwd: str | None = N
         with contextlib.suppress(ProcessLookupError):
             process.kill()
         await process.communicate()
+
+
+def word_set(text: str) -> frozenset[str]:
+    """The words of a list that is written as one string."""
+    return frozenset(text.split())
+
+
+_USUAL = word_set(
+    "PATH HOME USER LOGNAME SHELL TMPDIR TZ TERM COLORTERM LANG LANGUAGE LC_ALL LC_ADDRESS LC_COLLATE LC_CTYPE"
+    " LC_IDENTIFICATION LC_MEASUREMENT LC_MESSAGES LC_MONETARY LC_NAME LC_NUMERIC LC_PAPER LC_TELEPHONE LC_TIME"
+    " XDG_CACHE_HOME XDG_CONFIG_HOME XDG_DATA_HOME XDG_STATE_HOME"
+    " VIRTUAL_ENV CONDA_PREFIX CONDA_DEFAULT_ENV PYENV_ROOT NVM_DIR NVM_BIN JAVA_HOME GOPATH GOROOT CARGO_HOME"
+    " RUSTUP_HOME SSL_CERT_FILE SSL_CERT_DIR REQUESTS_CA_BUNDLE CURL_CA_BUNDLE NODE_EXTRA_CA_CERTS"
+)
+_PROXIES = frozenset({"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"})
+_FIXED = {
+    # Nobody can answer, so no pager, no editor and no password prompt.
+    "PAGER": "cat",
+    "GIT_PAGER": "cat",
+    "GIT_EDITOR": "true",
+    "GIT_TERMINAL_PROMPT": "0",
+}
+
+
+def command_environment(
+    env: Mapping[str, str], more: Iterable[str] = (), variables: Iterable[str] = ()
+) -> dict[str, str]:
+    """The variables of `env` that a command gets.
+
+    more       further variables, from the person's own settings
+    variables  NAME=VALUE, from the settings; a provider's key is removed even from these
+    """
+    extra = {
+        name: value for name, value in (one.split("=", 1) for one in variables) if not provider_keys({name: value})
+    }
+    env, more = {**env, **extra}, {*more, *extra}
+    every = Redactor(known_secrets(env))
+    providers = Redactor(provider_keys(env))
+    kept = {name: value for name, value in env.items() if _is_usual(name, value) and every.text(value) == value}
+    for name in more:
+        value = env.get(name)
+        if value is not None and not _holds(value, providers, provider_keys(env)):
+            kept[name] = value
+    # Every program needs a PATH, even if the person's own was removed.
+    return {"PATH": os.defpath, **kept, **{name: value for name, value in _FIXED.items() if name not in more}}
+
+
+def _is_usual(name: str, value: str) -> bool:
+    if name.upper() in _PROXIES:
+        return not _has_credentials(value)
+    return name in _USUAL
+
+
+def _has_credentials(address: str) -> bool:
+    """Whether a proxy address carries a name or password; True if it cannot be parsed."""
+    try:
+        parts = urlsplit(address if "//" in address else f"//{address}")
+    except ValueError:
+        return True
+    return "@" in address or bool(parts.username or parts.password)
+
+
+def _holds(value: str, providers: Redactor, keys: Mapping[str, str]) -> bool:
+    """Whether the value holds a provider's key, even a short one that redaction would not touch."""
+    return value.strip() in keys.values() or "[redacted " in providers.text(value)
+
+
+_PROBE_SECONDS = 10
+_PRIVATE = (
+    *(".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".netrc", ".git-credentials", ".pgpass", ".pypirc"),
+    *(".npmrc", ".config/gcloud", ".config/gh", ".local/share/keyrings", ".password-store", ".mozilla"),
+)
+"""Files and folders in the home folder that hold keys."""
+_ACTING = (".git/hooks", ".git/config", ".nca")
+"""In the project: what is run or trusted later, outside the sandbox."""
+_SOCKETS = ("/run", "/var/run")
+"""Folders with sockets of services: a container engine or the user's session could run commands outside the sandbox."""
+_PROGRAMS = ("/run/current-system", "/run/wrappers")
+"""The programs of NixOS."""
+
+
+def sandboxed(
+    argv: Sequence[str], *, root: Path, directory: Path, environment: Mapping[str, str], private: Sequence[Path] = ()
+) -> tuple[str, ...]:
+    """The command line that runs `argv` in the sandbox. Raises ToolError if that is not possible.
+
+    private  further paths to hide, such as nca's own data
+    """
+    bwrap = find_program("bwrap", environment.get("PATH", ""), outside=root)
+    if bwrap is None:
+        raise ToolError(f"{_ASKED}, but there is no bwrap on the PATH; install bubblewrap, or turn it off")
+    if problem := _problem(str(bwrap)):
+        raise ToolError(f"{_ASKED}, but it does not work here ({problem}); nothing was run")
+    home = Path(environment.get("HOME", "/nonexistent"))
+    return (str(bwrap), *_options(root, directory, [*(home / name for name in _PRIVATE), *private]), "--", *argv)
+
+
+def is_available(path: str, root: Path) -> bool:
+    """Whether a bubblewrap on this PATH works here. It is started to find out, once for each program."""
+    bwrap = find_program("bwrap", path, outside=root)
+    return bwrap is not None and not _problem(str(bwrap))
+
+
+_ASKED = 'tools.sandbox is "bwrap"'
+
+
+def _options(root: Path, directory: Path, private: Sequence[Path]) -> list[str]:
+    options = ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"]  # noqa: S108  its own
+    for folder in _SOCKETS:
+        if Path(folder).is_dir() and not Path(folder).is_symlink():
+            options += ["--tmpfs", folder]
+    for folder in _PROGRAMS:
+        options += ["--ro-bind-try", folder, folder]
+    for path in private:
+        if path.is_dir() and not root.is_relative_to(path.resolve()):
+            options += ["--tmpfs", str(path)]
+        elif path.is_file():
+            options += ["--ro-bind", "/dev/null", str(path)]
+    options += ["--bind", str(root), str(root)]
+    repository = root / ".git"
+    if repository.is_dir() and not repository.is_symlink():
+        # A mount point cannot be renamed, so the folder cannot be replaced.
+        options += ["--bind", str(repository), str(repository)]
+        if not (repository / "hooks").exists():
+            options += ["--tmpfs", str(repository / "hooks")]
+    for name in _ACTING:
+        if (root / name).exists():
+            options += ["--ro-bind", str(root / name), str(root / name)]
+    alone = ["--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts"]
+    return [*options, *alone, "--die-with-parent", "--setenv", "TMPDIR", "/tmp", "--chdir", str(directory)]  # noqa: S108
+
+
+@lru_cache(maxsize=4)
+def _problem(bwrap: str) -> str:
+    """Why bubblewrap does not work here, or "". Many systems forbid user namespaces."""
+    probe = [bwrap, "--ro-bind", "/", "/", "--unshare-user", "--unshare-net", "--unshare-pid", "--", "/bin/true"]
+    try:
+        ended = subprocess.run(  # noqa: S603  only the program's path varies
+            probe, stdin=subprocess.DEVNULL, capture_output=True, timeout=_PROBE_SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return type(error).__name__
+    said = ended.stderr.decode("utf-8", "replace").strip().split("\n")[0]
+    return (said or f"exit code {ended.returncode}") if ended.returncode else ""

@@ -7,8 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from nca.agent_hooks.agents import AGENTS, agent_named
-from nca.agent_hooks.install import command_line, installed, problem_of, programs, settings_file, uninstalled
+from nca.agent_hooks.agents import (
+    AGENTS,
+    agent_named,
+    command_line,
+    installed,
+    problem_of,
+    programs,
+    settings_file,
+    uninstalled,
+)
 from nca.errors import ConfigError, UsageError
 
 OTHERS = """{

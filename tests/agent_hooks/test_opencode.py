@@ -14,8 +14,7 @@ from typing import Any
 
 import pytest
 
-from nca.agent_hooks.agents import AGENTS
-from nca.agent_hooks.install import installed, problem_of, programs, settings_file, uninstalled
+from nca.agent_hooks.agents import AGENTS, installed, problem_of, programs, settings_file, uninstalled
 from nca.agent_hooks.session import StoredTranscript
 from nca.context.repeats import FAILED_BEFORE
 from nca.errors import ConfigError

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from nca.agent_hooks import client
-from nca.agent_hooks.install import command_line
+from nca.agent_hooks.agents import command_line
 from nca.agent_hooks.server import Line
 from tests.agent_hooks.running import Running, until
 from tests.mcp_server.other_sessions import append_to_claude, claude_session, codex_session

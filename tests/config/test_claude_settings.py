@@ -15,7 +15,7 @@ from nca.config.projects import TrustRequest, read_project, trust_request
 from nca.config.tables import PermissionRule
 from nca.models import price_map
 from nca.models.providers import PROVIDERS
-from nca.tools.shell.environment import command_environment
+from nca.tools.programs import command_environment
 
 
 class Place:

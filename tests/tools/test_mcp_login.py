@@ -18,8 +18,7 @@ from nca.config.schema import McpSettings
 from nca.config.servers import McpServer
 from nca.errors import UsageError
 from nca.events import Event, Notice
-from nca.tools.mcp.login import log_in
-from nca.tools.mcp.oauth import FOLDER, Login, Logins
+from nca.tools.mcp.oauth import FOLDER, Login, Logins, log_in
 from nca.tools.mcp.servers import Servers
 from nca.tools.tool import ToolError
 from tests.tools.oauth_servers import Accounts, KnownClient, Person, guarded_server

@@ -57,7 +57,7 @@ class McpCommand(Command):
 
 async def _log_in(app: App, server: McpServer) -> None:
     # The SDK's types come with it.
-    from nca.tools.mcp.login import log_in
+    from nca.tools.mcp.oauth import log_in
 
     def show(address: str) -> None:
         app.output.show("Log in on this page. If there is a browser, it opens the page. Ctrl-C stops waiting.")

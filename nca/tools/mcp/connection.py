@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import os
 from collections.abc import Callable, Collection, Coroutine, Mapping
 from pathlib import Path
@@ -21,11 +20,11 @@ from nca.messages import clean_text
 from nca.models.providers import known_secrets
 from nca.redact import Redactor
 from nca.tools.mcp import results
-from nca.tools.mcp.oauth import Logins
+from nca.tools.mcp.oauth import Logins, stored_login
 from nca.tools.mcp.requests import Host, Requests
-from nca.tools.mcp.transports import ServerProcess, expanded
-from nca.tools.shell.environment import command_environment
-from nca.tools.tool import ToolError, ToolOutcome, progress_listener, reason_of
+from nca.tools.mcp.transports import REASON_CHARS, ServerProcess, connect_web, expanded, load_sdk, one_reason
+from nca.tools.programs import command_environment
+from nca.tools.tool import ToolError, ToolOutcome, progress_listener
 
 if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
@@ -35,7 +34,6 @@ State = Literal["off", "starting", "ready", "failed"]
 _STOP_SECONDS = 3.0
 _RENEW_PAUSE_SECONDS = 1.0
 """Pause between two reads of the lists, for a server that reports changes all the time."""
-_REASON_CHARS = 200
 _ERROR_LINES = 5
 UNAUTHORIZED = 401
 """The HTTP status of a server that wants a login."""
@@ -92,7 +90,7 @@ class Connection:
     def why(self) -> str:
         """The reason with the program's last output."""
         last = "".join(self.error_lines[-1:])
-        return f"{self.reason}: {one_line(last, _REASON_CHARS)}" if last and self.reason == self._ended else self.reason
+        return f"{self.reason}: {one_line(last, REASON_CHARS)}" if last and self.reason == self._ended else self.reason
 
     def start(self) -> None:
         if self.state == "off" and self.server.enabled:
@@ -270,9 +268,6 @@ class Connection:
         server = expanded(self.server)
         self._process = None
         if server.url:
-            from nca.tools.mcp.oauth import stored_login
-            from nca.tools.mcp.transports import connect_web
-
             auth = None if server.has_own_token else stored_login(server.url, Logins(os.environ))
             return connect_web(
                 server.url, self._headers(server), server.timeout_seconds, auth=auth, on_answer=self._note_status
@@ -301,18 +296,3 @@ class Connection:
             self.needs_login = not self.server.has_own_token
             login = f"it needs a login: /mcp login {self.server.name}"
             self.reason = login if self.needs_login else "it refused the token in its settings"
-
-
-def load_sdk() -> Any:
-    from mcp.client.client import Client
-
-    # Without a handler, Python writes the SDK's warnings to the terminal.
-    logging.getLogger("mcp").addHandler(logging.NullHandler())
-    return Client
-
-
-def one_reason(error: BaseException) -> str:
-    """The first error of a group, in one line."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return one_line(clean_text(reason_of(error)[: 10 * _REASON_CHARS]), _REASON_CHARS) or type(error).__name__

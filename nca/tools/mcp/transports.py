@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 import re
 import signal
@@ -20,9 +21,11 @@ from typing import TYPE_CHECKING, Any
 
 from nca import process_groups
 from nca.config.servers import McpServer
-from nca.tools.shell.environment import command_environment
+from nca.humanize import one_line
+from nca.messages import clean_text
+from nca.tools.programs import command_environment
 from nca.tools.shell.process import has_ended
-from nca.tools.tool import ToolError
+from nca.tools.tool import ToolError, reason_of
 
 if TYPE_CHECKING:
     import httpx2
@@ -36,6 +39,7 @@ UNASKED_SECONDS = 60.0
 STDERR_BYTES = 8_192
 CLOSE_SECONDS = 0.5
 """How long a server has to exit after its input was closed, and again after SIGTERM."""
+REASON_CHARS = 200
 _PAUSE_SECONDS = 0.005
 _READ_BYTES = 65_536
 
@@ -275,3 +279,18 @@ def expanded(server: McpServer, env: Mapping[str, str] = os.environ) -> McpServe
         url=filled(server.url),
         headers=tuple((name, filled(text)) for name, text in server.headers),
     )
+
+
+def load_sdk() -> Any:
+    from mcp.client.client import Client
+
+    # Without a handler, Python writes the SDK's warnings to the terminal.
+    logging.getLogger("mcp").addHandler(logging.NullHandler())
+    return Client
+
+
+def one_reason(error: BaseException) -> str:
+    """The first error of a group, in one line."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return one_line(clean_text(reason_of(error)[: 10 * REASON_CHARS]), REASON_CHARS) or type(error).__name__

@@ -21,11 +21,6 @@ MOST_COMMANDS = 20
 """Of one list: each is checked by itself, and one of git takes 30 ms."""
 
 
-def word_set(text: str) -> frozenset[str]:
-    """The words of a list that is written as one string."""
-    return frozenset(text.split())
-
-
 _BARE = frozenset(ascii_letters + digits + "-_./:=@%+,^~")
 _IN_SINGLE = frozenset(chr(code) for code in range(0x20, 0x7F)) - {"'"}
 _IN_DOUBLE = _IN_SINGLE - frozenset('"$`\\!') | {"'"}

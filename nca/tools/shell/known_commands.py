@@ -30,8 +30,8 @@ from pathlib import Path
 from typing import Any
 
 from nca.tools.files.workspace import Workspace
-from nca.tools.programs import find_program, find_shell
-from nca.tools.shell.command_words import command_list, pipeline, versionless, word_set
+from nca.tools.programs import find_program, find_shell, word_set
+from nca.tools.shell.command_words import command_list, pipeline, versionless
 from nca.tools.tool import ToolError
 
 

@@ -18,8 +18,7 @@ from nca.humanize import counted
 from nca.models.providers import known_secrets
 from nca.redact import Redactor
 from nca.tools.files.workspace import shown
-from nca.tools.programs import find_program, find_shell, path_outside
-from nca.tools.shell.environment import command_environment, sandboxed
+from nca.tools.programs import command_environment, find_program, find_shell, path_outside, sandboxed
 from nca.tools.shell.output_capture import Output, OutputCapture
 from nca.tools.shell.process import Ended, OnOutput, Start, run_process
 from nca.tools.tool import INTERRUPTED, EditorTerminal, ToolError

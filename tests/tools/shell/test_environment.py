@@ -11,7 +11,7 @@ import pytest
 
 from nca.config.schema import ToolSettings
 from nca.context.admission import Limits
-from nca.tools.shell.environment import command_environment
+from nca.tools.programs import command_environment
 from nca.tools.shell.runner import CommandRunner
 
 KEY = "sk-proj-" + "a1B2" * 10

@@ -14,7 +14,7 @@ import pytest
 
 from nca.config.schema import ToolSettings
 from nca.context.admission import Limits
-from nca.tools.shell.environment import sandboxed
+from nca.tools.programs import sandboxed
 from nca.tools.shell.runner import CommandRunner
 from nca.tools.shell.tool import Shell
 from nca.tools.tool import ToolError
