@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import binascii
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -128,7 +127,7 @@ def _embedded(block: schema.EmbeddedResourceContentBlock, directory: Path, folde
         return _image(resource.blob, resource.mime_type, folder, prompt)
     try:
         text = base64.b64decode(resource.blob, validate=True).decode("utf-8")
-    except (binascii.Error, ValueError):
+    except ValueError:
         raise UsageError(f"{name} is neither text nor an image.", advice="Nothing was sent.") from None
     prompt.beside.append(Beside(name, clean_text(text), "attached"))
     return f" `{one_line(name)}` "
@@ -141,7 +140,7 @@ def _image(data: str, kind: str, folder: Path, prompt: Prompt) -> str:
         raise UsageError(f"An image of type {one_line(kind, 40)!r} cannot be sent; valid: {valid}.")
     try:
         raw = base64.b64decode(data, validate=True)
-    except (binascii.Error, ValueError):
+    except ValueError:
         raise UsageError("An image is not valid base64.", advice="Nothing was sent.") from None
     path = folder / f"image-{len(prompt.attachments) + 1}{_SUFFIXES[kind]}"
     path.write_bytes(raw)

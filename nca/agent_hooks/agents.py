@@ -195,8 +195,7 @@ def installed(agent: Agent, env: Mapping[str, str], file: Path) -> Change:
     """The file with nca's hooks. Raises ConfigError if it cannot be read or holds something else."""
     before = text_of(file)
     if agent.is_plugin:
-        if before is not None:
-            _command_of(file, before)
+        _command_of(file, before)
         return Change(file, before, _plugin_text(_words(agent, env), kept_variables(env)))
     wanted = {event: _group(agent, event, command_line(agent, env)) for event in agent.events}
     with _left_alone(file):
@@ -212,8 +211,7 @@ def uninstalled(agent: Agent, file: Path) -> Change:
     """The file without nca's hooks; "" for one that is to be removed. Raises as `installed` does."""
     before = text_of(file)
     if agent.is_plugin:
-        if before is not None:
-            _command_of(file, before)
+        _command_of(file, before)
         return Change(file, before, "")
     with _left_alone(file):
         return Change(file, before, _without_own(before or ""))
@@ -222,8 +220,8 @@ def uninstalled(agent: Agent, file: Path) -> Change:
 def programs(agent: Agent, file: Path) -> list[str]:
     """The command lines of nca's hooks in a file. Raises as `installed` does."""
     if agent.is_plugin:
-        text = text_of(file)
-        return [] if text is None else [shlex.join(_command_of(file, text))]
+        words = _command_of(file, text_of(file))
+        return [shlex.join(words)] if words else []
     with _left_alone(file):
         own = _own(text_of(file) or "")
     return sorted({str(hook["command"]) for groups in own.values() for group in groups for hook in group["hooks"]})
@@ -301,8 +299,13 @@ def _plugin_text(command: Sequence[str], variables: Mapping[str, str]) -> str:
     return f"{text}// nca-plugin {_digest(text)}\n"
 
 
-def _command_of(file: Path, text: str) -> list[str]:
-    """The command that nca's plugin runs. Raises ConfigError if somebody else wrote the file, or has changed it."""
+def _command_of(file: Path, text: str | None) -> list[str]:
+    """The command that nca's plugin runs; empty without a file.
+
+    Raises ConfigError if somebody else wrote the file, or has changed it.
+    """
+    if text is None:
+        return []
     last = _LAST.search(text)
     if last is None or last[1] != _digest(text[: last.start()]):
         raise ConfigError(

@@ -9,7 +9,7 @@ import json
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -184,6 +184,7 @@ class Messages(Answer, frozen=True, kw_only=True):
         return "\n\n".join([head, *(f"{shown.line}\n{shown.text}" for shown in self.messages)])
 
 
+Part = TypeVar("Part", Result, Listed)
 AnyAnswer = Results | SessionList | Messages
 """Each has a `text` of its own."""
 
@@ -191,15 +192,7 @@ AnyAnswer = Results | SessionList | Messages
 def of_recall(found: Recalled, offset: int, most: int) -> Results:
     """At most so many hits, from `offset` on, and the messages around them that fit."""
     hits, notes = found.hits[offset : offset + most], _notes(found.notes)
-    room = MAX_TOKENS - _FRAME_TOKENS - token_bound("".join(notes))
-    results: list[Result] = []
-    for hit in hits:
-        one = _result(hit, found.sessions.get(hit.session))
-        cost = _cost(one, one.line)
-        if cost > room and results:
-            break
-        room -= cost
-        results.append(one)
+    results, room = _fitting_parts([_result(hit, found.sessions.get(hit.session)) for hit in hits], notes)
     for place, hit in enumerate(hits[: len(results)]):
         kept = list[Beside]()
         for beside in hit.around:
@@ -217,14 +210,7 @@ def of_recall(found: Recalled, offset: int, most: int) -> Results:
 def of_sessions(listed: Sequence[PastSession], count: int, offset: int, notes: Sequence[str]) -> SessionList:
     """The sessions of one page, as many as fit. `count`: of all pages."""
     said = _notes(notes)
-    room = MAX_TOKENS - _FRAME_TOKENS - token_bound("".join(said))
-    sessions: list[Listed] = []
-    for past in listed:
-        one = of_session(past)
-        room -= _cost(one, one.line)
-        if room < 0 and sessions:
-            break
-        sessions.append(one)
+    sessions, _ = _fitting_parts(list(map(of_session, listed)), said)
     end = offset + len(sessions)
     more = end if sessions and end < count else 0
     return SessionList(sessions=tuple(sessions), count=count, first=offset + 1, next_offset=more, notes=said)
@@ -295,6 +281,19 @@ def _range(session: PastSession, first: int, last: int) -> str:
 
 def _notes(notes: Iterable[str]) -> tuple[str, ...]:
     return tuple(_line(note) for note in notes)
+
+
+def _fitting_parts(parts: Sequence[Part], notes: Iterable[str]) -> tuple[list[Part], int]:
+    """The parts that fit beside the notes, in order, at least one; and the tokens that are left."""
+    kept: list[Part] = []
+    room = MAX_TOKENS - _FRAME_TOKENS - token_bound("".join(notes))
+    for one in parts:
+        cost = _cost(one, one.line)
+        if cost > room and kept:
+            break
+        room -= cost
+        kept.append(one)
+    return kept, room
 
 
 def _cost(one: _Data, line: str) -> int:

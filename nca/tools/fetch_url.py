@@ -299,20 +299,16 @@ def main() -> None:
 def _converted(raw: bytes, charset: str) -> tuple[str, str]:
     from justhtml import Drop, JustHTML
 
+    declared = _CHARSET.search(raw[:4096])
+    said = charset or (declared[1].decode("ascii") if declared else "")
     try:
         # Not sanitized: no browser shows it, and sanitizing would drop the title.
-        document = JustHTML(_decoded(raw, charset or _declared(raw)), sanitize=False, transforms=[Drop(_LEFT_OUT)])
+        document = JustHTML(_decoded(raw, said), sanitize=False, transforms=[Drop(_LEFT_OUT)])
         title, body = document.query_one("title"), document.query_one("body")
         text = _EMBEDDED.sub("]", (body or document).to_markdown())
     except RecursionError:
         return "", _decoded(raw, charset)
     return " ".join(title.to_text().split()) if title else "", _BLANK_LINES.sub("\n\n", text).strip()
-
-
-def _declared(raw: bytes) -> str:
-    """The charset that a page declares in its head."""
-    match = _CHARSET.search(raw[:4096])
-    return match[1].decode("ascii") if match else ""
 
 
 def _decoded(raw: bytes, charset: str) -> str:

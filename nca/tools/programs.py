@@ -131,11 +131,13 @@ def command_environment(
     }
     env, more = {**env, **extra}, {*more, *extra}
     every = Redactor(known_secrets(env))
-    providers = Redactor(provider_keys(env))
+    keys = provider_keys(env)
+    providers = Redactor(keys)
     kept = {name: value for name, value in env.items() if _is_usual(name, value) and every.text(value) == value}
     for name in more:
         value = env.get(name)
-        if value is not None and not _holds(value, providers, provider_keys(env)):
+        # A provider's key, even a short one that redaction would not touch.
+        if value is not None and value.strip() not in keys.values() and "[redacted " not in providers.text(value):
             kept[name] = value
     # Every program needs a PATH, even if the person's own was removed.
     return {"PATH": os.defpath, **kept, **{name: value for name, value in _FIXED.items() if name not in more}}
@@ -154,11 +156,6 @@ def _has_credentials(address: str) -> bool:
     except ValueError:
         return True
     return "@" in address or bool(parts.username or parts.password)
-
-
-def _holds(value: str, providers: Redactor, keys: Mapping[str, str]) -> bool:
-    """Whether the value holds a provider's key, even a short one that redaction would not touch."""
-    return value.strip() in keys.values() or "[redacted " in providers.text(value)
 
 
 _PROBE_SECONDS = 10

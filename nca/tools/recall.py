@@ -108,9 +108,10 @@ class Recall(TypedTool):
 
     def _search(self, query: str, scope: str, offset: int) -> ToolOutcome:
         room = min(MAX_ANSWER_TOKENS, self._archive.room_tokens())
+        chars = max(FEWEST_CHARS, min(HIT_CHARS, room))
         is_search = scope in ("session", "all")
         try:
-            found = self._archive.recall(query, scope, HITS if is_search else MOST_SHOWN, hit_chars(room))
+            found = self._archive.recall(query, scope, HITS if is_search else MOST_SHOWN, chars)
         except ValueError as error:
             raise ToolError(str(error)) from None
         if not found.hits:
@@ -143,11 +144,6 @@ class Recall(TypedTool):
         return ToolOutcome(f"{header}\n{piece}", summary=f"{len(piece):,} characters")
 
 
-def hit_chars(room_tokens: int) -> int:
-    """The longest hit for an answer of this size."""
-    return max(FEWEST_CHARS, min(HIT_CHARS, room_tokens))
-
-
 def answer(
     hits: Sequence[Hit], max_tokens: int = MAX_ANSWER_TOKENS, *, in_view: Sequence[int] = (), offset: int = 0
 ) -> tuple[str, int]:
@@ -172,8 +168,9 @@ def answer(
         room -= cost
         shown += 1
     for hit, block in zip(hits[:shown], blocks, strict=False):
+        session, colon, _ = hit.id.rpartition(":")
         for beside in hit.around:
-            line = plain(f"  [{_beside_id(hit, beside.seq)}] {beside.role}: {beside.snippet}")
+            line = plain(f"  [{session}{colon}{beside.seq}] {beside.role}: {beside.snippet}")
             cost = token_bound(line) + 1
             if cost <= room:
                 room -= cost
@@ -224,11 +221,6 @@ def _hit_line(hit: Hit, when: str) -> str:
     turn = f"messages {first}-{last}" if hit.session and last > first else ""
     who = ", ".join(part for part in (hit.role, when, turn) if part)
     return plain(f"[{hit.id}] {who}: {hit.snippet}")
-
-
-def _beside_id(hit: Hit, seq: int) -> str:
-    session, colon, _ = hit.id.rpartition(":")
-    return f"{session}{colon}{seq}"
 
 
 def _page_of_lines(text: str, wanted: str, lines: str, room: int) -> ToolOutcome:

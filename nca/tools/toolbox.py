@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from nca.context.admission import Limits
 from nca.humanize import one_line
 from nca.messages import ToolCall, clean_text
-from nca.tools.tool import Approval, Permission, Tool, ToolError, ToolOutcome, TypedTool, reason_of
+from nca.tools.tool import Approval, Editor, Permission, Tool, ToolError, ToolOutcome, TypedTool, reason_of
 
 if TYPE_CHECKING:
     from nca.file_history import Recorder
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from nca.tools.shell.jobs import Jobs
     from nca.tools.shell.runner import CommandRunner
     from nca.tools.skills import SkillFile
-    from nca.tools.tool import Editor
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 """The tool names that OpenAI, Anthropic and Gemini all accept."""

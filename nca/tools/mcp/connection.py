@@ -250,7 +250,7 @@ class Connection:
 
     async def _hear(self, message: object) -> None:
         """Called by the SDK for every message that is not an answer."""
-        kind = results.changed_list(message)
+        kind = results.CHANGED.get(getattr(message, "method", ""))
         if kind is not None:
             self._mark({kind})
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import binascii
 import contextlib
 import json
 from collections.abc import Callable, Collection, Iterable
@@ -70,7 +69,7 @@ def _image(encoded: str, images: int, *, can_see: bool) -> tuple[str, MediaPart 
         return f"larger than {MAX_IMAGE_BYTES:,} bytes", None
     try:
         raw = base64.b64decode(encoded, validate=True)
-    except (binascii.Error, ValueError):
+    except ValueError:
         return "it is not in base64", None
     kind = image_kind(raw)
     if not kind:
@@ -121,7 +120,8 @@ MOST_LISTED = 200
 _MOST_PAGES = 50
 _LISTEN_PAUSE_SECONDS = 30.0
 """Pause between two subscriptions, for a server that drops them again and again."""
-_CHANGED: dict[str, ListKind] = {f"notifications/{kind}/list_changed": kind for kind in ALL_KINDS}
+CHANGED: dict[str, ListKind] = {f"notifications/{kind}/list_changed": kind for kind in ALL_KINDS}
+"""The list that has changed, by the method of the notification that says so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,11 +146,6 @@ async def read_lists(client: Client, kinds: Collection[ListKind], before: Listin
             with contextlib.suppress(MCPError):
                 listing = replace(listing, **{kind: tuple(await _pages(ask, kind))})
     return listing
-
-
-def changed_list(message: object) -> ListKind | None:
-    """The list that a notification says has changed; None for every other message."""
-    return _CHANGED.get(getattr(message, "method", ""))
 
 
 async def keep_listening(client: Client, on_listening: Callable[[], None]) -> None:
