@@ -15,7 +15,6 @@ import asyncio
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -114,11 +113,7 @@ class _Answers:
         )
 
     async def list_templates(self, context: Any, parameters: Any) -> types.ListResourceTemplatesResult:
-        templates = [
-            types.ResourceTemplate(name=name, uri_template=uri, description=about, mime_type=_TYPE)
-            for name, uri, about in _TEMPLATES
-        ]
-        return types.ListResourceTemplatesResult(resource_templates=templates)
+        return types.ListResourceTemplatesResult(resource_templates=_TEMPLATES)
 
     async def read_resource(self, context: Any, parameters: Any) -> types.ReadResourceResult:
         async with self._refusing(context):
@@ -127,26 +122,22 @@ class _Answers:
         return types.ReadResourceResult(contents=[contents])
 
     async def list_prompts(self, context: Any, parameters: Any) -> types.ListPromptsResult:
-        prompts = []
-        for one in PROMPTS:
-            asked = (
-                [types.PromptArgument(name=one.argument, description=one.asked, required=True)] if one.argument else []
-            )
-            prompts.append(types.Prompt(name=one.name, description=one.about, arguments=asked))
-        return types.ListPromptsResult(prompts=prompts)
+        return types.ListPromptsResult(prompts=[prompt for prompt, _ in _PROMPTS.values()])
 
     async def get_prompt(self, context: Any, parameters: Any) -> types.GetPromptResult:
         async with self._refusing(context):
-            found = next((one for one in PROMPTS if one.name == parameters.name), None)
-            if found is None:
-                known = ", ".join(one.name for one in PROMPTS)
-                raise ToolError(f"there is no prompt {plain(parameters.name)[:60]!r}; the prompts are: {known}")
-            words = " ".join(plain((parameters.arguments or {}).get(found.argument, "")).split())[:_WORDS_CHARS]
-            if found.argument and not words:
-                raise ToolError(f"the prompt {found.name} needs {found.argument}")
+            if parameters.name not in _PROMPTS:
+                name, known = plain(parameters.name)[:60], ", ".join(_PROMPTS)
+                raise ToolError(f"there is no prompt {name!r}; the prompts are: {known}")
+            prompt, asks = _PROMPTS[parameters.name]
+            wanted = "".join(one.name for one in prompt.arguments or ())
+            words = " ".join(plain((parameters.arguments or {}).get(wanted, "")).split())[:_WORDS_CHARS]
+            if wanted and not words:
+                raise ToolError(f"the prompt {prompt.name} needs {wanted}")
             said = await asyncio.to_thread(_said, self._history, words)
-        text = types.TextContent(type="text", text=f"{found.text.replace('{words}', words)}\n\n{said}")
-        return types.GetPromptResult(description=found.about, messages=[types.PromptMessage(role="user", content=text)])
+        text = types.TextContent(type="text", text=f"{asks.replace('{words}', words)}\n\n{said}")
+        messages = [types.PromptMessage(role="user", content=text)]
+        return types.GetPromptResult(description=prompt.description, messages=messages)
 
     @asynccontextmanager
     async def _refusing(self, context: Any) -> AsyncIterator[None]:
@@ -166,16 +157,17 @@ _MANY = 999_999_999
 _BASE = "nca://sessions/"
 _ADDRESS = re.compile(r"nca://sessions/([^\s/?#]{1,100})(?:/(\d{1,9})(?:-(\d{1,9}))?)?(?:\?offset=(\d{1,12}))?")
 _TYPE = "text/plain"
-
-
-_TEMPLATES = (
-    (
-        "session",
-        _BASE + "{session}",
-        "A past session by its id, from its first message on. The text says where it continues.",
-    ),
-    ("messages", _BASE + "{session}/{messages}{?offset}", "Messages of a past session, such as 12 or 12-40."),
-)
+_TEMPLATES = [
+    types.ResourceTemplate(name=name, uri_template=_BASE + uri, description=about, mime_type=_TYPE)
+    for name, uri, about in (
+        (
+            "session",
+            "{session}",
+            "A past session by its id, from its first message on. The text says where it continues.",
+        ),
+        ("messages", "{session}/{messages}{?offset}", "Messages of a past session, such as 12 or 12-40."),
+    )
+]
 
 
 def _text(history: History, uri: str) -> str:
@@ -209,41 +201,39 @@ _READ_ON = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Prompt:
-    """about: for the person; argument: what the person fills in, and `asked`: what that is; text: for the model."""
-
-    name: str
-    about: str
-    text: str
-    argument: str = ""
-    asked: str = ""
+def _prompt(name: str, about: str, argument: str = "", asked: str = "") -> types.Prompt:
+    """about: for the person; argument: what the person fills in, and `asked`: what that is."""
+    arguments = [types.PromptArgument(name=argument, description=asked, required=True)] if argument else []
+    return types.Prompt(name=name, description=about, arguments=arguments)
 
 
-PROMPTS = (
-    Prompt(
-        "decided",
-        "What was decided about something, when and why",
-        "What was decided about this: {words}\nSay what was decided, when, why, and against what. If it was decided"
-        f" more than once, the newest decision counts; name the older ones. If it was never decided, say so.{_READ_ON}",
-        "topic",
-        "What the decision is about",
-    ),
-    Prompt(
-        "tried",
-        "What was tried about a problem, and what came of it",
-        "What was tried about this problem: {words}\nList each attempt, in order: what was done, what came of it, and"
-        f" why it failed if it did. Then say what was not tried yet.{_READ_ON}",
-        "problem",
-        "The problem, such as an error message",
-    ),
-    Prompt(
-        "where_we_were",
-        "Where the last session stopped",
-        "Below are the last messages of the session that was used last. Say in at most six lines: the task, what is"
-        " done, what is open, and the next step. Read earlier messages (expand) where these are not enough.",
-    ),
-)
+_PROMPTS = {
+    prompt.name: (prompt, text)
+    for prompt, text in (
+        (
+            _prompt("decided", "What was decided about something, when and why", "topic", "What the decision is about"),
+            "What was decided about this: {words}\nSay what was decided, when, why, and against what. If it was"
+            " decided more than once, the newest decision counts; name the older ones. If it was never decided, say so."
+            f"{_READ_ON}",
+        ),
+        (
+            _prompt(
+                "tried",
+                "What was tried about a problem, and what came of it",
+                "problem",
+                "The problem, such as an error message",
+            ),
+            "What was tried about this problem: {words}\nList each attempt, in order: what was done, what came of it,"
+            f" and why it failed if it did. Then say what was not tried yet.{_READ_ON}",
+        ),
+        (
+            _prompt("where_we_were", "Where the last session stopped"),
+            "Below are the last messages of the session that was used last. Say in at most six lines: the task, what is"
+            " done, what is open, and the next step. Read earlier messages (expand) where these are not enough.",
+        ),
+    )
+}
+"""Prompts by name, each with its text for the model."""
 
 
 def _said(history: History, words: str) -> str:

@@ -26,7 +26,7 @@ from nca.tools.files.merge import merged
 from nca.tools.files.reading_rules import MAX_CHANGED_BYTES, FilesRead
 from nca.tools.files.replace import replaced
 from nca.tools.files.text_file import TextFile, can_save, is_binary, is_unsaved, says_the_same, write_file
-from nca.tools.files.workspace import NoSuchFile, Workspace, shown
+from nca.tools.files.workspace import NoSuchFile, Workspace, shown, why_asked, why_change_asked
 from nca.tools.tool import Approval, Permission, ToolError, ToolOutcome, TypedTool
 
 MAX_OUTCOME_DIFF_LINES = 400
@@ -71,7 +71,7 @@ class _ChangingTool(TypedTool):
             path = self._workspace.resolve(str(arguments.get("path") or ""))
         except ToolError:
             return self.permission
-        return "execute" if self._workspace.why_asked(path) else self.permission
+        return "execute" if why_asked(path.relative_to(self._workspace.root).parts) else self.permission
 
     def approval(self, arguments: dict[str, Any]) -> Approval:
         asked = self._signature.read(arguments)
@@ -85,8 +85,8 @@ class _ChangingTool(TypedTool):
         if self._workspace.is_behind_link(name, change.path):
             warnings.append(f"{shown(name)} leads through a link; {change.name} is written.")
         before = change.before.text if change.before else ""
-        why = self._workspace.why_asked(change.path)
-        if why := why or self._workspace.why_change_asked(change.path, before, change.after):
+        inside = change.path.relative_to(self._workspace.root).parts
+        if why := why_asked(inside) or why_change_asked(inside, before, change.after):
             warnings.append(f"You are asked because {why}.")
         self._approved = _given(asked), diff
         path, warning = shown(str(change.path)), " ".join(warnings)

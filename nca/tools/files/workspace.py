@@ -94,14 +94,6 @@ class Workspace:
             raise ToolError(f"{shown(name)} belongs to nca's own settings and data, which tools may not write")
         return path
 
-    def why_asked(self, path: Path) -> str:
-        """Why a person should be asked before the file is written, such as "a shell runs it"; "" without a reason."""
-        return why_asked(path.relative_to(self.root).parts)
-
-    def why_change_asked(self, path: Path, before: str, after: str) -> str:
-        """Why a person should be asked before the file's text is changed so; "" without a reason."""
-        return why_change_asked(path.relative_to(self.root).parts, before, after)
-
     def is_behind_link(self, name: str, path: Path) -> bool:
         """Whether a link makes a name lead to another path."""
         return Path(os.path.normpath(self.root / name)) != path
@@ -243,7 +235,7 @@ _ENDINGS = {name[0][1:]: why for name, why in _NAMES.items() if name[0].startswi
 
 
 def why_asked(parts: Sequence[str]) -> str:
-    """Why a person should be asked before a file of the project is written; "" if there is no reason.
+    """Why a person should be asked before a file of the project is written, such as "a shell runs it"; "" without one.
 
     parts  the components of its path in the project
     """
