@@ -21,7 +21,7 @@ from nca.context.record.past import is_answer
 from nca.context.tokens import message_tokens, text_tokens
 from nca.context.view import Verbatim
 from nca.messages import Message
-from nca.testing.sessions import SHORT_CHARS, session
+from tests.context.generated_sessions import SHORT_CHARS, session
 from tests.context.trials import TOKEN, Outcome, Trial, fixed_tokens, given, in_library, newest_user, text_of_row
 
 SAID, ANSWERED, DONE = "What the user said", "What you answered", "What was done after the last answer"

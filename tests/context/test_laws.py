@@ -18,9 +18,9 @@ from nca.context.tokens import message_tokens, text_tokens
 from nca.context.validate import validate_request
 from nca.context.view import Summary, View
 from nca.messages import Message, ToolCall, user_message
-from nca.testing.sessions import GeneratedSession, Said, session
 from nca.wire import message_to_dict
 from nca.words import Span
+from tests.context.generated_sessions import GeneratedSession, Said, session
 from tests.context.laws import (
     ANSWERED,
     CHANGED,

@@ -23,8 +23,8 @@ from nca.context.tokens import CONVERSATION_TOKENS, message_tokens
 from nca.context.view import Marker, Stub, Summary, Verbatim, View
 from nca.errors import ContextDoesNotFit
 from nca.messages import Entry, Message
-from nca.testing.sessions import GeneratedSession, Said
 from nca.wire import message_to_dict
+from tests.context.generated_sessions import GeneratedSession, Said
 
 TOKEN = re.compile(r"(?<![a-z0-9])[b-z]{2}[2-9][b-z][2-9][b-z]{2}(?![a-z0-9])")
 LEAST_RESULT_TOKENS = 160

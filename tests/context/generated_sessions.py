@@ -4,8 +4,8 @@
     made.messages, made.window_tokens, made.said
 
 Each part that matters holds a token, a distinctive word such as kq7x3vz. So code can tell what a view of the session
-still shows, and who said it. All else is in invented words (see `nca.testing.session_texts`). The same seed gives the
-same session. One of 200 messages takes some 10 milliseconds.
+still shows, and who said it. All else is in invented words (see `generated_texts`). The same seed gives the same
+session. One of 200 messages takes some 10 milliseconds.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from random import Random
 from typing import Literal, NamedTuple
 
 from nca.messages import Message, ToolCall, user_message
-from nca.testing import session_texts as texts
-from nca.testing.session_texts import MOST_RESULT_TOKENS, Caller, Kind
 from nca.words import Span, words
+from tests.context import generated_texts as texts
+from tests.context.generated_texts import MOST_RESULT_TOKENS, Caller, Kind
 
 Speaker = Literal["typed", "pasted", "answer", "prose", "effect", "call", "tool"]
 """The author of the text with a token.
@@ -64,7 +64,7 @@ class GeneratedSession(NamedTuple):
 
 
 def session(seed: int) -> GeneratedSession:
-    rng = Random(seed)  # noqa: S311 - nothing secret is made
+    rng = Random(seed)
     window = round(texts.between(rng, LEAST_WINDOW_TOKENS, MOST_WINDOW_TOKENS))
     kind: Kind = rng.choices(_KINDS, (45, 20, 20, 15))[0]
     if rng.random() < 0.2:

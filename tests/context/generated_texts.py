@@ -42,7 +42,7 @@ class Pool(NamedTuple):
 
 @cache
 def pool(script: str) -> Pool:
-    rng = Random(script)  # noqa: S311 - these are not secrets
+    rng = Random(script)
     words = tuple(sorted({word for word in (_word(rng, script) for _ in range(_WORDS)) if _is_harmless(word)}))
     sentences = tuple(_sentence(rng, words) for _ in range(_SENTENCES))
     lines = {kind: tuple(_line(rng, words, kind) for _ in range(_LINES)) for kind in ("code", "log", "table", "json")}
