@@ -114,9 +114,7 @@ def _guard() -> int:
     quiet = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_WRONLY, 0) for number in (1, 2)]
     try:
         os.posix_spawn(
-            *("/bin/sh", ["sh", "-c", _GUARD], {}),
-            file_actions=[(os.POSIX_SPAWN_DUP2, reader, 0), *quiet],
-            setsid=True,
+            *("/bin/sh", ["sh", "-c", _GUARD], {}), file_actions=[(os.POSIX_SPAWN_DUP2, reader, 0), *quiet], setsid=True
         )
     finally:
         os.close(reader)

@@ -9,6 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from nca.cli import flags
+from nca.cli.compact import summarizer_of
+from nca.cli.flags import open_source, print_notes, stored_session
+from nca.cli.startup import settings_of
+from nca.errors import UsageError
+from nca.humanize import counted
+from nca.terminal.render.sanitize import json_to_terminal, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -52,8 +58,6 @@ def bench(
     If the session has been compacted, by another agent or by nca, it also says what each compaction lost, in your own
     words. No model is called unless you name a summarizer.
     """
-    from nca.cli.compact import summarizer_of
-    from nca.cli.startup import settings_of
     from nca.config.layers import load
     from nca.context.view import is_in
     from nca.library.replay import replay
@@ -99,15 +103,12 @@ def _lost(copy: SessionCopy, loaded: LoadedSettings, model: str) -> tuple[Sessio
 def _print_json(report: Replay, lost: list[CompactionLoss]) -> None:
     import msgspec
 
-    from nca.terminal.render.sanitize import json_to_terminal
-
     whole = {**msgspec.to_builtins(report), "losses": lost}
     typer.echo(json_to_terminal(msgspec.json.encode(whole)).decode())
 
 
 def _write_page(file: Path, agent: str, copy: SessionCopy, lost: list[CompactionLoss], *, overwrites: bool) -> None:
     """Raises UsageError if there is nothing to show, NcaError if the file cannot be written."""
-    from nca.errors import UsageError
     from nca.library.losses import to_loss_page
     from nca.transcripts.export_formats import write_private
 
@@ -118,7 +119,6 @@ def _write_page(file: Path, agent: str, copy: SessionCopy, lost: list[Compaction
 
 def _read(file: str) -> tuple[str, SessionCopy, list[Any], str]:
     """The conversation with its name, tools and agent. Raises UsageError, InvalidMessages, StoreError."""
-    from nca.cli.flags import open_source, print_notes, stored_session
     from nca.transcripts.conversation_file import read_conversation
 
     if (copy := stored_session(file)) is not None:
@@ -131,9 +131,6 @@ def _read(file: str) -> tuple[str, SessionCopy, list[Any], str]:
 
 def _lines(name: str, report: Replay, *, has_tools: bool, has_summarizer: bool) -> Iterator[str]:
     """Figures only: the text of the conversation is not shown."""
-    from nca.humanize import counted
-    from nca.terminal.render.sanitize import one_line
-
     window = f"{report.model or 'any model'}, window {report.window_tokens:,} tokens"
     assumed = " (assumed; set it with --model or --context-window)" if report.window_is_assumed else ""
     yield (
@@ -188,9 +185,6 @@ def _compactions(report: Replay) -> Iterator[str]:
 
 def _loss_lines(agent: str, compactions: Sequence[CompactionLoss]) -> Iterator[str]:
     """The losses of each compaction, in the person's own words."""
-    from nca.humanize import counted
-    from nca.terminal.render.sanitize import one_line
-
     if not compactions:
         return
     yield ""
@@ -229,8 +223,6 @@ def _lines_of_loss(agent: str, one: CompactionLoss) -> Iterator[str]:
 
 
 def _fact_line(fact: LostFact) -> str:
-    from nca.terminal.render.sanitize import one_line
-
     text = one_line(fact.text)
     text = text if len(text) <= _FACT_CHARS else text[: _FACT_CHARS - 1] + "…"
     return f"    {'' if fact.with_nca else '(nca too) '}{_SINGULAR[fact.kind]} in message {fact.seq}: {text}"

@@ -10,6 +10,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nca.cli.startup import choose_model, load_settings, open_chat_conversation, open_store, settings_of, store_place
+from nca.config.paths import data_dir, workspace_file
+from nca.errors import ModelUnavailable, UsageError
+
 if TYPE_CHECKING:
     from nca.agent.conversation import Conversation
     from nca.cli.choose_session import WantedSession
@@ -40,8 +44,6 @@ def open_chat(words: LoopArguments) -> int:
     import asyncio
 
     from nca.cli.choose_session import WantedSession
-    from nca.cli.startup import choose_model, load_settings, settings_of
-    from nca.errors import UsageError
     from nca.terminal import signals
     from nca.terminal.open_terminal import has_screen, has_typed_line
 
@@ -70,7 +72,6 @@ def open_chat(words: LoopArguments) -> int:
 
 
 async def _chat(loaded: LoadedSettings, choice: Choice, wanted: WantedSession, message: str, *, is_alone: bool) -> int:
-    from nca.config.paths import data_dir
     from nca.terminal.interrupts import Interrupts
     from nca.terminal.open_terminal import has_screen
 
@@ -96,9 +97,6 @@ async def _chat(loaded: LoadedSettings, choice: Choice, wanted: WantedSession, m
 
 def _is_cut_off(loaded: LoadedSettings) -> bool:
     """Whether a rewind in this folder was cut off, or is made by another nca: it ends before there is a prompt."""
-    from nca.cli.startup import store_place
-    from nca.config.paths import workspace_file
-
     session = loaded.settings.session
     return session.persist and workspace_file(store_place(session.store).path, Path.cwd().resolve(), "rewind").exists()
 
@@ -143,7 +141,6 @@ async def _opened(
     from contextlib import ExitStack, nullcontext
 
     from nca.agent.rewinding import FINISHING
-    from nca.cli.startup import open_chat_conversation, open_store
     from nca.terminal.app import ChatApp
     from nca.terminal.interrupts import Leave
     from nca.terminal.open_terminal import open_terminal
@@ -286,7 +283,6 @@ def banner(
 def _require_runtime() -> None:
     from importlib import util
 
-    from nca.errors import ModelUnavailable
     from nca.models.embedded.known import RUNTIME, runtime_command
 
     if util.find_spec(RUNTIME) is None:

@@ -43,9 +43,7 @@ _VALUES = {
 """The word for an option's value in the help, if it is not the last word of the option's name."""
 
 
-def _group(
-    version: Annotated[bool, typer.Option("--version", "-V", help="Print the version.")] = False,
-) -> None:
+def _group(version: Annotated[bool, typer.Option("--version", "-V", help="Print the version.")] = False) -> None:
     """For the help: `nca.cli.app` prints the version before anything is imported."""
 
 
@@ -151,8 +149,7 @@ _TEXTS = "The first message, in quotes. With --resume, the session's ID stands b
 
 def loop(
     texts: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="TEXT", help=_TEXTS, autocompletion=flags.sessions),
+        list[str] | None, typer.Argument(metavar="TEXT", help=_TEXTS, autocompletion=flags.sessions)
     ] = None,
     model: flags.Model = None,
     continue_: flags.Continue = False,

@@ -11,6 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from nca.cli import flags
+from nca.cli.flags import open_source, print_notes, stored_session
+from nca.cli.startup import settings_of
+from nca.errors import NcaError
+from nca.terminal.render.sanitize import json_to_terminal, one_line
 
 if TYPE_CHECKING:
     from nca.config.loaded import LoadedSettings
@@ -30,8 +34,7 @@ def compact(
     max_output_tokens: flags.MaxOutputTokens = None,
     target: Annotated[str | None, typer.Option(help="The share of the budget to compact down to.")] = None,
     stages: Annotated[
-        str | None,
-        typer.Option(help="The stages in order, with commas: prune, deduplicate, summarize, truncate."),
+        str | None, typer.Option(help="The stages in order, with commas: prune, deduplicate, summarize, truncate.")
     ] = None,
     summarizer: Annotated[str | None, typer.Option(help="The model that writes summaries, or none.")] = None,
     fit: flags.Fit = None,
@@ -44,8 +47,6 @@ def compact(
     Messages of OpenAI's and Anthropic's shape and Responses items come back in their own shape; with a system prompt
     beside them they come back as one JSON object.
     """
-    from nca.cli.flags import open_source, print_notes, stored_session
-    from nca.cli.startup import settings_of
     from nca.config.layers import load
     from nca.library.compaction import compact_loaded
     from nca.transcripts.conversation_file import read_plain, transcript_of
@@ -90,9 +91,6 @@ def summarizer_of(loaded: LoadedSettings) -> Summarizer | None:
 def _write(result: CompactionResult, as_json: bool, out: Path | None) -> None:
     import msgspec
 
-    from nca.errors import NcaError
-    from nca.terminal.render.sanitize import json_to_terminal
-
     rows: Sequence[Any] = result.messages
     if as_json:
         rows = [{**msgspec.to_builtins(result), "kept_facts": result.kept_facts}]
@@ -111,8 +109,6 @@ def _write(result: CompactionResult, as_json: bool, out: Path | None) -> None:
 
 def _report(result: CompactionResult) -> str:
     """One line for standard error, so that standard output stays clean for a pipe."""
-    from nca.terminal.render.sanitize import one_line
-
     if result.compacted:
         kept = result.kept_facts
         line = (

@@ -12,8 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from nca.cli import flags
-from nca.errors import UsageError
+from nca.cli.early_questions import ask_trust, can_ask
+from nca.config.paths import project_config_file, user_config_file
+from nca.errors import ConfigError, UsageError
 from nca.terminal.render.sanitize import one_line
+from nca.terminal.render.sessions import place
 
 if TYPE_CHECKING:
     from nca.config.loaded import LoadedSettings
@@ -24,8 +27,7 @@ app = typer.Typer(name="config", help="Show and change settings.", no_args_is_he
 @app.command()
 def show(
     name: Annotated[
-        str,
-        typer.Argument(help="A setting, or a group such as context. Default: all.", autocompletion=flags.settings),
+        str, typer.Argument(help="A setting, or a group such as context. Default: all.", autocompletion=flags.settings)
     ] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object: value and origin by key.")] = False,
 ) -> None:
@@ -48,8 +50,7 @@ def show(
 @app.command()
 def get(
     key: Annotated[
-        str,
-        typer.Argument(help="A setting's name, such as context.compact_threshold.", autocompletion=flags.settings),
+        str, typer.Argument(help="A setting's name, such as context.compact_threshold.", autocompletion=flags.settings)
     ],
 ) -> None:
     """Print the value of one setting."""
@@ -69,14 +70,12 @@ def get(
 def set_(
     key: Annotated[str, typer.Argument(help="A setting's name.", autocompletion=flags.settings)],
     value: Annotated[
-        str,
-        typer.Argument(help="The new value, such as 0.8, 80%, 80k or a,b,c.", autocompletion=flags.setting_values),
+        str, typer.Argument(help="The new value, such as 0.8, 80%, 80k or a,b,c.", autocompletion=flags.setting_values)
     ],
     user: Annotated[bool, typer.Option("--user", help="Save it in your own file, for all projects.")] = False,
 ) -> None:
     """Save a setting in the project's file, .nca/config.toml. The value default removes it, as unset does."""
     from nca.config.schema import KEYS
-    from nca.errors import ConfigError
 
     if value == "default" and (known := _canonical(key)) in KEYS and value not in KEYS[known].value_type.choices:
         unset(key, user)
@@ -123,7 +122,6 @@ def path() -> None:
 def init() -> None:
     """Write a commented example to .nca/config.toml. An existing file is never overwritten."""
     from nca.config.example import render_example
-    from nca.errors import ConfigError
 
     file = _file(user=False)
     shown = one_line(str(file))
@@ -141,7 +139,6 @@ def init() -> None:
 @app.command()
 def trust() -> None:
     """Show the settings of this project that need your trust, and ask. The answer holds until they change."""
-    from nca.cli.early_questions import ask_trust, can_ask
     from nca.config.projects import TrustStore, read_project, trust_request
 
     what = trust_request(read_project(Path.cwd(), os.environ)[0], Path.cwd())
@@ -157,8 +154,6 @@ def trust() -> None:
 
 def _file(*, user: bool) -> Path:
     """The person's own file, or the project's."""
-    from nca.config.paths import project_config_file, user_config_file
-
     return user_config_file(os.environ) if user else project_config_file(Path.cwd())
 
 
@@ -226,13 +221,10 @@ def _saved_text(file: Path, key: str) -> str:
     """The value in the file, which another layer may override."""
     from nca.config.document import read_document
     from nca.config.example import toml_value
+    from nca.config.saving import value_at
 
     document = read_document(file)
-    table = document.data if document is not None else {}
-    *sections, last = key.split(".")
-    for section in sections:
-        table = table[section]
-    return toml_value(table[last])
+    return toml_value(value_at(document.data if document is not None else {}, key))
 
 
 def _say_canonical(written: str) -> None:
@@ -249,7 +241,6 @@ def _show_table(loaded: LoadedSettings, keys: list[str]) -> None:
     from rich.text import Text
 
     from nca.terminal.render.layout import fitting_table
-    from nca.terminal.render.sessions import place
 
     origins = [place(loaded.origin(key)) for key in keys]
     rows = [(key, _text(loaded, key), origin) for key, origin in zip(keys, origins, strict=True)]

@@ -18,6 +18,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from nca.cli import flags
+from nca.cli.startup import load_settings, open_session_store, store_place
+from nca.cli.store import MUCH_UNUSED_BYTES, VACUUM, disk_parts
+from nca.config.paths import data_dir, project_config_file, user_config_file
+from nca.errors import ConfigError, NcaError, StoreDamaged
+from nca.humanize import byte_size, counted, local_time
+from nca.terminal.render.sanitize import one_line
 
 if TYPE_CHECKING:
     from nca.sessions.sizes import StoreSizes
@@ -66,7 +72,6 @@ def doctor(
 
 
 def _show(finding: Finding) -> None:
-    from nca.terminal.render.sanitize import one_line
     from nca.terminal.render.theme import styled
 
     head = f"{finding.status:<4}  {finding.name:<12} "
@@ -75,8 +80,6 @@ def _show(finding: Finding) -> None:
 
 
 def _findings(*, probe: bool) -> Iterator[Finding]:
-    from nca.errors import NcaError
-
     checks: dict[str, Callable[[], Iterator[Finding]]] = {
         "python": _python,
         "litellm": _litellm,
@@ -140,9 +143,6 @@ def _sqlite() -> Iterator[Finding]:
 
 
 def _settings() -> Iterator[Finding]:
-    from nca.cli.startup import load_settings
-    from nca.config.paths import project_config_file, user_config_file
-
     files = (user_config_file(os.environ), project_config_file(Path.cwd()))
     loaded = load_settings({}, None)
     states = (f"{file} ({'read' if file.exists() else 'does not exist'})" for file in files)
@@ -153,8 +153,6 @@ def _settings() -> Iterator[Finding]:
 
 def _data() -> Iterator[Finding]:
     """The directory that holds the sessions."""
-    from nca.cli.startup import store_place
-
     folder = store_place("").path.parent
     existing = next((one for one in (folder, *folder.parents) if one.exists()), folder)
     if existing.is_dir() and os.access(existing, os.W_OK | os.X_OK):
@@ -165,10 +163,6 @@ def _data() -> Iterator[Finding]:
 
 
 def _database() -> Iterator[Finding]:
-    from nca.cli.startup import open_session_store, store_place
-    from nca.errors import ConfigError
-    from nca.humanize import byte_size, counted
-
     try:
         path, url = store_place()
     except ConfigError:  # reported by _data
@@ -196,7 +190,6 @@ def _database() -> Iterator[Finding]:
 
 def _postgres(url: str) -> Finding:
     """The store that `session.store` names: whether it answers, its versions, and how fast it is."""
-    from nca.humanize import counted
     from nca.sessions.postgres import facts
 
     found = facts(url)
@@ -211,10 +204,6 @@ def _postgres(url: str) -> Finding:
 
 def _spools() -> Iterator[Finding]:
     """Messages that could not be stored while a database was unreachable."""
-    from nca.cli.startup import store_place
-    from nca.config.paths import data_dir
-    from nca.errors import StoreDamaged
-    from nca.humanize import counted, local_time
     from nca.sessions.postgres import spool
 
     used = store_place().path
@@ -238,9 +227,6 @@ def _spools() -> Iterator[Finding]:
 
 def _disk(sizes: StoreSizes) -> Finding:
     """The disk use of each part, largest first."""
-    from nca.cli.store import MUCH_UNUSED_BYTES, VACUUM, disk_parts
-    from nca.humanize import byte_size
-
     parts = disk_parts(sizes)
     total = byte_size(sum(part.size_bytes for part in parts))
     detail = f"{total}: {', '.join(f'{part.name} {byte_size(part.size_bytes)}' for part in parts)}."
@@ -307,8 +293,6 @@ def _weights() -> Iterator[Finding]:
 
 def _model(*, probe: bool) -> Iterator[Finding]:
     """The model that `nca loop` would use, as far as is known without --probe."""
-    from nca.cli.startup import load_settings
-    from nca.errors import NcaError
     from nca.models.choose import choose
 
     try:

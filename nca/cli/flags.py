@@ -13,7 +13,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nca.errors import UsageError
+from nca.cli.early_questions import wrapped
+from nca.cli.startup import open_session_store, store_place
+from nca.errors import NcaError, SessionNotFound, UsageError
+from nca.terminal.render.sanitize import one_line
+from nca.terminal.render.sessions import title
 
 if TYPE_CHECKING:
     from nca.sessions.transfer import SessionCopy
@@ -58,10 +62,7 @@ def sessions(incomplete: str) -> Words:
     """Ids and names of the newest sessions."""
     from rich.markup import escape
 
-    from nca.cli.startup import store_place
-    from nca.errors import NcaError
     from nca.sessions.store import Store
-    from nca.terminal.render.sessions import title
 
     try:
         path, url = store_place()
@@ -103,8 +104,7 @@ Fit = Annotated[
 Permission = Annotated[
     str | None,
     typer.Option(
-        help="Permission mode: ask, accept-edits, plan or auto.",
-        autocompletion=_choices_of("agent.permission"),
+        help="Permission mode: ask, accept-edits, plan or auto.", autocompletion=_choices_of("agent.permission")
     ),
 ]
 MaxCost = Annotated[
@@ -120,12 +120,7 @@ Config = Annotated[Path | None, typer.Option(help="A settings file to use instea
 OfTeam = Annotated[bool, typer.Option("--team", help="From your whole team, in a shared store.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 SessionId = Annotated[
-    str,
-    typer.Argument(
-        metavar="ID",
-        help="A session's id, the start of its id, or its name.",
-        autocompletion=sessions,
-    ),
+    str, typer.Argument(metavar="ID", help="A session's id, the start of its id, or its name.", autocompletion=sessions)
 ]
 
 
@@ -135,17 +130,12 @@ def say(line: str, hang: int = 0, mark: str = "") -> None:
     hang  cells by which the further rows are indented
     mark  the line's first word in colours, which take no room
     """
-    from nca.cli.early_questions import wrapped
-
     shown = wrapped(line, hang) if sys.stdout.isatty() else line
     typer.echo(f"{mark}{shown[len(line.split(' ', 1)[0]) :]}" if mark else shown)
 
 
 def stored_session(file: str) -> SessionCopy | None:
     """The session with this id or name; None for standard input and for a file. Raises UsageError, StoreError."""
-    from nca.cli.startup import open_session_store
-    from nca.errors import SessionNotFound
-
     if file == "-" or Path(file).exists() or Path(file.rpartition("#")[0]).is_file():
         return None
     try:
@@ -187,7 +177,5 @@ def open_source(file: str) -> tuple[Source, str]:
 
 def print_notes(notes: Sequence[str]) -> None:
     """Report the unreadable parts of a file on standard error."""
-    from nca.terminal.render.sanitize import one_line
-
     for note in notes:
         typer.echo(f"nca: {one_line(note)}", err=True)

@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nca.cli.early_questions import agrees, can_ask
+from nca.cli.mcp import other_agents
+from nca.errors import ConfigError
+from nca.humanize import counted, local_time
 from nca.terminal.render.sanitize import one_line, to_terminal
 
 if TYPE_CHECKING:
@@ -63,8 +66,6 @@ def status() -> None:
     """Show which agents call nca, from which file, and whether the program that they call is there."""
     from nca.agent_hooks.agents import AGENTS, folder_of, problem_of, programs, settings_file
     from nca.agent_hooks.server import Log
-    from nca.errors import ConfigError
-    from nca.humanize import counted
 
     lines = Log(folder_of(os.environ)).lines()
     for known in AGENTS.values():
@@ -120,8 +121,6 @@ def serve(folder: Annotated[Path, typer.Argument()]) -> None:
 @app.command(hidden=True)
 def index() -> None:
     """Bring the index of other agents' sessions up to date."""
-    from nca.cli.mcp import other_agents
-
     if hasattr(os, "nice"):
         os.nice(10)
     other_agents().index()
@@ -165,8 +164,6 @@ def _described(line: Line) -> str:
 
 
 def _when(line: Line) -> str:
-    from nca.humanize import local_time
-
     return local_time(line.at)
 
 

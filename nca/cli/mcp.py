@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from nca import __version__
 from nca.cli.early_questions import agrees, can_ask
+from nca.cli.startup import load_settings, store_place
+from nca.config.paths import cache_dir, project_config_file, user_config_file, user_home
 from nca.errors import UsageError
 from nca.terminal.render.sanitize import one_line, to_terminal
 
@@ -117,8 +120,6 @@ def serve(
     """
     import asyncio
 
-    from nca import __version__
-    from nca.cli.startup import store_place
     from nca.mcp_server.history import History, OwnStore, Place
     from nca.mcp_server.server import serve
     from nca.models.providers import known_secrets
@@ -142,8 +143,6 @@ def serve(
 
 def other_agents() -> OtherAgents:
     """The sessions of other agents on this machine."""
-    from nca import __version__
-    from nca.config.paths import cache_dir, user_home
     from nca.mcp_server.other_agents import OtherAgents
     from nca.transcripts.formats.registry import formats
 
@@ -161,7 +160,6 @@ def list_(
     """Show every MCP server, and which file defines it. Values of variables and headers are not shown."""
     import asyncio
 
-    from nca.cli.startup import load_settings
     from nca.config.saving import defining_files
 
     loaded = load_settings({}, None)
@@ -198,8 +196,6 @@ def add(
 
     A value may name one of your variables instead of holding a secret: --header 'X-Key=${MY_KEY}'.
     """
-    from nca.cli.startup import load_settings
-    from nca.config.paths import project_config_file, user_config_file
     from nca.config.saving import add_server, defining_files
 
     if user and project:
@@ -237,7 +233,6 @@ def add(
 @app.command()
 def remove(name: Annotated[str, typer.Argument(help="The server's name.")]) -> None:
     """Remove an MCP server from the settings file that defines it."""
-    from nca.config.paths import user_config_file
     from nca.config.saving import file_to_change, remove_server
 
     file = file_to_change(name, Path.cwd(), os.environ)
@@ -273,8 +268,6 @@ def logout(name: Annotated[str, typer.Argument(help="The server's name.")]) -> N
 
 def _server(name: str) -> McpServer:
     """A server that nca would use here. Raises UsageError."""
-    from nca.cli.startup import load_settings
-
     servers = {one.name: one for one in load_settings({}, None).settings.mcp.servers}
     if name not in servers:
         raise UsageError(f"There is no MCP server {name[:40]!r}.", advice=f"Valid: {', '.join(servers) or 'none'}.")
@@ -282,7 +275,6 @@ def _server(name: str) -> McpServer:
 
 
 def _keeping_trust(file: Path) -> contextlib.AbstractContextManager[None]:
-    from nca.config.paths import user_config_file
     from nca.config.projects import TrustStore
 
     is_users_own = file.absolute() == user_config_file(os.environ).absolute()

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from nca.cli import flags
+from nca.cli.startup import choose_model, load_settings
+from nca.errors import UsageError
 from nca.humanize import byte_size
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.signals import INTERRUPTED_EXIT_CODE
@@ -84,11 +86,8 @@ def models(context: typer.Context) -> None:
 
 
 @app.command(name="list")
-def list_(
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-) -> None:
+def list_(as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False) -> None:
     """Show which model nca would use and why, and list the embedded models."""
-    from nca.cli.startup import choose_model, load_settings
     from nca.models.embedded import weights
     from nca.models.embedded.known import KNOWN
     from nca.models.fetched_prices import in_use
@@ -136,7 +135,6 @@ def get(
     ] = "auto",
 ) -> None:
     """Download and verify an embedded model. An interrupted download continues where it stopped."""
-    from nca.errors import UsageError
     from nca.models.embedded import weights
     from nca.models.embedded.download import SOURCES
     from nca.models.embedded.known import RUNTIME, runtime_command

@@ -11,6 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from nca.cli import flags
+from nca.cli.startup import load_settings, open_conversation, open_store, settings_of
+from nca.errors import UsageError
+from nca.terminal.render.sanitize import json_to_terminal
+from nca.terminal.render.sessions import short_id
+from nca.terminal.signals import INTERRUPTED_EXIT_CODE
 
 if TYPE_CHECKING:
     from nca.agent.conversation import Conversation
@@ -28,8 +33,7 @@ def run(
     prompt: Annotated[str | None, typer.Argument(help=PROMPT_HELP)] = None,
     model: flags.Model = None,
     session: Annotated[
-        str | None,
-        typer.Option(help="Continue this session (id or name).", autocompletion=flags.sessions),
+        str | None, typer.Option(help="Continue this session (id or name).", autocompletion=flags.sessions)
     ] = None,
     continue_: flags.Continue = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object: the answer and the figures.")] = False,
@@ -49,9 +53,6 @@ def run(
     """Send one message and print the answer. Notices go to standard error."""
     import asyncio
 
-    from nca.cli.startup import load_settings, settings_of
-    from nca.errors import UsageError
-
     if stream is not None and stream not in STREAMS:
         raise UsageError(f"--stream: {stream!r} is not valid; valid: {', '.join(STREAMS)}.")
     if continue_ and session is not None:
@@ -63,7 +64,6 @@ def run(
 
 def _words(prompt: str | None) -> Words:
     """The prompt, which the person typed, and the piped text, which anybody may have written."""
-    from nca.errors import UsageError
     from nca.words import words
 
     piped = ""
@@ -83,9 +83,7 @@ def _words(prompt: str | None) -> Words:
 async def _turn(
     loaded: LoadedSettings, said: Words, session: str | None, as_json: bool, stream: str | None, *, continues: bool
 ) -> int:
-    from nca.cli.startup import open_conversation, open_store
     from nca.terminal.interrupts import Interrupts, Stopped
-    from nca.terminal.signals import INTERRUPTED_EXIT_CODE
 
     interrupts = Interrupts(ends_at_first=True)
     printer = _TurnPrinter(as_json, stream, interrupts)
@@ -177,8 +175,6 @@ class _TurnPrinter:
 
     def _say_how_to_go_on(self, conversation: Conversation) -> None:
         """To a person at a terminal; what a program reads stays as it is."""
-        from nca.terminal.render.sessions import short_id
-
         is_kept = conversation.store.path is not None and bool(conversation.context.entries)
         if sys.stderr.isatty() and not self._stream and is_kept:
             session = short_id(conversation.session.info.id)
@@ -201,8 +197,6 @@ def _write_event(event: Event) -> OSError | None:
 def _write_json(value: Any) -> None:
     """Print one line of JSON on standard output, which may be a terminal."""
     import msgspec
-
-    from nca.terminal.render.sanitize import json_to_terminal
 
     sys.stdout.buffer.write(json_to_terminal(msgspec.json.encode(value)) + b"\n")
     sys.stdout.buffer.flush()

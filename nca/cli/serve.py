@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from nca.cli import flags
+from nca.cli.startup import choose_model, load_settings, named_place, open_chat_conversation, open_store, settings_of
+from nca.errors import UsageError
 
 if TYPE_CHECKING:
     from nca.acp.client import EditorPerson
@@ -34,19 +36,15 @@ def serve(
         Path | None, typer.Option(help="A file with a name and a bearer token on each line; needed beyond loopback.")
     ] = None,
     store: Annotated[
-        str,
-        typer.Option(metavar="PLACE", help="For the views of requests with a key: a file, or a URL of PostgreSQL."),
+        str, typer.Option(metavar="PLACE", help="For the views of requests with a key: a file, or a URL of PostgreSQL.")
     ] = "",
     keep_messages: Annotated[
-        bool,
-        typer.Option("--keep-messages", help="Keep the messages of requests with a key, for GET /v1/recall."),
+        bool, typer.Option("--keep-messages", help="Keep the messages of requests with a key, for GET /v1/recall.")
     ] = False,
     max_body_mb: Annotated[int, typer.Option(help="The largest body of a request, in MiB.", min=1, max=1024)] = 32,
     timeout: Annotated[float, typer.Option(help="Seconds that a request may take.", min=0.1, max=3600)] = 60.0,
 ) -> int:
     """Serve the context engine over HTTP: compress, compact, check and recall."""
-    from nca.cli.startup import named_place
-    from nca.errors import UsageError
     from nca.serve.service import LOOPBACK, Options, open_views, read_tokens
 
     if tokens is None and host not in LOOPBACK:
@@ -115,9 +113,6 @@ def acp(
     """Work in an editor: the Agent Client Protocol on standard input and output. The editor starts this."""
     import asyncio
 
-    from nca.cli.startup import load_settings, open_store, settings_of
-    from nca.errors import UsageError
-
     try:
         import acp as _sdk  # noqa: F401
     except ImportError as error:
@@ -161,7 +156,6 @@ class _Opener:
     ) -> tuple[Conversation, Sequence[str]]:
         import asyncio
 
-        from nca.cli.startup import choose_model, load_settings, open_chat_conversation
         from nca.config.servers import merged
         from nca.terminal.panels.session_loader import SessionToOpen
 

@@ -15,6 +15,7 @@ from nca.cli.early_questions import agrees, can_ask
 from nca.cli.flags import AsJson, SessionId, open_source, print_notes, say
 from nca.cli.startup import named_place, open_session_store, store_place
 from nca.cli.store import disk_parts
+from nca.errors import NcaError, SessionNotFound, StoreError, UsageError
 from nca.humanize import byte_size, counted
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.sessions import title, written_lines
@@ -28,8 +29,7 @@ _TITLE_CHARS = 60
 
 
 def rename_session(
-    session_id: SessionId,
-    name: Annotated[str, typer.Argument(help="The new name. An empty name removes it.")],
+    session_id: SessionId, name: Annotated[str, typer.Argument(help="The new name. An empty name removes it.")]
 ) -> None:
     """Name a session. Every command accepts the name in place of the id."""
     with open_session_store(read_only=False) as store, store.open_session(session_id) as session:
@@ -60,12 +60,9 @@ def fork_session(
 
 
 def delete_session(
-    session_id: SessionId,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Delete without asking.")] = False,
+    session_id: SessionId, yes: Annotated[bool, typer.Option("--yes", "-y", help="Delete without asking.")] = False
 ) -> None:
     """Delete a session permanently, with its stored tool outputs. `archive` keeps it in a file instead."""
-    from nca.errors import UsageError
-
     with open_session_store(read_only=True) as store:
         info = store.find(session_id)
     if not yes:
@@ -84,8 +81,6 @@ def back_up_sessions(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A file that does not exist yet.")],
 ) -> None:
     """Copy the whole database to a file. This is safe while nca is running."""
-    from nca.errors import UsageError
-
     with open_session_store(read_only=True) as store:
         count = len(store.list(None))
         if not (store.can_take_over or (store.path and store.path.exists())):
@@ -187,7 +182,6 @@ def export_session(
     With --as, write it where another agent looks for its sessions, unless FILE is named, and print the command that
     resumes it.
     """
-    from nca.errors import UsageError
     from nca.models.providers import known_secrets
     from nca.redact import Redactor
     from nca.transcripts.export_formats import format_of, rendered, write_private
@@ -233,8 +227,7 @@ def _export_as(name: str, copy: SessionCopy, file: str) -> None:
 
 def import_session(
     file: Annotated[
-        str,
-        typer.Argument(metavar="FILE", help="nca's JSON, a transcript, or another agent's session; - is stdin."),
+        str, typer.Argument(metavar="FILE", help="nca's JSON, a transcript, or another agent's session; - is stdin.")
     ],
     name: Annotated[str, typer.Option(help="A name for the session.")] = "",
 ) -> None:
@@ -261,8 +254,6 @@ def copy_sessions(
     source: Annotated[str, typer.Option("--from", metavar="PLACE", help=_PLACE)] = "",
 ) -> int:
     """Copy sessions to another store, each exactly and under its id. Those that are there already stay as they are."""
-    from nca.errors import NcaError, UsageError
-
     begins = named_place("--from", source) if source else store_place()
     ends = named_place("--to", to) if to else store_place()
     if begins == ends:
@@ -289,8 +280,6 @@ def copy_sessions(
 
 def _copy(here: Store, there: Store, session_id: str) -> bool:
     """True if it was copied, False if it was there. Raises StoreError if another session has its id, or it differs."""
-    from nca.errors import SessionNotFound, StoreError
-
     copy = here.exact_copy_of(session_id)
     try:
         known = there.find(session_id)

@@ -13,9 +13,10 @@ import typer
 from nca.cli import flags, session_actions
 from nca.cli.flags import AsJson, OfTeam, SessionId
 from nca.cli.startup import open_session_store
+from nca.errors import UsageError
 from nca.humanize import counted, local_time
 from nca.terminal.render.sanitize import one_line, to_terminal
-from nca.terminal.render.sessions import begun_by, hit_line, title
+from nca.terminal.render.sessions import begun_by, hit_line, session_table, title
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -79,8 +80,7 @@ def show_session(session_id: SessionId, as_json: AsJson = False, team: OfTeam = 
 def search_sessions(
     question: Annotated[list[str], typer.Argument(metavar="TEXT", help="A question, words, a path or an error.")],
     in_session: Annotated[
-        str,
-        typer.Option("--session", help="Search one session only.", autocompletion=flags.sessions),
+        str, typer.Option("--session", help="Search one session only.", autocompletion=flags.sessions)
     ] = "",
     everything: Annotated[
         bool, typer.Option("--all", help="Show the best messages of all sessions, not the best sessions.")
@@ -90,8 +90,6 @@ def search_sessions(
     team: OfTeam = False,
 ) -> None:
     """Search all messages, including those that were compacted."""
-    from nca.errors import UsageError
-
     text = " ".join(question)
     if in_session and everything:
         raise UsageError("--session and --all exclude each other.")
@@ -113,7 +111,6 @@ def search_sessions(
 def _print_table(infos: list[SessionInfo], whose: Mapping[str, Whose]) -> None:
     from rich.console import Console
 
-    from nca.terminal.render.sessions import session_table
     from nca.terminal.render.theme import theme_for
 
     Console(theme=theme_for("auto", os.environ)).print(session_table(infos, whose=whose))

@@ -9,6 +9,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from nca.config.paths import data_dir, user_config_file
+from nca.errors import ModelUnavailable, StoreDamaged, StoreError, StoreTooNew, UsageError
+
 if TYPE_CHECKING:
     from nca.agent.approvals import Person
     from nca.agent.conversation import Conversation
@@ -86,8 +89,6 @@ class StorePlace(NamedTuple):
 
 def store_place(url: str | None = None) -> StorePlace:
     """`url`: the setting `session.store`, if it is known. Raises ConfigError."""
-    from nca.config.paths import data_dir
-
     folder, url = data_dir(os.environ), _store_url() if url is None else url
     if not url:
         return StorePlace(folder / "sessions.db")
@@ -106,7 +107,6 @@ def named_place(option: str, named: str) -> StorePlace:
     Raises UsageError.
     """
     from nca.config.value_types import InvalidValue, postgres_url
-    from nca.errors import UsageError
 
     if not named.startswith(("postgresql:", "postgres:")):
         return StorePlace(Path(named).absolute())
@@ -117,8 +117,6 @@ def named_place(option: str, named: str) -> StorePlace:
 
 
 def _store_url() -> str:
-    from nca.config.paths import user_config_file
-
     if "NCA_SESSION__STORE" not in os.environ and not user_config_file(os.environ).exists():
         return ""  # the usual case, for which nothing is read
     return load_settings({}, None).settings.session.store
@@ -130,7 +128,6 @@ def open_session_store(*, read_only: bool, place: StorePlace | None = None, of_t
     of_team  with the whole team's sessions, for reading. Raises UsageError if the store is a file.
     Prints what opening it did, such as setting a damaged file aside.
     """
-    from nca.errors import UsageError
     from nca.sessions.store import Store
 
     path, url = place or store_place()
@@ -158,7 +155,6 @@ def open_store(loaded: LoadedSettings, listener: Listener) -> Store:
     Deletes empty sessions, and archives those beyond the limits that a person set. Notices go to `listener`. Raises
     StoreTooNew, StoreDamaged, which a person must resolve.
     """
-    from nca.errors import StoreDamaged, StoreError, StoreTooNew
     from nca.events import Notice
     from nca.sessions.store import Store
 
@@ -280,7 +276,6 @@ async def open_chat_conversation(
     directory  None: the working directory
     Raises ModelUnavailable, SessionNotFound, SessionLocked.
     """
-    from nca.errors import ModelUnavailable
     from nca.events import Notice
 
     session = earlier.session

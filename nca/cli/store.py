@@ -8,6 +8,11 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
+from nca.cli.startup import store_place
+from nca.config.paths import cache_dir
+from nca.errors import UsageError
+from nca.terminal.render.sanitize import one_line
+
 if TYPE_CHECKING:
     from nca.sessions.sizes import StoreSizes
 
@@ -22,15 +27,11 @@ def _group() -> None:
 @app.command()
 def init(
     team: Annotated[
-        bool,
-        typer.Option("--team", help="For several people: each changes only their own sessions, and can read all."),
+        bool, typer.Option("--team", help="For several people: each changes only their own sessions, and can read all.")
     ] = False,
 ) -> None:
     """Create or migrate the tables in the database that session.store names. It may run again at any time."""
-    from nca.cli.startup import store_place
-    from nca.errors import UsageError
     from nca.sessions.postgres import prepare
-    from nca.terminal.render.sanitize import one_line
 
     url = store_place().url
     if not url:
@@ -59,7 +60,6 @@ class DiskPart(NamedTuple):
 
 def disk_parts(store: StoreSizes) -> list[DiskPart]:
     """All parts that take room, largest first."""
-    from nca.config.paths import cache_dir
     from nca.models.embedded import weights
 
     aside = ", ".join(path.name for path in store.aside)

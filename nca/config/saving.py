@@ -120,13 +120,13 @@ def _beside(document: Document) -> Any:
     """The defaults with the file's profile, stages and summarizer, which some names of other programs modify."""
     loaded = defaults()
     for name in ("profile", "context.stages", "model.summarizer"):
-        if (raw := _at(document.data, name)) is not None:
+        if (raw := value_at(document.data, name)) is not None:
             with contextlib.suppress(ConfigError):
                 loaded = loaded.with_value(name, raw, "")
     return loaded
 
 
-def _at(data: Mapping[str, Any], key: str) -> Any:
+def value_at(data: Mapping[str, Any], key: str) -> Any:
     """A file's value at a dotted key; None if it has none."""
     found: Any = data
     for part in key.split("."):
@@ -186,7 +186,7 @@ def remove_rule(file: Path, name: RuleList, rule: PermissionRule) -> bool:
 
 def _rules(file: Path, name: RuleList) -> tuple[PermissionRule, ...]:
     """The rules in the file, without other layers."""
-    raw = _at(_document(file.resolve()).data, name)
+    raw = value_at(_document(file.resolve()).data, name)
     try:
         rules: tuple[PermissionRule, ...] = KEYS[name].value_type.read(() if raw is None else raw)
     except ValueError as error:
@@ -248,5 +248,5 @@ def _document(path: Path) -> Document:
 
 
 def _tables(data: Mapping[str, Any]) -> Mapping[str, Any]:
-    servers = _at(data, "mcp.servers")
+    servers = value_at(data, "mcp.servers")
     return servers if isinstance(servers, Mapping) else {}

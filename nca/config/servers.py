@@ -42,10 +42,7 @@ def pairs() -> ValueType:
 class McpServer(Row):
     """One MCP server. `name` is the name of its table."""
 
-    EXAMPLE: ClassVar[tuple[str, ...]] = (
-        'command = "npx"',
-        'args = ["-y", "@modelcontextprotocol/server-everything"]',
-    )
+    EXAMPLE: ClassVar[tuple[str, ...]] = ('command = "npx"', 'args = ["-y", "@modelcontextprotocol/server-everything"]')
 
     name: str = ""
     command: str = setting("", types.text())

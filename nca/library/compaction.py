@@ -136,11 +136,7 @@ def compact_loaded(
         tools=read_tools(shaped.tools if tools is None else tools),
         summarizer=summarizer,
     )
-    planning = engine.planning(
-        history,
-        has_recall=False,
-        focus=read_text(focus, "focus"),
-    )
+    planning = engine.planning(history, has_recall=False, focus=read_text(focus, "focus"))
     proposal = engine.run(planning)
     return _result(shaped, history, proposal, engine)
 

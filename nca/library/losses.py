@@ -33,11 +33,7 @@ from nca.transcripts.formats.assemble import ENCRYPTED
 from nca.transcripts.html_page import html_escaped, page_head, prose
 from nca.transcripts.timeline import timeline
 
-KINDS = {
-    "words": "messages",
-    "files": "changed files",
-    "errors": "open errors",
-}
+KINDS = {"words": "messages", "files": "changed files", "errors": "open errors"}
 """By kind: how it is named for a person, in the order in which it is shown."""
 REWORDED_RATIO = 0.75
 """A sentence with so many of a fact's words rewords it. Lower shares find sentences about something else."""
