@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 from nca.context import admission
-from nca.context.admission import FILE_RATIO, MAX_OUTPUT_BYTES, MAX_OUTPUT_LINES, admit_output
+from nca.context.admission import FILE_RATIO, MAX_OUTPUT_BYTES, MAX_OUTPUT_LINES, Limits, admit_output
 from nca.context.calibration import Calibration
 from nca.errors import NcaError, UsageError
 from nca.library.counting import available_input_tokens
@@ -60,44 +60,33 @@ def truncate_tool_output(
     Raises UsageError for a bad argument, NcaError if the file cannot be written.
     """
     whole = clean_text(read_text(text, "text"))
-    limits = _Limits(
+    limits = Limits(
         read_whole(max_bytes, "max_bytes", 1),
         read_whole(max_lines, "max_lines", 1),
         read_choice(direction, "direction", DIRECTIONS),
     )
     if save_to is not None and not isinstance(save_to, str | os.PathLike):
         raise UsageError(f"save_to: expected a path, found {kind_name(save_to)}.")
-    admitted = limits.admit(whole, limits.max_bytes)
+    admitted = admit_output(whole, **asdict(limits))
     if not admitted.is_cut:
         return TruncatedOutput(admitted.text, False, None, admitted.original_bytes)
     saved = None if save_to is None else str(_save(whole, Path(os.fspath(save_to))))
     added = "" if saved is None else f"\n[Full output saved to {clean_text(saved)}]"
-    return TruncatedOutput(limits.fit(whole, added), True, saved, admitted.original_bytes)
+    return TruncatedOutput(_fitted(whole, added, limits), True, saved, admitted.original_bytes)
 
 
-@dataclass(frozen=True, slots=True)
-class _Limits:
-    """The limits of a tool's output, and which end of it stays."""
-
-    max_bytes: int
-    max_lines: int
-    direction: str
-
-    def admit(self, text: str, max_bytes: int) -> admission.Admitted:
-        return admit_output(text, max_bytes=max_bytes, max_lines=self.max_lines, direction=self.direction)
-
-    def fit(self, text: str, added: str) -> str:
-        """The text with its notice and `added` at the end, in all at most `max_bytes`."""
-        room = self.max_bytes
-        while room > 0:
-            content = self.admit(text, room).text + added
-            over = len(content.encode()) - self.max_bytes
-            if over <= 0:
-                return content
-            room -= over
-        raw = text.encode()
-        kept = raw[-self.max_bytes :] if self.direction == "tail" else raw[: self.max_bytes]
-        return kept.decode("utf-8", "ignore")
+def _fitted(text: str, added: str, limits: Limits) -> str:
+    """The text with its notice and `added` at the end, in all within the limit of bytes."""
+    room = limits.max_bytes
+    while room > 0:
+        content = admit_output(text, **asdict(replace(limits, max_bytes=room))).text + added
+        over = len(content.encode()) - limits.max_bytes
+        if over <= 0:
+            return content
+        room -= over
+    raw = text.encode()
+    kept = raw[-limits.max_bytes :] if limits.direction == "tail" else raw[: limits.max_bytes]
+    return kept.decode("utf-8", "ignore")
 
 
 def file_token_budget(
