@@ -238,18 +238,8 @@ class Approvals:
     ) -> Verdict:
         """is_by_rule: a rule asks about each such call, so the answer cannot become a rule that allows."""
         subject = "" if is_by_rule or approval.is_masked else self._rule(call, approval).subject
-        asked = ApprovalAsked(
-            call.id,
-            call.name,
-            needed,
-            summary,
-            approval.path,
-            approval.command,
-            approval.diff,
-            approval.warning,
-            subject,
-            approval.directory,
-        )
+        shown = approval.path, approval.command, approval.diff, approval.warning
+        asked = ApprovalAsked(call.id, call.name, needed, summary, *shown, subject, approval.directory)
         if approval.directory:
             await self._sandbox.before_command(is_asked=True)
         answer = await self._answer(asked)

@@ -9,12 +9,12 @@ from pathlib import Path
 from nca.agent.approvals import Approvals, Person, SavedRules
 from nca.agent.archive import Archive
 from nca.agent.background import Background
+from nca.agent.calls import Parts
 from nca.agent.fallbacks import Fallbacks
 from nca.agent.hooks import Hooks
 from nca.agent.instructions import ProjectPrompts
 from nca.agent.mcp import ServerRequests
 from nca.agent.memory import Memory
-from nca.agent.parts import Parts
 from nca.agent.project_instructions import NestedInstructions
 from nca.agent.spending import Spending
 from nca.agent.state import SessionState

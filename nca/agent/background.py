@@ -12,11 +12,9 @@ import time
 from dataclasses import replace
 from typing import Literal
 
-from nca.agent.compaction_diff import Preview
-from nca.agent.compactor import CompactionOutcome, Compactor, Trigger
+from nca.agent.compactor import Compactor, Trigger
 from nca.context.plan import Proposal
 from nca.context.policy import is_worth_it
-from nca.context.view import Range
 from nca.errors import NcaError
 
 TOO_LITTLE = "The compaction that was prepared frees too little."
@@ -68,16 +66,6 @@ class Background(Compactor):
         self.say_unchanged(ends, self._trigger, reason)
         self._trigger = trigger
         self.say_starting(trigger)
-
-    async def compact(
-        self, trigger: Trigger, *, focus: str = "", target_tokens: int = 0, only: Range | None = None
-    ) -> CompactionOutcome:
-        await self.close()
-        return await super().compact(trigger, focus=focus, target_tokens=target_tokens, only=only)
-
-    async def preview(self, focus: str = "", only: Range | None = None) -> Preview:
-        await self.close()
-        return await super().preview(focus, only)
 
     async def swap_in(self, newest: str = "") -> None:
         """Put a finished preparation in force, or drop one that is no longer good. One that still runs continues.

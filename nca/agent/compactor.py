@@ -154,6 +154,7 @@ class Compactor:
 
     async def preview(self, focus: str = "", only: Range | None = None) -> Preview:
         """The preview of a manual compaction, with its event. Nothing changes. Raises ContextDoesNotFit."""
+        await self.close()
         started = time.monotonic()
         proposal = await self.plan("manual", focus=focus, only=only)
         seconds = time.monotonic() - started
@@ -179,6 +180,7 @@ class Compactor:
 
         only  the messages, first to last, that a person wants summarized
         """
+        await self.close()
         started = time.monotonic()
         if self.window.context.auto == "preview" and trigger != "manual":
             proposal = await self.plan(trigger, focus=focus, target_tokens=target_tokens)
@@ -194,6 +196,9 @@ class Compactor:
         except BaseException as error:
             self.say_unchanged("failed", trigger, str(error) if isinstance(error, NcaError) else "interrupted")
             raise
+
+    async def close(self, reason: str = "") -> None:
+        """Drop what is prepared: this class prepares nothing."""
 
     async def forbidden(self, trigger: Trigger, focus: str = "") -> str:
         """Why a hook of the person's forbids a compaction, after a notice about it; "" if it may begin."""

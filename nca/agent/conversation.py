@@ -265,11 +265,8 @@ class Conversation:
             return ""
         if reply_checks.orders_change(text) and not self.rewinds.files_changed_since(asked):
             return reply_checks.CHANGE_NOW.format(asked=clean_text(text))
-        return (
-            reply_checks.RUN_NOW.format(asked=clean_text(text))
-            if reply_checks.orders_run(text) and not reply_checks.has_run(since)
-            else ""
-        )
+        is_unrun = reply_checks.orders_run(text) and not reply_checks.has_run(since)
+        return reply_checks.RUN_NOW.format(asked=clean_text(text)) if is_unrun else ""
 
     def _since(self, asked: int) -> list[Message]:
         return [entry.message for entry in self._window.history.entries[asked:]]

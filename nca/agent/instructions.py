@@ -88,37 +88,6 @@ PromptOf = Callable[[Settings, ModelFacts], SystemPrompt]
 """The prompt for a model with its settings. Raises ConfigError if a section's file cannot be used."""
 
 
-def _built(
-    settings: Settings, facts: ModelFacts, directory: Path, redactor: Redactor, tools: Collection[str] | None
-) -> SystemPrompt:
-    def offers(tool: str) -> bool:
-        is_there = facts.can_use_tools and (tools is None or tool in tools)
-        return is_there and tool not in settings.tools.off
-
-    window = settings.model.context_window or facts.window_tokens
-    budget = Budget.in_window(window, settings)
-    reading = _reading(settings, directory)
-    project = project_instructions(
-        directory, budget.budget_tokens, redactor=redactor, reading=reading, has_own=settings.agent.use_claude_home
-    )
-    skills, agents, problems = list[SkillFile](), list[AgentFile](), list[str]()
-    if offers("skill") and not facts.is_small:
-        own_folder = user_config_file(os.environ).parent
-        skills, problems = find_skills(places(directory, own_folder, FOLDER))
-        if budget.budget_tokens >= SMALL_BUDGET_TOKENS:
-            agents, unusable = find_agents(places(directory, own_folder, AGENTS_FOLDER))
-            problems += unusable
-    room = min(MAX_SKILL_TOKENS, budget.budget_tokens // SKILL_SHARE)
-    listed, notices = skill_list(skills, room)
-    named, told = skill_list([agent.about for agent in agents], room, _AGENTS, "Agents")
-    parts = project.text, listed, named
-    text = system_prompt(settings, directory, *parts, is_small=facts.is_small, redactor=redactor, offers=offers)
-    if len(problems) > MAX_PROBLEMS:
-        problems[MAX_PROBLEMS:] = [f"{len(problems) - MAX_PROBLEMS} more skills or agents were left out."]
-    said = (*project.notices, *notices, *told, *problems)
-    return SystemPrompt(text, tuple(skills), tuple(agents), said, project.text)
-
-
 class ProjectPrompts:
     """The system prompts of one directory, each built once: the same model and settings always get the same bytes.
 
@@ -139,8 +108,38 @@ class ProjectPrompts:
         texts = context.max_tokens, context.section, agent.system_prompt, agent.use_claude_home
         key = (*limits, *texts, settings.permissions, settings.tools.off, facts.can_use_tools, facts.is_small)
         if key not in self._made:
-            self._made[key] = _built(settings, facts, self._directory, self._redactor, self._tools)
+            self._made[key] = self._built(settings, facts)
         return self._made[key]
+
+    def _built(self, settings: Settings, facts: ModelFacts) -> SystemPrompt:
+        directory, redactor = self._directory, self._redactor
+
+        def offers(tool: str) -> bool:
+            is_there = facts.can_use_tools and (self._tools is None or tool in self._tools)
+            return is_there and tool not in settings.tools.off
+
+        window = settings.model.context_window or facts.window_tokens
+        budget = Budget.in_window(window, settings)
+        reading = _reading(settings, directory)
+        project = project_instructions(
+            directory, budget.budget_tokens, redactor=redactor, reading=reading, has_own=settings.agent.use_claude_home
+        )
+        skills, agents, problems = list[SkillFile](), list[AgentFile](), list[str]()
+        if offers("skill") and not facts.is_small:
+            own_folder = user_config_file(os.environ).parent
+            skills, problems = find_skills(places(directory, own_folder, FOLDER))
+            if budget.budget_tokens >= SMALL_BUDGET_TOKENS:
+                agents, unusable = find_agents(places(directory, own_folder, AGENTS_FOLDER))
+                problems += unusable
+        room = min(MAX_SKILL_TOKENS, budget.budget_tokens // SKILL_SHARE)
+        listed, notices = skill_list(skills, room)
+        named, told = skill_list([agent.about for agent in agents], room, _AGENTS, "Agents")
+        parts = project.text, listed, named
+        text = system_prompt(settings, directory, *parts, is_small=facts.is_small, redactor=redactor, offers=offers)
+        if len(problems) > MAX_PROBLEMS:
+            problems[MAX_PROBLEMS:] = [f"{len(problems) - MAX_PROBLEMS} more skills or agents were left out."]
+        said = (*project.notices, *notices, *told, *problems)
+        return SystemPrompt(text, tuple(skills), tuple(agents), said, project.text)
 
 
 def skill_list(

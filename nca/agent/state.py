@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
+
+from msgspec.structs import replace
 
 from nca.config.loaded import LoadedSettings
 from nca.config.schema import ContextSettings
 from nca.context.admission import Limits
 from nca.context.budget import Budget
+from nca.context.calibration import Calibration, Lessons
 from nca.context.history import History
 from nca.context.log import Log
+from nca.context.meter import Meter
 from nca.context.view import Range
 from nca.context.within_window import within_window
 from nca.errors import ConfigError
@@ -103,3 +108,34 @@ class SessionState:
         except ConfigError:
             self.budget = Budget.of(window_tokens, 0, self.context.max_tokens)
         return True
+
+    def meter_after(self, before: Meter, system_prompt: str, tools: Sequence[dict[str, Any]]) -> tuple[Meter, bool]:
+        """The meter for the model, and whether it continues from the one `before`: then it learns no report again.
+
+        It does for the same model. Another name alone changes no count: what a provider reported holds for another
+        model of its own with the same tokenizer, and what it taught as long as nothing is known of that one.
+        """
+        facts, learned = self.facts, self.store.learned(self.facts.name)
+        unlearned = Calibration.unlearned(facts.provider, facts.name, count_as=self.context.count_as)
+        is_same = before.model == facts.name
+        is_alike = (before.provider, before.calibration.tokenizer) == (facts.provider, unlearned.tokenizer)
+        goes_on = is_same or (bool(before.model) and is_alike and not learned.samples)
+        if is_same:
+            calibration = before.calibration
+        elif goes_on:
+            calibration = replace(before.calibration, samples=0, lessons=Lessons())
+        else:
+            calibration = unlearned.taught(learned.ratio, learned.samples)
+            self.history.call_raw = 0
+        meter = Meter(
+            model=facts.name,
+            provider=facts.provider,
+            calibration=calibration,
+            system_prompt=system_prompt,
+            tools=tools,
+            anchor=before.anchor if is_same else None,
+        )
+        known = before.anchor
+        if goes_on and not is_same and known is not None and known.subject == before.subject(self.history):
+            meter.anchor = replace(known, subject=meter.subject(self.history))
+        return meter, goes_on

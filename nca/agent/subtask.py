@@ -18,15 +18,15 @@ from dataclasses import replace
 import msgspec
 
 from nca import events
+from nca.agent.calls import Parts
 from nca.agent.compactor import Compactor
 from nca.agent.fallbacks import Fallbacks
 from nca.agent.instructions import SystemPrompt
-from nca.agent.parts import Parts
 from nca.agent.project_instructions import NestedInstructions
 from nca.agent.spending import ask_beside
 from nca.agent.state import SessionState
 from nca.agent.tool_selection import own_toolbox
-from nca.agent.turn import NEVER_TOKENS, Turn
+from nca.agent.turn import Turn, request_of
 from nca.agent.user_input import TaskInput
 from nca.agent.window import Window
 from nca.errors import NcaError, UsageError
@@ -247,12 +247,4 @@ class Beside:
                 f"There is no room for the question: {needed:,} of {measured.budget.budget_tokens:,} tokens.",
                 advice="/compact makes room.",
             )
-        return ModelRequest(
-            window.request_messages(sent),
-            window.tools,
-            window.answer_tokens(),
-            window.settings.model.own_temperature,
-            # Without a wish to compact the blocks of earlier ones could not go back.
-            window.provider_compacts_at and NEVER_TOKENS,
-            window.settings.model.reasoning,
-        )
+        return request_of(window, window.request_messages(sent), may_compact=False)

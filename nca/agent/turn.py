@@ -7,12 +7,12 @@ import contextlib
 import dataclasses
 import time
 from collections.abc import Callable
-from typing import Literal
+from typing import Any, Literal
 
-from nca.agent.calls import Calls
-from nca.agent.parts import Parts
+from nca.agent.calls import Calls, Parts
 from nca.agent.reply_checks import ASKED_AGAIN, cut_notice, ending, is_cut
 from nca.agent.spending import ask_counted, refuse_above_limit
+from nca.agent.window import Window
 from nca.context.validate import validate_request
 from nca.errors import ContextDoesNotFit, NcaError, OnlyReasoned, ProviderError, ProviderFailure, sentence
 from nca.events import Notice, ReasoningDelta, RequestRead, RequestStarted, TextDelta, TurnFinished, UsageReported
@@ -47,6 +47,15 @@ NOTHING_HELPS = (
 )
 EXIT_CODES = {"answered": 0, "max_steps": 1, "stuck": 1, "length": 1, "interrupted": 130}
 """The exit code of a program after such a turn."""
+
+
+def request_of(window: Window, messages: list[dict[str, Any]], *, may_compact: bool) -> ModelRequest:
+    """A request of these messages with all that goes along with those of the conversation."""
+    at, model = window.provider_compacts_at, window.settings.model
+    # Without a wish to compact the blocks of earlier ones could not go back.
+    compact_at = at if may_compact else at and NEVER_TOKENS
+    answer_tokens = window.answer_tokens()
+    return ModelRequest(messages, window.tools, answer_tokens, model.own_temperature, compact_at, model.reasoning)
 
 
 class Turn:
@@ -283,15 +292,7 @@ class Turn:
                 advice="This is a fault in nca; the session is unharmed. /context clear starts a fresh context.",
                 failure=ProviderFailure("repair_history", is_overflow=False, message="; ".join(problems)),
             )
-        return ModelRequest(
-            messages,
-            self.window.tools,
-            self.window.answer_tokens(),
-            self.window.settings.model.own_temperature,
-            # Without a wish to compact the blocks of earlier ones could not go back.
-            self.window.provider_compacts_at if may_compact else self.window.provider_compacts_at and NEVER_TOKENS,
-            self.window.settings.model.reasoning,
-        )
+        return request_of(self.window, messages, may_compact=may_compact)
 
     def _take(self, delta: Delta) -> None:
         """Keep and show a piece of the answer, and save the answer so far at intervals."""

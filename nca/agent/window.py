@@ -10,7 +10,6 @@ from contextlib import suppress
 from typing import Any
 
 from nca.agent.instructions import PromptOf, SystemPrompt
-from nca.agent.model_meter import meter_for
 from nca.agent.state import SessionState
 from nca.agent.tool_selection import offered
 from nca.config.loaded import LoadedSettings
@@ -66,15 +65,7 @@ class Window:
         self.prompt = prompt
         self.tools = self._offered()
         self._policy = self._policy.reconfigured()
-        self.meter, goes_on = meter_for(
-            facts,
-            self.store.learned(facts.name),
-            before,
-            self.history,
-            count_as=self.context.count_as,
-            system_prompt=prompt.text,
-            tools=self.tools,
-        )
+        self.meter, goes_on = self.state.meter_after(before, prompt.text, self.tools)
         if before.model != facts.name:
             self._policy = self._policy.model_changed() if before.model else self._policy
             self._is_cut_noted = False
