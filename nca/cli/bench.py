@@ -33,19 +33,14 @@ _SINGULAR = {"words": "message", "files": "file", "errors": "error"}
 
 
 def bench(
-    file: Annotated[
-        str,
-        typer.Argument(
-            metavar="FILE|ID|-", help="A transcript or another agent's session, an id or name, or standard input."
-        ),
-    ],
+    file: flags.ConversationFile,
     model: Annotated[
         str, typer.Option("--model", "-m", help="The model whose window and prices count. Default: the session's.")
     ] = "",
     context_window: flags.ContextWindow = None,
     max_output_tokens: flags.MaxOutputTokens = None,
     compact_threshold: flags.CompactThreshold = None,
-    summarizer: Annotated[str | None, typer.Option(help="The model that writes summaries, or none.")] = None,
+    summarizer: flags.Summarizer = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object with all figures.")] = False,
     html: Annotated[
         Path | None,

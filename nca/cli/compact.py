@@ -23,12 +23,7 @@ if TYPE_CHECKING:
 
 
 def compact(
-    file: Annotated[
-        str,
-        typer.Argument(
-            metavar="FILE|ID|-", help="A transcript or another agent's session, an id or name, or standard input."
-        ),
-    ] = "-",
+    file: flags.ConversationFile = "-",
     model: Annotated[str, typer.Option("--model", "-m", help="The model whose window sets the budget.")] = "",
     context_window: flags.ContextWindow = None,
     max_output_tokens: flags.MaxOutputTokens = None,
@@ -36,7 +31,7 @@ def compact(
     stages: Annotated[
         str | None, typer.Option(help="The stages in order, with commas: prune, deduplicate, summarize, truncate.")
     ] = None,
-    summarizer: Annotated[str | None, typer.Option(help="The model that writes summaries, or none.")] = None,
+    summarizer: flags.Summarizer = None,
     fit: flags.Fit = None,
     focus: Annotated[str, typer.Option(help="What summaries should keep above all.")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object: the figures and messages.")] = False,

@@ -119,6 +119,9 @@ Profile = Annotated[
 Config = Annotated[Path | None, typer.Option(help="A settings file to use instead of the project's.")]
 OfTeam = Annotated[bool, typer.Option("--team", help="From your whole team, in a shared store.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+Summarizer = Annotated[str | None, typer.Option(help="The model that writes summaries, or none.")]
+_CONVERSATION_FILE = "A transcript or another agent's session, an id or name, or standard input."
+ConversationFile = Annotated[str, typer.Argument(metavar="FILE|ID|-", help=_CONVERSATION_FILE)]
 SessionId = Annotated[
     str, typer.Argument(metavar="ID", help="A session's id, the start of its id, or its name.", autocompletion=sessions)
 ]

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from nca.models.choose import Choice
     from nca.models.embedded.download import Progress
 
+_FACTS = ("name", "title", "licence", "size_bytes", "ram_bytes", "can_use_tools", "can_summarize")
 _BAR_CELLS = 30
 _MEGABYTE = 1_000_000
 _ERASE_REST = "\x1b[K"
@@ -95,17 +96,8 @@ def list_(as_json: Annotated[bool, typer.Option("--json", help="Print one JSON o
     choice = choose_model(load_settings({}, None, remembers=True))
     here = weights.installed()
     rows = [
-        {
-            "name": model.name,
-            "title": model.title,
-            "licence": model.licence,
-            "size_bytes": model.size_bytes,
-            "ram_bytes": model.ram_bytes,
-            "can_use_tools": model.can_use_tools,
-            "can_summarize": model.can_summarize,
-            "installed": model.name in here,
-            "recommended": model.name == weights.recommended(),
-        }
+        {name: getattr(model, name) for name in _FACTS}
+        | {"installed": model.name in here, "recommended": model.name == weights.recommended()}
         for model in KNOWN.values()
     ]
     if as_json:
