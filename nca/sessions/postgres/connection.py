@@ -7,8 +7,8 @@ import os
 import re
 import socket
 import time
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
@@ -194,6 +194,23 @@ class Connection:
             psycopg.pq.TransactionStatus.IDLE,
             psycopg.pq.TransactionStatus.UNKNOWN,
         )
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """An exception inside rolls everything back."""
+        self.run("BEGIN", ())
+        try:
+            yield
+            self.run("COMMIT", ())
+        except BaseException:
+            self.roll_back()
+            raise
+
+    def roll_back(self) -> None:
+        """End the transaction, if one is open."""
+        with suppress(psycopg.OperationalError):  # a lost connection has rolled back
+            if not self.is_lost and self.is_busy:
+                self.run("ROLLBACK", ())
 
     def run(self, sql: str, bindings: Sequence[Any]) -> list[tuple[Any, ...]]:
         cursor = self._psycopg.execute(translated(sql), _bound(bindings))

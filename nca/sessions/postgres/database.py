@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
@@ -95,7 +95,7 @@ class PostgresDatabase(SessionDatabase):
                 self._transaction = None
                 transaction.commit()
             except BaseException:
-                self.roll_back()
+                self.connection.roll_back()
                 raise
             finally:
                 self._transaction = None
@@ -104,19 +104,9 @@ class PostgresDatabase(SessionDatabase):
         with self._lock, schema.explained(self.where):
             if session_id in self._leases:
                 raise SessionLocked(f"Session {session_id} is already open")
-            token = self.steadily(lambda: self._hold(session_id, takes_over=takes_over))
+            token = self.steadily(lambda: lease.take(self.connection, session_id, takes_over=takes_over))
             self._leases[session_id] = PostgresLease(self, session_id, token)
             return self._leases[session_id]
-
-    def _hold(self, session_id: str, *, takes_over: bool) -> int:
-        self.connection.run("BEGIN", ())
-        try:
-            token = lease.take(self.connection, session_id, takes_over=takes_over)
-            self.connection.run("COMMIT", ())
-        except BaseException:
-            self.roll_back()
-            raise
-        return token
 
     def let_go(self, held: PostgresLease, *, remove: bool) -> None:
         with self._lock:
@@ -262,11 +252,6 @@ class PostgresDatabase(SessionDatabase):
             if time.monotonic() > deadline:
                 raise psycopg.OperationalError("the server does not end the lost connection")
             time.sleep(_FIRST_PAUSE_SECONDS)
-
-    def roll_back(self) -> None:
-        with suppress(psycopg.OperationalError):  # a lost connection has rolled back
-            if not self.connection.is_lost and self.connection.is_busy:
-                self.connection.run("ROLLBACK", ())
 
 
 _BEGIN = (Statement("BEGIN"), Statement("SELECT CAST(pg_current_xact_id() AS text)"))

@@ -20,6 +20,8 @@ from nca.errors import SessionLocked
 from nca.sessions.postgres.connection import Connection, Statement
 from nca.sessions.postgres.spool import Spool
 
+_HELD = "SELECT token, holder, since FROM leases WHERE session_id = ? FOR UPDATE"
+
 
 class _Holder(Protocol):
     """The keeper of a process's leases: `nca.sessions.postgres.database.PostgresDatabase`."""
@@ -52,7 +54,7 @@ class PostgresLease:
     @property
     def query(self) -> Statement:
         """Asks who has the session; nobody can take it over before the end of the transaction."""
-        return Statement("SELECT token, holder, since FROM leases WHERE session_id = ? FOR UPDATE", (self.session_id,))
+        return Statement(_HELD, (self.session_id,))
 
     def check(self, found: Sequence[tuple[int, str, float]]) -> None:
         """Raise SessionLocked if another process has taken the session over. found: what `query` gave."""
@@ -86,24 +88,24 @@ def take(connection: Connection, session_id: str, *, takes_over: bool) -> int:
 
     takes_over  from a holder who is still there
     """
-    connection.run("INSERT INTO leases (session_id) VALUES (?) ON CONFLICT DO NOTHING", (session_id,))
-    sql = "SELECT token, holder, since FROM leases WHERE session_id = ? FOR UPDATE"
-    [(token, holder, since)] = connection.run(sql, (session_id,))
-    key = _key(session_id, token)
-    [(is_free,)] = connection.run("SELECT pg_try_advisory_lock(?)", (key,))
-    if not is_free and not takes_over:
-        raise SessionLocked(
-            f"Session {session_id} is already open{_by(holder, since)}",
-            advice=f"Close it there, or continue in a copy: `nca sessions fork {session_id}`.",
+    with connection.transaction():
+        connection.run("INSERT INTO leases (session_id) VALUES (?) ON CONFLICT DO NOTHING", (session_id,))
+        [(token, holder, since)] = connection.run(_HELD, (session_id,))
+        key = _key(session_id, token)
+        [(is_free,)] = connection.run("SELECT pg_try_advisory_lock(?)", (key,))
+        if not is_free and not takes_over:
+            raise SessionLocked(
+                f"Session {session_id} is already open{_by(holder, since)}",
+                advice=f"Close it there, or continue in a copy: `nca sessions fork {session_id}`.",
+            )
+        if is_free:
+            connection.run("SELECT pg_advisory_unlock(?)", (key,))
+        holder = f"process {os.getpid()} on {socket.gethostname()}"
+        connection.run(
+            "UPDATE leases SET token = ?, holder = ?, since = ? WHERE session_id = ?",
+            (token + 1, holder, time.time(), session_id),
         )
-    if is_free:
-        connection.run("SELECT pg_advisory_unlock(?)", (key,))
-    holder = f"process {os.getpid()} on {socket.gethostname()}"
-    connection.run(
-        "UPDATE leases SET token = ?, holder = ?, since = ? WHERE session_id = ?",
-        (token + 1, holder, time.time(), session_id),
-    )
-    connection.run("SELECT pg_try_advisory_lock(?)", (_key(session_id, token + 1),))
+        connection.run("SELECT pg_try_advisory_lock(?)", (_key(session_id, token + 1),))
     return int(token) + 1
 
 

@@ -73,15 +73,9 @@ def _connected(url: str) -> Iterator[tuple[Connection, str]]:
 @contextmanager
 def _alone(connection: Connection) -> Iterator[None]:
     """A transaction that waits for others who prepare the schema."""
-    connection.run("BEGIN", ())
-    try:
+    with connection.transaction():
         connection.run("SELECT pg_advisory_xact_lock(?)", (_LOCK,))
         yield
-        connection.run("COMMIT", ())
-    except BaseException:
-        if not connection.is_lost:
-            connection.run("ROLLBACK", ())
-        raise
 
 
 def migrate(connection: Connection, where: str) -> None:

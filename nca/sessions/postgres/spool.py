@@ -121,11 +121,6 @@ def left_in(path: Path) -> list[tuple[Path, str, int]]:
     return found
 
 
-def take(spool: Path) -> FileLock | None:
-    """The right to store a spool; None while its holder, or another start of nca, has it."""
-    return FileLock.acquire(_lock_of(spool))
-
-
 def read(spool: Path) -> list[Kept]:
     """The rows left by a holder that has ended. A last line that is not whole was never confirmed as stored.
 
@@ -206,6 +201,7 @@ def _add(path: Path, kept: Sequence[Kept]) -> None:
 
 
 def _lock_of(spool: Path) -> Path:
+    """The lock of whoever may store a spool: its holder, or a start of nca."""
     return spool.with_suffix(".lock")
 
 
@@ -221,7 +217,7 @@ def messages_kept(kept: Sequence[Kept]) -> str:
 def deliver(database: SessionDatabase, beside: Path, tell: Callable[[str], None]) -> None:
     """Store all that was kept for the database, and say so. Raises StoreError. beside: as in `SessionDatabase.path`."""
     for path, session_id, token in left_in(beside):
-        if (lock := take(path)) is None:
+        if (lock := FileLock.acquire(_lock_of(path))) is None:
             continue
         kept: list[Kept] = []
         try:
