@@ -207,7 +207,7 @@ class Rewinds:
 
         if not plan.touches_files:
             self._show(chat, 0)
-            return RewindOutcome(0, not_stored=plan.not_stored, unset=plan.unset)
+            return RewindOutcome(not_stored=plan.not_stored, unset=plan.unset)
         apply = asyncio.to_thread(self._files.apply, plan, choice, chat=chat, then=show_there, watch=watch)
         work = asyncio.ensure_future(apply)
         # Half a rewind is none: who stops it gets all of it back, or comes too late.

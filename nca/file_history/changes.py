@@ -121,19 +121,7 @@ def unified(before: str | None, after: str | None, name: str) -> str:
 
     Tabs stay, and carriage returns at the ends of lines.
     """
-    return _unified(None if before is None else _visible(before), None if after is None else _visible(after), name)
-
-
-def has_unseen(diff: str) -> bool:
-    """Whether an added line holds a character that is written out, except for the one that colours an emoji."""
-    return any(line[:1] == "+" and "⟨U+" in line.replace("⟨U+FE0F⟩", "") for line in diff.split("\n"))
-
-
-def _visible(text: str) -> str:
-    return _BARE_RETURN.sub("⟨U+000D⟩", unambiguous(text, kept="\n\t\r"))
-
-
-def _unified(before: str | None, after: str | None, name: str) -> str:
+    before, after = (None if text is None else _visible(text) for text in (before, after))
     if before == after:
         return ""
     old, new = _lines(before or ""), _lines(after or "")
@@ -150,6 +138,15 @@ def _unified(before: str | None, after: str | None, name: str) -> str:
     was, now = _marked(old, head, tail), _marked(new, head, tail)
     compared = difflib.unified_diff(was, now, n=CONTEXT_LINES, lineterm="")
     return "\n".join([*title, *_renumbered(list(compared)[2:], first)]).replace(_BESIDE, "")
+
+
+def has_unseen(diff: str) -> bool:
+    """Whether an added line holds a character that is written out, except for the one that colours an emoji."""
+    return any(line[:1] == "+" and "⟨U+" in line.replace("⟨U+FE0F⟩", "") for line in diff.split("\n"))
+
+
+def _visible(text: str) -> str:
+    return _BARE_RETURN.sub("⟨U+000D⟩", unambiguous(text, kept="\n\t\r"))
 
 
 def counts(diff: str) -> str:

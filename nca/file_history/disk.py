@@ -61,8 +61,7 @@ def look_in(folder: Folder, name: str, most_bytes: int) -> tuple[FileState, byte
             if len(content) > status.st_size:  # It grows just now.
                 content += file.read(max(0, most_bytes + 1 - len(content)))
     except OSError as error:
-        why = (error.strerror or str(error)).lower()
-        return ABSENT if error.errno in _GONE else FileState("file", "", mode, status.st_size, why), b""
+        return ABSENT if error.errno in _GONE else FileState("file", "", mode, status.st_size, reason_of(error)), b""
     return state_of(content, mode, most_bytes), content if len(content) <= most_bytes else b""
 
 
@@ -127,7 +126,12 @@ def _too_large(mode: int, size: int, most_bytes: int) -> FileState:
 def _failed(error: OSError) -> FileState:
     if error.errno in _GONE:
         return ABSENT
-    return FileState("other", why=(error.strerror or str(error)).lower())
+    return FileState("other", why=reason_of(error))
+
+
+def reason_of(error: OSError) -> str:
+    """What the system says of a failure, as a part of a sentence."""
+    return (error.strerror or str(error)).lower()
 
 
 def _sha256(content: bytes) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 from nca.errors import UsageError
 from nca.file_history.changes import FileChange, last_made, net_changes
 from nca.file_history.disk import look, state_of
-from nca.file_history.plan import EVERYTHING_CERTAIN, Choice, PlannedChange, RewindPlan, obstacles, plan_rewind
+from nca.file_history.plan import EVERYTHING_CERTAIN, Choice, PlannedChange, RewindPlan, Rewound, obstacles, plan_rewind
 from nca.file_history.recording import Recording
 from nca.file_history.restore import CHANGED, NotRestored, Watch, restore, take_back
 from nca.file_history.scope import Scope, explanation, finish, settle
@@ -31,16 +31,10 @@ _MOST_CONFLICTS = 127
 
 
 @dataclass(frozen=True)
-class RewindOutcome:
-    """The result of a rewind; see RewindPlan. `id`: for `plan_back`, which takes it back."""
+class RewindOutcome(Rewound):
+    """The result of a rewind. `id`: for `plan_back`, which takes it back; 0 if no file had to change."""
 
-    id: int
-    restored: tuple[PlannedChange, ...] = ()
-    deleted: tuple[PlannedChange, ...] = ()
-    left: tuple[PlannedChange, ...] = ()
-    blocked: tuple[PlannedChange, ...] = ()
-    not_stored: tuple[PlannedChange, ...] = ()
-    unset: tuple[PlannedChange, ...] = ()
+    id: int = 0
 
 
 class FileHistory(Scope):
@@ -162,7 +156,7 @@ class FileHistory(Scope):
         left = [*plan.left, *(replace(one, reason=reasons.get(one.path, CHANGED)) for one in stays)]
         blocked = [replace(one, reason=in_the_way[one.path]) for one in unchanged.values() if one.path in in_the_way]
         return RewindOutcome(
-            outcome_id,
+            id=outcome_id,
             restored=_sorted(one for one in plan.restored if one.path in done),
             deleted=_sorted(one for one in plan.deleted if one.path in done),
             left=_sorted(left),

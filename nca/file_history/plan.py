@@ -65,16 +65,14 @@ EVERYTHING_CERTAIN = Choice()
 
 
 @dataclass(frozen=True)
-class RewindPlan:
-    """Each tuple is ordered by path.
+class Rewound:
+    """What becomes, or became, of each file. Each tuple is ordered by path.
 
     restored    files that get an earlier content, mode or link target; also those that are gone now
     deleted     files that were not there
     left        files that someone else changed, or that have hard links; a choice may take the older state
     blocked     files that cannot be restored as things are; `reason` names the obstacle
     not_stored  files without a stored earlier or present content: a rewind could not be taken back
-    folders     folders that are made again, or removed if nothing is left in them
-    unrecorded  what commands may have changed that is not recorded, and so is not taken back, in words
     unset       files and folders that had special bits then which nca does not set; `reason` names these
     """
 
@@ -83,8 +81,18 @@ class RewindPlan:
     left: tuple[PlannedChange, ...] = ()
     blocked: tuple[PlannedChange, ...] = ()
     not_stored: tuple[PlannedChange, ...] = ()
-    folders: tuple[PlannedChange, ...] = ()
     unset: tuple[PlannedChange, ...] = ()
+
+
+@dataclass(frozen=True)
+class RewindPlan(Rewound):
+    """What a rewind would do.
+
+    folders     folders that are made again, or removed if nothing is left in them
+    unrecorded  what commands may have changed that is not recorded, and so is not taken back, in words
+    """
+
+    folders: tuple[PlannedChange, ...] = ()
     unrecorded: tuple[str, ...] = ()
 
     @property

@@ -24,7 +24,7 @@ import msgspec
 
 from nca.errors import StoreError
 from nca.file_history import Command, Recorder
-from nca.file_history.disk import look, missing_folders, state_of
+from nca.file_history.disk import look, missing_folders, reason_of, state_of
 from nca.file_history.last_seen import Cause, LastSeen, Stopped, TooMuch, refusal
 from nca.file_history.restore import Watch
 from nca.file_history.scope import POLL_SECONDS, Scope, finish_interrupted
@@ -68,12 +68,14 @@ class Recording(Recorder):
 
     def begin(self, watch: Watch | None = None) -> None:
         """Finish what a crash cut off before anybody acts in the workspace. Blocks."""
-        self._unless_failed(lambda: self.recover(watch), None)
+        self._unless_failed(lambda: self.recover(watch))
 
     def start(self) -> None:
         """Take the first look at the workspace, in the background."""
         if self._last_seen is None and self._covers_commands:
-            self._in_background(self._look_first)
+            thread = threading.Thread(target=lambda: self._unless_failed(self._look_first), daemon=True)
+            self._threads.append(thread)
+            thread.start()
 
     @property
     def _covers_commands(self) -> bool:
@@ -93,24 +95,23 @@ class Recording(Recorder):
 
     @contextmanager
     def edit(self, path: Path, content: bytes, tool: str) -> Iterator[None]:
-        nothing: list[Change] = []
         with ExitStack() as held:
-            begun = self._unless_failed(lambda: self._begin_edit(path, content, tool, held), nothing)
+            begun = self._unless_failed(lambda: self._begin_edit(path, content, tool, held)) or []
             try:
                 yield
             finally:
-                self._unless_failed(lambda: self._end_edit(begun), None)
+                self._unless_failed(lambda: self._end_edit(begun))
 
     @asynccontextmanager
     async def command(self, tool: str) -> AsyncIterator[Command]:
         begun, command = _Begun(), Command()
 
         def begin() -> None:
-            self._unless_failed(lambda: self._begin_command(tool, begun), None)
+            self._unless_failed(lambda: self._begin_command(tool, begun))
 
         def end() -> None:
             with begun.held:
-                self._unless_failed(lambda: self._end_command(begun, command), None)
+                self._unless_failed(lambda: self._end_command(begun, command))
 
         async with _around(begin, end):
             yield command
@@ -118,11 +119,11 @@ class Recording(Recorder):
     @asynccontextmanager
     async def background(self, line: str) -> AsyncIterator[None]:
         def begin() -> None:
-            self._unless_failed(self._look_beside, None)
+            self._unless_failed(self._look_beside)
             self._jobs.append(line)
 
         def end() -> None:
-            self._unless_failed(self._look_beside, None)
+            self._unless_failed(self._look_beside)
             self._jobs.remove(line)
 
         async with _around(begin, end):
@@ -264,7 +265,7 @@ class Recording(Recorder):
         except TooMuch as error:
             self._uncovered = str(error)
         except OSError as error:
-            self._uncovered = (error.strerror or str(error)).lower()
+            self._uncovered = reason_of(error)
         except Stopped:
             pass
 
@@ -286,21 +287,16 @@ class Recording(Recorder):
 
         return Cause(record, first.actor, first.seq, is_mixed, lambda path: not is_named(path, said))
 
-    def _in_background(self, step: Callable[[], None]) -> None:
-        thread = threading.Thread(target=lambda: self._unless_failed(step, None), daemon=True)
-        self._threads.append(thread)
-        thread.start()
-
-    def _unless_failed(self, step: Callable[[], T], otherwise: T) -> T:
-        """The result of a step, or `otherwise` if the record fails or has failed before."""
+    def _unless_failed(self, step: Callable[[], T]) -> T | None:
+        """The result of a step; None if the record fails or has failed before."""
         if self._has_failed:
-            return otherwise
+            return None
         try:
             return step()
         except StoreError as error:
             self._has_failed = True
             self._scope.notices.append(f"Changes of files are not recorded from here on: {error.message}.")
-            return otherwise
+            return None
 
 
 def is_named(path: str, said: str) -> bool:

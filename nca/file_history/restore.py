@@ -20,7 +20,7 @@ import msgspec
 
 from nca.errors import StoreDamaged
 from nca.file_history.changes import Read
-from nca.file_history.disk import look, look_in, nearest_folder
+from nca.file_history.disk import look, look_in, nearest_folder, reason_of
 from nca.safe_files import PRIVATE, Folder, open_folder
 from nca.sessions.file_record import RWX, Change, FileState
 
@@ -167,7 +167,7 @@ class _Switch:
             except OSError as error:
                 is_gone = action in (_open_up, _remove) and isinstance(error, FileNotFoundError | NotADirectoryError)
                 if not is_gone:
-                    raise NotRestored(one.path, _said(error)) from None
+                    raise NotRestored(one.path, reason_of(error)) from None
             self._done += 1
             self._watch.progress(self._done, self._all)
 
@@ -207,7 +207,7 @@ class _Switch:
                     with suppress(OSError), open_folder(self._root, above.parts) as folder:
                         folder.sync()
         except OSError as error:
-            raise NotRestored(changes[0].path, _said(error)) from None
+            raise NotRestored(changes[0].path, reason_of(error)) from None
 
 
 class _IsLeft(Exception):
@@ -302,10 +302,6 @@ def _depth(one: Change) -> int:
 
 def _temporary(number: int) -> str:
     return f".nca-rewind-{number}.tmp"
-
-
-def _said(error: OSError) -> str:
-    return (error.strerror or str(error)).lower()
 
 
 @cache
