@@ -227,27 +227,26 @@ def _content(value: object) -> tuple[str, str]:
 
 def _progress(progress: object) -> list[Delta]:
     """The progress of llama.cpp's server in reading the prompt, if it was asked for."""
-    if not isinstance(progress, Mapping):
-        return []
-    read, total = as_count(progress.get("processed")), as_count(progress.get("total"))
+    counts = _mapping(progress)
+    read, total = as_count(counts.get("processed")), as_count(counts.get("total"))
     return [Delta(read_tokens=read, of_tokens=total)] if read is not None and total else []
 
 
 def _counts(usage: object) -> dict[str, int]:
     """The plausible counts of a usage report."""
-    if not isinstance(usage, Mapping):
-        return {}
-    prompt_details = usage.get("prompt_tokens_details")
-    answer_details = usage.get("completion_tokens_details")
-    inside = prompt_details if isinstance(prompt_details, Mapping) else {}
-    outside = answer_details if isinstance(answer_details, Mapping) else {}
+    told = _mapping(usage)
+    inside, outside = _mapping(told.get("prompt_tokens_details")), _mapping(told.get("completion_tokens_details"))
     found = {
-        "prompt_tokens": usage.get("prompt_tokens"),
-        "completion_tokens": usage.get("completion_tokens"),
-        "cache_read_tokens": usage.get("cache_read_input_tokens") or inside.get("cached_tokens"),
-        "cache_write_tokens": usage.get("cache_creation_input_tokens")
+        "prompt_tokens": told.get("prompt_tokens"),
+        "completion_tokens": told.get("completion_tokens"),
+        "cache_read_tokens": told.get("cache_read_input_tokens") or inside.get("cached_tokens"),
+        "cache_write_tokens": told.get("cache_creation_input_tokens")
         or inside.get("cache_creation_tokens")
         or inside.get("cache_write_tokens"),
         "reasoning_tokens": outside.get("reasoning_tokens"),
     }
     return {name: count for name, value in found.items() if (count := as_count(value)) is not None}
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}

@@ -193,18 +193,13 @@ def _at_endpoint(base: str, origin: str, env: Mapping[str, str]) -> Choice:
 
 def _by_keys(env: Mapping[str, str]) -> Choice | None:
     """The first provider with a key; the others are alternatives."""
-    choices = []
-    for facts in PROVIDERS.values():
-        variable, key = key_of(facts.name, env)
-        if facts.model and key:
-            choices.append(
-                Choice(
-                    model=facts.model, api_key=key, api_key_variable=variable, why=f"{variable} is in the environment"
-                )
-            )
-    if not choices:
+    keyed = [(facts.model, *key_of(facts.name, env)) for facts in PROVIDERS.values() if facts.model]
+    usable = [one for one in keyed if one[2]]
+    if not usable:
         return None
-    return replace(choices[0], alternatives=tuple(choice.model for choice in choices[1:]))
+    (model, variable, key), *others = usable
+    why = f"{variable} is in the environment"
+    return Choice(model, "", key, variable, why, alternatives=tuple(other[0] for other in others))
 
 
 def _embedded(env: Mapping[str, str]) -> Choice:

@@ -163,12 +163,8 @@ class ProviderModel:
                     raise
                 raise explain(error, model=self.facts.name, api_base=self._api_base) from error
 
-        return await with_retries(
-            attempt,
-            max_retries=self._settings.max_retries,
-            may_retry=lambda: handed_on == 0,
-            on_retry=self._on_retry,
-        )
+        most = self._settings.max_retries
+        return await with_retries(attempt, max_retries=most, may_retry=lambda: not handed_on, on_retry=self._on_retry)
 
     async def load(self) -> None:
         """Import what the first request needs. Raises ModelUnavailable, ModelNotFound."""
@@ -195,11 +191,7 @@ class ProviderModel:
         """The route, for which litellm is imported if it is needed."""
         if self._route is None:
             self._route = litellm_route(
-                self._wire_name,
-                api_base=self._api_base,
-                api_key=self._api_key,
-                env=os.environ,
-                litellm=await warm(),
+                self._wire_name, api_base=self._api_base, api_key=self._api_key, env=os.environ, litellm=await warm()
             )
         return self._route
 

@@ -27,10 +27,7 @@ _RATE_WORDS = re.compile(r"\brate\b|per[ -]minute|throttl|too many", re.IGNORECA
 _BY_ACTION = {
     "compact": ("The context does not fit {model}", "Run /compact in the chat and try again."),
     "lower_max_tokens_then_compact": ("The context does not fit {model}", "Run /compact in the chat and try again."),
-    "lower_max_tokens": (
-        "{model} does not allow that many output tokens",
-        "Lower model.max_output_tokens.",
-    ),
+    "lower_max_tokens": ("{model} does not allow that many output tokens", "Lower model.max_output_tokens."),
     "repair_history": ("{model} rejected the structure of the conversation", "Run /compact in the chat and try again."),
     "shrink_payload": (
         "The request is too large in bytes for {model}",

@@ -5,13 +5,12 @@ Nothing else fetches it. The file is used until another release of litellm is in
 
 from __future__ import annotations
 
-import math
 import re
 import time
 from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 import msgspec
@@ -34,18 +33,34 @@ KINDS = {
 """The map's names of the four prices, and nca's."""
 ABOVE = re.compile(rf"({'|'.join(KINDS)})_above_(\d+)k_tokens")
 
-_COUNTS = ("max_input_tokens", "max_output_tokens")
-_ABILITIES = (
-    *("supports_function_calling", "supports_vision", "supports_reasoning"),
-    "supports_anthropic_compaction",
-)
-_WORDS = ("litellm_provider", "mode")
-_TIERS = "tiered_pricing"
 MOST_TOKENS = 1_000_000_000
 MOST_DOLLARS = 0.01
 """The highest price of a token that is believed: 10,000 dollars for a million, ten times the dearest of 2026."""
 _MOST_CHARS = 200
 _MOST_TIERS = 20
+
+_Count = Annotated[float, msgspec.Meta(ge=0, le=MOST_TOKENS)]
+_Price = Annotated[float, msgspec.Meta(ge=0, le=MOST_DOLLARS)]
+_Word = Annotated[str, msgspec.Meta(max_length=_MOST_CHARS)]
+
+
+class _Tier(msgspec.Struct):
+    range: list[_Count] = []
+    input_cost_per_token: _Price | None = None
+    output_cost_per_token: _Price | None = None
+    cache_read_input_token_cost: _Price | None = None
+    cache_creation_input_token_cost: _Price | None = None
+
+
+_TYPES: dict[str, Any] = {
+    **dict.fromkeys(KINDS, _Price),
+    **dict.fromkeys(("max_input_tokens", "max_output_tokens"), _Count),
+    **dict.fromkeys(("supports_function_calling", "supports_vision", "supports_reasoning"), bool),
+    **dict.fromkeys(("litellm_provider", "mode"), _Word),
+    "supports_anthropic_compaction": bool,
+    "tiered_pricing": Annotated[list[_Tier], msgspec.Meta(max_length=_MOST_TIERS)],
+}
+"""What nca reads of a row, and what each value is."""
 
 
 def checked(name: str, row: Any) -> dict[str, Any] | None:
@@ -62,37 +77,16 @@ def checked(name: str, row: Any) -> dict[str, Any] | None:
 
 def _is_valid(key: str, value: Any) -> bool:
     """Whether nca reads this value. Raises ValueError if it should, and cannot."""
-    if key in KINDS or ABOVE.fullmatch(key):
-        is_good = _is_price(value)
-    elif key in _COUNTS:
-        is_good = _is_number(value) and 0 <= value <= MOST_TOKENS
-    elif key in _ABILITIES:
-        is_good = isinstance(value, bool)
-    elif key in _WORDS:
-        is_good = isinstance(value, str) and len(value) <= _MOST_CHARS and value.isprintable()
-    elif key == _TIERS:
-        is_good = isinstance(value, list) and len(value) <= _MOST_TIERS and all(map(_is_tier, value))
-    else:
+    kind = _Price if ABOVE.fullmatch(key) else _TYPES.get(key)
+    if kind is None:
         return False
-    if not is_good:
+    try:
+        msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        raise ValueError(key) from error
+    if isinstance(value, str) and not value.isprintable():
         raise ValueError(key)
     return True
-
-
-def _is_tier(row: Any) -> bool:
-    if not isinstance(row, dict):
-        return False
-    span = row.get("range", [0])
-    is_span = isinstance(span, list) and all(_is_number(end) and 0 <= end <= MOST_TOKENS for end in span)
-    return is_span and all(_is_price(row[key]) for key in KINDS if row.get(key) is not None)
-
-
-def _is_price(value: Any) -> bool:
-    return _is_number(value) and 0 <= value <= MOST_DOLLARS
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 FILE_NAME = "model_prices.json"

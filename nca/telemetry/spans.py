@@ -138,11 +138,9 @@ class Spans:
         self._turn.set_attributes(
             {**_used(self._spent), "nca.turn.end": event.reason, "nca.turn.requests": event.steps}
         )
-        if event.reason == "failed":
-            _mark_failed(self._turn, event.reason)
         if self._captures is not None:
             self._turn.set_attribute("gen_ai.output.messages", self._output(event.text))
-        self._turn.end()
+        _end(self._turn, event.reason if event.reason == "failed" else "")
         self._turn = None
 
     def _begin_request(self, event: RequestStarted) -> None:
@@ -180,8 +178,7 @@ class Spans:
         if self._request is None:
             return
         self._seconds.record(time.monotonic() - self._began, {**self._asked, "error.type": reason})
-        _mark_failed(self._request, reason)
-        self._request.end()
+        _end(self._request, reason)
         self._request = None
 
     def _count_beside(self, event: SideRequestFinished) -> None:
@@ -202,12 +199,10 @@ class Spans:
             attributes=values,
             start_time=ended - int(event.seconds * 1e9),
         )
-        if event.failure:
-            _mark_failed(span, event.failure)
-        elif event.usage is not None:
+        if event.usage is not None and not event.failure:
             self._count_tokens(span, event.usage, asked)
         self._seconds.record(event.seconds, {**asked, **({"error.type": event.failure} if event.failure else {})})
-        span.end(ended)
+        _end(span, event.failure, at=ended)
 
     def _count_tokens(self, span: Span, usage: Usage, asked: dict[str, Any]) -> None:
         span.set_attributes(_used(usage))
@@ -226,12 +221,8 @@ class Spans:
         self._calls[event.call_id] = self._start(f"execute_tool {event.name}", values)
 
     def _end_call(self, event: ToolFinished) -> None:
-        span = self._calls.pop(event.call_id, None)
-        if span is None:
-            return
-        if event.is_error:
-            _mark_failed(span, "tool_error")
-        span.end()
+        if (span := self._calls.pop(event.call_id, None)) is not None:
+            _end(span, "tool_error" if event.is_error else "")
 
     def _compact(self, event: ContextCompaction) -> None:
         if event.phase == "preview":
@@ -254,9 +245,7 @@ class Spans:
                 "nca.compaction.total_facts": event.total_facts,
             }
         )
-        if event.phase == "failed":
-            _mark_failed(span, event.phase)
-        span.end()
+        _end(span, event.phase if event.phase == "failed" else "")
 
     def _start(self, name: str, values: dict[str, Any], kind: SpanKind = SpanKind.INTERNAL) -> Span:
         within = set_span_in_context(self._turn) if self._turn is not None else None
@@ -302,9 +291,12 @@ def _used(usage: Usage) -> dict[str, int]:
     }
 
 
-def _mark_failed(span: Span, reason: str) -> None:
-    span.set_attribute("error.type", reason)
-    span.set_status(Status(StatusCode.ERROR))
+def _end(span: Span, failure: str = "", at: int | None = None) -> None:
+    """failure: why it failed; "" if it did not. at: nanoseconds since the epoch; None: now."""
+    if failure:
+        span.set_attribute("error.type", failure)
+        span.set_status(Status(StatusCode.ERROR))
+    span.end(at)
 
 
 NAME = "nca"

@@ -22,17 +22,19 @@ CHILD = Path(__file__).with_name("child.py")
 _STOP_SECONDS = 3.0
 _LOG_CHARS = 200
 
-_ADVICE = {
-    "libgomp": "Install the system's libgomp (Debian and Ubuntu: apt install libgomp1; "
-    "Fedora: dnf install libgomp), then try again.",
-    "runtime": f"Install it: {runtime_command()}",
-    "load": "Download the weights again (nca models get), or lower model.context_window.",
+_LOAD = (
+    "The embedded model could not be loaded",
+    "Download the weights again (nca models get), or lower model.context_window.",
+)
+_FAILURES = {
+    "libgomp": (
+        "The embedded model's runtime needs libgomp.so.1, which this system does not have.",
+        "Install the system's libgomp (Debian and Ubuntu: apt install libgomp1; "
+        "Fedora: dnf install libgomp), then try again.",
+    ),
+    "runtime": ("The embedded model's runtime is not installed", f"Install it: {runtime_command()}"),
 }
-_WHAT = {
-    "libgomp": "The embedded model's runtime needs libgomp.so.1, which this system does not have.",
-    "runtime": "The embedded model's runtime is not installed",
-    "load": "The embedded model could not be loaded",
-}
+"""By the kind that the child tells: what happened, and what to do; `_LOAD` for any other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,9 +143,9 @@ class EmbeddedServer:
         if not fact and self._process is not None:
             _wait_for_end(self._process)
         kind, said = fact.get("kind", "load"), fact.get("error") or self.how_it_ended()
-        what = _WHAT.get(kind, _WHAT["load"])
+        what, advice = _FAILURES.get(kind, _LOAD)
         detail = "" if kind == "libgomp" else f": {' '.join(said.split())[:_LOG_CHARS]}{self._last_words()}."
-        return ModelUnavailable(f"{what}{detail}", advice=_ADVICE.get(kind, _ADVICE["load"]))
+        return ModelUnavailable(f"{what}{detail}", advice=advice)
 
     def _last_words(self) -> str:
         """The last line of the log, in brackets, or ""."""
