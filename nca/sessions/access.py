@@ -5,8 +5,8 @@ An imported session is imported again when its file has grown.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import msgspec
 
@@ -29,14 +29,17 @@ class SessionAccess:
         self.number = number
         self.is_read_only = is_read_only
         self.is_closed = False
+        self._is_writing = False
         self._lasting: dict[str, Row] = {}
 
     def rows(self, sql: str, *bindings: Binding) -> list[Row]:
         """All rows of a query with the session's number as first parameter."""
+        self._store_kept()
         return self.database.rows(sql, (self.number, *bindings))
 
     def row(self, sql: str, *bindings: Binding) -> Row | None:
         """The first row of such a query."""
+        self._store_kept()
         return self.database.row(sql, (self.number, *bindings))
 
     def integer(self, sql: str, *bindings: Binding) -> int:
@@ -61,15 +64,38 @@ class SessionAccess:
         """The spool for rows while the database cannot be reached; None: no spool."""
         return self._lease.spool if self._lease is not None else None
 
-    def transaction(self) -> AbstractContextManager[Transaction]:
+    @contextmanager
+    def transaction(self) -> Iterator[Transaction]:
         """A write transaction; durable when it ends.
 
-        Raises StoreError if the session is closed or read-only, SessionLocked if another process has taken it over.
+        It begins with the messages kept on this machine while the database was unreachable. Raises StoreError if the
+        session is closed or read-only, SessionLocked if another process has taken it over.
         """
         if self.is_closed:
             raise StoreError("This session is closed")
         self.refuse_reader()
-        return self.database.transaction(self._lease)
+        is_committed, self._is_writing = False, True
+        try:
+            with self.database.transaction(self._lease) as transaction:
+                kept = self.spool
+                if kept is not None and not kept.is_empty:
+                    kept.write(transaction, self.number)
+                yield transaction
+            is_committed = True
+        finally:
+            self._is_writing = False
+            self.has_ended(is_committed=is_committed)
+        if kept is not None and not kept.is_empty:
+            kept.clear()
+
+    def has_ended(self, *, is_committed: bool) -> None:
+        """What is to be done after each transaction."""
+
+    def _store_kept(self) -> None:
+        """A read sees the kept messages."""
+        if not self._is_writing and self.spool is not None and not self.spool.is_empty:
+            with self.transaction():
+                pass
 
     def refuse_reader(self) -> None:
         """Raise StoreError if the session was opened for reading."""

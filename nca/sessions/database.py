@@ -12,7 +12,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple, NoReturn, TypeVar
 from urllib.parse import quote
@@ -167,12 +167,8 @@ class Database(SessionDatabase):
     def _copy_to(self, target: Path) -> None:
         target.unlink(missing_ok=True)
         os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        copy = apsw.Connection(str(target))
-        try:
-            with copy.backup("main", self.connection, "main") as backup:
-                backup.step()
-        finally:
-            copy.close()
+        with closing(apsw.Connection(str(target))) as copy, copy.backup("main", self.connection, "main") as backup:
+            backup.step()
 
     def close(self) -> None:
         """Raises StoreError if the file is no longer the one that was opened: nobody would find the new messages."""
@@ -354,13 +350,11 @@ def migrate(
 
 def _file_id(path: Path | None) -> tuple[int, int] | None:
     """The identity of the file, which differs for another one in its place; None if there is none."""
-    if path is None:
-        return None
-    try:
-        status = path.stat()
-    except FileNotFoundError:
-        return None
-    return status.st_dev, status.st_ino
+    with suppress(FileNotFoundError):
+        if path is not None:
+            status = path.stat()
+            return status.st_dev, status.st_ino
+    return None
 
 
 def _stamp(path: Path) -> _Stamp:

@@ -10,10 +10,9 @@ from pathlib import Path
 
 from nca.config.paths import workspace_file
 from nca.sessions.file_record import FileRecord
-from nca.sessions.opening import Kind, open_for_reading, open_for_writing, open_in_memory
+from nca.sessions.opening import Kind, open_for_reading, open_for_writing, open_in_memory, rebuild
 from nca.sessions.paths import log_of, size_of
 from nca.sessions.sql import scripts
-from nca.sessions.vacuum import rebuild
 
 _NAME = "files.db"
 _ROWS_AT_ONCE = 500

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
@@ -104,7 +104,7 @@ class ForeignIndex:
         self.database = self._opened.database
         # After a power failure the last commits may be missing; the files are then read again.
         self.database.connection.pragma("synchronous", "NORMAL")
-        if self._fact("made_by") != made_by:
+        if self.database.row("SELECT value FROM facts WHERE name = 'made_by'") != (made_by,):
             self.forget(self.files().values())
             self._set({"made_by": made_by})
 
@@ -185,8 +185,8 @@ class ForeignIndex:
         """
         found = self.database.rows("SELECT digest FROM messages WHERE session = ? ORDER BY seq", (session,))
         known = [digest for (digest,) in found]
-        same, seq = True, before
-        for part in _parts(messages):
+        same, seq, source = True, before, iter(messages)
+        while part := list(islice(source, _AT_ONCE)):
             rows, texts = list[_Row](), list[Message]()
             for at, message in part:
                 seq += 1
@@ -234,10 +234,6 @@ class ForeignIndex:
             insert_passages(connection, rows[0][0], enumerate(stored, last + 1), None)
             connection.execute("UPDATE sessions SET messages = ? WHERE number = ?", (rows[-1][1], rows[-1][0]))
 
-    def _fact(self, name: str) -> str:
-        row = self.database.row("SELECT value FROM facts WHERE name = ?", (name,))
-        return str(row[0]) if row else ""
-
     def _set(self, facts: Mapping[str, str]) -> None:
         with self.database.transaction() as connection:
             connection.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?)", list(facts.items()))
@@ -281,12 +277,6 @@ def kept(message: Message) -> tuple[Message, bool]:
         beginning, end = text[: KEPT_CHARS - _KEPT_AT_THE_END], text[-_KEPT_AT_THE_END:]
         text = f"{beginning}\n[… {left_out:,} characters …]\n{end}"
     return Message(message.role, text, name=message.name, source="" if is_found else "nca"), is_cut
-
-
-def _parts(messages: Iterable[tuple[float, Message]]) -> Iterator[list[tuple[float, Message]]]:
-    source = iter(messages)
-    while part := list(islice(source, _AT_ONCE)):
-        yield part
 
 
 def _id_of(connection: apsw.Connection, file: File, key: str) -> str:

@@ -42,7 +42,7 @@ class Partial(msgspec.Struct, frozen=True):
 
 
 _SAVE = "INSERT INTO partials VALUES (?, ?) ON CONFLICT (session) DO UPDATE SET body = excluded.body"
-_HEAD = "SELECT max(seq) FROM messages WHERE session = ?"
+HEAD = "SELECT max(seq) FROM messages WHERE session = ?"
 
 
 class SessionLog:
@@ -59,7 +59,7 @@ class SessionLog:
     @property
     def head(self) -> int:
         """The newest seq; 0 for an empty log."""
-        return self._access.integer(_HEAD)
+        return self._access.integer(HEAD)
 
     def entries(self, first: int = 1, last: int | None = None) -> list[Entry]:
         """The messages first … last, or all from `first` on. Of a damaged one, what can be read."""
@@ -224,7 +224,7 @@ class SessionLog:
 
 def head(connection: Transaction, session: int) -> int:
     """The newest seq, inside the caller's transaction; 0 for an empty log."""
-    return int(connection.execute(_HEAD, (session,)).get or 0)
+    return int(connection.execute(HEAD, (session,)).get or 0)
 
 
 def _entries(first: int, bodies: Sequence[str], at: float) -> list[Entry]:

@@ -101,14 +101,14 @@ def mended(body: object, role: str) -> Message | None:
     """The readable pieces of a message; None if there are none."""
     if not isinstance(body, str):  # damage made it no text
         return None
-    text = _ESCAPE.sub(
-        lambda escape: escape[0] if len(escape[0]) > 1 else MARK, _CONTROL.sub(MARK, _RUN.sub(_counted, body))
-    )
+    counted = _RUN.sub(lambda run: f"{MARK}[{len(run[0]):,} damaged bytes]{MARK}", body)
+    text = _ESCAPE.sub(lambda escape: escape[0] if len(escape[0]) > 1 else MARK, _CONTROL.sub(MARK, counted))
     found = _parsed(text) or {}
     content, calls = _content(found.get("content")), tuple(_calls(found.get("tool_calls")))
     kept = {name: found[name] for name in _TEXTS if isinstance(found.get(name), str)}
     flags = {name: found[name] for name in _FLAGS if isinstance(found.get(name), bool)}
-    placed = "\n".join([*_texts(content), *(word for call in calls for word in _words_of(call)), *kept.values()])
+    called = (word for call in calls for word in (call.id, call.name, call.arguments))
+    placed = "\n".join([*_texts(content), *called, *kept.values()])
     if rest := " ".join(_pieces(text, placed)):
         content = (*content, TextPart(rest)) if isinstance(content, tuple) else f"{content}\n{rest}".lstrip("\n")
     if not content and not calls:
@@ -201,10 +201,6 @@ def _calls(found: Any) -> Iterator[ToolCall]:
             yield msgspec.convert(call, ToolCall)
 
 
-def _words_of(call: ToolCall) -> tuple[str, ...]:
-    return call.id, call.name, call.arguments
-
-
 def _texts(content: str | tuple[Part, ...]) -> Iterator[str]:
     if isinstance(content, str):
         yield content
@@ -240,7 +236,3 @@ def _meant(escape: re.Match[str]) -> str:
         return MARK
     meant: str = json.loads(f'"{escape[0]}"')
     return meant
-
-
-def _counted(run: re.Match[str]) -> str:
-    return f"{MARK}[{len(run[0]):,} damaged bytes]{MARK}"

@@ -14,6 +14,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from collections.abc import Callable
 from contextlib import closing, suppress
@@ -50,6 +51,10 @@ _NEWER_VERSIONS = 16
 """A version further ahead than this, in front of the very schema that we know, is a damaged number."""
 _ENDINGS = ("", "-wal", "-shm")
 """A database is up to three files."""
+_COPIES = 2
+"""A rebuilt database is written to the log, and then to the file."""
+_STEPS = 100_000
+"""Instructions of SQLite between two looks at whether the person has interrupted: some milliseconds."""
 
 
 class Kind(NamedTuple):
@@ -223,10 +228,9 @@ def _open_existing(path: Path, kind: Kind, *, is_alone: bool) -> Database:
 
 
 def _refuse_non_files(path: Path) -> None:
-    if path.is_dir():
-        raise StoreError(f"{path} is a directory, not a session database", advice="Move it away, or set NCA_HOME.")
     if path.exists() and not path.is_file():
-        raise StoreError(f"{path} is not a file", advice="Move it away, or set NCA_HOME.")
+        what = "a directory, not a session database" if path.is_dir() else "not a file"
+        raise StoreError(f"{path} is {what}", advice="Move it away, or set NCA_HOME.")
 
 
 def _is_blank(path: Path) -> bool:
@@ -332,3 +336,33 @@ def _set_aside(path: Path) -> Path:
                 path.with_name(path.name + ending).rename(aside.with_name(aside.name + ending))
         suspicion_of(path).unlink(missing_ok=True)
     return aside
+
+
+def rebuild(database: Database, path: Path, lock: FileLock | None, tidy: Callable[[], None]) -> None:
+    """Remove what nothing refers to (`tidy`), and rebuild the file without the room that is free, in one transaction:
+    whatever ends the process, the file is as before or as after.
+
+    lock: the shared lock of this process. Raises StoreError, and has changed nothing, if another process has the
+    database open, or the disk has no room for the copies that this takes. A process that starts meanwhile waits.
+    """
+    with opening_lock(path):
+        if lock is None or not lock.take_alone():
+            raise StoreError(f"Another nca has {path} open", advice="Close it, then run this again.")
+        needed = _COPIES * (size_of(path) + size_of(log_of(path)))
+        free = shutil.disk_usage(path.parent).free
+        if free < needed:
+            raise StoreError(
+                f"Rebuilding {path} takes {needed:,} bytes for a moment, and {free:,} are free",
+                advice="Free some space. Nothing was changed.",
+            )
+        tidy()
+        connection = database.connection
+        # SQLite runs for seconds; the handler lets Python see Ctrl-C, which takes the transaction back.
+        connection.set_progress_handler(lambda: False, _STEPS)
+        try:
+            with faults.explained(path):
+                connection.execute("VACUUM")
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        finally:
+            connection.set_progress_handler(None)
+        lock.share()

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
@@ -25,7 +25,7 @@ from nca.sessions.mended import stored_message
 from nca.sessions.results import SNIPPET_CHARS, Hit
 from nca.sessions.rewinds import SessionRewinds
 from nca.sessions.search import RankingWeights
-from nca.sessions.sql import Binding, Lease, Row, SessionDatabase, Transaction
+from nca.sessions.sql import Lease, Row, SessionDatabase
 from nca.sessions.usage import SessionUsage
 from nca.sessions.view_rows import StoredView
 from nca.sessions.views import SessionViews
@@ -122,38 +122,9 @@ class Session(SessionAccess):
         self.rewinds = SessionRewinds(self, self.log, self.views)
         self.usage = SessionUsage(self)
         self.recovered: tuple[Entry, ...] = ()
-        self._is_writing = False
 
-    def rows(self, sql: str, *bindings: Binding) -> list[Row]:
-        self._store_kept()
-        return super().rows(sql, *bindings)
-
-    def row(self, sql: str, *bindings: Binding) -> Row | None:
-        self._store_kept()
-        return super().row(sql, *bindings)
-
-    @contextmanager
-    def transaction(self) -> Iterator[Transaction]:
-        """The same; it begins with the messages kept on this machine while the database was unreachable."""
-        is_committed, self._is_writing = False, True
-        try:
-            with super().transaction() as transaction:
-                kept = self.spool
-                if kept is not None and not kept.is_empty:
-                    kept.write(transaction, self.number)
-                yield transaction
-            is_committed = True
-        finally:
-            self._is_writing = False
-            self.log.end_transaction(is_committed=is_committed)
-        if kept is not None and not kept.is_empty:
-            kept.clear()
-
-    def _store_kept(self) -> None:
-        """A read sees the kept messages."""
-        if not self._is_writing and self.spool is not None and not self.spool.is_empty:
-            with self.transaction():
-                pass
+    def has_ended(self, *, is_committed: bool) -> None:
+        self.log.end_transaction(is_committed=is_committed)
 
     @property
     def info(self) -> SessionInfo:
@@ -230,16 +201,6 @@ def new_id(database: SessionDatabase, archive_of: Callable[[str], Path | None]) 
         is_archived = archive is not None and archive.exists()
         if not is_archived and not database.row("SELECT 1 FROM sessions WHERE id = ?", (session_id,)):
             return session_id
-
-
-def latest_session(database: SessionDatabase, directory: str | None, kind: Kind) -> SessionInfo | None:
-    """The most recently used session with messages, in a directory or anywhere; those of this kind before others."""
-    somewhere = "" if directory is None else " AND directory = ?"
-    row = database.row(
-        f"{INFO} WHERE NOT {IS_EMPTY}{somewhere} ORDER BY kind <> ?, touched DESC LIMIT 1",
-        (kind,) if directory is None else (clean_text(directory), kind),
-    )
-    return as_info(row) if row else None
 
 
 def find_session(database: SessionDatabase, named: str, archive_of: Callable[[str], Path | None]) -> tuple[str, int]:

@@ -1,11 +1,21 @@
-"""The store's size on the disk, part by part. Nothing is written."""
+"""The store's size on the disk, part by part; and giving back the room that is not needed.
+
+All that is kept stays, byte for byte. Tool outputs that were too large for the context are in `outputs/ID/` beside the
+database. A folder goes with its session unless another session, such as a fork, still refers to a file in it.
+"""
 
 from __future__ import annotations
 
+import shutil
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from nca.errors import StoreError
+from nca.sessions.database import Database
 from nca.sessions.file_records import FileRecords
+from nca.sessions.lock import FileLock
+from nca.sessions.opening import rebuild
 from nca.sessions.paths import archives_of, log_of, outputs_of, size_of
 from nca.sessions.sql import SessionDatabase
 
@@ -77,3 +87,36 @@ def sizes(database: SessionDatabase, path: Path | None) -> StoreSizes:
         aside=aside,
         largest=largest,
     )
+
+
+def sweep_outputs(database: SessionDatabase, store: Path | None) -> None:
+    """Delete the folders that belong to no session and that no message refers to."""
+    if store is None:
+        return
+    try:
+        folders = [entry for entry in outputs_of(store).iterdir() if entry.is_dir() and not entry.is_symlink()]
+    except OSError:  # no session has saved an output yet
+        return
+    for path in folders:
+        if not database.row(
+            "SELECT 1 WHERE EXISTS (SELECT 1 FROM sessions WHERE id = ?1)"
+            " OR EXISTS (SELECT 1 FROM messages WHERE instr(body, ?2) > 0)",
+            (path.name, f"{path.parent.name}/{path.name}/"),
+        ):
+            with suppress(OSError):  # what cannot be deleted now is tried again later
+                shutil.rmtree(path)
+
+
+def vacuum(database: SessionDatabase, path: Path | None, lock: FileLock | None) -> None:
+    """Rebuild the sessions' database, and delete the outputs that no session refers to. Raises StoreError."""
+    if not isinstance(database, Database):
+        raise StoreError("PostgreSQL gives back room by itself", advice="There is nothing to do.")
+    if path is None:
+        return
+
+    def tidy() -> None:
+        sweep_outputs(database, path)
+        with database.transaction() as connection:
+            connection.execute("INSERT INTO passages (passages) VALUES ('optimize')")
+
+    rebuild(database, path, lock, tidy)

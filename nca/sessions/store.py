@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
 from nca.errors import SessionLocked, SessionNotFound, StoreError
-from nca.sessions import results, transfer, usage
+from nca.messages import clean_text
+from nca.sessions import results, transfer
 from nca.sessions import session as rows_of
 from nca.sessions import store_errors as faults
 from nca.sessions.file_records import FileRecords
@@ -19,11 +21,10 @@ from nca.sessions.past_sessions import MOST
 from nca.sessions.paths import archives_of, outputs_of
 from nca.sessions.results import SNIPPET_CHARS, Hit, SessionHit
 from nca.sessions.session import INFO, IS_EMPTY, Kind, Session, SessionInfo, SessionPreview, as_info, as_name
-from nca.sessions.sizes import StoreSizes, sizes
+from nca.sessions.sizes import StoreSizes, sizes, sweep_outputs, vacuum
 from nca.sessions.sql import Lease, SessionDatabase, Whose
 from nca.sessions.transfer import SessionCopy
 from nca.sessions.usage import Learned
-from nca.sessions.vacuum import sweep_outputs, vacuum
 from nca.sessions.view_rows import ProgramViews
 
 Infos = list[SessionInfo]
@@ -131,7 +132,12 @@ class Store:
 
     def latest(self, directory: str | None = None, kind: Kind = "chat") -> SessionInfo | None:
         """The most recently used session with messages, in a directory or anywhere; of this kind before others."""
-        return rows_of.latest_session(self._database, directory, kind)
+        somewhere = "" if directory is None else " AND directory = ?"
+        row = self._database.row(
+            f"{INFO} WHERE NOT {IS_EMPTY}{somewhere} ORDER BY kind <> ?, touched DESC LIMIT 1",
+            (kind,) if directory is None else (clean_text(directory), kind),
+        )
+        return as_info(row) if row else None
 
     def find(self, prefix: str) -> SessionInfo:
         """Find a session by id, beginning of an id, or whole name. Raises SessionNotFound."""
@@ -311,12 +317,19 @@ class Store:
 
     def learned(self, model: str) -> Learned:
         """The calibration learned from a model's reports; 0 samples if nothing is known."""
-        return usage.learned(self._database, model)
+        sql = "SELECT ratio, window_tokens, samples, at FROM learned WHERE model = ?"
+        row = self._database.row(sql, (clean_text(model),))
+        return Learned(*row) if row else Learned()
 
     def save_learned(self, model: str, lesson: Learned) -> None:
         """Replace the calibration of a model. Durable on return."""
         self._refuse_reader()
-        usage.save_learned(self._database, model, lesson)
+        with self._database.transaction() as connection:
+            connection.execute(
+                "INSERT INTO learned VALUES (?, ?, ?, ?, ?) ON CONFLICT (model) DO UPDATE SET ratio = excluded.ratio,"
+                " window_tokens = excluded.window_tokens, samples = excluded.samples, at = excluded.at",
+                (clean_text(model), lesson.ratio, lesson.window_tokens, lesson.samples, lesson.at or time.time()),
+            )
 
     def back_up(self, target: Path) -> None:
         """Copy the whole store into a new private file. Raises StoreError if that exists."""

@@ -22,7 +22,7 @@ from nca.sessions.encoding import encode
 from nca.sessions.session import Kind, Session, SessionInfo, as_name
 from nca.sessions.sql import SessionDatabase, Transaction
 from nca.sessions.usage import UsageRow
-from nca.sessions.view_rows import BESIDE, CURRENT, CompactionRecord, StoredView, SummaryPlace, go_to
+from nca.sessions.view_rows import BESIDE, CURRENT, CompactionRecord, StoredItem, StoredView, SummaryPlace, go_to
 
 
 class ViewCopy(msgspec.Struct, frozen=True):
@@ -31,7 +31,7 @@ class ViewCopy(msgspec.Struct, frozen=True):
 
     number: int
     parent: int | None
-    items: tuple[Verbatim | Stub | SummaryPlace | Marker, ...]
+    items: tuple[StoredItem, ...]
     tail: int
     aside: tuple[Range, ...] = ()
     since: int = 0
@@ -67,7 +67,7 @@ class SessionCopy(msgspec.Struct, frozen=True, kw_only=True):
     def shown_by(self, copy: ViewCopy) -> View:
         return View(tuple(self._item(item) for item in copy.items), copy.tail, copy.aside)
 
-    def _item(self, item: Verbatim | Stub | SummaryPlace | Marker) -> Verbatim | Stub | Summary | Marker:
+    def _item(self, item: StoredItem) -> Verbatim | Stub | Summary | Marker:
         if not isinstance(item, SummaryPlace):
             return item
         if not 1 <= item.row <= len(self.summaries):
@@ -282,9 +282,7 @@ def insert_views(connection: Transaction, session: int, copy: SessionCopy, views
             view_rows.insert_record(connection, session, record.view_after, record)
 
 
-def _renumbered(
-    items: Iterable[Verbatim | Stub | SummaryPlace | Marker], rows: dict[int, int]
-) -> Iterable[Verbatim | Stub | SummaryPlace | Marker]:
+def _renumbered(items: Iterable[StoredItem], rows: dict[int, int]) -> Iterable[StoredItem]:
     for item in items:
         yield SummaryPlace(rows[item.row]) if isinstance(item, SummaryPlace) else item
 
@@ -321,11 +319,8 @@ def has_gone_on(session: Session) -> bool:
     origin = session.info.origin
     if origin is None:
         return True
-    return (session.log.head, session.views.current_id, _views(session)) != (
-        origin.messages,
-        origin.views - 1,
-        origin.views,
-    )
+    then = origin.messages, origin.views - 1, origin.views
+    return (session.log.head, session.views.current_id, _views(session)) != then
 
 
 def _views(session: Session) -> int:

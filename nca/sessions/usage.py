@@ -11,7 +11,7 @@ from nca.errors import StoreUnreachable
 from nca.messages import Usage, clean_text
 from nca.sessions.access import SessionAccess
 from nca.sessions.encoding import encode
-from nca.sessions.sql import SessionDatabase, Transaction
+from nca.sessions.sql import Transaction
 
 BESIDE = 0
 """The seq of a report that is not about a request of a view: a summary, or an answer in several samplings."""
@@ -107,19 +107,3 @@ def insert(connection: Transaction, session: int, calls: Iterable[UsageRow]) -> 
         for call in calls
     ]
     connection.executemany(_INSERT, rows)
-
-
-def learned(database: SessionDatabase, model: str) -> Learned:
-    """See `Store.learned`."""
-    row = database.row("SELECT ratio, window_tokens, samples, at FROM learned WHERE model = ?", (clean_text(model),))
-    return Learned(*row) if row else Learned()
-
-
-def save_learned(database: SessionDatabase, model: str, lesson: Learned) -> None:
-    """See `Store.save_learned`."""
-    with database.transaction() as connection:
-        connection.execute(
-            "INSERT INTO learned VALUES (?, ?, ?, ?, ?) ON CONFLICT (model) DO UPDATE SET ratio = excluded.ratio,"
-            " window_tokens = excluded.window_tokens, samples = excluded.samples, at = excluded.at",
-            (clean_text(model), lesson.ratio, lesson.window_tokens, lesson.samples, lesson.at or time.time()),
-        )

@@ -63,10 +63,13 @@ class SummaryPlace(msgspec.Struct, frozen=True, tag_field="type", tag="summary")
     row: int
 
 
+StoredItem = Verbatim | Stub | SummaryPlace | Marker
+
+
 class StoredView(msgspec.Struct, frozen=True):
     """A view as it is stored: summaries in rows of their own."""
 
-    items: tuple[Verbatim | Stub | SummaryPlace | Marker, ...]
+    items: tuple[StoredItem, ...]
     tail: int
     aside: tuple[Range, ...] = ()
     since: int = 0
@@ -89,9 +92,7 @@ RECORD = (
 """The query of the rows for `as_record`."""
 
 
-def stored_items(
-    connection: Transaction, session: int, view: View
-) -> Iterator[Verbatim | Stub | SummaryPlace | Marker]:
+def stored_items(connection: Transaction, session: int, view: View) -> Iterator[StoredItem]:
     """The view's items with its summaries in rows; one that an earlier view has too is not written again."""
     for item in view.items:
         yield SummaryPlace(insert_summary(connection, session, item)) if isinstance(item, Summary) else item

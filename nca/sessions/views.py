@@ -291,16 +291,13 @@ class SessionViews:
         """This view, or if it is damaged the nearest before it that is not; the first one never is."""
         while number not in self._sound:
             try:
-                self._check(number, log.SessionLog(self._access).head)
+                if self.load(number).tail > self._access.integer(log.HEAD) + 1:
+                    raise StoreDamaged(f"View {number} covers more than the log")
                 self._sound.add(number)
             except StoreDamaged:
                 row = self._access.row("SELECT parent FROM views WHERE session = ? AND number = ?", number)
                 number = row[0] if row and 0 <= (row[0] or 0) < number else 0
         return number
-
-    def _check(self, number: int, head: int) -> None:
-        if self.load(number).tail > head + 1:
-            raise StoreDamaged(f"View {number} covers more than the log")
 
     def _summary(self, number: int) -> Summary:
         row = self._access.row("SELECT body FROM summaries WHERE session = ? AND number = ?", number)
