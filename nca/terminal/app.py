@@ -176,7 +176,8 @@ class ChatApp:
         if default or not self._is_next_new:
             self._next_words = ()
         try:
-            return await self.interrupts.run(self.reader.read(conversation, default), reader=self.reader)
+            reading = self.reader.read(conversation, default)
+            return await self.interrupts.run(reading, interrupt_reader=self.reader.interrupt)
         except Stopped:
             return ()
 

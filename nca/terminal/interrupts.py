@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import signal
 import time
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from nca.terminal.signals import (
     EXIT_CODES,
@@ -47,13 +47,6 @@ class Stopped(Exception):  # not an error: the person stopped the work
         self.is_said = is_said
 
 
-class Reads(Protocol):
-    """The reader of a line, such as `nca.terminal.reader.Reader`."""
-
-    def interrupt(self) -> bool:
-        """Handle a Ctrl-C. False: the line was sent already, so the work that it starts is to be stopped."""
-
-
 class Interrupts:
     """Runs work so that signals can stop it. `exit_code` is set once the program has to end.
 
@@ -65,25 +58,25 @@ class Interrupts:
         self.exit_code: int | None = None
         self._ends_at_first = ends_at_first
         self._work: asyncio.Task[Any] | None = None
-        self._reader: Reads | None = None
+        self._interrupt_reader: Callable[[], bool] | None = None
         self._is_next_stopped = False
         self._is_handling = False
         self._last = -AGAIN_SECONDS
         self._unheard = 0
         self._is_lent = False
 
-    async def run(self, work: Coroutine[Any, Any, T], *, reader: Reads | None = None) -> T:
+    async def run(self, work: Coroutine[Any, Any, T], *, interrupt_reader: Callable[[], bool] | None = None) -> T:
         """The result of `work`. Raises Stopped if a signal stopped it and it had nothing to return.
 
-        `reader`: the work is to read a line from it, and Ctrl-C is for the reader to handle.
+        `interrupt_reader`: the work is to read a line, and Ctrl-C is for this to handle, as `Reader.interrupt` says.
         """
-        if reader is not None:
+        if interrupt_reader is not None:
             self._is_next_stopped = False
         if self.exit_code is not None or self._is_next_stopped:
             work.close()
             raise Stopped
         task = asyncio.create_task(work)
-        self._reader, self._work = reader, task
+        self._interrupt_reader, self._work = interrupt_reader, task
         try:
             return await task
         except asyncio.CancelledError as cancelled:
@@ -92,12 +85,12 @@ class Interrupts:
                 raise
             raise Stopped(is_said=IS_SAID in cancelled.args) from None
         finally:
-            self._reader = self._work = None
+            self._interrupt_reader = self._work = None
 
     def stop_work(self) -> None:
         """Stop what runs now; a prompt handles it as its own Ctrl-C."""
-        if self._reader is not None:
-            self._is_next_stopped = not self._reader.interrupt()
+        if self._interrupt_reader is not None:
+            self._is_next_stopped = not self._interrupt_reader()
         elif self._work is not None:
             self._work.cancel()
         else:
@@ -137,7 +130,7 @@ class Interrupts:
         watchdog.cancel()
         if self._is_lent:
             return
-        if self._ends_at_first or (self._reader is None and self.is_second()):
+        if self._ends_at_first or (self._interrupt_reader is None and self.is_second()):
             self.end(INTERRUPTED_EXIT_CODE)
         else:
             self.stop_work()

@@ -14,10 +14,18 @@ from nca.events import MessageTaken
 from nca.terminal.completion import PromptCompleter
 from nca.terminal.input.file_finder import FileFinder
 from nca.terminal.input.first_prompt import FirstPrompt
+from nca.terminal.input.keyboard import KeyQuestion
 from nca.terminal.input.toolbar import ToolbarStatus, activity_of
 from nca.terminal.interrupts import Interrupts
-from nca.terminal.panels.key_question import approve_by_key, choose_by_key, type_by_key
+from nca.terminal.panels.key_question import (
+    MOST_TYPED_CHARS,
+    ApprovalKeys,
+    LetterQuestion,
+    TypedQuestion,
+    ask_by_key,
+)
 from nca.terminal.reader import Completions, Reader, accepting_edits
+from nca.terminal.render.calls import ApprovalPanel, rule_of
 from nca.terminal.render.draw import Draw
 from nca.terminal.render.sanitize import one_line
 from nca.words import Words
@@ -133,17 +141,35 @@ class PromptReader(Reader):
         return self._prompt.typing_ahead(self._draw.screen)
 
     async def ask(self, asked: ApprovalAsked) -> Answer:
-        accept = accepting_edits(asked, self._chat, self._draw)
-        return await approve_by_key(asked, self._draw, self._prompt, self._interrupts, accept)
+        panel = ApprovalPanel(asked)
+        question = ApprovalKeys(
+            rule=rule_of(asked) if asked.subject else "",
+            show_more=lambda: self._draw.show(panel.more()),
+            lines_left=lambda: panel.lines_left,
+            stop=self._interrupts.stop_work,
+            accept_edits=accepting_edits(asked, self._chat, self._draw),
+        )
+        return await ask_by_key(question, self._draw, self._prompt, show=lambda: self._draw.show(panel.first()))
 
     async def choose(self, question: str, keys: Sequence[KeyChoice]) -> str:
-        return await choose_by_key(question, keys, self._draw, self._prompt)
+        return await self._asked(LetterQuestion(keys), question)
 
     async def choose_or_type(self, question: str, keys: Sequence[KeyChoice]) -> str:
-        return await choose_by_key(question, keys, self._draw, self._prompt, gives_way=True)
+        return await self._asked(LetterQuestion(keys, gives_way=True), question)
 
     async def type_answer(self, question: str) -> str | None:
-        return await type_by_key(question, self._draw, self._prompt)
+        """The typed line, which stays on the screen."""
+        typed = (await self._asked(TypedQuestion(), question)).text
+        if typed:
+            self._draw.notice(f"› {one_line(typed, MOST_TYPED_CHARS)}")
+        return typed
+
+    async def _asked(self, keys: KeyQuestion[T], question: str) -> T:
+        def show() -> None:
+            for line in question.splitlines():
+                self._draw.warn(line)
+
+        return await ask_by_key(keys, self._draw, self._prompt, show=show)
 
     def typed_ahead(self) -> Sequence[Words]:
         return self._prompt.take_messages()

@@ -8,7 +8,7 @@ import asyncio
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import TYPE_CHECKING, Protocol, TextIO, TypeVar
 
 from nca.agent.approvals import Answer, Nobody
@@ -195,10 +195,27 @@ class LineReader(Reader):
         return await approve_by_line(asked, self._output, self._lines, accept)
 
     async def choose(self, question: str, keys: Sequence[KeyChoice]) -> str:
-        return await choose_by_line(question, keys, self._output, self._lines)
+        """The chosen key; "" for q and the end of the input. Any other line, such as an empty one, is asked again."""
+        await self._put(question)
+        while True:
+            self._output.notice(f"{choices_line(keys)}, q to cancel:")
+            try:
+                word = (await self._lines.next()).strip().lower()
+            except EOFError:
+                return ""
+            if word in ("q", *(key for key, _ in keys)):
+                return "" if word == "q" else word
 
     async def type_answer(self, question: str) -> str | None:
-        return await type_by_line(question, self._output, self._lines)
+        await self._put(question)
+        with suppress(EOFError):
+            return await self._lines.next()
+        return None
+
+    async def _put(self, question: str) -> None:
+        for line in question.splitlines():
+            self._output.warn(line)
+        await asyncio.to_thread(forget_typed)
 
     async def read(self, conversation: Conversation, default: Words = ()) -> Words:
         line = await self._lines.next(text_of(default))
@@ -211,31 +228,3 @@ class LineReader(Reader):
         else:
             self._output.notice("Ctrl-C again leaves.")
         return True
-
-
-async def choose_by_line(question: str, keys: Sequence[KeyChoice], output: Output, lines: InputLines) -> str:
-    """The chosen key; "" for q and the end of the input. Any other line, such as an empty one, is asked again."""
-    await _put(question, output)
-    while True:
-        output.notice(f"{choices_line(keys)}, q to cancel:")
-        try:
-            word = (await lines.next()).strip().lower()
-        except EOFError:
-            return ""
-        if word in ("q", *(key for key, _ in keys)):
-            return "" if word == "q" else word
-
-
-async def type_by_line(question: str, output: Output, lines: InputLines) -> str | None:
-    """The typed line; None for the end of the input."""
-    await _put(question, output)
-    try:
-        return await lines.next()
-    except EOFError:
-        return None
-
-
-async def _put(question: str, output: Output) -> None:
-    for line in question.splitlines():
-        output.warn(line)
-    await asyncio.to_thread(forget_typed)

@@ -16,7 +16,7 @@ async def _line() -> str:
 
 async def test_between_a_line_and_its_turn_it_stops_the_turn() -> None:
     interrupts, reader = Interrupts(), ScriptedReader()
-    assert await interrupts.run(_line(), reader=reader) == "a line"
+    assert await interrupts.run(_line(), interrupt_reader=reader.interrupt) == "a line"
     interrupts.interrupt()
     with pytest.raises(Stopped):
         await interrupts.run(asyncio.sleep(3_600))
@@ -47,5 +47,5 @@ async def test_escape_stops_work_once_and_never_the_program() -> None:
 async def test_the_next_prompt_forgets_it() -> None:
     interrupts, reader = Interrupts(), ScriptedReader()
     interrupts.interrupt()
-    assert await interrupts.run(_line(), reader=reader) == "a line"
+    assert await interrupts.run(_line(), interrupt_reader=reader.interrupt) == "a line"
     assert await interrupts.run(_line()) == "a line"

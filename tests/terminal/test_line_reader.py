@@ -6,8 +6,8 @@ import io
 
 import pytest
 
-from nca.terminal.input.line_kind import InputLines
-from nca.terminal.reader import choose_by_line, type_by_line
+from nca.terminal.interrupts import Interrupts
+from nca.terminal.reader import LineReader
 from nca.terminal.render.plain import PlainDraw
 
 KEYS = (("r", "read it here"), ("f", "fork it"))
@@ -28,7 +28,7 @@ KEYS = (("r", "read it here"), ("f", "fork it"))
 async def test_a_line(typed: str, chosen: str, times: int) -> None:
     asides = io.StringIO()
     draw = PlainDraw(io.StringIO(), asides, {})
-    assert await choose_by_line("It is held.", KEYS, draw, InputLines(io.StringIO(typed))) == chosen
+    assert await LineReader(io.StringIO(typed), draw, Interrupts()).choose("It is held.", KEYS) == chosen
     said = " ".join(asides.getvalue().split())
     assert said.count("r to read it here, f to fork it, q to cancel:") == times
 
@@ -37,7 +37,6 @@ async def test_a_line(typed: str, chosen: str, times: int) -> None:
 async def test_a_line_of_text(typed: str, answer: str | None) -> None:
     asides = io.StringIO()
     draw = PlainDraw(io.StringIO(), asides, {})
-    assert (
-        await type_by_line("Room (Enter: single)\n1 single\n2 double", draw, InputLines(io.StringIO(typed))) == answer
-    )
+    reader = LineReader(io.StringIO(typed), draw, Interrupts())
+    assert await reader.type_answer("Room (Enter: single)\n1 single\n2 double") == answer
     assert [line.strip() for line in asides.getvalue().splitlines()] == ["Room (Enter: single)", "1 single", "2 double"]

@@ -10,6 +10,7 @@ from prompt_toolkit.application import get_app
 from prompt_toolkit.buffer import Buffer, CompletionState
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.filters import (
+    Always,
     Condition,
     completion_is_selected,
     emacs_insert_mode,
@@ -44,13 +45,13 @@ class KeyActions(Protocol):
 
     def paste(self, buffer: Buffer, pasted: str) -> None: ...
 
-    def paste_image(self, buffer: Buffer) -> None: ...
+    def paste_image(self, event: KeyPressEvent) -> None: ...
 
     @property
     def has_pasted(self) -> bool:
         """Whether something in the prompt was pasted."""
 
-    def attach_pasted(self, buffer: Buffer) -> None: ...
+    def attach_pasted(self, event: KeyPressEvent) -> None: ...
 
     @property
     def gives_way(self) -> bool:
@@ -58,7 +59,7 @@ class KeyActions(Protocol):
 
     def clear(self, buffer: Buffer) -> None: ...
 
-    def edit(self, buffer: Buffer) -> None: ...
+    def edit(self, event: KeyPressEvent) -> None: ...
 
     def rewind(self, event: KeyPressEvent) -> None: ...
 
@@ -162,47 +163,28 @@ def _add_actions(bindings: KeyBindings, actions: KeyActions) -> None:
     def paste(event: KeyPressEvent) -> None:
         actions.paste(event.current_buffer, event.data)
 
-    @bindings.add("c-v", filter=~vi_navigation_mode & ~is_searching)
-    def paste_image(event: KeyPressEvent) -> None:
-        """An image; terminals paste text by a key of their own."""
-        actions.paste_image(event.current_buffer)
-
-    is_lone_escape = Condition(lambda: actions.is_lone_escape)
-
-    @bindings.add("escape", "a", filter=~is_lone_escape & Condition(lambda: actions.has_pasted) & ~is_searching)
-    def attach_pasted(event: KeyPressEvent) -> None:
-        actions.attach_pasted(event.current_buffer)
-
-    @bindings.add("c-x", "c-e", filter=~is_searching)
-    @bindings.add("v", filter=vi_navigation_mode & ~has_selection)
-    def edit(event: KeyPressEvent) -> None:
-        actions.edit(event.current_buffer)
-
     @bindings.add("c-_", filter=emacs_mode & ~is_searching, save_before=lambda _: False)
     @bindings.add("c-x", "c-u", filter=emacs_mode & ~is_searching, save_before=lambda _: False)
     def undo(event: KeyPressEvent) -> None:
         _undo(event.current_buffer)
 
+    is_lone_escape, has_pasted = Condition(lambda: actions.is_lone_escape), Condition(lambda: actions.has_pasted)
     is_empty = Condition(lambda: not get_app().current_buffer.text)
-
-    # With emacs keys two that come at once; with vi keys the first one leaves the insert mode.
-    @bindings.add("escape", "escape", filter=emacs_mode & is_empty & ~is_searching)
-    @bindings.add("escape", filter=vi_navigation_mode & is_empty)
-    def rewind(event: KeyPressEvent) -> None:
-        actions.rewind(event)
-
-    @bindings.add("s-tab", filter=~has_completions & ~is_searching)
-    def next_mode(event: KeyPressEvent) -> None:
-        actions.next_mode()
-
-    @bindings.add("c-z")
-    def stop(event: KeyPressEvent) -> None:
-        actions.suspend()
-
-    @bindings.add("c-c", filter=~is_searching & ~has_selection)
-    @bindings.add(Keys.SIGINT)
-    def interrupt(event: KeyPressEvent) -> None:
-        actions.on_interrupt_key(event)
+    for keys, is_active, act in (
+        # An image; terminals paste text by a key of their own.
+        (("c-v",), ~vi_navigation_mode & ~is_searching, actions.paste_image),
+        (("escape", "a"), ~is_lone_escape & has_pasted & ~is_searching, actions.attach_pasted),
+        (("c-x", "c-e"), ~is_searching, actions.edit),
+        (("v",), vi_navigation_mode & ~has_selection, actions.edit),
+        # With emacs keys two that come at once; with vi keys the first one leaves the insert mode.
+        (("escape", "escape"), emacs_mode & is_empty & ~is_searching, actions.rewind),
+        (("escape",), vi_navigation_mode & is_empty, actions.rewind),
+        (("s-tab",), ~has_completions & ~is_searching, lambda _: actions.next_mode()),
+        (("c-z",), Always(), lambda _: actions.suspend()),
+        (("c-c",), ~is_searching & ~has_selection, actions.on_interrupt_key),
+        ((Keys.SIGINT,), Always(), actions.on_interrupt_key),
+    ):
+        bindings.add(*keys, filter=is_active)(act)
 
 
 def typed_by_key(buffer: Buffer, said: Words) -> Span | None:

@@ -305,13 +305,13 @@ class Prompt:
         else:
             self._insert(buffer, text_of(self._pastes.fold_pasted(pasted)), "pasted")
 
-    def attach_pasted(self, buffer: Buffer) -> None:
+    def attach_pasted(self, event: KeyPressEvent) -> None:
         """Attach the files that the pasted text names, or none of them again."""
         said = self._paths.toggled(self._text.said)
         if said is None:
             self.hint("The pasted text names no file with @.")
             return
-        self._show(buffer, self._pastes.refold(said), buffer.cursor_position)
+        self._show(event.current_buffer, self._pastes.refold(said), event.current_buffer.cursor_position)
 
     @property
     def has_pasted(self) -> bool:
@@ -348,8 +348,8 @@ class Prompt:
         self._text.change(buffer.text, buffer.cursor_position, self._put or typed_by_key(buffer, self._text.said))
         self._paths.look(self._text.said)
 
-    def paste_image(self, buffer: Buffer) -> None:
-        self._session.app.create_background_task(self._take_image(buffer))
+    def paste_image(self, event: KeyPressEvent) -> None:
+        event.app.create_background_task(self._take_image(event.current_buffer))
 
     async def _take_image(self, buffer: Buffer) -> None:
         path = await asyncio.to_thread(self._images.take)
@@ -360,9 +360,9 @@ class Prompt:
         # Their own key, and a file that nca made.
         self._insert(buffer, f"{blank}@{written(str(path))} ", "typed")
 
-    def edit(self, buffer: Buffer) -> None:
+    def edit(self, event: KeyPressEvent) -> None:
         if self._editing is None or self._editing.done():
-            self._editing = self._session.app.create_background_task(self._edit_outside(buffer))
+            self._editing = event.app.create_background_task(self._edit_outside(event.current_buffer))
 
     async def _edit_outside(self, buffer: Buffer) -> None:
         """Edit the text in the person's editor. The prompt's undo restores the text of before."""

@@ -11,31 +11,20 @@ from prompt_toolkit.keys import Keys
 from rich.text import Text
 
 from nca.agent.approvals import Answer
-from nca.events import ApprovalAsked
 from nca.humanize import counted
 from nca.terminal.input.keyboard import ENTER, KeyQuestion, Offered
 from nca.terminal.panels.session_loader import KeyChoice
-from nca.terminal.render.calls import ALL_EDITS, ApprovalPanel, rule_of
+from nca.terminal.render.calls import ALL_EDITS
 from nca.terminal.render.sanitize import one_line
 
 if TYPE_CHECKING:
     from nca.terminal.input.prompt import Prompt
     from nca.terminal.input.type_ahead import TypeAhead
-    from nca.terminal.interrupts import Interrupts
     from nca.terminal.render.draw import Draw
 
 T = TypeVar("T")
 
-_MOST_TYPED_CHARS = 4_000
-
-
-async def choose_by_key(
-    question: str, keys: Sequence[KeyChoice], draw: Draw, prompt: Prompt, *, gives_way: bool = False
-) -> str:
-    """The chosen key; "" for Escape, Ctrl-C and the end of the input, and for a line if the question `gives_way`."""
-    return await ask_by_key(
-        LetterQuestion(keys, gives_way=gives_way), draw, prompt, show=lambda: _show_lines(question, draw)
-    )
+MOST_TYPED_CHARS = 4_000
 
 
 class LetterQuestion(KeyQuestion[str]):
@@ -92,14 +81,14 @@ class TypedQuestion(KeyQuestion[Typed]):
         return Offered("")
 
     def line(self) -> Text:
-        return Text(f"(Enter sends it, Esc cancels) {one_line(self._text, _MOST_TYPED_CHARS)}▏", style="notice")
+        return Text(f"(Enter sends it, Esc cancels) {one_line(self._text, MOST_TYPED_CHARS)}▏", style="notice")
 
     def take(self, key: KeyPress | None) -> Typed | None:
         if key is None or key.key == Keys.Escape:
             return Typed(None)
         if key.key in (Keys.ControlM, Keys.ControlJ):
             return Typed(self._text)
-        self._text = edited(self._text, key, _MOST_TYPED_CHARS)
+        self._text = edited(self._text, key, MOST_TYPED_CHARS)
         return None
 
 
@@ -113,19 +102,6 @@ def edited(text: str, key: KeyPress, most_chars: int) -> str:
         case str() as character if not isinstance(character, Keys):
             return (text + character)[:most_chars]
     return text
-
-
-async def type_by_key(question: str, draw: Draw, prompt: Prompt) -> str | None:
-    """The typed line, which stays on the screen; None for Escape, Ctrl-C and the end of the input."""
-    typed = (await ask_by_key(TypedQuestion(), draw, prompt, show=lambda: _show_lines(question, draw))).text
-    if typed:
-        draw.notice(f"› {one_line(typed, _MOST_TYPED_CHARS)}")
-    return typed
-
-
-def _show_lines(question: str, draw: Draw) -> None:
-    for line in question.splitlines():
-        draw.warn(line)
 
 
 async def ask_by_key(question: KeyQuestion[T], draw: Draw, prompt: Prompt, *, show: Callable[[], None]) -> T:
@@ -169,28 +145,6 @@ def keys_line(keys: Sequence[KeyChoice], line: Text) -> Text:
 
 
 _MOST_REASON_CHARS = 400
-
-
-async def approve_by_key(
-    asked: ApprovalAsked,
-    draw: Draw,
-    prompt: Prompt,
-    interrupts: Interrupts,
-    accept_edits: Callable[[], None] | None = None,
-) -> Answer:
-    """Ask about a call while the turn waits. Escape, Ctrl-C and the end of the input interrupt the turn.
-
-    accept_edits  changes to the mode in which this call would not have been asked about; None if there is none
-    """
-    panel = ApprovalPanel(asked)
-    question = ApprovalKeys(
-        rule=rule_of(asked) if asked.subject else "",
-        show_more=lambda: draw.show(panel.more()),
-        lines_left=lambda: panel.lines_left,
-        stop=interrupts.stop_work,
-        accept_edits=accept_edits,
-    )
-    return await ask_by_key(question, draw, prompt, show=lambda: draw.show(panel.first()))
 
 
 class ApprovalKeys(KeyQuestion[Answer]):
