@@ -267,7 +267,7 @@ class ChatApp:
         """A plan that was written in plan mode is carried out if the person says so, unless they type already."""
         if self.conversation.approvals.mode != "plan" or not self.reader.can_choose or self.reader.is_typing:
             return
-        from nca.terminal.plan_offer import CARRY_OUT, carry_out, is_plan_written
+        from nca.terminal.commands.permissions import CARRY_OUT, carry_out, is_plan_written
 
         if not is_plan_written(self.conversation):
             return

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from nca.messages import Message, ToolCall
-from nca.terminal.plan_offer import CARRY_OUT
+from nca.terminal.commands.permissions import CARRY_OUT
 from nca.words import words
 from tests.terminal.stage import ScriptedReader, a_stage
 from tests.terminal.tty import chat

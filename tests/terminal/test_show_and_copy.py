@@ -15,8 +15,14 @@ from nca.errors import UsageError
 from nca.events import ToolFinished
 from nca.messages import Message, ToolCall
 from nca.models.model import Reply
-from nca.terminal.commands.export import OSC_52_MOST_BYTES, answers_backwards, code_blocks, copy_text
-from nca.terminal.commands.show import MOST_LINES, ShowCommand
+from nca.terminal.commands.show import (
+    MOST_LINES,
+    OSC_52_MOST_BYTES,
+    ShowCommand,
+    answers_backwards,
+    code_blocks,
+    copy_text,
+)
 from nca.terminal.render.draw import Draw
 from nca.terminal.render.screen import Screen
 from tests.terminal.payloads import PAYLOADS, forbidden

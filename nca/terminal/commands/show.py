@@ -1,22 +1,32 @@
-"""/show: print a tool call with its arguments and its whole output, or the model's thoughts."""
+"""/show: print a tool call with its arguments and its whole output, or the model's thoughts.
+/copy: copy an answer, or a code block of it, to the clipboard.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import base64
 import json
+import os
+import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import NamedTuple
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
+from nca.agent.turn import GOES_ON
 from nca.errors import UsageError
 from nca.humanize import counted, duration
 from nca.messages import Entry, Message, ToolCall
 from nca.terminal.commands.command import App, Command, Suggestion, takes_no
+from nca.terminal.input.pastes import installed, run_program
 from nca.terminal.render.file_changes import diff_lines, left_out
+from nca.terminal.render.markdown_blocks import BlockSplitter
 from nca.terminal.render.sanitize import one_line, to_terminal
 
 MOST_LINES, MOST_CHARS = 500, 60_000
@@ -176,3 +186,128 @@ def _show_thoughts(app: App, entries: Iterable[Entry]) -> None:
         raise UsageError("The last answer came without thoughts.")
     parts = _bounded("\n\n".join(thoughts), "; /export writes all of it")
     app.output.show(Group(*(part if part.style else Text(part.plain, "quiet") for part in parts)))
+
+
+OSC_52_MOST_BYTES = 74_994
+"""xterm's limit: its whole sequence may have 100,000 bytes. Terminals silently drop a longer one."""
+
+
+class Copied(NamedTuple):
+    """Whether it was copied, and how or why not, for a person."""
+
+    is_done: bool
+    how: str
+
+
+def copy_text(text: str, send_codes: Callable[[str], bool], environment: Mapping[str, str]) -> Copied:
+    """Put `text`, which is safe already, on the clipboard."""
+    for command in _programs(environment):
+        encoding = "utf-16-le" if command[0].lower().endswith("clip.exe") else "utf-8"
+        if run_program(command, text.encode(encoding, "replace")) is not None:
+            return Copied(is_done=True, how=f"with {command[0]}")
+    data = text.encode("utf-8", "replace")
+    if len(data) > OSC_52_MOST_BYTES:
+        return Copied(
+            is_done=False, how=f"terminals take {OSC_52_MOST_BYTES:,} bytes at most, and this has {len(data):,}"
+        )
+    if send_codes(f"\x1b]52;c;{base64.b64encode(data).decode()}\x1b\\"):
+        return Copied(is_done=True, how="through the terminal, if it allows that")
+    return Copied(is_done=False, how="found no terminal and no program (pbcopy, wl-copy, xclip, xsel, clip)")
+
+
+def _programs(environment: Mapping[str, str]) -> list[list[str]]:
+    """Programs that may be installed, best first. Over ssh a program would fill the other machine's clipboard."""
+    found: list[list[str]] = []
+    if environment.get("TMUX"):
+        found.append(["tmux", "load-buffer", "-w", "-"])
+    if not any(environment.get(name) for name in ("SSH_CONNECTION", "SSH_TTY", "SSH_CLIENT")):
+        if sys.platform == "darwin":
+            found.append(["pbcopy"])
+        if environment.get("WAYLAND_DISPLAY"):
+            found.append(["wl-copy"])
+        if environment.get("DISPLAY"):
+            found += [["xclip", "-selection", "clipboard"], ["xsel", "--clipboard", "--input"]]
+        if environment.get("WSL_DISTRO_NAME"):
+            found.append(["clip.exe"])
+    return installed(found, environment)
+
+
+SUGGESTED_ANSWERS = 9
+_ANSWER_CHARS = 60
+
+
+class CopyCommand(Command):
+    name = "copy"
+    usage = "/copy [N]\n/copy code [N]"
+    about = "Copy the last answer as Markdown, the Nth latest one, or its last code block"
+
+    def needs_person(self, app: App, argument: str) -> str:
+        return "starts a program"
+
+    async def run(self, app: App, argument: str) -> None:
+        words = argument.lower().split()
+        is_code = words[:1] == ["code"]
+        number = _number(words[1:] if is_code else words, argument)
+        answers = answers_backwards(app.conversation.context.backwards())
+        if is_code:
+            blocks = [block for answer in answers for block in reversed(code_blocks(answer))]
+            text, what = _pick(blocks, number, "block of code")
+        else:
+            text, what = _pick(list(islice(answers, number)), number, "answer")
+        # Copied text is as safe as the text shown here: a terminal may take pasted controls for keys.
+        text = to_terminal(text)
+        copied = await asyncio.to_thread(copy_text, text, app.output.send_codes, os.environ)
+        size = f"{len(text):,} characters"
+        if not copied.is_done:
+            raise UsageError(f"Not copied: {copied.how}.", advice="/export writes the session to a file.")
+        app.output.show(f"Copied {what} ({size}) {copied.how}.")
+
+    def complete(self, app: App, argument: str) -> Iterable[Suggestion]:
+        if "code".startswith(argument.lower()):
+            yield Suggestion("code", "the last block of code")
+        answers = answers_backwards(app.conversation.context.backwards())
+        for number, answer in enumerate(islice(answers, SUGGESTED_ANSWERS), 1):
+            if str(number).startswith(argument):
+                yield Suggestion(str(number), one_line(answer, _ANSWER_CHARS))
+
+
+def answers_backwards(entries: Iterable[Entry]) -> Iterable[str]:
+    """The model's answers to the person, last first; the conversation is given newest first.
+
+    An answer that was asked to go on is one with what followed.
+    """
+    later, goes_on = "", False
+    for message in (entry.message for entry in entries):
+        if message.source == "nca" and message.text in GOES_ON:
+            goes_on = True
+        elif message.role == "assistant" and message.text.strip():
+            if later and not goes_on:
+                yield later.strip()
+            later, goes_on = message.text + later if goes_on else message.text, False
+    if later:
+        yield later.strip()
+
+
+def code_blocks(markdown: str) -> list[str]:
+    """The blocks of code of an answer, in order, each with a newline at its end."""
+    splitter = BlockSplitter()
+    found: dict[int, list[str]] = {}
+    for block in [*splitter.feed(markdown), *splitter.finish()]:
+        if block.kind == "code":
+            found.setdefault(block.fence, []).append(block.text)
+    return ["\n".join(pieces) + "\n" for pieces in found.values()]
+
+
+def _number(words: Sequence[str], argument: str) -> int:
+    if not words:
+        return 1
+    if len(words) == 1 and words[0].isdecimal() and 0 < len(words[0]) < 9 and int(words[0]) > 0:
+        return int(words[0])
+    raise takes_no("copy", argument, "Valid: code, or a number (1 is the last).")
+
+
+def _pick(texts: Sequence[str], number: int, what: str) -> tuple[str, str]:
+    if len(texts) < number:
+        few = f"{number:,} is too large: 1 is the last {what}, {len(texts):,} the first."
+        raise UsageError(few if texts else f"There is no {what} yet.")
+    return texts[number - 1], f"the last {what}" if number == 1 else f"{what} {number} from the end"

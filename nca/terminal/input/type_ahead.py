@@ -26,9 +26,8 @@ from nca.terminal.input.keyboard import (
     PasteTimeoutParser,
     meaning,
 )
-from nca.terminal.input.line_editor import open_line
+from nca.terminal.input.line_editor import UnsentKeys, open_line
 from nca.terminal.input.terminal_modes import TerminalModes, mark_pastes, stop_process, stop_signal_handled
-from nca.terminal.input.unsent_keys import UnsentKeys
 from nca.terminal.interrupts import Interrupts
 from nca.words import Words
 
