@@ -13,7 +13,7 @@ from nca.context.retention import FILES, WORDS
 from nca.errors import ConfigError, ModelUnavailable, UsageError
 from nca.events import Event
 from nca.humanize import percent
-from nca.terminal.commands.command import FOREIGN_NAMES, advice_for, all_commands, find_command
+from nca.terminal.commands.command import advice_for, all_commands, find_command, foreign_names
 from nca.terminal.interrupts import Leave
 from tests.terminal.stage import Stage, a_stage
 
@@ -260,8 +260,8 @@ def test_words_of_other_programs_lead_to_what_nca_has() -> None:
     }
     assert all(place in advice_for(word) for word, place in leads_to.items())
     assert "/help" not in advice_for("skills")
-    assert not [word for word in FOREIGN_NAMES if find_command(word)]
-    named = {found for advice in FOREIGN_NAMES.values() for found in re.findall(r"(?:^|\s)/(\w+)", advice)}
+    assert not [word for word in foreign_names() if find_command(word)]
+    named = {found for advice in foreign_names().values() for found in re.findall(r"(?:^|\s)/(\w+)", advice)}
     assert all(find_command(name) for name in named)
 
 

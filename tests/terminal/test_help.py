@@ -11,9 +11,9 @@ import pytest
 
 from nca.config.schema import KEYS
 from nca.errors import NcaError, UsageError
-from nca.terminal.commands.command import GROUPS, NAMES, all_commands, find_command
+from nca.terminal.commands.command import GROUPS, NAMES, all_commands, find_command, texts
 from nca.terminal.commands.context import SUBCOMMANDS
-from nca.terminal.commands.help import EXAMPLES, NAME_CELLS, SHORT, in_short
+from nca.terminal.commands.help import NAME_CELLS, in_short
 from tests.terminal.stage import a_stage
 
 
@@ -104,9 +104,9 @@ async def test_every_command_in_detail_and_every_example_is_one(tmp_path: Path) 
         for word in (*SUBCOMMANDS, "compact from", "compact before"):
             assert f"/context {word} " in text
     known = {command.name for command in all_commands()}
-    assert set(EXAMPLES) | set(SHORT) <= known
-    for name, examples in EXAMPLES.items():
-        for line, about in examples:
+    assert set(texts().examples) | set(texts().short) <= known
+    for name, examples in texts().examples.items():
+        for line, about in examples.items():
             assert find_command(line.removeprefix("/").split()[0]), line
             assert about
             words = line.split()
@@ -117,7 +117,7 @@ async def test_every_command_in_detail_and_every_example_is_one(tmp_path: Path) 
 async def test_no_example_has_a_word_that_its_command_does_not_know(tmp_path: Path) -> None:
     refused: dict[str, str] = {}
     with a_stage(tmp_path, ["Beside."]) as stage:
-        for line in (line for examples in EXAMPLES.values() for line, _ in examples):
+        for line in (line for examples in texts().examples.values() for line in examples):
             try:
                 await stage.command(line)
             except NcaError as error:

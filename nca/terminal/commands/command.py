@@ -10,8 +10,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+import msgspec
 
 from nca.errors import UsageError
 from nca.terminal import commands
@@ -145,72 +148,28 @@ NAMES = tuple(name for names in GROUPS.values() for name in names)
 SHORTEST_BEGINNING = 3
 """Letters that are enough to name a command, if only one begins with them."""
 
-_REWIND = "/rewind goes back to before a message, /undo takes back the last turn; both chat and files."
-_MODE = "/permissions shows the mode; /permissions plan, accept-edits, auto or ask changes it."
-_USAGE = "/context shows what fills the window, /cost the tokens and cost, /model the model."
-_FILE = "@path in a message adds a file, a folder's listing or an image."
-_SHELL = "!command runs it and shares its output, as in !git diff."
-_NEW = "/new starts a new session; /context clear empties the context of this one."
-_FORK = "/rewind goes back to before a message, on any branch; in a shell, nca sessions fork ID copies a session."
-_REASONING = "/effort high lets the model reason more; /show thoughts prints its reasoning."
-_SETUP = "!nca doctor checks the installation, !nca --version prints its version."
-_KEPT = "Every session is saved automatically; /sessions finds it, /export writes it to a file."
-_INSTRUCTIONS = "AGENTS.md in the project is read at the start; /memory TEXT saves a note."
 
-FOREIGN_NAMES = {
-    **dict.fromkeys(("revert", "restore", "back", "checkpoint"), _REWIND),
-    **dict.fromkeys(("plan", "ask", "code", "architect", "chat-mode", "auto", "mode", "yolo"), _MODE),
-    **dict.fromkeys(("approvals", "allowed-tools"), "/permissions shows and removes your rules, and changes the mode."),
-    **dict.fromkeys(("status", "tokens", "stats"), _USAGE),
-    **dict.fromkeys(("add", "read", "read-only", "file", "files", "dir", "directory", "add-dir", "mention"), _FILE),
-    **dict.fromkeys(("attach", "image", "images", "paste", "drop"), _FILE),
-    **dict.fromkeys(("web", "fetch", "url"), "Write the address in your message: the model reads it with fetch_url."),
-    **dict.fromkeys(
-        ("map", "map-refresh"), "The model searches the files itself, with grep and glob; /tools lists all its tools."
-    ),
-    **dict.fromkeys(("run", "bash", "shell", "commit", "git", "test", "lint", "ls"), _SHELL),
-    **dict.fromkeys(("diff", "review"), "/changes shows what this session changed; !git diff shows what git knows."),
-    **dict.fromkeys(("reset", "restart", "reload"), _NEW),
-    "recall": "/context search WORDS finds what was said; the model recalls on its own.",
-    **dict.fromkeys(("save", "load", "chat", "share"), _KEPT),
-    **dict.fromkeys(("delete", "rm"), "In a shell, nca sessions delete ID deletes a session; archive ID archives it."),
-    **dict.fromkeys(("init", "rules", "agents", "instructions", "system", "prompt", "output-style"), _INSTRUCTIONS),
-    **{word: f"Use /context {word}." for word in ("pin", "unpin", "expand", "collapse")},
-    **dict.fromkeys(
-        ("search", "find", "grep"), "/context search TEXT searches this session, /sessions search TEXT all."
-    ),
-    **dict.fromkeys(("tree", "fork", "branch"), _FORK),
-    **dict.fromkeys(("compress", "summarize"), "/compact makes room now, keeping what you name."),
-    **dict.fromkeys(("hotkeys", "keys", "shortcuts", "keybindings", "multiline-mode"), "/help keys lists all keys."),
-    **dict.fromkeys(("think", "thinking", "think-tokens", "reasoning-effort", "fast"), _REASONING),
-    **dict.fromkeys(("verbose", "details"), "/show prints the last tool call with its whole output."),
-    **dict.fromkeys(("bashes", "ps"), "/jobs lists what runs in the background."),
-    **dict.fromkeys(("stop", "cancel"), "Escape stops an answer; /jobs stop N stops a command in the background."),
-    **dict.fromkeys(
-        ("weak-model", "editor-model"), "/config model.summarizer NAME lets another model write the summaries."
-    ),
-    **dict.fromkeys(("plugin", "plugins", "extensions"), "MCP servers and skills extend nca: /mcp lists the servers."),
-    "ide": "An editor starts nca acp and talks to it.",
-    "sandbox": "/config tools.sandbox bwrap runs commands where they can write only in the project.",
-    "scoped-models": "/model lists the models; type to search them.",
-    **dict.fromkeys(("todo", "todos", "tasks"), "The model keeps a list with its tool todo; a line shows each change."),
-    **dict.fromkeys(
-        ("login", "logout", "auth", "connect"),
-        "Set API keys in the environment, such as OPENAI_API_KEY; /model chooses a model.",
-    ),
-    **dict.fromkeys(("doctor", "version", "upgrade", "about", "changelog", "bug", "feedback", "report"), _SETUP),
-    **dict.fromkeys(
-        ("skills", "skill"), "Type a slash and a skill's name; Tab completes it. The model reads one when it needs it."
-    ),
-    "hooks": "/config hooks prints your hooks; a table [[hooks]] in config.toml, with event and command, adds one.",
-    "statusline": "/config terminal.status sets the line below the prompt.",
-    "name": "/rename NAME names this session.",
-    "history": "/context history lists the compactions, /sessions earlier sessions; Ctrl-R searches what you sent.",
-    "continue": "/resume continues an earlier session.",
-    "vim": "/config terminal.keys vi turns on vi keys.",
-    **dict.fromkeys(("theme", "themes", "color"), "/config terminal.theme dark or light."),
-}
-"""Names in Claude Code, aider and others, and words that a person would try."""
+class HelpTexts(msgspec.Struct, frozen=True):
+    """What help.toml holds: prose that no prompt needs before the first slash."""
+
+    typing: dict[str, str]
+    short: dict[str, tuple[str, ...]]
+    keys: dict[str, str]
+    topics: dict[str, str]
+    ideas: dict[str, str]
+    examples: dict[str, dict[str, str]]
+    foreign: dict[str, str]
+
+
+@cache
+def texts() -> HelpTexts:
+    return msgspec.toml.decode(Path(__file__).with_name("help.toml").read_bytes(), type=HelpTexts)
+
+
+@cache
+def foreign_names() -> dict[str, str]:
+    """Names in Claude Code, aider and others, and words that a person would try; and what they find here."""
+    return {name: advice for names, advice in texts().foreign.items() for name in names.split()}
 
 
 @cache
@@ -225,7 +184,7 @@ def all_commands() -> tuple[Command, ...]:
 def find_command(name: str) -> Command | None:
     """The command with this name or alias, without the slash and in any case, or the only one that begins with it."""
     word = name.lower()
-    if word in _by_name() or word in FOREIGN_NAMES or len(word) < SHORTEST_BEGINNING:
+    if word in _by_name() or word in foreign_names() or len(word) < SHORTEST_BEGINNING:
         return _by_name().get(word)
     begun = {command for known, command in _by_name().items() if known.startswith(word)}
     return begun.pop() if len(begun) == 1 else None
@@ -234,8 +193,8 @@ def find_command(name: str) -> Command | None:
 def advice_for(name: str) -> str:
     """The suggestion for a command that does not exist."""
     word, known = name.lower(), _by_name()
-    if word in FOREIGN_NAMES:
-        return FOREIGN_NAMES[word]
+    if word in foreign_names():
+        return foreign_names()[word]
     beginning = [command for command in known if word and command.startswith(word)]
     near = beginning[0] if beginning else nearest(word, known)
     return f"Did you mean /{known[near].name}?" if near else "/help shows all commands."

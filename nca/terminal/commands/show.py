@@ -150,9 +150,8 @@ def _bounded(text: str, where: str) -> Iterator[Text]:
     text = to_terminal(text)
     if len(text) > MOST_CHARS:
         half = MOST_CHARS // 2
-        left_out = len(text) - MOST_CHARS
         yield from _bounded_lines(text[:half], where)
-        yield Text(f"… {left_out:,} characters are left out{where}", style="notice")
+        yield Text(f"… {len(text) - MOST_CHARS:,} characters are left out{where}", style="notice")
         yield from _bounded_lines(text[-half:], where)
     else:
         yield from _bounded_lines(text, where)

@@ -35,7 +35,8 @@ def test_what_cannot_be_carried_is_ascii(text: str, encoding: str, said: str) ->
 
 
 def test_no_sign_that_nca_draws_becomes_a_question_mark() -> None:
-    drawn = {sign for path in TERMINAL.rglob("*.py") for sign in re.findall(r"[^\x00-\x7f]", path.read_text("utf-8"))}
+    files = (*TERMINAL.rglob("*.py"), *TERMINAL.rglob("*.toml"))
+    drawn = {sign for path in files for sign in re.findall(r"[^\x00-\x7f]", path.read_text("utf-8"))}
     unknown = {sign for sign in drawn if encodable(sign, "ascii") == "?"}
     assert {sign for sign in unknown if not unicodedata.category(sign).startswith("L")} <= {"😀", "␡"}
 
