@@ -94,25 +94,21 @@ class _Line:
         self.place = start
 
 
-class SentLine(NamedTuple):
-    """A line that ended with Enter: its words, and its number of keys including Enter."""
+class TypedLine(NamedTuple):
+    """A line of typed keys: its words, the keys that only the prompt knows, the cursor's place.
 
-    said: Words
-    keys: int
-
-
-class OpenLine(NamedTuple):
-    """The line that is being typed: its words, the keys that only the prompt knows, the cursor's place.
-
-    leaves  it held a Ctrl-D while it was empty, with which the prompt ends the chat
-    start   the number of keys before it
+    start    the number of keys before it
+    keys     its number of keys, with the Enter of one that `is_sent`; no Enter has ended the last one yet
+    leaves   it held a Ctrl-D while it was empty, with which the prompt ends the chat
     """
 
     said: Words
     unknown: list[int]
     place: int
+    start: int
+    keys: int
+    is_sent: bool
     leaves: bool
-    start: int = 0
 
     @property
     def is_empty(self) -> bool:
@@ -132,34 +128,24 @@ class Typed(NamedTuple):
     leaves: bool = False
 
 
-def first_line(keys: Sequence[KeyPress]) -> SentLine | None:
+def first_line(keys: Sequence[KeyPress]) -> TypedLine | None:
     """The first line that ends with Enter. None if there is none, or if it holds an unknown key."""
-    line, rest = _line_from(keys, 0, is_shown=False)
-    return None if rest.unknown else line
+    line = next(_lines(keys, is_shown=False))
+    return line if line.is_sent and not line.unknown else None
 
 
-def open_line(keys: Sequence[KeyPress]) -> OpenLine:
+def open_line(keys: Sequence[KeyPress]) -> TypedLine:
     """The line that no Enter has ended yet."""
-    start = 0
-    while True:
-        line, rest = _line_from(keys, start, is_shown=True)
-        if line is None:
-            return rest._replace(start=start)
-        start += line.keys
+    *_, line = _lines(keys, is_shown=True)
+    return line
 
 
 def typed(keys: Sequence[KeyPress]) -> Typed:
     """Everything typed, as it is shown, without unknown keys."""
-    sent: list[str] = []
-    leaves = False
-    start = 0
-    while True:
-        line, rest = _line_from(keys, start, is_shown=True)
-        leaves = leaves or rest.leaves
-        if line is None:
-            return Typed(sent, text_of(rest.said), rest.place, leaves)
-        sent.append(text_of(line.said))
-        start += line.keys
+    lines = list(_lines(keys, is_shown=True))
+    *sent, rest = lines
+    leaves = any(line.leaves for line in lines)
+    return Typed([text_of(line.said) for line in sent], text_of(rest.said), rest.place, leaves)
 
 
 def unsent(keys: Sequence[KeyPress]) -> Words:
@@ -180,20 +166,15 @@ def separated(keys: Sequence[KeyPress]) -> list[list[KeyPress]]:
     """
     parts: list[list[KeyPress]] = []
     is_open = False
-    start = 0
-    while True:
-        line, (said, *_) = _line_from(keys, start, is_shown=True)
-        end = start + line.keys if line else len(keys)
-        part = list(keys[start : end - 1] if line else keys[start:])
-        is_message = line_kind(said) == "message"
+    for line in _lines(keys, is_shown=True):
+        part = list(keys[line.start : line.start + line.keys - line.is_sent])
+        is_message = line_kind(line.said) == "message"
         if part and is_open and is_message:
             parts[-1] += [KeyPress(Keys.ControlJ, "\n"), *_deleting_something(part)]
-        elif part:
+        elif part or not line.is_sent:
             parts.append(part)
         is_open = (is_open or bool(part)) and is_message
-        if line is None:
-            return parts if part else [*parts, []]
-        start = end
+    return parts
 
 
 def _deleting_something(keys: Sequence[KeyPress]) -> Iterator[KeyPress]:
@@ -206,27 +187,24 @@ def _deleting_something(keys: Sequence[KeyPress]) -> Iterator[KeyPress]:
             yield key
 
 
-def _line_from(keys: Sequence[KeyPress], start: int, *, is_shown: bool) -> tuple[SentLine | None, OpenLine]:
-    """The line from `start` on that ends with Enter, or None; and the same line up to there."""
-    line = _Line(is_shown=is_shown)
-    unknown: list[int] = []
-    for number in range(start, len(keys)):
-        key = keys[number]
+def _lines(keys: Sequence[KeyPress], *, is_shown: bool) -> Iterator[TypedLine]:
+    """The lines that ended with Enter, then the one that is being typed, which may be empty."""
+    start, unknown, line = 0, list[int](), _Line(is_shown=is_shown)
+    for number, key in enumerate(keys):
         if key.key == Keys.ControlM:
-            if not _is_new_line(keys, number, line.before if line.place == len(line.text) else ""):
-                return SentLine(line.said, number - start + 1), OpenLine(line.said, unknown, line.place, line.leaves)
-            line.break_line()
+            before = line.before if line.place == len(line.text) else ""
+            # After Escape (Alt-Enter) or a backslash it makes a new line.
+            if before.endswith("\\") or (number > start and keys[number - 1].key == Keys.Escape):
+                line.break_line()
+                continue
+            yield TypedLine(line.said, unknown, line.place, start, number + 1 - start, True, line.leaves)
+            start, unknown, line = number + 1, [], _Line(is_shown=is_shown)
         elif key.key == Keys.Escape and number + 1 < len(keys) and keys[number + 1].key == Keys.ControlM:
             # Alt-Enter: the Enter that follows makes the new line.
             continue
         elif not line.press(key):
             unknown.append(number)
-    return None, OpenLine(line.said, unknown, line.place, line.leaves)
-
-
-def _is_new_line(keys: Sequence[KeyPress], number: int, before: str) -> bool:
-    """Whether an Enter makes a new line: after Escape (Alt-Enter) or a backslash."""
-    return before.endswith("\\") or (number > 0 and keys[number - 1].key == Keys.Escape)
+    yield TypedLine(line.said, unknown, line.place, start, len(keys) - start, False, line.leaves)
 
 
 _SHOWN_KEYS = 2_000

@@ -20,7 +20,7 @@ from nca.sessions.sql import Whose
 from nca.terminal.panels.list_panel import Line, Listing, ListPanel
 from nca.terminal.panels.session_loader import SessionLoader
 from nca.terminal.render.sanitize import one_line, to_terminal
-from nca.terminal.render.sessions import begun_by, place, short_id, title
+from nca.terminal.render.sessions import begun_by, end_of, place, short_id, title
 
 _PREVIEW_LINES = 5
 _LEAST_OF_ID = 4
@@ -153,7 +153,7 @@ class PickerRows:
         about = f"{marks}{'(run) ' if info.kind == 'run' else ''}{title(info)}"
         if columns < _NARROW:
             return [("", f"{local_time(info.updated_at)[5:10]} {about}")]
-        where = "" if self.is_here else f"{set_cell_size(_end(place(info.directory)), _PLACE_CELLS)}  "
+        where = "" if self.is_here else f"{set_cell_size(end_of(place(info.directory), _PLACE_CELLS), _PLACE_CELLS)}  "
         # How many messages another agent's session has is not known before it is read.
         messages = f"{info.messages:,}" if info.messages else "–"
         return [("", f"{local_time(info.updated_at)} {messages:>8}  {where}{about}")]
@@ -186,11 +186,6 @@ class PickerRows:
         other = "all directories" if self.is_here else "this directory"
         chosen = f"{self.selected + 1:,} of {len(self.shown):,}" if self.shown else "0"
         return tuple(keys.format(chosen=chosen, other=other) for keys in _KEYS)
-
-
-def _end(text: str) -> str:
-    """The end of a path, which says more than its start."""
-    return text if len(text) <= _PLACE_CELLS else f"…{text[1 - _PLACE_CELLS :]}"
 
 
 SEARCH_SECONDS = 0.25

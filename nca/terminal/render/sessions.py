@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 TITLE_CHARS = 200
 _ID_CHARS = 12
 _PLACE_CHARS = 30
-"""Of a directory in a table; its end says most."""
+"""Of a directory in a table."""
 
 
 def short_id(session_id: str) -> str:
@@ -68,7 +68,7 @@ def session_table(
         "last used": [Text(local_time(info.updated_at)) for info in listed],
         "messages": [Text(f"{info.messages:,}") for info in listed],
         **({"begun by": [Text(begun_by(whose.get(info.id))) for info in listed]} if whose else {}),
-        **({"directory": [Text(_end_of(one)) for one in places]} if len(set(places)) > 1 else {}),
+        **({"directory": [Text(end_of(one, _PLACE_CHARS)) for one in places]} if len(set(places)) > 1 else {}),
         "title": [Text(title(info)) for info in listed],
     }
     drops = [head for head in ("messages", "directory", "last used", "begun by") if head in columns]
@@ -79,8 +79,9 @@ def _marks(info: SessionInfo, current: str) -> str:
     return (" *" if info.is_pinned else "") + (" (this)" if info.id == current else "")
 
 
-def _end_of(directory: str) -> str:
-    return directory if len(directory) <= _PLACE_CHARS else f"…{directory[1 - _PLACE_CHARS :]}"
+def end_of(path: str, chars: int) -> str:
+    """The end of a path, which says more than its start."""
+    return path if len(path) <= chars else f"…{path[1 - chars :]}"
 
 
 def show_resumed(conversation: Conversation, output: Output, forked_from: str = "") -> None:
