@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 Row = dict[str, Any]
@@ -72,7 +73,7 @@ def coding_session(length: int, seed: int = 7) -> list[Row]:
     `_error` marks a failed result, as in the transcripts; `_rules` is for the judge alone.
     """
     chance = random.Random(seed)
-    pool = _Pool(random.Random(seed + 1))
+    pool = _pool(seed + 1)
     rows: list[Row] = [{"role": "system", "content": SYSTEM.strip()}]
     for step in _steps(chance, pool):
         if len(rows) + len(step) > length:
@@ -90,6 +91,12 @@ class _Pool:
         self.hits = [_hits(chance, self.paths) for _ in range(POOL)]
         self.passed = [_output(chance, self.paths, is_error=False) for _ in range(POOL)]
         self.failed = [_output(chance, self.paths, is_error=True) for _ in range(POOL)]
+
+
+@lru_cache(maxsize=1)
+def _pool(seed: int) -> _Pool:
+    """Most of the time that a session takes; the pool is only read."""
+    return _Pool(random.Random(seed))
 
 
 def _steps(chance: random.Random, pool: _Pool) -> Iterator[list[Row]]:

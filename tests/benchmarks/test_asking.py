@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,16 @@ from benchmarks.peers.side import NO_END, plain_row, read_rows
 from benchmarks.requests import heads, judged, requests_of
 
 PEER = (sys.executable, str(Path(__file__).with_name("trivial_peer.py")))
-ROWS = coding_session(40)
 ANSWER = {"role": "assistant", "content": "I did."}
 
 
+@cache
+def session() -> list[dict[str, Any]]:
+    return coding_session(40)
+
+
 def answers(folder: Path, op: str, variant: str, **more: Any) -> list[dict[str, Any]]:
-    case = {"file": str(packed(ROWS, folder / "rows.json")), "target_tokens": 2_000, "budget_tokens": 4_000}
+    case = {"file": str(packed(session(), folder / "rows.json")), "target_tokens": 2_000, "budget_tokens": 4_000}
     task = {"op": op, "variant": variant, "runs": 2, "summary": "", "times": ("from dicts", "native")}
     limits = {"trigger_tokens": 3_000, "window_tokens": 6_000}
     return asked(PEER, task, [{**case, **limits, **more}], most_seconds=more.get("seconds", 20))
@@ -32,7 +37,7 @@ def test_the_marks_of_a_message_go_to_the_program_and_the_judge_s_notes_stay(tmp
 
 def test_a_compaction_comes_back_with_the_peer_s_own_numbers(tmp_path: Path) -> None:
     answer = answers(tmp_path, "compact", "last")[0]
-    sent = [{key: value for key, value in row.items() if key != "_error"} for row in ROWS]
+    sent = [{key: value for key, value in row.items() if key != "_error"} for row in session()]
     assert answer["messages"] == sent[-len(answer["messages"]) :]
     assert answer["tokens_after"] <= 2_000 < answer["tokens_before"]
     assert (answer["mutated"], answer["counter"]) == (False, "a quarter of the characters")
@@ -50,7 +55,7 @@ def test_who_computes_too_long_is_told_from_who_is_kept_waiting(tmp_path: Path) 
 
 
 def test_each_case_has_an_answer_whatever_becomes_of_the_others(tmp_path: Path) -> None:
-    good = {"file": str(packed(ROWS, tmp_path / "rows.json")), "target_tokens": 2_000}
+    good = {"file": str(packed(session(), tmp_path / "rows.json")), "target_tokens": 2_000}
     task = {"op": "compact", "variant": "last"}
     found = asked(PEER, task, [good, {"file": str(tmp_path / "nothing.json")}, good])
     assert ["error" in answer for answer in found] == [False, True, False]
@@ -68,9 +73,9 @@ def test_times_are_those_of_the_work(tmp_path: Path) -> None:
 def test_every_request_of_a_replay_comes_back_and_is_judged_by_its_messages(tmp_path: Path) -> None:
     kept, anew = (answers(tmp_path, "replay", variant)[0] for variant in ("last", "each"))
     first = requests_of(kept)[0]
-    assert first == [plain_row(row) for row in ROWS[: heads(ROWS)[0]]]
-    assert len(kept["requests"]) == len(anew["requests"]) == len(heads(ROWS))
-    found = judged(ROWS, requests_of(kept), {"budget_tokens": 4_000, "window_tokens": 6_000})
+    assert first == [plain_row(row) for row in session()[: heads(session())[0]]]
+    assert len(kept["requests"]) == len(anew["requests"]) == len(heads(session()))
+    found = judged(session(), requests_of(kept), {"budget_tokens": 4_000, "window_tokens": 6_000})
     assert found["breaks"] == kept["compactions"] > 0
     assert anew["compactions"] > kept["compactions"]
     assert 0 < found["cost_ratio"] < 1
