@@ -16,7 +16,7 @@ from nca.models.assemble import Assembler
 from nca.models.explain import BrokenStream, EmptyAnswer
 from nca.models.model import Delta
 from nca.models.providers import is_loopback
-from nca.models.redirects import refuse_elsewhere_async
+from nca.models.redirects import certificates_for, refuse_elsewhere_async
 
 if TYPE_CHECKING:
     import httpx2
@@ -53,6 +53,7 @@ class ChatEndpoint:
             follow_redirects=True,
             # Proxies in the environment are not meant for this machine.
             trust_env=not is_loopback(api_base),
+            verify=certificates_for(api_base),
             # Compressed streams arrive late.
             headers={"accept-encoding": "identity", "user-agent": "nca", **authorization},
             event_hooks={"response": [refuse_elsewhere_async]},

@@ -11,7 +11,7 @@ import openai
 
 from nca.models.chat_endpoint import CONNECT_SECONDS
 from nca.models.providers import is_loopback
-from nca.models.redirects import refuse_elsewhere, refuse_elsewhere_async
+from nca.models.redirects import certificates_for, refuse_elsewhere, refuse_elsewhere_async
 
 
 class OpenAIClient:
@@ -22,6 +22,7 @@ class OpenAIClient:
             timeout=_timeout(total_seconds),
             follow_redirects=True,
             trust_env=not is_loopback(api_base),
+            verify=certificates_for(api_base),
             event_hooks={"response": [refuse_elsewhere_async]},
         )
         self.client = _OpenAI(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import AsyncIterator, Iterator
 from contextlib import closing
 from typing import Any
@@ -14,7 +15,7 @@ from nca.errors import ProviderError
 from nca.models.catalog import describe
 from nca.models.client import ModelRequest, ProviderModel
 from nca.models.litellm_import import warm
-from nca.models.redirects import RedirectRefused, refuse_elsewhere, refuse_inward
+from nca.models.redirects import RedirectRefused, certificates_for, refuse_elsewhere, refuse_inward
 from nca.testing.provider import LoopbackHandler, LoopbackProvider
 
 KEY = "sk-secret-0123456789"
@@ -176,3 +177,16 @@ def test_a_download_may_come_from_another_public_server_and_from_the_mirrors_own
     refuse_inward(answer("https://1.1.1.1/file", "https://8.8.8.8/file"))
     refuse_inward(answer("http://10.0.0.1/file", "http://10.0.0.2/file"))
     refuse_inward(answer("http://127.0.0.1/file", "https://8.8.8.8/file"))
+
+
+@pytest.mark.parametrize("api_base", ["https://127.0.0.1:1/v1", "http://example.com/v1", "", "https://example.com"])
+def test_a_certificate_is_checked_with_what_the_system_knows(api_base: str) -> None:
+    assert certificates_for(api_base) is True
+
+
+@pytest.mark.parametrize("api_base", ["http://127.0.0.1:1/v1", "http://localhost/v1", "http://[::1]:1"])
+def test_where_no_encryption_is_no_certificate_is_read_and_none_would_be_trusted(api_base: str) -> None:
+    context = certificates_for(api_base)
+    assert isinstance(context, ssl.SSLContext)
+    assert (context.verify_mode, context.check_hostname) == (ssl.CERT_REQUIRED, True)
+    assert context.cert_store_stats() == {"crl": 0, "x509": 0, "x509_ca": 0}
