@@ -11,6 +11,7 @@ import sys
 import types
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -42,6 +43,21 @@ class Parameter:
         return self.default is _MISSING
 
 
+@lru_cache(maxsize=256)
+def _parameters(function: Callable[..., Any], is_bound: bool) -> tuple[Parameter, ...]:
+    hints = get_type_hints(function, include_extras=True)
+    parameters = []
+    for name, parameter in [*inspect.signature(function).parameters.items()][is_bound:]:
+        kind, about = hints[name], ""
+        if get_origin(kind) is Annotated:
+            kind, about = get_args(kind)[:2]
+        if get_origin(kind) in (Union, types.UnionType):
+            kind = next(one for one in get_args(kind) if one is not types.NoneType)
+        _schema(kind)
+        parameters.append(Parameter(name, kind, about, parameter.default))
+    return tuple(parameters)
+
+
 @dataclass(frozen=True, slots=True)
 class Signature:
     """The parameters of a tool's `call`, in order."""
@@ -51,17 +67,8 @@ class Signature:
     @classmethod
     def of(cls, method: Callable[..., Any]) -> Signature:
         """Read a method's annotations. Raises TypeError for a type that a schema cannot state."""
-        hints = get_type_hints(method, include_extras=True)
-        parameters = []
-        for name, parameter in inspect.signature(method).parameters.items():
-            kind, about = hints[name], ""
-            if get_origin(kind) is Annotated:
-                kind, about = get_args(kind)[:2]
-            if get_origin(kind) in (Union, types.UnionType):
-                kind = next(one for one in get_args(kind) if one is not types.NoneType)
-            _schema(kind)
-            parameters.append(Parameter(name, kind, about, parameter.default))
-        return cls(tuple(parameters))
+        # Each conversation has tools of its own, with the same methods.
+        return cls(_parameters(getattr(method, "__func__", method), isinstance(method, types.MethodType)))
 
     def schema(self) -> dict[str, Any]:
         """A new JSON schema object. It does not mention that `read` refuses unknown arguments."""

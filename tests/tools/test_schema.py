@@ -120,6 +120,17 @@ def test_a_type_without_a_schema_is_refused_when_the_tool_is_made() -> None:
         Signature.of(odd)
 
 
+def test_methods_of_two_objects_share_what_is_read_and_not_their_schemas() -> None:
+    class Tool:
+        async def call(self, path: Annotated[str, "Where."], times: int = 2) -> None: ...
+
+    one, other = Signature.of(Tool().call), Signature.of(Tool().call)
+    assert one == other
+    assert [parameter.name for parameter in one.parameters] == ["path", "times"]
+    one.schema()["properties"].clear()
+    assert set(other.schema()["properties"]) == {"path", "times"}
+
+
 def test_a_whole_number_is_taken_for_a_string() -> None:
     async def call(expand: str = "") -> None: ...
 
