@@ -106,12 +106,9 @@ def _described(command: Callable[..., Any]) -> Callable[[], None]:
 
 
 def _name_values(command: Any) -> None:
-    """Give options a word for their value, and nothing the name of a Python type; draw the help in nca's colours."""
+    """Give options a word for their value, and nothing the name of a Python type; draw its help as below."""
     below = getattr(command, "commands", {})
-    if not below and shutil.get_terminal_size().columns < _TABLE_COLUMNS:
-        command.rich_markup_mode = None
-    else:
-        command.format_help = partial(_in_colours, command.format_help)
+    command.format_help = partial(_help, command, command.format_help)
     for one in below.values():
         _name_values(one)
     asked = typer.Context(command, help_option_names=list(cli.HELP_FLAGS))
@@ -123,8 +120,12 @@ def _name_values(command: Any) -> None:
             parameter.metavar = "" if parameter.is_flag else word
 
 
-def _in_colours(draw: Callable[[Any, Any], None], context: Any, formatter: Any) -> None:
+def _help(command: Any, draw: Callable[[Any, Any], None], context: Any, formatter: Any) -> None:
     """The help in the colours of the chat. Typer's own yellow, cyan and green cannot be read on white."""
+    if not getattr(command, "commands", {}) and shutil.get_terminal_size().columns < _TABLE_COLUMNS:
+        command.rich_markup_mode = None
+        draw(context, formatter)
+        return
     from typer import rich_utils
 
     from nca.terminal.render.theme import PALETTES, background
