@@ -1,13 +1,15 @@
 """The process that forks (`forks`): it imports everything, and for each order becomes a command, in a child of its own.
 
-An order is a line of its standard input, or comes over its socket from a stand-in (`stand_in`), whose streams the
-command takes over. `python -m tests.testing.forking SOCKET`; it has one thread.
+An order is a line from a client, which is told what becomes of it, or comes from a stand-in (`stand_in`), whose streams
+the command takes over. `python -m tests.testing.forking FOLDER` returns as soon as its sockets are in the folder; the
+process goes on in the background, with one thread, until it has neither clients nor children.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import fcntl
 import gc
 import importlib
 import json
@@ -15,6 +17,7 @@ import os
 import pkgutil
 import runpy
 import select
+import shutil
 import signal
 import socket
 import sys
@@ -22,14 +25,22 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MethodType
 from typing import Any, NoReturn
 
 import nca
 from nca import vocabulary
+from nca.cli.commands import build
 from nca.models.catalog import describe
 from nca.models.litellm_import import load
+from nca.tools.schema import Signature
+from nca.tools.tool import TypedTool
 
 STREAMS = ("stdin", "stdout", "stderr")
+ORDERS, STANDING, LOCK = "orders", "standing", "lock"
+"""In its folder: sockets of clients and of stand-ins; who holds the lock connects, or starts or ends the process."""
+_FIRST_SECONDS = 60
+"""Who started the process connects at once, if it has not been killed."""
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 _SERVED = ("fastapi", "mcp.client.client", "mcp.server.mcpserver", "uvicorn")
 """What the servers of the tests are made of, besides nca's own."""
@@ -37,45 +48,77 @@ _SERVED = ("fastapi", "mcp.client.client", "mcp.server.mcpserver", "uvicorn")
 
 @dataclass(slots=True)
 class Forking:
-    """told  where it is said which child runs, and how it ended
-    orders   the children that came with a line, by process id: the order's key
+    """clients  those that may still order something: what they sent of a line so far
+    orders   the children that a client ordered, by process id: who, and the order's key
     places   the children that have a stand-in, by process id: the connection to it
     """
 
-    told: int
-    listener: socket.socket
+    folder: Path
+    ordering: socket.socket
+    standing: socket.socket
     woken: socket.socket
     waker: socket.socket
-    orders: dict[int, str] = field(default_factory=dict)
+    clients: dict[socket.socket, bytes] = field(default_factory=dict)
+    orders: dict[int, tuple[socket.socket, str]] = field(default_factory=dict)
     places: dict[int, socket.socket] = field(default_factory=dict)
 
     def serve(self) -> None:
-        """Until there are no more orders and all children have ended."""
-        buffer, is_open = b"", True
-        while is_open or self.orders:
-            watched: list[Any] = [self.listener, self.woken, *self.places.values()]
-            ready, _, _ = select.select([*watched, 0] if is_open else watched, [], [])
+        """Until the clients have left and all that they ordered has ended."""
+        if select.select([self.ordering], [], [], _FIRST_SECONDS)[0]:
+            self._greet()
+        while self.clients or self.orders or not self._leave():
+            listening = (self.ordering, self.standing, self.woken)
+            ready, _, _ = select.select([*listening, *self.places.values(), *self.clients], [], [])
             if self.woken in ready:
                 self.woken.recv(4_096)
             self._collect()
             for pid, place in list(self.places.items()):
                 if place in ready:
                     _hand_on(pid, place.recv(64))
-            if self.listener in ready:
-                self._stand(self.listener.accept()[0])
-            if 0 in ready:
-                data = os.read(0, 65_536)
-                is_open = bool(data)
-                *lines, buffer = (buffer + data).split(b"\n")
-                for line in lines:
-                    self._obey(json.loads(line))
+            if self.standing in ready:
+                self._stand(self.standing.accept()[0])
+            if self.ordering in ready:
+                self._greet()
+            for client in self.clients.keys() & ready:
+                self._listen(client)
         for pid in self.places:
             _hand_on(pid, b"")
 
-    def _obey(self, order: Mapping[str, Any]) -> None:
+    def _greet(self) -> None:
+        client = self.ordering.accept()[0]
+        self.clients[client] = b""
+        _tell(client, ready=True)
+
+    def _listen(self, client: socket.socket) -> None:
+        try:
+            data = client.recv(65_536)
+        except OSError:
+            data = b""
+        *lines, self.clients[client] = (self.clients[client] + data).split(b"\n")
+        for line in lines:
+            self._obey(client, json.loads(line))
+        if not data:
+            del self.clients[client]
+            self._part(client)
+
+    def _part(self, client: socket.socket) -> None:
+        """From a client that orders nothing more, once all is told."""
+        if client not in self.clients and all(client is not other for other, _ in self.orders.values()):
+            client.close()
+
+    def _leave(self) -> bool:
+        """Whether nobody has come while the last client went."""
+        with (self.folder / LOCK).open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if select.select([self.ordering], [], [], 0)[0]:
+                return False
+            shutil.rmtree(self.folder, ignore_errors=True)
+        return True
+
+    def _obey(self, client: socket.socket, order: Mapping[str, Any]) -> None:
         pid = self._fork(lambda: _take_place(order), order["program"], order["arguments"])
-        self.orders[pid] = order["key"]
-        _tell(self.told, key=order["key"], pid=pid)
+        self.orders[pid] = client, order["key"]
+        _tell(client, key=order["key"], pid=pid)
 
     def _stand(self, place: socket.socket) -> None:
         """The command of a stand-in; who is gone already gets none."""
@@ -106,8 +149,8 @@ class Forking:
         def work() -> None:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            os.close(self.told)
-            for connection in (self.listener, self.woken, self.waker, *self.places.values()):
+            served = {*self.clients, *self.places.values(), *(client for client, _ in self.orders.values())}
+            for connection in (self.ordering, self.standing, self.woken, self.waker, *served):
                 connection.close()
             prepare()
             sys.argv = [module, *arguments]
@@ -124,14 +167,18 @@ class Forking:
                 return
             code = os.waitstatus_to_exitcode(status)
             if pid in self.orders:
-                _tell(self.told, key=self.orders.pop(pid), exit_code=code)
+                client, key = self.orders.pop(pid)
+                _tell(client, key=key, exit_code=code)
+                self._part(client)
             else:
                 with self.places.pop(pid) as place, contextlib.suppress(OSError):
                     place.send(str(code).encode())
 
 
-def _tell(to: int, **values: object) -> None:
-    os.write(to, json.dumps(values).encode() + b"\n")
+def _tell(client: socket.socket, **values: object) -> None:
+    # It may be gone, with the test process that it was.
+    with contextlib.suppress(OSError):
+        client.sendall(json.dumps(values).encode() + b"\n")
 
 
 def _hand_on(pid: int, signals: bytes) -> None:
@@ -170,6 +217,14 @@ def _import() -> None:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
     describe("openai/any")
+    # What is built once in a process takes a tenth of a short command's time.
+    for command in (None, *build().commands):
+        build(command)
+    tools = [TypedTool]
+    for tool in tools:
+        tools += tool.__subclasses__()
+        if "call" in vars(tool):
+            Signature.of(MethodType(tool.call, tool))
     # What is there by now (also the map of prices) is shared by all children, and never looked through for garbage.
     gc.freeze()
     gc.enable()
@@ -259,18 +314,21 @@ def _code_of(work: Callable[[], None]) -> int:
 
 
 def main() -> None:
-    _import()
-    told = os.dup(1)
+    folder = Path(sys.argv[1])
     woken, waker = socket.socketpair()
-    with socket.socket(socket.AF_UNIX) as listener, woken, waker:
+    with socket.socket(socket.AF_UNIX) as ordering, socket.socket(socket.AF_UNIX) as standing, woken, waker:
+        for listener, name in ((ordering, ORDERS), (standing, STANDING)):
+            (folder / name).unlink(missing_ok=True)
+            listener.bind(str(folder / name))
+            listener.listen(64)
+        if os.fork():
+            os._exit(0)
+        _import()
         for one in (woken, waker):
             one.setblocking(False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.set_wakeup_fd(waker.fileno(), warn_on_full_buffer=False)
-        listener.bind(sys.argv[1])
-        listener.listen(64)
-        _tell(told, ready=True)
-        Forking(told, listener, woken, waker).serve()
+        Forking(folder, ordering, standing, woken, waker).serve()
 
 
 if __name__ == "__main__":

@@ -1,25 +1,28 @@
 """Run many `nca` commands as separate processes that share one import of litellm.
 
-A child process imports everything and forks one process for each order, which then is what `nca` is from a shell:
+A process imports everything and forks one process for each order, which then is what `nca` is from a shell:
 its own arguments, environment, directory, standard streams and signals.
 
     done = forked("run", "Hello", home=...)
     process = subprocess.Popen(standing("nca", "serve"), ...)
 
-All tests of a process have one such child together (`shared`).
+All tests have one such process together (`shared`), those of all workers too.
 """
 
 from __future__ import annotations
 
 import atexit
+import fcntl
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -30,7 +33,7 @@ import certifi
 
 from tests.cli.command import environment
 from tests.terminal.tty import ROOT
-from tests.testing.forking import STREAMS
+from tests.testing.forking import LOCK, ORDERS, STANDING, STREAMS
 
 WAIT_SECONDS = 60.0
 """Only a test that fails waits this long."""
@@ -74,7 +77,7 @@ class Child:
 
 
 class Forks:
-    """The process that forks, from `with` to its end. Safe to use from several threads."""
+    """A client of the process that forks, from `with` to its end. Safe to use from several threads."""
 
     def __init__(self) -> None:
         self._children: dict[str, Child] = {}
@@ -83,16 +86,10 @@ class Forks:
 
     def __enter__(self) -> Self:
         self._folder = tempfile.TemporaryDirectory(prefix="nca-forks-")
-        self._socket = Path(self._folder.name) / "socket"
         self._certificate = Path(self._folder.name) / "one.pem"
         self._certificate.write_text(certifi.contents().partition(_END_OF_ONE)[0] + _END_OF_ONE)
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.testing.forking", str(self._socket)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env={**environment(ROOT), "PYTHONPATH": str(ROOT)},
-            cwd=ROOT,
-        )
+        self._place = Path(tempfile.gettempdir()) / f"nca-forking-{_test_run()}"
+        self._process = _connected(self._place)
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
         return self
@@ -100,12 +97,10 @@ class Forks:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.close()
-        self._process.wait()
+        # It parts once all that was ordered has ended.
+        self._process.shutdown(socket.SHUT_WR)
         self._reader.join()
-        self._process.stdout.close()
+        self._process.close()
         self._folder.cleanup()
 
     def start(
@@ -151,10 +146,8 @@ class Forks:
             "cwd": str(cwd),
             "env": dict(env),
         }
-        assert self._process.stdin is not None
         with self._lock:
-            self._process.stdin.write(json.dumps(order).encode() + b"\n")
-            self._process.stdin.flush()
+            self._process.sendall(json.dumps(order).encode() + b"\n")
         return child
 
     def run(self, *arguments: str, **how: Any) -> subprocess.CompletedProcess[str]:
@@ -169,22 +162,57 @@ class Forks:
         and the end of one are the other's. Their process ids differ, and the forked one is in a group of its own.
         """
         assert self._is_ready.wait(START_SECONDS), "the process that forks did not come to it"
-        return [sys.executable, "-IS", str(_STAND_IN), str(self._socket), module, *arguments]
+        return [sys.executable, "-IS", str(_STAND_IN), str(self._place / STANDING), module, *arguments]
 
     def _read(self) -> None:
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
-            told = json.loads(line)
-            if "ready" in told:
-                self._is_ready.set()
-                continue
-            child = self._children[told["key"]]
-            if "pid" in told:
-                child.pid = told["pid"]
-                child.started.set()
-            else:
-                child.exit_code = told["exit_code"]
-                child.ended.set()
+        # Nothing more comes from one that has ended.
+        with suppress(ConnectionResetError), self._process.makefile("rb") as lines:
+            for line in lines:
+                told = json.loads(line)
+                if "ready" in told:
+                    self._is_ready.set()
+                    continue
+                child = self._children[told["key"]]
+                if "pid" in told:
+                    child.pid = told["pid"]
+                    child.started.set()
+                else:
+                    child.exit_code = told["exit_code"]
+                    child.ended.set()
+
+
+def _test_run() -> str:
+    """The same for all workers of a test run."""
+    return os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))[:16]
+
+
+def _connected(place: Path) -> socket.socket:
+    """To the process of that place, which whoever comes first starts."""
+    while True:
+        # One that ends takes its folder along, maybe just now.
+        with suppress(FileNotFoundError):
+            place.mkdir(mode=0o700, exist_ok=True)
+            with (place / LOCK).open("w") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                if os.path.samestat(os.fstat(lock.fileno()), (place / LOCK).stat()):
+                    return _connected_under_lock(place)
+
+
+def _connected_under_lock(place: Path) -> socket.socket:
+    process = socket.socket(socket.AF_UNIX)
+    try:
+        process.connect(str(place / ORDERS))
+    except (FileNotFoundError, ConnectionRefusedError):
+        subprocess.run(
+            [sys.executable, "-m", "tests.testing.forking", str(place)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            env={**environment(ROOT), "PYTHONPATH": str(ROOT)},
+            cwd=ROOT,
+            check=True,
+        )
+        process.connect(str(place / ORDERS))
+    return process
 
 
 @cache
@@ -205,3 +233,8 @@ def forked(
 def standing(module: str, *arguments: str) -> list[str]:
     """See `Forks.standing`. A test of the start itself, or of how a process ends, starts it in earnest."""
     return shared().standing(module, *arguments)
+
+
+def standing_code(code: str, *arguments: str) -> list[str]:
+    """The same for `python -c CODE ARGUMENTS`. A kill of the parent's child is the other's a moment later."""
+    return standing("tests.testing.dash_c", code, *arguments)
