@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.agent.test_conversation import Room
+from tests.testing.forks import standing_code
 
 CHILD = """
 import asyncio, os, signal, sys
@@ -46,7 +46,7 @@ async def test_a_rewind_that_is_cut_off_is_finished(tmp_path: Path, where: str) 
     (tmp_path / "b.txt").write_text("before\n")
     calls = [json.dumps({"path": f"{name}.txt", "content": "text\n"}) for name in "ac"]
     child = subprocess.run(
-        [sys.executable, "-c", f"import json\n{CHILD}", str(tmp_path), where, json.dumps(calls)],
+        standing_code(f"import json\n{CHILD}", str(tmp_path), where, json.dumps(calls)),
         capture_output=True,
         text=True,
         check=False,

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from nca.config.paths import workspace_file
-from tests.terminal.tty import ROOT, Tty
+from tests.terminal.tty import ROOT
+from tests.testing.forked_tty import ForkedTty
+from tests.testing.forks import standing_code
 
 FILES = 200
 CHILD = """
@@ -46,14 +47,14 @@ def test_a_new_chat_shows_its_prompt_when_the_folder_is_whole(tmp_path: Path, sh
     for number in range(FILES):
         (work / f"{number}.txt").write_text("old")
     steps = str(int(share * 2 * FILES))
-    command = [sys.executable, "-c", CHILD, str(store), str(work), steps]
+    command = standing_code(CHILD, str(store), str(work), steps)
     assert subprocess.run(command, cwd=ROOT, check=False).returncode == -signal.SIGKILL
     before = [path.read_text() for path in work.glob("*.txt")]
     assert before.count("old") == max(0, int(steps) - FILES)
     assert workspace_file(store, work, "rewind").exists()
     environment = {"NCA_HOME": str(tmp_path / "home"), "HOME": str(tmp_path), "OPENAI_API_KEY": "k"}
-    line = f"cd {work} && exec {sys.executable} -m nca loop -m openai/any --context-window 16000"
-    with Tty(["/bin/sh", "-c", line], environment=environment) as tty:
+    chat = ["nca", "loop", "-m", "openai/any", "--context-window", "16000"]
+    with ForkedTty(chat, environment=environment, cwd=work) as tty:
         tty.sees("›")
         assert {path.read_text() for path in work.glob("*.txt")} == {"old"}, tty.text()
         assert "Finishing a rewind that was cut off." in tty.text()

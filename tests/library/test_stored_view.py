@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
-import sys
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from subprocess import PIPE, Popen
@@ -15,11 +16,12 @@ import pytest
 import nca
 from tests.context.samples import PROSE
 from tests.library.test_context_view import WINDOW, Rows, talk
+from tests.testing.forks import standing_code
 
 KEY = "user-7/42"
 
 WORKER = """
-import json, sys
+import json, os, sys
 from pathlib import Path
 import nca
 
@@ -28,7 +30,7 @@ def summarize(messages):
     return json.loads(sys.stdin.readline())
 
 with nca.Store.open(Path(sys.argv[1])) as store:
-    print("ready", flush=True)
+    print(os.getpid(), flush=True)
     for line in sys.stdin:
         given = json.loads(line)
         ask = summarize if given["asks"] else None
@@ -48,9 +50,9 @@ class Worker:
 
     def __init__(self, path: Path) -> None:
         self.process = Popen(
-            [sys.executable, "-c", WORKER, str(path), str(WINDOW)], stdin=PIPE, stdout=PIPE, stderr=PIPE, text=True
+            standing_code(WORKER, str(path), str(WINDOW)), stdin=PIPE, stdout=PIPE, stderr=PIPE, text=True
         )
-        assert self.said() == "ready"
+        self.pid = int(self.said())
 
     def said(self) -> str:
         assert self.process.stdout is not None
@@ -129,7 +131,7 @@ def test_a_process_that_is_killed_while_it_compacts_leaves_what_was_there(worker
     assert not before["compacted"]
     one.begin(log, asks=True)
     assert one.said() == "asked"
-    one.process.kill()
+    os.kill(one.pid, signal.SIGKILL)
     one.process.wait()
     assert other.fit(log[:100]) == before
     assert other.fit(log)["compacted"]

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import random
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 from nca.context.view import check_partition
 from nca.sessions import Store
 from tests.sessions.samples import sqlite_of
+from tests.testing.forks import standing_code
 
 KILLS = 15
 
 CHILD = """
-import sys
+import os, sys
 from pathlib import Path
 from nca.context.view import Summary, View
 from nca.messages import Message, ToolCall
@@ -24,6 +25,7 @@ from nca.sessions import CompactionRecord, Store
 from nca.vocabulary import load
 
 load()  # A chat has loaded it behind the prompt.
+print(os.getpid(), flush=True)
 with Store.open(Path(sys.argv[1])) as store:
     assert not store.notes, store.notes
     latest = store.latest()
@@ -60,14 +62,16 @@ with Store.open(Path(sys.argv[1])) as store:
 """
 
 
-def run_and_kill(path: Path, seconds: float) -> dict[str, int]:
-    """Let a child work for a moment after it has opened the session, kill it, and give what it had acknowledged."""
-    with subprocess.Popen([sys.executable, "-c", CHILD, str(path)], stdout=subprocess.PIPE, text=True) as child:
+def run_and_kill(path: Path, acknowledgements: int, seconds: float) -> dict[str, int]:
+    """Let a child work until it has acknowledged so much, and a moment longer; kill it; what it acknowledged."""
+    with subprocess.Popen(standing_code(CHILD, str(path)), stdout=subprocess.PIPE, text=True) as child:
         assert child.stdout is not None
+        pid = int(child.stdout.readline())
         lines = [child.stdout.readline()]
         assert lines[0].startswith("open"), "the child could not open the session"
+        lines += [child.stdout.readline() for _ in range(acknowledgements)]
         time.sleep(seconds)
-        child.send_signal(signal.SIGKILL)
+        os.kill(pid, signal.SIGKILL)
         lines += child.stdout.readlines()
     acknowledged: dict[str, int] = {}
     for line in lines:
@@ -81,7 +85,7 @@ def test_nothing_acknowledged_is_lost(path: Path) -> None:
     rng = random.Random(4)
     last_head = last_view = 0
     for _ in range(KILLS):
-        acknowledged = run_and_kill(path, rng.uniform(0.0, 0.08))
+        acknowledged = run_and_kill(path, rng.randrange(16), rng.uniform(0.0, 0.01))
         last_head = max(last_head, acknowledged.get("log", 0), acknowledged["open"])
         last_view = max(last_view, acknowledged.get("view", 0))
         with Store.open(path) as store:

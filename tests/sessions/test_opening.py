@@ -6,7 +6,6 @@ import os
 import random
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from nca.errors import StoreDamaged, StoreError, StoreTooNew
 from nca.sessions import Store, sql
 from tests.sessions.damage import unnoticed
 from tests.sessions.samples import MANUAL, filled, hiding, said
+from tests.testing.forks import standing_code
 
 
 def _cut(path: Path) -> None:
@@ -357,7 +357,7 @@ def test_many_processes_may_make_the_store_at_once(path: Path) -> None:
         "    with store.create(directory='/', model='m') as session:\n"
         "        for n in range(20): session.log.append([Message('user', str(n))])\n"
     )
-    processes = [subprocess.Popen([sys.executable, "-c", script, str(path)]) for _ in range(4)]
+    processes = [subprocess.Popen(standing_code(script, str(path))) for _ in range(4)]
     assert [process.wait(60) for process in processes] == [0, 0, 0, 0]
     with Store.open(path) as store:
         assert [info.messages for info in store.list()] == [20, 20, 20, 20]

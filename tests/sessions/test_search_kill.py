@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 from nca.sessions import Store
+from tests.testing.forks import standing_code
 
 CHILD = """
-import sys
+import os, sys
 from pathlib import Path
 from nca.messages import Message
 from nca.sessions import Store
 
+print(os.getpid(), flush=True)
 with Store.open(Path(sys.argv[1])) as store:
     session = store.create(directory="/", model="m")
     number = 0
@@ -27,12 +29,13 @@ with Store.open(Path(sys.argv[1])) as store:
 
 def test_every_message_that_survives_is_found(path: Path) -> None:
     for appended in (1, 7, 23):
-        child = subprocess.Popen([sys.executable, "-c", CHILD, str(path)], stdout=subprocess.PIPE, text=True)
+        child = subprocess.Popen(standing_code(CHILD, str(path)), stdout=subprocess.PIPE, text=True)
         assert child.stdout is not None
+        pid = int(child.stdout.readline())
         for line in child.stdout:
             if int(line) >= appended:
                 break
-        child.send_signal(signal.SIGKILL)
+        os.kill(pid, signal.SIGKILL)
         child.stdout.close()
         child.wait()
         with Store.open(path) as store, store.open_session(store.list()[0].id) as session:

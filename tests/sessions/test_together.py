@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from nca.sessions import Store
 from tests.sessions.samples import sqlite_of
+from tests.testing.forks import standing_code
 
 WRITERS, APPENDS, OPENERS, OPENINGS = 5, 100, 2, 15
 
@@ -52,9 +52,8 @@ for number in range(int(sys.argv[3])):
 
 
 def start(code: str, *arguments: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", code, *arguments]
     pipe = subprocess.PIPE
-    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
+    return subprocess.Popen(standing_code(code, *arguments), stdin=pipe, stdout=pipe, stderr=pipe, text=True)
 
 
 def let_go(processes: list[subprocess.Popen[str]]) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -16,8 +16,16 @@ from nca.sessions import Store
 from nca.sessions.transfer import SessionCopy
 from tests.file_history.room import Room, paths
 from tests.sessions.samples import MANUAL, calling, filled, hiding, result, said
+from tests.testing.forks import standing_code
 
-_VACUUM = "import sys; from pathlib import Path; from nca.sessions import Store; Store.open(Path(sys.argv[1])).vacuum()"
+_VACUUM = """
+import os, sys
+from pathlib import Path
+from nca.sessions import Store
+with Store.open(Path(sys.argv[1])) as store:
+    print(os.getpid(), flush=True)
+    store.vacuum()
+"""
 
 
 def copies(path: Path) -> dict[str, SessionCopy]:
@@ -71,11 +79,14 @@ def test_it_is_killed_and_nothing_is_lost(tmp_path: Path) -> None:
     path = tmp_path / "sessions.db"
     grown(path)
     before = copies(path)
-    for pause in (0.05, 0.1, 0.2, 0.3, 0.4, 0.5):
-        process = subprocess.Popen([sys.executable, "-c", _VACUUM, os.fspath(path)])
+    for pause in (0, 0.005, 0.01, 0.02, 0.04, 0.08):
+        process = subprocess.Popen(standing_code(_VACUUM, os.fspath(path)), stdout=subprocess.PIPE, text=True)
+        assert process.stdout is not None
+        pid = int(process.stdout.readline())
         time.sleep(pause)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+        process.communicate()
         with Store.open(path) as store:
             assert store.notes == ()
         assert copies(path) == before

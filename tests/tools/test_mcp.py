@@ -24,7 +24,7 @@ from nca.tools.mcp.connection import Connection
 from nca.tools.mcp.servers import Servers
 from nca.tools.mcp.transports import MAX_MESSAGE_BYTES, STDERR_BYTES, ServerProcess
 from nca.tools.tool import ToolError
-from tests.testing.forks import standing
+from tests.testing.forks import standing, standing_code
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = "tests.tools.mcp_server"
@@ -268,22 +268,20 @@ def test_one_whose_end_is_cancelled_is_gone_before_the_loop() -> None:
 async def test_a_program_that_is_killed_takes_its_servers_along() -> None:
     """A server that reads its input ends with it, whatever became of nca."""
     program = (
-        "import asyncio, sys\n"
+        "import asyncio, os\n"
         "from tests.tools.test_mcp import ROOT, connected, pid_of, a_server\n"
         "async def main():\n"
         "    async with connected(a_server(is_forked=False)) as server:\n"
         "        await server.call('echo', {'text': ''})\n"
-        "        print(await pid_of(server), flush=True)\n"
+        "        print(os.getpid(), await pid_of(server), flush=True)\n"
         "        await asyncio.sleep(600)\n"
         "asyncio.run(main())\n"
     )
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", program, cwd=ROOT, stdout=asyncio.subprocess.PIPE
-    )
+    process = await asyncio.create_subprocess_exec(*standing_code(program), cwd=ROOT, stdout=asyncio.subprocess.PIPE)
     assert process.stdout is not None
-    pid = int(await process.stdout.readline())
+    own_pid, pid = map(int, (await process.stdout.readline()).split())
     assert is_running(pid)
-    process.send_signal(signal.SIGKILL)
+    os.kill(own_pid, signal.SIGKILL)
     await process.wait()
     await gone(pid)
 

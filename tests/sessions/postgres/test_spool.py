@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -19,6 +18,7 @@ from nca.testing.store_suite import made, said
 from tests.postgres import Cluster
 from tests.sessions.postgres.relay import Link, Relay
 from tests.sessions.postgres.test_connection_lost import texts
+from tests.testing.forks import standing_code
 
 
 @pytest.fixture
@@ -125,7 +125,7 @@ def killed(cluster: Cluster, url: str, path: Path) -> str:
     """A session of which a killed process left two messages and an answer so far."""
     with Store.open(path, url=url) as store, made(store, "one") as session:
         session_id = session.info.id
-    command = [sys.executable, "-c", KILLED, url, str(path), session_id]
+    command = standing_code(KILLED, url, str(path), session_id)
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdin is not None
         assert process.stdout is not None

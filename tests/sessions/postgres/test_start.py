@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import socket
 import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from nca.terminal.panels.session_loader import SessionLoader
 from nca.terminal.panels.session_picker import PickerRows
 from nca.testing.store_suite import made
 from tests.postgres import Cluster
+from tests.testing.forks import standing_code
 
 STARTS = 8
 START = """
@@ -33,10 +33,9 @@ with Store.open(None, url=sys.argv[1]) as store, store.create(directory="/", mod
 
 def test_many_starts_on_an_empty_database(cluster: Cluster) -> None:
     url = cluster.new_database()
-    command = [sys.executable, "-c", START, url]
+    commands = [standing_code(START, url, str(number)) for number in range(STARTS)]
     running = [
-        subprocess.Popen([*command, str(number)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        for number in range(STARTS)
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for command in commands
     ]
     for one in running:
         assert one.stdout

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import os
 import random
+import signal
 import subprocess
-import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from nca.safe_files import open_folder
 from nca.tools.files.text_file import write_file
+from tests.testing.forks import standing_code
 
 KILLS = 30
 SIZE = 4 << 20
 _WRITER = """
-import sys
+import os, sys
 from nca.tools.files.text_file import write_file
 from nca.safe_files import open_folder
 root, size = sys.argv[1], int(sys.argv[2])
-print("ready", flush=True)
+print(os.getpid(), flush=True)
 with open_folder(root, []) as folder:
     for round in range(1_000_000):
         write_file(folder, "f", bytes([65 + round % 26]) * size, folder.stat("f"))
@@ -33,13 +36,11 @@ def test_killed_while_writing_leaves_a_whole_file(tmp_path: Path) -> None:
     generator = random.Random(5)
     seen = set()
     for _ in range(KILLS):
-        process = subprocess.Popen([sys.executable, "-c", _WRITER, str(tmp_path), str(SIZE)], stdout=subprocess.PIPE)
+        process = subprocess.Popen(standing_code(_WRITER, str(tmp_path), str(SIZE)), stdout=subprocess.PIPE)
         assert process.stdout is not None
-        process.stdout.readline()
-        try:
-            process.wait(generator.uniform(0, 0.1))
-        except subprocess.TimeoutExpired:
-            process.kill()
+        pid = int(process.stdout.readline())
+        time.sleep(generator.uniform(0, 0.1))
+        os.kill(pid, signal.SIGKILL)
         process.communicate()
         content = path.read_bytes()
         assert len(content) == SIZE
