@@ -80,9 +80,8 @@ def test_the_corpus_is_large_and_of_its_own() -> None:
     assert not set(SLY) & set(HARMLESS)
 
 
-@pytest.mark.parametrize("command", SLY, ids=lambda command: ascii(command)[1:50])
-def test_nothing_slips_past(command: str, root: Path) -> None:
-    assert argv(command, root) is None
+def test_nothing_slips_past(root: Path) -> None:
+    assert [command for command in SLY if argv(command, root) is not None] == []
 
 
 @pytest.mark.parametrize("command", HARMLESS)
@@ -221,9 +220,9 @@ def test_there_are_enough_tricks() -> None:
     assert len(CONFIGS) + len(LINKS) + len(FILES) + 5 >= 140
 
 
-@pytest.mark.parametrize("trick", CONFIGS)
-def test_a_configuration_that_names_programs_is_asked_about(trick: str) -> None:
-    assert not only_harmless_keys(f"{CONFIG}{CONFIGS[trick]}".encode()) or trick == "too long"
+def test_a_configuration_that_names_programs_is_asked_about() -> None:
+    harmless = [trick for trick, text in CONFIGS.items() if only_harmless_keys(f"{CONFIG}{text}".encode())]
+    assert harmless == ["too long"]
 
 
 def test_no_git_command_runs_unasked_with_such_a_configuration(project: Path) -> None:
