@@ -19,17 +19,10 @@ from nca.models.model import Delta, Reply
 from nca.models.tool_calls import ToolCallAssembler, text_in
 
 _FINISHES = {
-    "end_turn": "stop",
-    "eos": "stop",
-    "eos_token": "stop",
-    "stop_sequence": "stop",
-    "complete": "stop",
-    "completed": "stop",
-    "function_call": "tool_calls",
-    "tool_use": "tool_calls",
-    "max_tokens": "length",
+    **dict.fromkeys(("end_turn", "eos", "eos_token", "stop_sequence", "complete", "completed"), "stop"),
+    **dict.fromkeys(("function_call", "tool_use"), "tool_calls"),
+    **dict.fromkeys(("max_tokens", "model_length"), "length"),
     "safety": "content_filter",
-    "model_length": "length",
 }
 _STOPPED_SHORT = frozenset({"length", "content_filter", "refusal"})
 _BUFFER_CHARS = 300

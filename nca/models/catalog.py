@@ -23,19 +23,10 @@ MODEL_WINDOWS: dict[str, int] = {
 }
 
 PROVIDER_WINDOWS: dict[str, int] = {
-    "anthropic": 200_000,
-    "openai": 128_000,
-    "gemini": 1_048_576,
-    "google-ai": 1_048_576,
-    "vertex": 1_048_576,
-    "vertex_ai": 1_048_576,
-    "bedrock": 200_000,
-    "azure": 128_000,
-    "mistral": 128_000,
-    "ollama": 128_000,
-    "litellm": 128_000,
+    **dict.fromkeys(("gemini", "google-ai", "vertex", "vertex_ai"), 1_048_576),
+    **dict.fromkeys(("anthropic", "bedrock"), 200_000),
+    **dict.fromkeys(("openai", "azure", "mistral", "ollama", "litellm", "sagemaker"), 128_000),
     "huggingface": 32_000,
-    "sagemaker": 128_000,
 }
 """Under NeuroLink's provider names and litellm's."""
 

@@ -210,7 +210,8 @@ class ProviderModel:
                 hand_on(deltas if deltas or has_begun or not chunk.get("choices") else [Delta()])
                 has_begun = has_begun or bool(chunk.get("choices"))
             hand_on(stream.settle(assembler))
-            reply = assembler.finish(known_ids=_call_ids(request.messages), model=self.facts.name)
+            calls = (call for message in request.messages for call in message.get("tool_calls") or ())
+            reply = assembler.finish(known_ids={str(call.get("id")) for call in calls}, model=self.facts.name)
             hand_on(assembler.release())
             return self._with_cost(reply)
         finally:
@@ -306,9 +307,3 @@ def _sendable(messages: list[dict[str, Any]], *, keeps_thoughts: bool) -> list[d
         for message in copies:
             message.pop("reasoning_content", None)
     return copies
-
-
-def _call_ids(messages: list[dict[str, Any]]) -> set[str]:
-    """The ids of the tool calls in the conversation."""
-    calls = (call for message in messages for call in message.get("tool_calls") or ())
-    return {str(call.get("id")) for call in calls}

@@ -112,7 +112,9 @@ def _from_exception(error: BaseException, details: ErrorDetails) -> None:
         details.headers.setdefault(name.lower(), value)
     _walk(str(error), "", 0, details)
     _walk(getattr(error, "body", None), "", 0, details)
-    _walk(_response_text(error), "", 0, details)
+    # The body of a response, if it was read.
+    content = getattr(getattr(error, "response", None), "_content", None)
+    _walk(content if isinstance(content, bytes) else None, "", 0, details)
 
 
 def _headers(error: BaseException) -> list[tuple[str, str]]:
@@ -124,13 +126,6 @@ def _headers(error: BaseException) -> list[tuple[str, str]]:
     return found
 
 
-def _response_text(error: BaseException) -> str:
-    """The body of a response, if it was read."""
-    response = getattr(error, "response", None)
-    content = getattr(response, "_content", None)
-    return content.decode("utf-8", "replace") if isinstance(content, bytes) else ""
-
-
 def _walk(value: object, key: str, depth: int, details: ErrorDetails) -> None:
     if depth > MAX_DEPTH:
         return
@@ -138,7 +133,9 @@ def _walk(value: object, key: str, depth: int, details: ErrorDetails) -> None:
         case bool() | None:
             return
         case int():
-            _take_count(key, value, details)
+            details.counts.setdefault(key, value)
+            if key in {"code", "status", "status_code", "statuscode"}:
+                _take_status(value, details)
         case str() | bytes():
             text = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
             _take_text(text[:_MAX_BODY_CHARS], key, depth, details)
@@ -149,12 +146,6 @@ def _walk(value: object, key: str, depth: int, details: ErrorDetails) -> None:
                 _walk(item, key, depth + 1, details)
         case _:
             return
-
-
-def _take_count(key: str, value: int, details: ErrorDetails) -> None:
-    details.counts.setdefault(key, value)
-    if key in {"code", "status", "status_code", "statuscode"}:
-        _take_status(value, details)
 
 
 def _take_status(value: int, details: ErrorDetails) -> None:

@@ -6,18 +6,10 @@ import re
 
 from nca.errors import ModelNotFound, ModelUnavailable, ProviderError, ProviderFailure
 from nca.humanize import one_line
+from nca.models import failures
 from nca.models.error_details import ErrorDetails, causes, read_error
 from nca.models.failure_rules import codes
-from nca.models.failures import (
-    EMPTY_TRIES,
-    LATE_TRIES,
-    LONGEST_ASKED_SECONDS,
-    MAX_TEXT_CHARS,
-    UNREACHABLE_TRIES,
-    PassingFailure,
-    classify_provider_error,
-    is_quota,
-)
+from nca.models.failures import MAX_TEXT_CHARS, PassingFailure, classify_provider_error, is_quota
 from nca.models.providers import key_of, provider_of
 from nca.models.redirects import RedirectRefused
 
@@ -56,12 +48,12 @@ def explain(error: BaseException, *, model: str = "", api_base: str = "") -> Pro
     """
     details = read_error(error)
     if isinstance(error, EmptyAnswer) and not error.body.strip():
-        return _passing(f"{model} sent an empty answer.", most_retries=EMPTY_TRIES)
+        return _passing(f"{model} sent an empty answer.", most_retries=failures.EMPTY_TRIES)
     if isinstance(error, BrokenStream):
         return _passing(one_line(str(error), MAX_TEXT_CHARS))
     if isinstance(error, TimeoutError) and str(error):
         advice = "Try again, raise the setting (`nca config set`), or choose another model with --model."
-        return _passing(str(error), advice, most_retries=LATE_TRIES)
+        return _passing(str(error), advice, most_retries=failures.LATE_TRIES)
     for cause in causes(error):
         if isinstance(cause, RedirectRefused):
             advice = "Set model.api_base to the address that is right."
@@ -70,13 +62,13 @@ def explain(error: BaseException, *, model: str = "", api_base: str = "") -> Pro
     at = f" at {api_base}" if api_base else ""
     if isinstance(error, EmptyAnswer) and failure.action == "fail" and not (details.statuses or is_quota(details)):
         message = f"The server{at} does not speak the chat protocol: {one_line(error.body, MAX_TEXT_CHARS)}"
-        return _passing(message, "Check model.api_base, or the proxy.", most_retries=EMPTY_TRIES)
+        return _passing(message, "Check model.api_base, or the proxy.", most_retries=failures.EMPTY_TRIES)
     if "TooManyRedirects" in details.classes:
         return ProviderError(f"The server{at} redirects in a loop.", advice="Check model.api_base.", failure=failure)
     if details.classes & _UNREACHABLE and not [code for code in details.statuses if code != 500]:
         advice = "Check the address (model.api_base) and the network, or choose another model with --model."
         where = api_base or f"the provider of {model}"
-        return _passing(f"Cannot connect to {where}.", advice, failure, most_retries=UNREACHABLE_TRIES)
+        return _passing(f"Cannot connect to {where}.", advice, failure, most_retries=failures.UNREACHABLE_TRIES)
     if failure.action == "fail" and (refusal := _refusal(details, failure, model, at)):
         return refusal
     return _by_action(failure, details, model)
@@ -131,7 +123,7 @@ def _busy(failure: ProviderFailure, details: ErrorDetails, model: str, said: str
     else:
         what = f"{model} is temporarily unavailable" if has_status else f"The connection to {model} was lost"
     advice = "Try again later, or choose another model with --model."
-    if asked is not None and asked > LONGEST_ASKED_SECONDS:
+    if asked is not None and asked > failures.LONGEST_ASKED_SECONDS:
         advice = f"The provider asks to wait {_duration(asked)}. Try again then, or choose another model with --model."
     return _passing(f"{what}{status}{said}", advice, failure)
 

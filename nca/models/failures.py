@@ -43,14 +43,8 @@ _CLASS_STATUSES = {
 }
 _NETWORK_CLASSES = frozenset(
     {
-        "APIConnectionError",
-        "ConnectionError",
-        "TimeoutError",
-        "TransportError",
-        "DecodingError",
-        "OSError",
-        "Timeout",
-        "APITimeoutError",
+        *("APIConnectionError", "ConnectionError", "TransportError", "DecodingError", "OSError"),
+        *("TimeoutError", "Timeout", "APITimeoutError"),
     }
 )
 _NUMBER = re.compile(r"\d[\d,_.]*")

@@ -12,19 +12,9 @@ from fnmatch import fnmatchcase
 
 from nca.config.schema import ModelSettings
 from nca.errors import ModelNotFound
-from nca.models import price_map
+from nca.models import price_map, providers
 from nca.models.price_map import PriceEntry
-from nca.models.providers import (
-    EMBEDDED,
-    LOCAL_SERVERS,
-    PROVIDERS,
-    SPEAKS_OPENAI,
-    ProviderFacts,
-    endpoint_of,
-    key_of,
-    list_models,
-    provider_of,
-)
+from nca.models.providers import EMBEDDED, PROVIDERS, ProviderFacts, endpoint_of, key_of, provider_of
 
 _LIST_SECONDS = 2.0
 _NEAR = 3
@@ -64,11 +54,11 @@ def require_provider(model: str, api_base: str) -> None:
     raise without_provider(model)
 
 
-def without_provider(model: str, providers: Iterable[str] = ()) -> ModelNotFound:
-    """The error for a name that nobody could serve; `providers` are those that it may mean."""
+def without_provider(model: str, known_providers: Iterable[str] = ()) -> ModelNotFound:
+    """The error for a name that nobody could serve; `known_providers`: those that it may mean."""
     provider, slash, bare = model.partition("/")
     if slash:
-        near = difflib.get_close_matches(provider.lower(), list(providers), n=1, cutoff=_NEAR_RATIO)
+        near = difflib.get_close_matches(provider.lower(), list(known_providers), n=1, cutoff=_NEAR_RATIO)
         advice = f"Did you mean {near[0]}/{bare}?" if near else _HOW_TO_NAME
         return ModelNotFound(f"nca knows no provider {provider!r}, so it cannot ask {model}.", advice=advice)
     advice = _nearest(model, _models_of(model)) or _HOW_TO_NAME
@@ -78,13 +68,13 @@ def without_provider(model: str, providers: Iterable[str] = ()) -> ModelNotFound
 def _listed(model: str, api_base: str, api_key: str) -> tuple[str, tuple[str, ...]]:
     """A server of the person's own, and the models that it lists."""
     provider = provider_of(model)
-    if api_base and provider in SPEAKS_OPENAI:
+    if api_base and provider in providers.SPEAKS_OPENAI:
         url = f"{api_base.rstrip('/')}/models"
-        return api_base, list_models(url, api_key=api_key, seconds=_LIST_SECONDS)
+        return api_base, providers.list_models(url, api_key=api_key, seconds=_LIST_SECONDS)
     own = "ollama_chat" if provider == "ollama" else provider
-    for server in LOCAL_SERVERS if not api_base else ():
+    for server in providers.LOCAL_SERVERS if not api_base else ():
         if server.prefix == own and own != "openai":
-            return server.title, list_models(server.list_url, seconds=_LIST_SECONDS)
+            return server.title, providers.list_models(server.list_url, seconds=_LIST_SECONDS)
     return "", ()
 
 

@@ -80,11 +80,8 @@ PROVIDERS: dict[str, ProviderFacts] = {
     )
 }
 
-SPEAKS_OPENAI = frozenset(facts.name for facts in PROVIDERS.values() if facts.openai_base) | {
-    "openai",
-    "hosted_vllm",
-    "litellm_proxy",
-}
+_WITH_ANY_BASE = frozenset({"openai", "hosted_vllm", "litellm_proxy"})
+SPEAKS_OPENAI = _WITH_ANY_BASE.union(facts.name for facts in PROVIDERS.values() if facts.openai_base)
 """Providers with streams that nca reads directly, in OpenAI's protocol."""
 
 

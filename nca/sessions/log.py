@@ -114,7 +114,7 @@ class SessionLog:
     def todo_results(self) -> list[int]:
         """The seqs of all possible results of the todo tool, newest first."""
         rows = self._access.rows(
-            f"SELECT seq FROM messages WHERE session = ? AND {self._access.database.todo_result} ORDER BY seq DESC",  # noqa: S608
+            f"SELECT seq FROM messages WHERE session = ? AND {self._access.database.todo_result} ORDER BY seq DESC"  # noqa: S608
         )
         return [seq for (seq,) in rows]
 
@@ -214,7 +214,7 @@ class SessionLog:
     def _last_step(self) -> list[Message]:
         """The last assistant message and its results; empty if the log ends with another message."""
         row = self._access.row(
-            "SELECT seq FROM messages WHERE session = ? AND role <> 'tool' ORDER BY seq DESC LIMIT 1",
+            "SELECT seq FROM messages WHERE session = ? AND role <> 'tool' ORDER BY seq DESC LIMIT 1"
         )
         if row is None:
             return []

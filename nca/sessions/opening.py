@@ -26,23 +26,11 @@ import apsw
 
 from nca.errors import StoreDamaged, StoreError, StoreTooNew
 from nca.safe_files import sync_folder
-from nca.sessions import sql
+from nca.sessions import paths, sql
 from nca.sessions import store_errors as faults
 from nca.sessions.corruption import recover_readable
 from nca.sessions.database import Database, connect, connect_for_reading, migrate, prepare
 from nca.sessions.lock import FileLock
-from nca.sessions.paths import (
-    HEADER_BYTES,
-    MAGIC,
-    bytes_expected,
-    is_as_left,
-    is_of,
-    is_sound,
-    log_of,
-    size_of,
-    suspicion_of,
-    unused,
-)
 from nca.sessions.rows import read_frames
 from nca.sessions.sql import Row
 
@@ -108,7 +96,7 @@ def open_for_reading(path: Path, kind: Kind = SESSIONS) -> Opened:
     database = Database(connection, path, is_read_only=True, is_immutable=is_immutable)
     try:
         version = _check(database, kind)
-        if size_of(log_of(path)) > 0 and not _is_in_use(path):
+        if paths.size_of(paths.log_of(path)) > 0 and not _is_in_use(path):
             _check_log(database, path)
         if version == len(kind.migrations):
             return Opened(database, None, ())
@@ -167,7 +155,7 @@ def _is_in_use(path: Path) -> bool:
 def _open_or_set_aside(path: Path, kind: Kind, *, is_alone: bool) -> tuple[Database, tuple[str, ...]]:
     # The new store is complete before the damaged one moves: until then, a kill or a full disk changes nothing.
     fresh = path.with_name(path.name + ".new")
-    if is_alone and not path.exists() and size_of(fresh) > 0 and size_of(log_of(fresh)) == 0:
+    if is_alone and not path.exists() and paths.size_of(fresh) > 0 and paths.size_of(paths.log_of(fresh)) == 0:
         # Killed between the two moves.
         _set_aside(path)
         note = f"{path} was damaged and has been set aside; the readable part is kept in a new store."
@@ -198,11 +186,11 @@ def _open_existing(path: Path, kind: Kind, *, is_alone: bool) -> Database:
         _make_private_file(path)
     else:
         _check_header(path, kind)
-    if is_alone and suspicion_of(path).exists():
+    if is_alone and paths.suspicion_of(path).exists():
         # No check finds all that SQLite stumbles over: none looks into the words of a full-text index.
         raise faults.damaged(path, "a process that read it met damage")
-    has_log = size_of(log_of(path)) > 0
-    needs_check = is_alone and size_of(path) > 0 and (has_log or not is_as_left(path))
+    has_log = paths.size_of(paths.log_of(path)) > 0
+    needs_check = is_alone and paths.size_of(path) > 0 and (has_log or not paths.is_as_left(path))
     with faults.explained(path):
         path.chmod(0o600)
         connection = connect(path)
@@ -236,9 +224,9 @@ def _refuse_non_files(path: Path) -> None:
 def _is_blank(path: Path) -> bool:
     """Whether the file is missing or empty. A write-ahead log beside it is damage: SQLite would discard it."""
     with faults.explained(path, "read"):
-        if size_of(path) > 0:
+        if paths.size_of(path) > 0:
             return False
-        if size_of(log_of(path)) > 0:
+        if paths.size_of(paths.log_of(path)) > 0:
             raise faults.damaged(path, "empty, with a write-ahead log beside it")
         return True
 
@@ -253,13 +241,13 @@ def _make_private_file(path: Path) -> None:
 def _check_header(path: Path, kind: Kind) -> None:
     """Refuse a file that is not a database or is truncated (SQLite 3.40 opened the latter without an error)."""
     with faults.explained(path, "read"), path.open("rb") as file:
-        header = file.read(HEADER_BYTES)
+        header = file.read(paths.HEADER_BYTES)
         size = os.fstat(file.fileno()).st_size
-    if len(header) < HEADER_BYTES or not header.startswith(MAGIC):
+    if len(header) < paths.HEADER_BYTES or not header.startswith(paths.MAGIC):
         raise faults.damaged(path, "not a database")
-    if is_of(header, kind.application_id) and not is_sound(header):
+    if paths.is_of(header, kind.application_id) and not paths.is_sound(header):
         raise faults.damaged(path, "a wrong header")
-    if size_of(log_of(path)) == 0 and size < bytes_expected(header):
+    if paths.size_of(paths.log_of(path)) == 0 and size < paths.bytes_expected(header):
         raise faults.damaged(path, "cut short")
 
 
@@ -299,7 +287,7 @@ def _newest_schema(kind: Kind) -> frozenset[Row]:
 def _check_log(database: Database, path: Path) -> None:
     """Refuse a log with commits behind damage: SQLite would drop them silently. No other process may write."""
     with faults.explained(path, "read"):
-        frames = read_frames(log_of(path), database.connection.pragma("page_size"))
+        frames = read_frames(paths.log_of(path), database.connection.pragma("page_size"))
     if frames.is_damaged:
         raise faults.damaged(path, "its write-ahead log has a wrong byte")
 
@@ -329,12 +317,12 @@ def remove(path: Path) -> None:
 def _set_aside(path: Path) -> Path:
     """Rename the database's files and return the new name; nothing is overwritten."""
     stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
-    aside = unused(path.with_name(f"{path.name}.corrupt-{stamp}"))
+    aside = paths.unused(path.with_name(f"{path.name}.corrupt-{stamp}"))
     with faults.explained(path):
         for ending in _ENDINGS:
             with suppress(FileNotFoundError):
                 path.with_name(path.name + ending).rename(aside.with_name(aside.name + ending))
-        suspicion_of(path).unlink(missing_ok=True)
+        paths.suspicion_of(path).unlink(missing_ok=True)
     return aside
 
 
@@ -348,7 +336,7 @@ def rebuild(database: Database, path: Path, lock: FileLock | None, tidy: Callabl
     with opening_lock(path):
         if lock is None or not lock.take_alone():
             raise StoreError(f"Another nca has {path} open", advice="Close it, then run this again.")
-        needed = _COPIES * (size_of(path) + size_of(log_of(path)))
+        needed = _COPIES * (paths.size_of(path) + paths.size_of(paths.log_of(path)))
         free = shutil.disk_usage(path.parent).free
         if free < needed:
             raise StoreError(

@@ -19,13 +19,7 @@ from nca.sessions.opening import rebuild
 from nca.sessions.paths import archives_of, log_of, outputs_of, size_of
 from nca.sessions.sql import SessionDatabase
 
-_PARTS = {
-    "summaries": "summaries",
-    "views": "summaries",
-    "compactions": "summaries",
-    "program": "summaries",
-    "passages": "search index",
-}
+_PARTS = dict.fromkeys(("summaries", "views", "compactions", "program"), "summaries") | {"passages": "search index"}
 """Part by table; all other tables belong to the messages. Those of the full-text index begin with its name."""
 _ASIDE = ("*.corrupt-*", "*.before-schema-*")
 """Copies of a database that nca made before it went on in another one."""

@@ -53,10 +53,7 @@ def gone(path: Path | None) -> StoreError:
 def _of_system(path: Path | None, error: OSError, verb: str) -> StoreError:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return _disk_full(path)
-    return StoreError(
-        f"Cannot {verb} {_named(path)}: {(error.strerror or str(error)).lower()}",
-        advice=_WRITABLE,
-    )
+    return StoreError(f"Cannot {verb} {_named(path)}: {(error.strerror or str(error)).lower()}", advice=_WRITABLE)
 
 
 def _of_sqlite(error: apsw.Error, path: Path | None) -> StoreError:

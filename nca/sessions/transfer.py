@@ -138,9 +138,7 @@ def cut(copy: SessionCopy, at: int) -> SessionCopy:
         entries=copy.entries[:at],
         views=tuple(
             msgspec.structs.replace(
-                view,
-                parent=nearest(view.parent),
-                left=CURRENT if view.left == CURRENT else nearest(view.left) or 0,
+                view, parent=nearest(view.parent), left=CURRENT if view.left == CURRENT else nearest(view.left) or 0
             )
             for view in left.values()
         ),
@@ -170,9 +168,7 @@ def with_end(copy: SessionCopy, entries: Sequence[Entry], used: Sequence[UsageRo
     views = {view.number for view in copy.views}
     ends = tuple(msgspec.structs.replace(entry, seq=at + place) for place, entry in enumerate(entries, 1))
     return msgspec.structs.replace(
-        as_fork(copy),
-        entries=copy.entries + ends,
-        usage=tuple(row for row in used if row.view_id in views),
+        as_fork(copy), entries=copy.entries + ends, usage=tuple(row for row in used if row.view_id in views)
     )
 
 

@@ -17,25 +17,11 @@ import msgspec
 
 from nca.context.view import Summary, View, check_partition, put_aside
 from nca.errors import StoreDamaged, StoreError
-from nca.sessions import log
+from nca.sessions import log, view_rows
 from nca.sessions.access import SessionAccess
 from nca.sessions.encoding import decode, encode
 from nca.sessions.sql import Transaction
-from nca.sessions.view_rows import (
-    CURRENT,
-    FIRST,
-    PUTS_ASIDE,
-    RECORD,
-    UNDO,
-    CompactionRecord,
-    StoredView,
-    SummaryPlace,
-    as_record,
-    go_to,
-    insert_record,
-    record_id,
-    stored_items,
-)
+from nca.sessions.view_rows import CURRENT, PUTS_ASIDE, UNDO, CompactionRecord, StoredView, SummaryPlace
 
 __all__ = ["CURRENT", "CompactionRecord", "SessionViews", "SummaryPlace"]
 
@@ -83,7 +69,7 @@ class SessionViews:
     def stored_view(self, number: int) -> StoredView:
         """A view as it is stored, without its summaries. Raises StoreDamaged as `load` does."""
         if number == 0:
-            return FIRST
+            return view_rows.FIRST
         row = self._access.row("SELECT body FROM views WHERE session = ? AND number = ?", number)
         if row is None:
             raise StoreDamaged(f"There is no view {number}")
@@ -113,13 +99,7 @@ class SessionViews:
             return self.put_in_force(connection, view, record, parent=parent, files=files)
 
     def put_in_force(
-        self,
-        connection: Transaction,
-        view: View,
-        record: CompactionRecord,
-        *,
-        parent: int = CURRENT,
-        files: int = 0,
+        self, connection: Transaction, view: View, record: CompactionRecord, *, parent: int = CURRENT, files: int = 0
     ) -> CompactionRecord:
         """The same inside the caller's transaction."""
         session = self._access.number
@@ -138,15 +118,15 @@ class SessionViews:
         if record.view_before not in (CURRENT, current):
             raise StoreError("The compaction was not applied: the view has changed since it was planned")
         parent = current if parent == CURRENT else parent
-        items = tuple(stored_items(connection, session, view))
+        items = tuple(view_rows.stored_items(connection, session, view))
         left = CURRENT if parent == current else current
         body = encode(StoredView(items, view.tail, view.aside, since=head + 1, left=left, files=files))
         connection.execute("INSERT INTO views VALUES (?, ?, ?, ?)", (session, number, parent, body))
         at = record.at or time.time()
-        insert_record(connection, session, number, msgspec.structs.replace(record, at=at))
-        go_to(connection, session, number)
+        view_rows.insert_record(connection, session, number, msgspec.structs.replace(record, at=at))
+        view_rows.go_to(connection, session, number)
         return msgspec.structs.replace(
-            record, id=record_id(number), at=at, view_before=parent, view_after=number, undone=False
+            record, id=view_rows.record_id(number), at=at, view_before=parent, view_after=number, undone=False
         )
 
     def undo(self) -> CompactionRecord | None:
@@ -163,7 +143,7 @@ class SessionViews:
         before = self.nearest(record.view_before)
         if number == current:
             with self._access.transaction() as connection:
-                go_to(connection, self._access.number, before)
+                view_rows.go_to(connection, self._access.number, before)
         else:
             view = put_aside(self.load(before), self.load(current).aside)
             self.commit(view, CompactionRecord(trigger=UNDO, stages=(UNDO,)), parent=before)
@@ -175,7 +155,7 @@ class SessionViews:
         if number is None:
             return None
         with self._access.transaction() as connection:
-            go_to(connection, self._access.number, number)
+            view_rows.go_to(connection, self._access.number, number)
         return self.record(number)
 
     @property
@@ -200,13 +180,13 @@ class SessionViews:
 
     def records(self) -> list[CompactionRecord]:
         """The origin of each view but the first: a compaction, or messages that were put aside."""
-        rows = self._access.rows(f"{RECORD} ORDER BY c.view")
+        rows = self._access.rows(f"{view_rows.RECORD} ORDER BY c.view")
         parents = {number: parent for *_, parent, number in rows}
         in_force, number = set(), self.current_id
         while number in parents:
             in_force.add(number)
             number = parents[number]
-        return [as_record(row, undone=row[-1] not in in_force) for row in rows]
+        return [view_rows.as_record(row, undone=row[-1] not in in_force) for row in rows]
 
     def totals_in_effect(self) -> tuple[int, float | None]:
         """The savings (tokens) and cost (US dollars; None: unknown) of the compactions behind the current view."""
@@ -265,11 +245,13 @@ class SessionViews:
 
     def record(self, view: int) -> CompactionRecord:
         """The origin of a view other than the first."""
-        if (row := self._access.row(f"{RECORD} AND c.view = ?", view)) is not None:
-            return as_record(row, undone=False)
+        if (row := self._access.row(f"{view_rows.RECORD} AND c.view = ?", view)) is not None:
+            return view_rows.as_record(row, undone=False)
         # Its row is damaged. The view is not, so there is a way back from it.
         (parent,) = self._access.row("SELECT parent FROM views WHERE session = ? AND number = ?", view) or (0,)
-        return CompactionRecord(trigger="unknown", id=record_id(view), view_before=parent or 0, view_after=view)
+        return CompactionRecord(
+            trigger="unknown", id=view_rows.record_id(view), view_before=parent or 0, view_after=view
+        )
 
     def is_sound(self, number: int) -> bool:
         """Whether a view is there and can be read."""

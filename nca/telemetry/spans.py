@@ -14,7 +14,6 @@ import logging
 import threading
 import time
 from collections.abc import Mapping
-from importlib import metadata
 from typing import Any
 
 from opentelemetry import metrics, trace
@@ -28,20 +27,7 @@ from opentelemetry.sdk.trace import TracerProvider as SdkTracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer, TracerProvider, set_span_in_context
 
-from nca.events import (
-    ContextCompaction,
-    ErrorRaised,
-    Event,
-    RequestStarted,
-    RetryScheduled,
-    SideRequestFinished,
-    TextDelta,
-    ToolFinished,
-    ToolStarted,
-    TurnFinished,
-    TurnStarted,
-    UsageReported,
-)
+from nca import __version__, events
 from nca.messages import ResponseFacts, Server, Usage
 from nca.redact import Redactor
 
@@ -89,35 +75,35 @@ class Spans:
             explicit_bucket_boundaries_advisory=_SECOND_BUCKETS,
         )
 
-    def hear(self, event: Event) -> None:
+    def hear(self, event: events.Event) -> None:
         match event:
-            case TurnStarted():
+            case events.TurnStarted():
                 self._begin_turn(event)
-            case RequestStarted() if self._turn is not None:
+            case events.RequestStarted() if self._turn is not None:
                 self._begin_request(event)
-            case TextDelta(text) if self._request is not None and self._captures is not None:
+            case events.TextDelta(text) if self._request is not None and self._captures is not None:
                 self._said.append(text)
-            case RetryScheduled() if self._request is not None:
+            case events.RetryScheduled() if self._request is not None:
                 values = {"nca.retry.attempt": event.attempt, "nca.retry.wait_seconds": event.wait_seconds}
                 self._request.add_event("retry", values)
-            case UsageReported():
+            case events.UsageReported():
                 self._end_request(event)
-            case SideRequestFinished():
+            case events.SideRequestFinished():
                 self._count_beside(event)
-            case ToolStarted():
+            case events.ToolStarted():
                 self._begin_call(event)
-            case ToolFinished():
+            case events.ToolFinished():
                 self._end_call(event)
-            case ContextCompaction():
+            case events.ContextCompaction():
                 self._compact(event)
-            case ErrorRaised():
+            case events.ErrorRaised():
                 self._fail_request("error")
-            case TurnFinished():
+            case events.TurnFinished():
                 self._end_turn(event)
             case _:
                 pass
 
-    def _begin_turn(self, event: TurnStarted) -> None:
+    def _begin_turn(self, event: events.TurnStarted) -> None:
         self._spent = Usage(0, 0)
         values: dict[str, Any] = {
             "gen_ai.operation.name": "invoke_agent",
@@ -127,7 +113,7 @@ class Spans:
         }
         self._turn = self._tracer.start_span(f"invoke_agent {AGENT}", attributes=values)
 
-    def _end_turn(self, event: TurnFinished) -> None:
+    def _end_turn(self, event: events.TurnFinished) -> None:
         self._fail_request(event.reason)
         for call in list(self._calls):
             span = self._calls.pop(call)
@@ -143,7 +129,7 @@ class Spans:
         _end(self._turn, event.reason if event.reason == "failed" else "")
         self._turn = None
 
-    def _begin_request(self, event: RequestStarted) -> None:
+    def _begin_request(self, event: events.RequestStarted) -> None:
         # The request before did not fit, or another model takes over.
         self._fail_request("superseded")
         self._asked = _asked(event.model, event.server)
@@ -159,7 +145,7 @@ class Spans:
             self._turn.set_attribute("gen_ai.provider.name", values["gen_ai.provider.name"])
             self._turn.set_attribute("gen_ai.request.model", values["gen_ai.request.model"])
 
-    def _end_request(self, event: UsageReported) -> None:
+    def _end_request(self, event: events.UsageReported) -> None:
         if self._request is None:
             return
         measured = {**self._asked, **_model_of(event.response)}
@@ -181,7 +167,7 @@ class Spans:
         _end(self._request, reason)
         self._request = None
 
-    def _count_beside(self, event: SideRequestFinished) -> None:
+    def _count_beside(self, event: events.SideRequestFinished) -> None:
         """The span of a request that is over: of a summary within its compaction, of a question by itself."""
         asked = {**_asked(event.model, event.server), **_model_of(event.response)}
         values = {
@@ -209,7 +195,7 @@ class Spans:
         for kind, tokens in (("input", usage.prompt_tokens), ("output", usage.completion_tokens)):
             self._tokens.record(tokens, {**asked, "gen_ai.token.type": kind})
 
-    def _begin_call(self, event: ToolStarted) -> None:
+    def _begin_call(self, event: events.ToolStarted) -> None:
         values = {
             "gen_ai.operation.name": "execute_tool",
             "gen_ai.tool.name": event.name,
@@ -220,11 +206,11 @@ class Spans:
             values["gen_ai.tool.call.arguments"] = self._captures.text(event.arguments)
         self._calls[event.call_id] = self._start(f"execute_tool {event.name}", values)
 
-    def _end_call(self, event: ToolFinished) -> None:
+    def _end_call(self, event: events.ToolFinished) -> None:
         if (span := self._calls.pop(event.call_id, None)) is not None:
             _end(span, "tool_error" if event.is_error else "")
 
-    def _compact(self, event: ContextCompaction) -> None:
+    def _compact(self, event: events.ContextCompaction) -> None:
         if event.phase == "preview":
             return
         if event.phase == "starting":
@@ -310,7 +296,7 @@ def instruments(env: Mapping[str, str], *, has_traces: bool, has_metrics: bool) 
     logging.getLogger("opentelemetry").addHandler(logging.NullHandler())
     tracers = _tracers(env) if has_traces else trace.NoOpTracerProvider()
     meters = _meters(env) if has_metrics else metrics.NoOpMeterProvider()
-    return tracers.get_tracer(NAME, _version()), meters.get_meter(NAME, _version())
+    return tracers.get_tracer(NAME, __version__), meters.get_meter(NAME, __version__)
 
 
 def send_rest() -> None:
@@ -348,14 +334,7 @@ def _meters(env: Mapping[str, str]) -> MeterProvider:
     return made
 
 
-def _version() -> str:
-    try:
-        return metadata.version("nca")
-    except metadata.PackageNotFoundError:
-        return ""
-
-
 def _resource(env: Mapping[str, str]) -> Resource:
     """`service.name` is nca, unless the environment names it."""
     is_named = env.get("OTEL_SERVICE_NAME") or "service.name=" in env.get("OTEL_RESOURCE_ATTRIBUTES", "")
-    return Resource.create({"service.version": _version(), **({} if is_named else {"service.name": NAME})})
+    return Resource.create({"service.version": __version__, **({} if is_named else {"service.name": NAME})})

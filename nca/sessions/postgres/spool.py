@@ -259,13 +259,7 @@ def _stored(database: SessionDatabase, session_id: str, token: int, kept: Sequen
     return f"Session {session_id} has gone on elsewhere. {copied}"
 
 
-def _copied(
-    database: SessionDatabase,
-    session_id: str,
-    number: int | None,
-    token: int,
-    kept: Sequence[Kept],
-) -> str:
+def _copied(database: SessionDatabase, session_id: str, number: int | None, token: int, kept: Sequence[Kept]) -> str:
     """Store in a copy of the session what no longer fits after its end; says so."""
     entries = [one.entry() for one in kept if one.is_message]
     if not entries:
