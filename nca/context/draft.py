@@ -13,7 +13,6 @@ from nca.context.meter import Meter
 from nca.context.rules import BLOCK_REPAIRS
 from nca.context.rules.cut_points import blocks, regular_spans
 from nca.context.rules.untouchable import unseen, untouchable
-from nca.context.settled_prefix import settled_stretches
 from nca.context.tokens import MESSAGE_TOKENS, content_tokens
 from nca.context.view import (
     Item,
@@ -46,8 +45,6 @@ class Block:
     stubs: dict[int, Stub] = field(default_factory=dict)
     is_sound: bool = False
     """It needs no repair, its stubs included, so it costs the sum of its messages."""
-    settled_turns: int = 0
-    """Above 0 for a run of at least so many turns that is certain to be hidden (`settled_prefix`)."""
 
     @property
     def seqs(self) -> range:
@@ -66,14 +63,12 @@ class Draft:
         meter: Meter,
         *,
         keeps_newest: bool = True,
-        recent_raw: int = 0,
         has_recall: bool = True,
     ) -> None:
         """A draft of the history's view.
 
         keeps_newest  False: the newest user message has its answer, and may be hidden as others may
         has_recall    the view's reader can look up the hidden messages: placeholders say how
-        recent_raw    raw tokens of the newest messages that are looked at; 0: all are
         """
         self.history = history
         self.meter = meter
@@ -85,11 +80,9 @@ class Draft:
             self.locked.discard(self.newest_user or 0)
         self.parts: list[Part] = []
         self._turn = 0
-        self._recent_raw = recent_raw
         self._take_view()
         # Anchored counts are exact; the ratio that they imply for this request is the best for its parts too.
         raw = meter.raw(history)
-        self._price_settled(raw)
         self._extra_raw = raw - sum(self.part_raw(part) for part in self.parts)
         self.raw = raw
 
@@ -109,10 +102,6 @@ class Draft:
 
     def blocks(self) -> list[Block]:
         return [part for part in self.parts if isinstance(part, Block)]
-
-    def recent_blocks(self) -> list[Block]:
-        """The blocks that stages look at: all but those that are certain to be hidden."""
-        return [part for part in self.parts if isinstance(part, Block) and not part.settled_turns]
 
     def turns(self) -> list[list[Block]]:
         """The blocks by turn, oldest first, without those before the first user message."""
@@ -196,22 +185,6 @@ class Draft:
         check_partition(view)
         return view
 
-    def _price_settled(self, raw: int) -> None:
-        """Let settled stretches cost what the request costs above one without them, repairs inside of them included.
-
-        Otherwise the rest would seem cheaper by the amount that repairs take away there. They go together, so each has
-        its share of the sum.
-        """
-        settled = [part for part in self.parts if isinstance(part, Block) and part.settled_turns]
-        whole = sum(block.raw for block in settled)
-        if not whole:
-            return
-        gone = {id(block): Marker("", ((block.first, block.last),), "") for block in settled}
-        rest = View(tuple(_items(gone.get(id(part), part) for part in self.parts)), self.history.head + 1)
-        cost = raw - self.meter.raw_with(self.history, rest)
-        for block in settled:
-            block.raw = block.raw * cost // whole
-
     def _block_raw(self, block: Block) -> int:
         """Raw tokens of the block as it is sent, with its repairs."""
         messages = self.shown(block)
@@ -224,7 +197,7 @@ class Draft:
         stubs: dict[int, Stub] = {}
         for item in (*self.history.view.items, Verbatim(self.history.view.tail, self.history.head)):
             if isinstance(item, Verbatim):
-                self._extend_recent(run, stubs, item)
+                self._extend(run, stubs, self.history.entries[item.first - 1 : item.last])
             elif isinstance(item, Stub):
                 stubs[item.seq] = item
                 self._extend(run, stubs, self.history.entries[item.seq - 1 : item.seq])
@@ -232,23 +205,6 @@ class Draft:
                 self._close(run, stubs)
                 self.parts.append(item)
         self._close(run, stubs)
-
-    def _extend_recent(self, run: list[Entry], stubs: dict[int, Stub], item: Verbatim) -> None:
-        """Add the newest messages; those that are certain to be hidden become one block each."""
-        first = item.first
-        if self._recent_raw and item.last == self.history.head:
-            for stretch in settled_stretches(self.history, first, self._recent_raw, self.locked):
-                self._extend(run, stubs, self.history.entries[first - 1 : stretch.first - 1])
-                self._close(run, stubs)
-                self._turn += 1
-                raw = self.history.run_tokens(stretch.first, stretch.last)
-                settled_turns = max(1, stretch.turns)
-                block = Block(
-                    stretch.first, stretch.last, self._turn, raw, is_locked=False, settled_turns=settled_turns
-                )
-                self.parts.append(block)
-                first = stretch.last + 1
-        self._extend(run, stubs, self.history.entries[first - 1 : item.last])
 
     def _extend(self, run: list[Entry], stubs: dict[int, Stub], entries: Sequence[Entry]) -> None:
         if run and entries and entries[0].seq != run[-1].seq + 1:

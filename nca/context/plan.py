@@ -28,7 +28,6 @@ from nca.context.meter import Meter
 from nca.context.parts import split
 from nca.context.restore import as_never_compacted, never_compacted, with_pins
 from nca.context.retention import KeptFacts
-from nca.context.settled_prefix import recent_raw
 from nca.context.stages.custom import StageRequest, act
 from nca.context.stages.deduplicate import deduplicate, fix_pointers, superseded
 from nca.context.stages.prune import fill, prune
@@ -145,7 +144,6 @@ def compact(
         settings, budget.budget_tokens, focus, input_tokens, has_summarizer, has_recall, tuple(changed_files)
     )
     ratio = target_ratio or policy.target_ratio(budget, settings)
-    recent = recent_raw(history, meter, budget, settings, ratio, target_tokens) if only is None else 0
     is_whole = only is None and "summarize" in settings.stages and not settings.max_turns
     start, shortens = with_pins(history), True
     if is_whole:
@@ -153,7 +151,7 @@ def compact(
     if grows and meter.used_with(history, (whole := never_compacted(start)).view) <= ratio * budget.budget_tokens:
         start = whole
     keeps_newest = only is None or not is_answered(history)
-    draft = Draft(start, meter, keeps_newest=keeps_newest, recent_raw=recent, has_recall=has_recall)
+    draft = Draft(start, meter, keeps_newest=keeps_newest, has_recall=has_recall)
     planning = Planning(history, draft, budget, job, more_stages, grows=grows, shortens=shortens)
     planning.aim(target_tokens, ratio, is_manual=is_manual)
     yield from planning.work() if only is None else planning.work_on(*only)

@@ -122,8 +122,6 @@ def as_never_compacted(history: History, room_raw: int) -> tuple[History, bool]:
         # A model's prose cannot be made again, and a message that was pinned in its cut form keeps that form.
         return history, True
     whole = never_compacted(history)
-    if whole is history:
-        return history, True
     most_of_newest = int(NEWEST_SHARE * room_raw)
     for entry in history.backwards():
         if entry.message.role != "tool":

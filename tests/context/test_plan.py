@@ -228,6 +228,8 @@ def test_a_manual_compaction_aims_below_what_is_there() -> None:
 @given(st.lists(st.tuples(st.integers(1, 8), st.integers(1, 30)), min_size=1, max_size=12), st.floats(0.8, 1.3))
 @example([(1, 1), (1, 1), (1, 1)], 1.0)
 @example([(1, 1), (1, 1), (1, 1)], 1.1)
+@example([(1, 1), (1, 1), (6, 1), (1, 9), (8, 30), (1, 17)], 1.0)
+@example([(1, 1), (6, 1), (1, 1), (2, 13), (8, 30), (1, 17)], 1.0)
 def test_a_manual_compaction_keeps_all_that_a_person_said(sizes: list[tuple[int, int]], reported: float) -> None:
     """However small the chat is: it saves room among what others said, or it changes nothing."""
     rules = [f"Rule {place}: {'never push to main; ' * words}" for place, (words, _) in enumerate(sizes)]

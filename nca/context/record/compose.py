@@ -42,7 +42,8 @@ from nca.context.view import (
 PROSE_PART = 3
 """Prose of other programs takes at most a third of the room."""
 PREFACE_PART = 6
-"""The note on how to read a record takes at most a sixth of the room; in a smaller one the lines have its place."""
+"""The note on how to read a record takes at most a sixth of the room beside the heading; in a smaller one the lines
+have its place. They never have less in a larger room."""
 SLACK_TOKENS = 24
 """Tokens that joining lines, and repairs between messages, may add."""
 
@@ -104,17 +105,19 @@ class Composer:
     def has_words(self, room: int) -> bool:
         """Whether that view has each message of the person, if in short."""
         taken, _, _ = self._fill(room, Prose())
-        said = (piece.subject for piece in words.short(taken.past))
-        return all(one.key in taken.lines or one.seq in taken.levels for one in said)
+        shown = {key: piece.level for key, (_, piece) in taken.lines.items()}
+        said = list(words.short(taken.past))
+        # The last line may be cut to the rest of the room: then it is there in part alone.
+        return all(shown.get(one.subject.key, 0) >= one.level or one.subject.seq in taken.levels for one in said)
 
     def _fill(self, room: int, prose: Prose) -> tuple[Taken, tuple[Range, ...], str]:
         """What has room, the messages that stay whatever the room, and the prose."""
         past = self._past(prose)
         text = self._prose(past, prose, room)
-        if self._frame(text, room) > room:
-            text = ""
-        frame = self._frame(text, room)
-        taken = Taken(past, room - frame, used=frame)
+        left = self._beside_frame(text, room)
+        if left < 0:
+            text, left = "", self._beside_frame("", room)
+        taken = Taken(past, left, used=room - left)
         taken.levels |= dict.fromkeys(seqs(self.kept), WHOLE)
         own: dict[str, Iterator[Piece]] = {}
         if self.unseen:
@@ -138,7 +141,7 @@ class Composer:
         """The record of these messages alone, in at most `room` raw tokens."""
         past = self._past(prose, spans)
         text = self._prose(past, prose, room)
-        taken = walk(Taken(past, room - self._frame(text, room)), self._lanes(past, {}))
+        taken = walk(Taken(past, self._beside_frame(text, room)), self._lanes(past, {}))
         return self._text(taken, text, prose.until(spans), room)
 
     def plain(self, spans: Sequence[Range], room: int) -> str:
@@ -199,19 +202,26 @@ class Composer:
             return said
         return cut_text("\n\n".join(filter(None, [*records, said])), max(0, room // PROSE_PART))
 
-    def _frame(self, prose: str, room: int) -> int:
-        head = self.history.head
-        start = self._start(room, head, head if prose else 0)
-        return text_tokens(f"{self.settings.header}\n{start}") + text_tokens(prose) + SLACK_TOKENS
+    def _beside_frame(self, prose: str, room: int) -> int:
+        """Raw tokens of a room for the lines of a record."""
+        rest, note = self._rest_and_note(prose, room)
+        return (rest - note if rest >= PREFACE_PART * note else min(rest, (PREFACE_PART - 1) * note)) - text_tokens(
+            prose
+        )
 
-    def _start(self, room: int, answered: int, prose_until: int) -> str:
-        start = preface(answered=answered, prose_until=prose_until, numbered=self.numbered)
-        return start if PREFACE_PART * text_tokens(start) <= room else ""
+    def _rest_and_note(self, prose: str, room: int) -> tuple[int, int]:
+        """Raw tokens of a room beside the heading, and those of the longest note on how to read a record."""
+        head, header = self.history.head, self.settings.header
+        note = preface(answered=head, prose_until=head if prose else 0, numbered=self.numbered)
+        of_header = text_tokens(header)
+        return room - of_header - SLACK_TOKENS, text_tokens(f"{header}\n{note}") - of_header
 
     def _text(self, taken: Taken, prose: str, prose_until: int, room: int) -> str:
         start = ""
-        if taken.lines or prose:
-            start = self._start(room, self.history.last_answer, prose_until if prose else 0)
+        rest, note = self._rest_and_note(prose, room)
+        if (taken.lines or prose) and rest >= PREFACE_PART * note:
+            until = prose_until if prose else 0
+            start = preface(answered=self.history.last_answer, prose_until=until, numbered=self.numbered)
         return laid_out(self.settings.header, start, prose, taken.lines.values(), numbered=self.numbered)
 
     def _view(self, taken: Taken, shown: tuple[Range, ...], text: str, prose: Prose, room: int) -> View:

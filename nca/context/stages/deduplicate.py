@@ -53,10 +53,7 @@ def superseded(draft: Draft) -> list[Superseded]:
 def fix_pointers(draft: Draft, placeholder: str = CLEARED) -> None:
     """Clear the pointers to later reads that are no longer shown."""
     pointing = [
-        (block, stub)
-        for block in draft.recent_blocks()
-        for stub in block.stubs.values()
-        if stub.stage in (COPY, VERSION)
+        (block, stub) for block in draft.blocks() for stub in block.stubs.values() if stub.stage in (COPY, VERSION)
     ]
     if not pointing:
         return
@@ -70,7 +67,7 @@ def fix_pointers(draft: Draft, placeholder: str = CLEARED) -> None:
 def _shown_entries(draft: Draft) -> Iterator[Entry]:
     """Messages in the order of the log, except for results that a placeholder replaces."""
     entries = draft.history.entries
-    for block in sorted(draft.recent_blocks(), key=lambda block: block.first):
+    for block in sorted(draft.blocks(), key=lambda block: block.first):
         for seq in block.seqs:
             entry = entries[seq - 1]
             if seq not in block.stubs or entry.message.role != "tool":
@@ -79,7 +76,7 @@ def _shown_entries(draft: Draft) -> Iterator[Entry]:
 
 def _looked_for(draft: Draft) -> tuple[list[Superseded], list[FileUse]]:
     """The reads that a later verbatim one covers, oldest first; and all reads that are shown."""
-    homes = {seq: block for block in draft.recent_blocks() for seq in block.seqs}
+    homes = {seq: block for block in draft.blocks() for seq in block.seqs}
     uses = list(file_uses(_shown_entries(draft)))
     reads = [use for use in uses if not use.is_write]
     by_path: dict[str, list[FileUse]] = {}

@@ -90,7 +90,7 @@ def fill(draft: Draft, target_tokens: int, stages: Sequence[str] = FILLED) -> No
 def shorten_earlier(draft: Draft, history_chars: int) -> None:
     """Show only the beginning and the end of the longer results of earlier turns."""
     turns = draft.turns()
-    for block in (block for turn in turns[:-1] for block in turn if not block.is_locked and not block.settled_turns):
+    for block in (block for turn in turns[:-1] for block in turn if not block.is_locked):
         for seq in block.seqs:
             message = draft.history.message(seq)
             if message.role != "tool" or seq in block.stubs or len(message.text) <= history_chars:
@@ -124,9 +124,6 @@ def _candidates(draft: Draft, settings: PruneSettings, budget_tokens: int) -> li
     kept_results = kept_tokens = 0
     for block in reversed(draft.blocks()):
         for seq in reversed(block.seqs):
-            if block.settled_turns and kept_results >= settings.keep_results and kept_tokens > protected_tokens:
-                # Nothing older is recent, and this block goes as a whole.
-                break
             message = draft.history.message(seq)
             if message.role != "tool":
                 continue
@@ -136,7 +133,7 @@ def _candidates(draft: Draft, settings: PruneSettings, budget_tokens: int) -> li
             is_recent = kept_results <= settings.keep_results or kept_tokens <= protected_tokens
             name = message.name or _tool_names(draft, block).get(message.tool_call_id, "")
             is_cleared = seq in block.stubs and block.stubs[seq].stage != SHORTENED
-            if is_recent or block.is_locked or block.settled_turns or is_cleared or name in settings.protected_tools:
+            if is_recent or block.is_locked or is_cleared or name in settings.protected_tools:
                 continue
             text = stub_text(message, seq, settings.placeholder)
             saved = draft.saving(block, seq, text)

@@ -42,7 +42,7 @@ def truncate(draft: Draft, settings: TruncateSettings, *, target_tokens: int, bu
     # A record of earlier messages goes last of all: it covers more than any turn does.
     records = [[block] for block in before if is_record(draft.history.message(block.first))]
     groups = [[block] for block in before if [block] not in records] + older
-    start = max(1, round(sum(map(_turns, groups)) * settings.fraction)) if groups else 0
+    start = max(1, round(len(groups) * settings.fraction)) if groups else 0
     steps = [[block] for block in current if not block.is_locked]
     # The model was working from the newest step that may go: it goes last.
     groups += steps[:-1]
@@ -61,11 +61,9 @@ def _hide(draft: Draft, groups: list[list[Block]], start: int, target_tokens: in
     """Hide the first `start` groups, and as many more as the target needs."""
     gone: list[Block] = []
     raw = draft.raw + MARKER_TOKENS
-    count = 0
-    for group in groups:
+    for count, group in enumerate(groups):
         if count >= start and draft.meter.total(raw) <= target_tokens:
             break
-        count += _turns(group)
         leaving = [block for block in group if not block.is_locked]
         gone += leaving
         raw -= sum(block.raw for block in leaving)
@@ -81,10 +79,6 @@ def truncated(marker_id: str, gone: Sequence[Part]) -> Marker:
     return Marker(marker_id, ranges, f"{TRUNCATED} [{how_to_recall(ranges)}]")
 
 
-def _turns(group: list[Block]) -> int:
-    return max(1, group[0].settled_turns)
-
-
 def _drop_old_summaries(draft: Draft, target_tokens: int, marker_id: str) -> None:
     """Old summaries go before contents are cut, oldest first; the log keeps all their messages."""
     for part in [part for part in draft.parts if not isinstance(part, Block | Marker)][:-1]:
@@ -98,7 +92,7 @@ def cut_contents(draft: Draft, target_tokens: int) -> None:
     """Cut the largest contents that may be touched until the target is met."""
     shown = [
         (block, seq)
-        for block in draft.recent_blocks()
+        for block in draft.blocks()
         if block.is_unseen or not block.is_locked
         for seq in block.seqs
         if draft.history.message(seq).content

@@ -138,6 +138,21 @@ def test_in_a_small_room_the_persons_words_and_the_answer_that_ends_the_log_stay
     assert answer[:32] in had
 
 
+@given(st.lists(st.integers(1, 8), min_size=1, max_size=40), st.booleans())
+def test_a_larger_record_has_all_that_a_smaller_one_has_with_its_note_and_without(
+    sizes: list[int], is_numbered: bool
+) -> None:
+    words = [f"rule{place} " + "holds always " * size for place, size in enumerate(sizes)]
+    history = History(Entry(seq, Message("user", text)) for seq, text in enumerate(words, 1))
+    composer = Composer(history, SummarizeSettings(), numbered=is_numbered)
+    had = set[str]()
+    for room in range(20, 600, 11):
+        record = composer.record(((1, history.head),), room, Prose())
+        found = {text.partition(" ")[0] for text in words if text[:12] in record}
+        assert found >= had, room
+        had = found
+
+
 @given(st.lists(st.integers(30, 300), min_size=1, max_size=4), st.integers(1, 6), st.integers(60, 900))
 def test_new_results_are_whole_while_they_need_less_than_a_third_of_the_room(
     sizes: list[int], turns: int, answer_words: int
