@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import pytest
 from benchmarks.__main__ import TOO_BUSY, compared, one_by_one
 from benchmarks.figures import FIGURES, NOT_ASKED, on_page, renewed_among, with_others
 from benchmarks.peers.side import NO_END
+from tests.testing.forks import standing
 
 
 def test_a_run_that_broke_off_goes_on_where_it_was(tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_what_another_command_has_measured_leaves_the_dates_of_the_parts() -> No
     ],
 )
 def test_a_program_that_is_not_there_is_one_clear_line(arguments: list[str], said: str) -> None:
-    command = [sys.executable, "-m", "benchmarks", *arguments]
+    command = standing("benchmarks", *arguments)
     environment = {name: value for name, value in os.environ.items() if name != "NCA_TRANSCRIPTS"}
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=FIGURES.parents[1], env=environment)
     assert done.returncode == 2

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ from nca.models.embedded.known import QWEN, SMOLLM
 from nca.models.providers import PROVIDERS
 from nca.sessions import Store
 from nca.testing.provider import Provider
-from tests.terminal.tty import Tty
+from tests.testing.forked_tty import ForkedTty
 
 REPOSITORY = Path(__file__).parents[2]
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
@@ -227,7 +226,7 @@ print("done")
 
 @pytest.mark.parametrize("columns", [40, 60, 100])
 def test_the_line_of_a_download_is_one_row_and_leaves_nothing_of_the_one_before(columns: int) -> None:
-    with Tty([sys.executable, "-c", DOWNLOAD], columns=columns) as tty:
+    with ForkedTty(["tests.testing.dash_c", DOWNLOAD], columns=columns) as tty:
         tty.sees("done")
         row, *rest = [line.rstrip() for line in tty.shown() if line.strip()]
     assert re.fullmatch(r"qwen: verifying █* 1,117 / 1,117 MB", row)

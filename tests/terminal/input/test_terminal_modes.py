@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import signal
-import sys
 
 import pytest
 
-from tests.terminal.tty import Tty
+from tests.testing.forked_tty import ForkedTty
 
 TAKE = """
 import signal, sys
@@ -36,7 +35,7 @@ LONG = "long " * 30
     ],
 )
 def test_what_the_prompt_will_show_is_erased(case: str, typed: str, left: str) -> None:
-    with Tty([sys.executable, "-c", TAKE, case], columns=80) as tty:
+    with ForkedTty(["tests.testing.dash_c", TAKE, case], columns=80) as tty:
         tty.sees("ready")
         tty.send(typed)
         tty.until(lambda: any(line.endswith(typed[-1]) for line in tty.shown()))
@@ -64,7 +63,7 @@ asyncio.run(main())
 
 
 def test_enter_typed_while_the_terminal_is_lent_sends_the_line() -> None:
-    with Tty([sys.executable, "-c", LENT], columns=80) as tty:
+    with ForkedTty(["tests.testing.dash_c", LENT], columns=80) as tty:
         tty.sees("ready")
         tty.send("hello\rwor")
         tty.until(lambda: any(line.endswith("wor") for line in tty.shown()))
@@ -94,7 +93,7 @@ asyncio.run(main())
 
 
 def test_enter_typed_while_a_line_is_written_above_the_prompt_sends_what_was_typed() -> None:
-    with Tty([sys.executable, "-c", ABOVE], columns=80) as tty:
+    with ForkedTty(["tests.testing.dash_c", ABOVE], columns=80) as tty:
         tty.sees("ready")
         tty.send("hello\r")
         tty.process.kill(signal.SIGUSR1)
