@@ -89,6 +89,8 @@ class ToolFinished(_Event, frozen=True):
     """A command's output, within the limits of tool output."""
     is_interrupted: bool = False
     """The person stopped it: it has neither failed nor come to its end."""
+    printed_lines: int = 0
+    """How many lines the command printed, if `printed` lacks some of them; else 0."""
 
 
 class ApprovalAsked(_Event, frozen=True):

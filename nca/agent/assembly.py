@@ -92,7 +92,15 @@ def assemble(
     approvals = Approvals(state, directory, SavedRules(window), emit, person)
     spending = Spending(window, emit)
     host = ServerRequests(directory, window, models, spending, approvals, emit)
-    servers = Servers(state.settings.mcp, directory, lambda: state.can_see, emit, files.recorder, host)
+    servers = Servers(
+        state.settings.mcp,
+        directory,
+        lambda: state.can_see,
+        emit,
+        files.recorder,
+        host,
+        lambda: state.settings.mcp.wait_seconds,
+    )
     user_input = UserInput(window, directory, redactor, emit, files_read, servers, person, hooks)
     reading = Reading(lambda: state.settings.permissions, directory)
     nested = NestedInstructions(directory, redactor, reading, has_own=state.settings.agent.use_claude_home)

@@ -217,7 +217,17 @@ class Calls:
         self._window.append(msgspec.structs.replace(result, content=parts) if len(parts) > 1 else result)
         shown_id, diff, printed = self._within + call.id, outcome.diff, outcome.printed
         self._emit(
-            ToolFinished(shown_id, call.name, outcome.is_error, outcome.summary, seconds, diff, printed, is_interrupted)
+            ToolFinished(
+                shown_id,
+                call.name,
+                outcome.is_error,
+                outcome.summary,
+                seconds,
+                diff,
+                printed,
+                is_interrupted,
+                outcome.printed_lines,
+            )
         )
         for line in nested.notices:
             self._emit(Notice(line))

@@ -45,7 +45,11 @@ def own_toolbox(
     """
     # A fork names the files of the session that it came from, so all sessions' outputs can be read.
     folders = (outputs.parent,) if outputs else ()
-    added = (directory / os.path.expanduser(one) for one in state.settings.tools.readable)  # noqa: PTH111
+
+    def readable() -> Sequence[Path]:
+        added = (directory / os.path.expanduser(one) for one in state.settings.tools.readable)  # noqa: PTH111
+        return (*folders, *added)
+
     context = replace(
         given,
         can_see=lambda: state.can_see,
@@ -53,7 +57,7 @@ def own_toolbox(
         private_hosts=lambda: state.settings.tools.private_hosts,
         last_todo=lambda: state.last_todo,
         protected=_protected(directory),
-        readable=(*folders, *added),
+        readable=readable,
         limits=lambda: state.limits,
         runner=CommandRunner(
             directory,

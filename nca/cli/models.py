@@ -163,7 +163,7 @@ def _show_choice(choice: Choice) -> None:
     variable = choice.api_key_variable
     if variable and os.environ.get(variable):
         typer.echo(f"  key: {variable}")
-    flags.say("  to use another: --model NAME, /model NAME, or nca config set model.name NAME", hang=4)
+    flags.say("  to use another: --model NAME, /model NAME, or nca config set --user model.name NAME", hang=4)
 
 
 def _show_rows(rows: list[dict[str, Any]]) -> None:

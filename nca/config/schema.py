@@ -135,7 +135,7 @@ class AgentSettings(Table):
     permission: str = setting("ask", choice("ask", "accept-edits", "plan", "auto"), user_only=True)
     system_prompt: str = setting("", text())
     models: tuple[str, ...] = setting((), variables(valid="a list of AGENT=MODEL"))
-    use_claude_home: bool = setting(False, boolean(), user_only=True)
+    use_claude_home: bool = setting(False, boolean(), user_only=True, at_start=True)
 
 
 class PermissionSettings(Table):
@@ -174,10 +174,10 @@ class MemorySettings(Table):
 
 
 class SessionSettings(Table):
-    persist: bool = setting(True, boolean())
-    store: str = setting("", postgres_url(), user_only=True)
-    retention_days: int = setting(0, whole(0, 36500), unit="days", user_only=True)
-    max_sessions: int = setting(0, whole(0, 1_000_000), user_only=True)
+    persist: bool = setting(True, boolean(), at_start=True)
+    store: str = setting("", postgres_url(), user_only=True, at_start=True)
+    retention_days: int = setting(0, whole(0, 36500), unit="days", user_only=True, at_start=True)
+    max_sessions: int = setting(0, whole(0, 1_000_000), user_only=True, at_start=True)
     max_cost: float = setting(0.0, number(0, 100_000), unit="USD", user_only=True)
     restore: str = setting("full", choice("full", "text"))
 
@@ -186,7 +186,7 @@ class TerminalSettings(Table):
     theme: str = setting("auto", choice("auto", "dark", "light"))
     keys: str = setting("emacs", choice("emacs", "vi"))
     show_reasoning: bool = setting(False, boolean())
-    plain: bool = setting(False, boolean())
+    plain: bool = setting(False, boolean(), at_start=True)
     notify_seconds: float = setting(20.0, number(0, 86_400))
     status: str = setting("", status_format())
     status_command: str = setting("", text())
@@ -216,11 +216,13 @@ class Key(NamedTuple):
     value_type: ValueType
     unit: str
     user_only: bool
+    at_start: bool
 
     @property
     def about(self) -> str:
         """What it means, in one or two sentences."""
-        return _meanings()[self.table][self.name.rpartition(".")[2]]
+        meaning = _meanings()[self.table][self.name.rpartition(".")[2]]
+        return f"{meaning} Takes effect at the next start." if self.at_start else meaning
 
     @property
     def harmless(self) -> Harmless | None:

@@ -300,14 +300,17 @@ def model_names(names: ValueType) -> ValueType:
     return names._replace(confine=confine, names_models=True)
 
 
-def setting(default: Any, value_type: ValueType, *, unit: str = "", user_only: bool = False) -> Any:
+def setting(
+    default: Any, value_type: ValueType, *, unit: str = "", user_only: bool = False, at_start: bool = False
+) -> Any:
     """A dataclass field for one setting. What it means is in meanings.toml.
 
     unit       "" if the name ends in it (`max_bytes`), or if there is none
     user_only  a project's own file may never set it, because it could run programs or redirect keys; what else such a
                file may set is in nca.config.harmless
+    at_start   read only when nca starts: set in a chat, it changes nothing there
     """
-    about_it = {"value_type": value_type, "unit": unit, "user_only": user_only}
+    about_it = {"value_type": value_type, "unit": unit, "user_only": user_only, "at_start": at_start}
     return dataclasses.field(default=default, metadata=about_it)
 
 

@@ -32,6 +32,7 @@ class ToolOutcome:
     media  images for the model
     left_out  the lines that `text` misses in its middle, if recall can show them; None if it is whole
     printed  what a command printed, for a person, or ""
+    printed_lines  how many lines it printed, if `printed` lacks some of them; else 0
     typed    what the person typed about the call, for the model, or ""
     asks_to_read  the call failed because the model has not read the file as it is now; afterwards it may work
     """
@@ -43,6 +44,7 @@ class ToolOutcome:
     media: tuple[MediaPart, ...] = ()
     left_out: LeftOut | None = None
     printed: str = ""
+    printed_lines: int = 0
     typed: str = ""
     asks_to_read: bool = False
 

@@ -171,7 +171,7 @@ class ToolContext:
     private_hosts: Callable[[], Collection[str]] = tuple
     last_todo: Callable[[], dict[str, Any]] = dict
     protected: Sequence[Path] = ()
-    readable: Sequence[Path] = ()
+    readable: Callable[[], Sequence[Path]] = tuple
     limits: Callable[[], Limits] = Limits
     runner: CommandRunner | None = None
     jobs: Jobs | None = None

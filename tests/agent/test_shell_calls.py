@@ -17,6 +17,7 @@ from nca.events import Event, ToolFinished, ToolOutput
 from nca.messages import Message, ToolCall
 from nca.models.catalog import ModelFacts
 from nca.sessions.store import Store
+from nca.terminal.render.calls import last_lines
 from nca.testing.scripted import ScriptedModel
 
 KEY = "sk-proj-" + "a1B2" * 10
@@ -56,6 +57,35 @@ async def test_events_have_what_a_command_printed_without_notes_and_keys(tmp_pat
     (finished,) = [event for event in events if isinstance(event, ToolFinished)]
     assert finished.printed == "one\n[redacted]\n"
     assert finished.summary == "exit code 3 · 2 lines"
+
+
+@pytest.mark.parametrize(
+    ("command", "lines", "above"),
+    [
+        ("seq 1 100000", 100_000, "… 4 of 100,000 lines (/show has more)"),
+        ("seq 1 100000; printf open", 100_001, "… 4 of 100,001 lines (/show has more)"),
+        ("seq 1 100", 0, "… 96 lines above (/show has all of it)"),
+    ],
+)
+async def test_of_an_output_that_was_cut_the_screen_counts_all_lines(
+    tmp_path: Path, command: str, lines: int, above: str
+) -> None:
+    events: list[Event] = []
+    with Store.open(tmp_path / "data" / "store.db") as store:
+        conversation = Conversation.open(
+            defaults().with_value("agent.permission", "auto", "the test"),
+            store=store,
+            model=ScriptedModel([calling(command), "Done."]),
+            directory=tmp_path,
+            listener=events.append,
+        )
+        await conversation.send("go")
+        await conversation.close()
+    (finished,) = [event for event in events if isinstance(event, ToolFinished)]
+    assert finished.printed_lines == lines
+    shown = [line.plain.strip() for line in last_lines(finished.printed, finished.printed_lines)]
+    assert shown[0] == above
+    assert shown[-1] in ("100000", "open", "100")
 
 
 async def test_a_running_command_shows_its_last_lines_without_keys(tmp_path: Path) -> None:

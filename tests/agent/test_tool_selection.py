@@ -64,6 +64,19 @@ def call(name: str, call_id: str = "c1", /, **arguments: Any) -> Message:
     return Message("assistant", None, (ToolCall(call_id, name, json.dumps(arguments)),))
 
 
+async def test_a_folder_that_is_added_in_the_chat_can_be_read_at_once(room: Room) -> None:
+    (other := room.path / "other").mkdir()
+    (other / "note.txt").write_text("remember")
+    reading = [call("read_file", path="../other/note.txt"), "Read."]
+    conversation, _ = room.open([*reading, *reading])
+    await conversation.send("Read it.")
+    conversation.set("tools.readable", ["../other"])
+    await conversation.send("And now?")
+    results = [event.summary for event in room.events if isinstance(event, ToolFinished)]
+    assert results == ["../other/note.txt is outside of the working directory", "1 line"]
+    await conversation.close()
+
+
 async def test_a_change_is_in_the_event_with_its_diff(room: Room) -> None:
     (room.project / "a.py").write_text("x = 1\n")
     steps: list[ScriptedReply] = [

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from nca.cli.chat import banner
 from nca.config.schema import ModelSettings
 from nca.models.catalog import describe
 from nca.models.choose import Choice, choose
+from tests.cli.command import nca
 
 
 @pytest.mark.parametrize(
@@ -31,6 +35,16 @@ def test_a_later_start_says_why_where_the_endpoint_lists_no_models() -> None:
     at = ModelSettings(api_base="http://127.0.0.1:1/v1")
     lines = banner(choose(at, {}), describe("openai/gpt-4o"), is_first=False, reserve_tokens=32_000)
     assert lines[1] == "Why this model: the endpoint http://127.0.0.1:1/v1 is set (model.api_base); it lists no models."
+
+
+def test_the_command_for_every_directory_holds_in_every_directory(tmp_path: Path) -> None:
+    lines = banner(Choice("a", why="found"), describe("a"), is_first=True, reserve_tokens=32_000)
+    found = re.search(r"Everywhere: nca (.*) NAME\.", " ".join(lines))
+    assert found
+    (here := tmp_path / "here").mkdir()
+    (there := tmp_path / "there").mkdir()
+    nca(*found[1].split(), "openai/mine", home=tmp_path, cwd=here)
+    assert "openai/mine" in nca("config", "get", "model.name", home=tmp_path, cwd=there).stdout
 
 
 def test_the_banner_says_that_nothing_is_compacted_by_itself() -> None:

@@ -159,6 +159,22 @@ async def test_what_a_change_does_not_reach_is_said(tmp_path: Path) -> None:
         assert "for this chat; --save" in await stage.command("/config model.name scripted/model")
 
 
+async def test_only_what_acts_in_this_chat_is_said_to_and_the_way_to_keep_it_is_one(tmp_path: Path) -> None:
+    with a_stage(tmp_path) as stage:
+        for key, value in (("session.persist", "false"), ("session.retention_days", "9"), ("terminal.plain", "true")):
+            said = " ".join((await stage.command(f"/config {key} {value}")).split())
+            assert "this chat stays as it is, only a start reads it" in said
+            assert "for this chat" not in said
+        for key in ("agent.permission ask", "session.max_cost 3", "context.max_turns 9"):
+            said = " ".join((await stage.command(f"/config {key}")).split())
+            if "; --save keeps it" in said:
+                assert "Saved" in await stage.command(f"/config {key} --save")
+            else:
+                assert said.endswith(", for this chat; nca config set --user keeps it.")
+                with pytest.raises(ConfigError, match="nca config set --user"):
+                    await stage.command(f"/config {key} --save")
+
+
 def test_values_are_completed_with_what_can_be_done(tmp_path: Path) -> None:
     with a_stage(tmp_path, models=["openai/one", "anthropic/two"]) as stage:
         config = find_command("config")

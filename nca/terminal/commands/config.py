@@ -37,6 +37,8 @@ _OPTIONS = {
     _UNSET: "undo what was set in this chat",
     _DEFAULT: "nca's default",
 }
+_KEEPS, _KEEPS_OWN = "; --save keeps it", "; nca config set --user keeps it"
+"""How a value is kept: in the project's file, which may not hold each setting."""
 _OPENED_WITH = frozenset(
     f"model.{name}" for name in ("api_base", "first_token_seconds", "idle_seconds", "total_seconds", "max_retries")
 )
@@ -89,7 +91,7 @@ class ConfigCommand(Command):
         elif len(words) == 1 and not options:
             _show(app, words[0])
         else:
-            hint = "" if _SAVE in options else "; --save keeps it"
+            hint = "" if _SAVE in options else _KEEPS
             for said in _change(app, words[0], " ".join(words[1:]), is_saving=_SAVE in options, hint=hint):
                 app.output.show(said)
 
@@ -154,6 +156,7 @@ def _change(app: App, written: str, value: str, *, is_saving: bool, hint: str = 
     if value:
         raw: Any = _raw(KEYS[key].default) if is_default else "" if value == '""' else value
         key = conversation.set(key if is_default else written, raw)
+        hint = hint and (_KEEPS_OWN if KEYS[key].user_only else hint)
         said = f"{key} = {value_text(key, conversation.loaded.value(key))}{_reach(app, key)}{hint}."
         yield said if key == written.strip().lower() else f"{one_line(written, 80)} is {key} in nca. {said}"
         wanted = conversation.loaded.settings.model.max_output_tokens
@@ -213,9 +216,11 @@ def _show_one(app: App, written: str) -> None:
 
 
 def _reach(app: App, key: str) -> str:
-    """How far a change reaches: to this chat, or only to a model that is opened after it."""
+    """How far a change reaches: to this chat, only to a model that is opened after it, or only to a later start."""
     conversation = app.conversation
     model = one_line(conversation.model.facts.name)
+    if KEYS[key].at_start:
+        return "; this chat stays as it is, only a start reads it"
     if key in _OPENED_WITH:
         return f", for models opened from now on: /model {model} reopens this one"
     name = conversation.loaded.value(key)

@@ -98,12 +98,19 @@ class RunningCalls:
         return f"{counted(self._nested_count, 'call')}, now {self._last} · {shown}"
 
 
-def last_lines(printed: str) -> Iterator[Text]:
-    """The end of a command's output, indented; a line wider than the window is cut."""
+def last_lines(printed: str, all_lines: int = 0) -> Iterator[Text]:
+    """The end of a command's output, indented; a line wider than the window is cut.
+
+    all_lines  of the output, if `printed` lacks some and ends with a note about it; else 0
+    """
+    if all_lines:
+        printed = printed.rstrip("\n").rpartition("\n")[0]
     lines = to_terminal(printed).strip("\n").split("\n")
-    if len(lines) > OUTPUT_LINES:
-        kept = OUTPUT_LINES - 1
-        lines = [f"… {len(lines) - kept:,} lines above (/show has all of it)", *lines[-kept:]]
+    kept = lines[1 - OUTPUT_LINES :]
+    if all_lines:
+        lines = [f"… {len(kept)} of {counted(all_lines, 'line')} (/show has more)", *kept]
+    elif len(lines) > OUTPUT_LINES:
+        lines = [f"… {len(lines) - len(kept):,} lines above (/show has all of it)", *kept]
     return _indented(lines)
 
 

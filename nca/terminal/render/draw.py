@@ -295,7 +295,7 @@ class Draw:
             self.screen.print(*diff_lines(event.diff, DIFF_LINES, "(/show has all of it)"))
         if event.printed and not is_nested(event.call_id):
             # In a group, because Rich joins texts that are printed alone, and then breaks their lines.
-            self.screen.print(Group(*last_lines(event.printed)))
+            self.screen.print(Group(*last_lines(event.printed, event.printed_lines)))
         self._set_status(self._running.line() or "Thinking", goes_on=is_nested(event.call_id))
 
     def _on_compaction(self, event: ContextCompaction) -> None:

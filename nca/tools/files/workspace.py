@@ -17,7 +17,7 @@ import json
 import os
 import stat
 import unicodedata
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Sequence
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -35,7 +35,8 @@ NEAR_RATIO = 0.85
 class Workspace:
     """Everything under `root`. In the folders `protected` nothing may be written.
 
-    readable  folders outside of the root with readable files: those that nca itself names to the model
+    readable  folders outside of the root with readable files, asked at each call: those that nca itself names to the
+              model, and those that the settings add
     attached  files anywhere that the person attached: the model has their names, and may have only their beginnings
     open_files  those that an editor has open: files under the root are read as they are there, saved or not
     reading  the rules about reading files; denied files are not opened, whoever asks
@@ -45,13 +46,13 @@ class Workspace:
         self,
         root: Path,
         protected: Sequence[Path] = (),
-        readable: Sequence[Path] = (),
+        readable: Callable[[], Sequence[Path]] = tuple,
         attached: Container[Path] = (),
         open_files: EditorFiles | None = None,
         reading: Reading = ANY_READING,
     ) -> None:
         self.root = Path(os.path.realpath(root))
-        self._readable = [Path(os.path.realpath(path)) for path in readable]
+        self._readable = readable
         self._attached = attached
         self.open_files = open_files
         self.reading = reading
@@ -81,7 +82,8 @@ class Workspace:
         """The folder from which a file is opened."""
         if path in self._attached and not path.is_relative_to(self.root):
             return path.parent
-        return next((folder for folder in self._readable if path.is_relative_to(folder)), self.root)
+        folders = (Path(os.path.realpath(folder)) for folder in self._readable())
+        return next((folder for folder in folders if path.is_relative_to(folder)), self.root)
 
     def resolve_to_write(self, name: str) -> Path:
         """As `resolve`, but also raises ToolError for nca's own settings and data, whether they exist or not."""

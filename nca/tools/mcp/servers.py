@@ -29,6 +29,7 @@ class Servers:
     directory  the working directory of the programs, unless their settings name another
     recorder   records the files that their tools change
     host       answers what they ask for
+    wait_seconds  asked before each wait for them; None: as the settings had it at the start
     """
 
     def __init__(
@@ -39,9 +40,10 @@ class Servers:
         emit: Listener,
         recorder: Recorder | None = None,
         host: Host | None = None,
+        wait_seconds: Callable[[], float] | None = None,
     ) -> None:
         self.connections = tuple(Connection(server, directory, can_see, host) for server in settings.servers)
-        self._wait_seconds = settings.wait_seconds
+        self._wait_seconds = wait_seconds or (lambda: settings.wait_seconds)
         self._emit = emit
         self._recorder = recorder
         self._notified: set[str] = set()
@@ -170,7 +172,7 @@ class Servers:
             return
         tasks = [asyncio.create_task(one) for one in waiting]
         try:
-            await asyncio.wait(tasks, timeout=self._wait_seconds)
+            await asyncio.wait(tasks, timeout=self._wait_seconds())
         finally:
             for task in tasks:
                 task.cancel()

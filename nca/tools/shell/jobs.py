@@ -122,7 +122,8 @@ class Job:
         printed = result.output.text
         text = "\n".join([printed.rstrip("\n") or "[no new output]", headline, *result.notes()])
         is_error = not is_running and (self._ended is None or result.is_error)
-        return ToolOutcome(text, is_error, summary, printed=printed, left_out=result.left_out)
+        lines = result.output.lines
+        return ToolOutcome(text, is_error, summary, printed=printed, printed_lines=lines, left_out=result.left_out)
 
     def headline(self) -> str:
         """How it is with the job, in one line for the model."""

@@ -50,6 +50,7 @@ class Output:
     saved        the file with the whole output; None if nothing was cut, or there is no folder for it
     saved_bytes  how much of the output the file holds
     left_out     the lines of the whole output that `text` misses in its middle, or None
+    lines        of the whole output if `text` was cut, else 0
     """
 
     text: str
@@ -57,6 +58,7 @@ class Output:
     saved: Path | None
     saved_bytes: int
     left_out: LeftOut | None = None
+    lines: int = 0
 
 
 class OutputCapture:
@@ -137,7 +139,9 @@ class OutputCapture:
             self._begin_file()
         if self._path is not None:
             self._finish_file(self._path, redact)
-        return Output(admitted.text, self._total, self._path, self._written, admitted.left_out)
+        # A line that nothing has ended is one as well.
+        lines = self._lines + (not kept.endswith((b"\n", b"\r"))) if admitted.is_cut else 0
+        return Output(admitted.text, self._total, self._path, self._written, admitted.left_out, lines)
 
     def drop(self) -> None:
         """Discard the file of the output; also after an error, such as a full disk: then it is not whole."""

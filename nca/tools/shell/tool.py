@@ -126,7 +126,14 @@ class Shell(TypedTool):
 
 def _outcome(result: CommandResult) -> ToolOutcome:
     text, printed = result.report(), result.output.text
-    return ToolOutcome(text, result.is_error, result.summary(), printed=printed, left_out=result.left_out)
+    return ToolOutcome(
+        text,
+        result.is_error,
+        result.summary(),
+        printed=printed,
+        printed_lines=result.output.lines,
+        left_out=result.left_out,
+    )
 
 
 class JobTool(TypedTool):

@@ -199,7 +199,7 @@ async def test_files_that_nca_names_can_be_read_and_no_others_outside(root: Path
     (outputs / "3.txt").write_text("the whole output\n")
     (tmp_path / "secret").write_text("no\n")
     (outputs / "4.txt").symlink_to(tmp_path / "secret")
-    workspace = Workspace(root, readable=(outputs.parent,))
+    workspace = Workspace(root, readable=lambda: (outputs.parent,))
     assert (await ReadFile(workspace).call(str(outputs / "3.txt"))).text == "the whole output\n"
     for name in (str(tmp_path / "secret"), str(outputs / "4.txt"), str(outputs / ".." / ".." / "secret")):
         with pytest.raises(ToolError, match="outside of the working directory"):
