@@ -7,6 +7,7 @@ and rows whose role starts with `_` are notes between messages: neither is sent 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any, Literal, cast, get_args
 
@@ -182,8 +183,12 @@ def part_text(part: Part) -> str:
 
 
 def _quoted(text: str) -> str:
-    """The value of an attribute, as it is wherever one kind of quotes can hold it."""
-    return f'"{text}"' if '"' not in text else "'{}'".format(text.replace("'", "&apos;"))
+    """The value of an attribute, as it is: in quotes that it does not hold, else as a code span of Markdown."""
+    if quote := next((quote for quote in "\"'" if quote not in text), ""):
+        return f"{quote}{text}{quote}"
+    fence = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
+    blank = " " * (text[0] == "`" or text[-1] == "`")
+    return f"{fence}{blank}{text}{blank}{fence}"
 
 
 def _marked(text: str, name: str, *, is_block: bool) -> str:

@@ -184,7 +184,7 @@ def test_attachments_become_framed_text() -> None:
         'Look:\n\n<file path="a.txt">\ntext\n</file>\n\n<file path="b.txt" cut="400 bytes in all">\nte\n</file>'
     )
     both = AttachmentPart("$ echo \"$A\" '$A'", "1 $A", 4)
-    assert content_to_wire((both,)) == "<file path='$ echo \"$A\" &apos;$A&apos;'>\n1 $A\n</file>"
+    assert content_to_wire((both,)) == "<file path=`$ echo \"$A\" '$A'`>\n1 $A\n</file>"
     image = MediaPart("image", {"type": "image_url"})
     assert content_to_wire((whole, image)) == [
         {"type": "text", "text": '<file path="a.txt">\ntext\n</file>'},

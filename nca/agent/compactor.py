@@ -344,14 +344,19 @@ class Compactor:
             return "completed", f"Compacted {numbers} ({before:.0%} → {after:.0%} of the budget, by {stages}{kept})."
         if trigger == "manual":
             self.window.rearm()
-            again = any(isinstance(item, Summary) for item in view.items)
-            advice = " It is already compacted. To use another focus, run /context undo first." if again else ""
+            advice = self._why_not_again(proposal) if any(isinstance(item, Summary) for item in view.items) else ""
             used = f"{proposal.tokens_before:,} of {proposal.budget_tokens:,} tokens"
             return "skipped", f"Nothing to compact: {used}.{advice}"
         if trigger != "turns" and self.window.compacted_in_vain():
             advice = "Unpin messages, shorten the input, or use a model with a larger window."
             return "insufficient", f"Compaction does not help any more at {proposal.tokens_before:,} tokens. {advice}"
         return "skipped", "Nothing could be compacted."
+
+    def _why_not_again(self, proposal: Proposal) -> str:
+        """The answer to a person who compacts a second time: newer messages go once they take more than the target."""
+        target = proposal.target_tokens
+        newer = f"; above {target:,} tokens, newer messages are as well" if proposal.tokens_before <= target else ""
+        return f" It is already compacted{newer}. To use another focus, run /context undo first."
 
     def _say(self, phase: str, trigger: Trigger, **values: object) -> None:
         self._emit(ContextCompaction(phase=phase, trigger=trigger, **values))  # type: ignore[arg-type]

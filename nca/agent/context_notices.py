@@ -18,10 +18,12 @@ from nca.context.policy import NoticeLevel
 from nca.context.record.calls import call_text
 from nca.context.record.past import Called, Past, asked, changes_file
 from nca.context.record.said import Said
+from nca.context.record.script import words_in
 from nca.context.view import Stub, without_ranges
 from nca.errors import ContextDoesNotFit, StoreError
 from nca.events import ContextWarning
 from nca.humanize import one_line
+from nca.messages import Message
 from nca.models.catalog import money
 from nca.tools.planning import Compact
 from nca.wire import content_text
@@ -84,8 +86,9 @@ _CHARS = 160
 _NAMED = 4
 """Files and steps that are named."""
 _COMMAND = ("command", "cmd", "script")
-_NOT_ENDED = (NOT_RUN, "[interrupted")
-"""How the result of a call begins that was not run, or not to its end (also nca.sessions.log)."""
+_CUT_OFF = "[interrupted"
+"""How the result of a call begins that did not come to its end (also nca.sessions.log)."""
+_NOT_ENDED = (NOT_RUN, _CUT_OFF)
 
 
 class Exchange(NamedTuple):
@@ -139,9 +142,14 @@ def _task(past: Past, newest: str) -> str:
     """The newest message of the person that says by itself what to do; if none does, the newest."""
     for text, answer in _messages(past, newest):
         newest = newest or text
-        if len(text.split()) >= _FEWEST_WORDS + answer.endswith("?") or names_of(_short(text)):
+        if _words(text) >= _FEWEST_WORDS + answer.endswith("?") or names_of(_short(text)):
             return f"Task: {_short(text)}"
     return f"Task: {_short(newest)}" if newest else ""
+
+
+def _words(text: str) -> int:
+    """Words between blanks; more in a script that puts none between them."""
+    return sum(1 if part.isascii() else max(1, sum(1 for _ in words_in(part))) for part in text.split())
 
 
 def _messages(past: Past, newest: str) -> Iterator[tuple[str, str]]:
@@ -221,8 +229,14 @@ def _spent(window: Window) -> str:
     return f"So far: {cost}{total.prompt_tokens:,} tokens read, {total.completion_tokens:,} written"
 
 
+def is_cut_off(result: Message) -> bool:
+    """Whether the call was stopped, or its process killed: it has not failed, nobody knows what came of it."""
+    return result.text.startswith(_CUT_OFF)
+
+
 def _told(called: Called) -> str:
-    return _short(call_text(called, chars=_CHARS // 2))
+    is_unknown = called.result is not None and is_cut_off(called.result)
+    return _short(call_text(called, chars=_CHARS // 2, is_headed=is_unknown))
 
 
 def _named(names: list[str]) -> str:

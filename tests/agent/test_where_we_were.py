@@ -12,6 +12,7 @@ from nca.errors import ProviderError
 from nca.events import ApprovalAsked, ContextCompaction
 from nca.messages import Message, ToolCall, Usage
 from nca.models.model import Reply
+from nca.sessions.log import OUTCOME_UNKNOWN
 from nca.testing.scripted import ScriptedReply
 from tests.agent.test_conversation import Room
 
@@ -167,3 +168,25 @@ async def test_a_compaction_shows_it_and_a_preview_does_not(room: Room) -> None:
     *_, completed = (event for event in room.of(ContextCompaction) if event.phase == "completed")
     assert completed.card[0].startswith("Task: Question number 5")
     assert all(not event.card for event in room.of(ContextCompaction) if event.phase != "completed")
+
+
+async def test_a_request_in_a_script_without_blanks_is_a_task(room: Room) -> None:
+    conversation = room.open([answer("好的。"), answer("好的。"), answer("好的。")])
+    await conversation.send("请修复 parser.py 里的日期解析错误")
+    await conversation.send("把结果写成简短的报告")
+    await conversation.send("继续")
+    assert conversation.context.where_we_were()[0] == "Task: 把结果写成简短的报告"
+
+
+def test_a_call_that_was_killed_has_not_failed(room: Room) -> None:
+    """As the store completes the log of a process that was killed in the middle of a call."""
+    call = ToolCall("c1", "shell", json.dumps({"command": "make deploy"}))
+    session = room.store.create(directory=str(room.path), model="scripted/model")
+    session.log.append([Message("user", "Deploy the new version"), Message("assistant", None, (call,))])
+    session.log.save_begun(["c1"])
+    (recovered,) = session.log.recover()
+    session.close()
+    assert recovered.message.text == OUTCOME_UNKNOWN
+    conversation = room.open([], session=session.info.id)
+    (last,) = [line for line in conversation.context.where_we_were() if line.startswith("Last step")]
+    assert last == f"Last step: shell make deploy → {OUTCOME_UNKNOWN}"

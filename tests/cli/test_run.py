@@ -17,6 +17,7 @@ from nca.sessions.store import Store
 from nca.testing.provider import Provider
 from nca.testing.scripted import Answer
 from tests.cli.command import nca
+from tests.test_images import PNG
 from tests.testing.forks import forked, shared
 
 
@@ -187,6 +188,15 @@ def test_failures_are_one_line_with_what_to_do_and_exit_3(
     assert done.stdout == ""
     assert says in done.stderr
     assert "choose another model with --model" in done.stderr  # a shell has no /model
+
+
+def test_advice_about_an_image_names_what_a_shell_has(provider: Provider, tmp_path: Path) -> None:
+    (tmp_path / "red.png").write_bytes(PNG)
+    done = run(provider, tmp_path, "What is in @red.png?", "--context-window", "4000", model="openai/blind")
+    assert done.returncode == 2
+    said = " ".join(done.stderr.split())
+    assert "If it does: nca config set model.images yes. --model switches to another." in said
+    assert "/model" not in said
 
 
 def test_an_unreachable_endpoint_is_named(tmp_path: Path) -> None:

@@ -161,9 +161,12 @@ async def test_compact_says_how_another_focus_is_named(tmp_path: Path) -> None:
     with a_stage(tmp_path, [*replies(6), SUMMARY, SUMMARY], window_tokens=200_000) as stage:
         await a_long_chat(stage)
         assert "Compacted" in await stage.command("/compact")
-        assert "It is already compacted. To use another focus, run /context undo first" in await stage.command(
-            "/compact the parser"
-        )
+        said = " ".join((await stage.command("/compact the parser")).split())
+        assert "To use another focus, run /context undo first" in said
+        told = re.search(r"compact: ([\d,]+) of .* already compacted; above ([\d,]+) tokens, newer messages are", said)
+        assert told
+        used, above = (int(number.replace(",", "")) for number in told.groups())
+        assert used < above
         await stage.command("/context undo")
         assert "by scripted/model" in await stage.command("/compact the parser")
 

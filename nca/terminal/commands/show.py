@@ -19,6 +19,7 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
+from nca.agent.context_notices import is_cut_off
 from nca.agent.turn import GOES_ON
 from nca.errors import UsageError
 from nca.humanize import counted, duration
@@ -101,7 +102,7 @@ def calls_backwards(entries: Iterable[Entry]) -> Iterator[Called]:
 
 def _about(found: Called) -> str:
     text = _text_of(found.result.message) if found.result else "no result"
-    failed = "failed: " if found.result and found.result.message.is_error else ""
+    failed = "failed: " if found.result and _has_failed(found.result.message) else ""
     arguments = " ".join(value for _, value in _arguments(found.call))
     return one_line(f"{found.call.name} {one_line(arguments, 40)} → {failed}{text[:400]}", _ABOUT_CHARS)
 
@@ -125,9 +126,13 @@ def _whole(app: App, found: Called) -> Iterator[RenderableType]:
         return
     message = found.result.message
     took = f", {duration(ended.seconds)}" if ended is not None else ""
-    what = "Failed" if message.is_error else "Result"
-    yield Text(f"{what} (message {found.result.seq}{took}):", style="failure" if message.is_error else "quiet")
+    what, style = ("Failed", "failure") if _has_failed(message) else ("Result", "quiet")
+    yield Text(f"{what} (message {found.result.seq}{took}):", style=style)
     yield from _bounded(_text_of(message), f"; /context show {found.result.seq} prints the whole")
+
+
+def _has_failed(result: Message) -> bool:
+    return result.is_error and not is_cut_off(result)
 
 
 def _arguments(call: ToolCall) -> list[tuple[str, str]]:

@@ -300,7 +300,9 @@ def meaning(
         return "line"
     key = typed.lower() if len(typed) == 1 else ""
     if key and key in offered.next:
-        return "answer" if since_key_seconds >= QUIET_SECONDS else "nothing"
+        # Enter is not the same press as the letter before it; together they are a line only to a question that is new.
+        is_seen = key == ENTER and since_asked_seconds >= PAUSE_SECONDS
+        return "answer" if is_seen or since_key_seconds >= QUIET_SECONDS else "nothing"
     # The key that answered the question before this one is not a typing, but pressed twice it must not answer both.
     is_new = since_key_seconds >= PAUSE_SECONDS or since_asked_seconds >= QUIET_SECONDS
     has_paused = since_line_seconds >= PAUSE_SECONDS and since_key_seconds >= QUIET_SECONDS and is_new

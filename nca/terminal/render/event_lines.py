@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 from nca.errors import NcaError, sentence
 from nca.events import (
@@ -36,6 +37,15 @@ IN_CHAT = {
     "/compact in the chat": "/compact",
 }
 """The chat's words for the shell's words in an error's advice."""
+IN_SHELL = {"(/model)": "(--model)", "/model switches": "--model switches"}
+"""The shell's words for the chat's words that have such."""
+OF_CHAT = (
+    "context|compact|memory|rewind|undo|redo|changes|btw|effort|show|copy|editor|clear|help|exit|sessions|resume|new"
+    "|rename|export|model|permissions|tools|jobs|mcp|config|cost"
+)
+"""The chat's commands (nca.terminal.commands.command, which is above this room's modules)."""
+_COMMAND = re.compile(rf"(?<![\w./])/(?:{OF_CHAT})\b(?![/.-]?\w)")
+_SETTING = re.compile(r"(?<![\w./])/config (?=[a-z]+\.[a-z_]+ )")
 
 
 class Notices:
@@ -187,6 +197,17 @@ def error_line(error: NcaError | ErrorRaised) -> tuple[str, str]:
     for shell, chat in IN_CHAT.items():
         advice = advice.replace(shell, chat)
     return one_line(message, ERROR_CHARS), one_line(advice, ERROR_CHARS)
+
+
+def in_shell(text: str) -> str:
+    """A line of a notice or error as a shell can follow it: what only the chat has is said to be the chat's."""
+    for chat, shell in IN_SHELL.items():
+        text = text.replace(chat, shell)
+    text = _SETTING.sub("nca config set ", text)
+    found = _COMMAND.search(text)
+    if found is None or "in the chat" in text:
+        return text
+    return f"{text} ({found[0]} is a command of the chat: nca loop --continue)"
 
 
 def _change(event: ContextCompaction) -> str:

@@ -120,17 +120,20 @@ class PlainDraw:
             case MessageTaken():
                 self._aside(f"You: {event.text}")
             case ContextCompaction() if not event_lines.is_silent(event):
-                self._aside(event_lines.compaction_line(event))
+                self._aside(self._followed(event_lines.compaction_line(event)))
                 self.card(event.card if self._is_terminal else ())
             case ErrorRaised():
-                self.error(
-                    *(event_lines.error_line(event) if self._is_chat else (sentence(event.message), event.advice))
-                )
+                said = event_lines.error_line(event) if self._is_chat else (sentence(event.message), event.advice)
+                self.error(said[0], self._followed(said[1]))
             case TurnFinished():
                 self._end_answer()
         is_needed = self._is_chat or self._wraps_asides or not (isinstance(event, Notice) and event.is_usual)
         if is_needed and (line := self._notices.line(event)):
-            self._aside(line[0])
+            self._aside(self._followed(line[0]))
+
+    def _followed(self, text: str) -> str:
+        """The text with what can be typed here."""
+        return text if self._is_chat else event_lines.in_shell(text)
 
     def _on_tool_finished(self, event: ToolFinished) -> None:
         self._end_answer()

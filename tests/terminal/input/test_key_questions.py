@@ -89,8 +89,14 @@ def pressed(text: str) -> list[KeyPress]:
         (ENTER, "line", {"is_line_empty": False}),
         (ENTER, "answer", {"offered": CONFIRMED, "since_key_seconds": QUIET_SECONDS}),
         (ENTER, "nothing", {"offered": CONFIRMED, "since_key_seconds": QUIET_SECONDS - 0.01}),
+        (ENTER, "answer", {"offered": CONFIRMED, "since_key_seconds": 0.1, "since_asked_seconds": PAUSE_SECONDS}),
         (ENTER, "line", {"offered": CONFIRMED, "is_line_empty": False}),
         ("m", "answer", {"offered": Offered("yn", "m"), "since_key_seconds": QUIET_SECONDS}),
+        (
+            "m",
+            "nothing",
+            {"offered": Offered("yn", "m"), "since_key_seconds": 0.1, "since_asked_seconds": PAUSE_SECONDS},
+        ),
     ],
 )
 def test_what_a_read_means(typed: str, expected: Meaning, changed: dict[str, Any]) -> None:

@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 
 from nca.agent.context_notices import Exchange
+from nca.terminal.commands.command import NAMES
+from nca.terminal.render import event_lines
 from nca.terminal.render.output import ANSWER_LINES
 from nca.terminal.render.plain import PlainDraw
 from tests.terminal.tty import ROOT, Tty, chat
@@ -54,6 +56,25 @@ def test_a_failed_turn_makes_the_exit_code() -> None:
 def test_advice_names_what_the_chat_has() -> None:
     done = run("one\n", {"error": "It is down.", "advice": "Try again, or choose another model with --model."})
     assert "It is down.\nTry again, or choose another model with /model.\n" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("said", "in_a_shell"),
+    [
+        ("use a model with a larger window (/model).", "use a model with a larger window (--model)."),
+        ("Auto-compaction is off; /compact makes room.", "(/compact is a command of the chat: nca loop --continue)"),
+        ("set it with /config model.context_window 8000.", "set it with nca config set model.context_window 8000."),
+        ("Run /compact in the chat and try again.", "Run /compact in the chat and try again."),
+        ("There is no folder /model/x, and no file /srv/context.", "no folder /model/x, and no file /srv/context."),
+    ],
+)
+def test_a_shell_is_told_what_only_the_chat_has(said: str, in_a_shell: str) -> None:
+    assert event_lines.in_shell(said).endswith(in_a_shell)
+
+
+def test_a_shell_is_told_of_each_command_that_it_is_the_chats() -> None:
+    assert tuple(event_lines.OF_CHAT.split("|")) == NAMES
+    assert event_lines.in_shell("/btw asks.").endswith("(/btw is a command of the chat: nca loop --continue)")
 
 
 @pytest.mark.parametrize(
