@@ -225,10 +225,9 @@ class ProviderModel:
         if isinstance(self._http, ChatEndpoint):
             extra = body.pop("extra_body", {})
             return await self._http.ask(body | extra)
+        compacts = self.facts.can_compact and request.compact_at_tokens > 0
         optional = {
-            "context_management": context_management(request.compact_at_tokens)
-            if self.facts.can_compact and request.compact_at_tokens > 0
-            else None,
+            "context_management": context_management(request.compact_at_tokens) if compacts else None,
             "api_base": way.api_base or None,
             "api_key": way.api_key or None,
             "client": self._http.client if self._http else None,

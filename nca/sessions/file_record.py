@@ -10,7 +10,8 @@ import hashlib
 import os
 import stat
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Literal, NamedTuple
 
 import apsw
@@ -181,8 +182,7 @@ class FileRecord:
 
     def see(self, seen: _Seen, contents: Contents, changes: Sequence[Change] = ()) -> None:
         """Take note of paths as they are now (None: gone), and of changes that a command made to them."""
-        with self._database.transaction() as connection:
-            self._join(connection)
+        with self._joined() as connection:
             for path, known in seen.items():
                 key = self._workspace, os.fsencode(path)
                 if known is None:
@@ -196,14 +196,12 @@ class FileRecord:
 
     def begin(self, changes: Sequence[Change], contents: Contents) -> list[Change]:
         """Record changes before they are made. Returns them with their numbers."""
-        with self._database.transaction() as connection:
-            self._join(connection)
+        with self._joined() as connection:
             return self._begin(connection, changes, contents, None)
 
     def begin_rewind(self, changes: Sequence[Change], contents: Contents, chat: str = "") -> tuple[int, list[Change]]:
         """As `begin`, for a rewind. Also returns its number. `chat`: what becomes of the chat, see `last_rewind`."""
-        with self._database.transaction() as connection:
-            self._join(connection)
+        with self._joined() as connection:
             last = connection.execute(_LAST).get
             connection.execute(
                 "INSERT INTO rewinds (use, first, chat) VALUES (?, ?, ?)", (self._use, last + 1, chat.encode())
@@ -246,8 +244,7 @@ class FileRecord:
 
     def begin_command(self, seq: int, actor: str) -> Running:
         """Record that a command runs, so that its changes are known as such even if nca is killed."""
-        with self._database.transaction() as connection:
-            self._join(connection)
+        with self._joined() as connection:
             last = connection.execute(_LAST).get
             connection.execute(
                 "INSERT INTO commands (use, seq, actor, last) VALUES (?, ?, ?, ?)",
@@ -266,8 +263,7 @@ class FileRecord:
 
     def add_gap(self, seq: int, said: str) -> None:
         """Take note that the record of a command is incomplete."""
-        with self._database.transaction() as connection:
-            self._join(connection)
+        with self._joined() as connection:
             connection.execute(
                 "INSERT OR IGNORE INTO gaps (use, seq, said) VALUES (?, ?, ?)",
                 (self._use, seq, said.encode("utf-8", "surrogateescape")),
@@ -285,13 +281,19 @@ class FileRecord:
         with self._database.transaction() as connection:
             connection.execute("DELETE FROM commands WHERE number = ?", (command.number,))
 
-    def _join(self, connection: apsw.Connection) -> None:
-        """Make sure that the session's and the workspace's rows exist; the session may have been removed meanwhile."""
-        connection.execute("INSERT INTO workspaces (root) VALUES (?) ON CONFLICT DO NOTHING", (self._root,))
-        self._workspace = connection.execute("SELECT number FROM workspaces WHERE root = ?", (self._root,)).get
-        key = self._session, self._workspace
-        connection.execute("INSERT INTO uses (session, workspace) VALUES (?, ?) ON CONFLICT DO NOTHING", key)
-        self._use = connection.execute("SELECT number FROM uses WHERE session = ? AND workspace = ?", key).get
+    @contextmanager
+    def _joined(self) -> Iterator[apsw.Connection]:
+        """A transaction in which the session's and the workspace's rows exist.
+
+        The session may have been removed meanwhile.
+        """
+        with self._database.transaction() as connection:
+            connection.execute("INSERT INTO workspaces (root) VALUES (?) ON CONFLICT DO NOTHING", (self._root,))
+            self._workspace = connection.execute("SELECT number FROM workspaces WHERE root = ?", (self._root,)).get
+            key = self._session, self._workspace
+            connection.execute("INSERT INTO uses (session, workspace) VALUES (?, ?) ON CONFLICT DO NOTHING", key)
+            self._use = connection.execute("SELECT number FROM uses WHERE session = ? AND workspace = ?", key).get
+            yield connection
 
     def _begin(
         self, connection: apsw.Connection, changes: Sequence[Change], contents: Contents, rewind: int | None

@@ -188,22 +188,17 @@ class PastSessions:
 
 def _condition(wanted: Wanted, but: Collection[int] = ()) -> tuple[str, tuple[str | float, ...]]:
     """SQL that follows a condition, and its values."""
-    parts: list[tuple[str, tuple[str | float, ...]]] = []
-    if but:
-        parts.append((f"number NOT IN ({', '.join(map(str, but))})", ()))
-    if wanted.session:
-        own = "(id = ?1 OR own_id = ?1 OR substr(id, 1, length(?1)) = ?1)".replace("?1", "?")
-        parts.append((own, (wanted.session,) * 4))
-    if wanted.agent:
-        parts.append(("agent = ?", (wanted.agent,)))
-    if wanted.directory:
-        parts.append(_in_one_of((wanted.directory,)))
-    if wanted.within is not None:
-        parts.append(_in_one_of(wanted.within))
-    if not wanted.with_subagents:
-        parts.append(("parent = ''", ()))
-    if wanted.since:
-        parts.append(("updated_at >= ?", (wanted.since,)))
+    of_session = "(id = ? OR own_id = ? OR substr(id, 1, length(?)) = ?)"
+    possible: list[tuple[object, str, tuple[str | float, ...]]] = [
+        (but, f"number NOT IN ({', '.join(map(str, but))})", ()),
+        (wanted.session, of_session, (wanted.session,) * 4),
+        (wanted.agent, "agent = ?", (wanted.agent,)),
+        (wanted.directory, *_in_one_of((wanted.directory,))),
+        (wanted.within is not None, *_in_one_of(wanted.within or ())),
+        (not wanted.with_subagents, "parent = ''", ()),
+        (wanted.since, "updated_at >= ?", (wanted.since,)),
+    ]
+    parts = [(sql, bound) for is_asked, sql, bound in possible if is_asked]
     return "".join(f" AND {sql}" for sql, _ in parts), tuple(value for _, bound in parts for value in bound)
 
 
