@@ -21,7 +21,8 @@ from __future__ import annotations
 import json
 import struct
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from math import ceil
 from typing import Any
 
@@ -31,7 +32,7 @@ from nca.context.calibration import Calibration
 from nca.context.history import History
 from nca.context.meter import Meter
 from nca.context.tokens import text_tokens
-from nca.messages import Entry, MediaPart, Message, ToolCall
+from nca.messages import Entry, MediaPart, Message, Part, ToolCall
 from nca.wire import content_text, part_text
 
 PROSE_CHARS_PER_TOKEN = 4.0
@@ -72,56 +73,50 @@ Tools = Sequence[Mapping[str, Any]]
 
 
 class Preset(ABC):
-    """A way to count. `provider` and `chars_per_token` are for formulas that use them."""
+    """A way to count. `provider` and `density`, the characters per token, are for formulas that use them."""
 
     @abstractmethod
-    def text(self, text: str, provider: str, chars_per_token: float) -> int: ...
+    def text(self, text: str, provider: str, density: float) -> int: ...
 
-    def message(self, message: Message, provider: str, chars_per_token: float) -> int:
+    def message(self, message: Message, provider: str, density: float) -> int:
         return 0
 
     def tool(self, tool: Mapping[str, Any]) -> int:
         return 0
 
-    def request(
-        self, messages: Sequence[Message], tools: Tools, provider: str, rules: str, chars_per_token: float
-    ) -> int:
+    def request(self, messages: Sequence[Message], tools: Tools, provider: str, rules: str, density: float) -> int:
         """Tokens of one request.
 
-        rules             the provider with the request's shape, "" for none
-        chars_per_token   of prose; the engine's own number is scaled by it as a whole
+        rules    the provider with the request's shape, "" for none
+        density  of prose; the engine's own number is scaled by it as a whole
         """
-        counted = sum(self.message(message, provider, chars_per_token) for message in messages)
+        counted = sum(self.message(message, provider, density) for message in messages)
         return counted + sum(map(self.tool, tools))
 
 
 class Engine(Preset):
     """The engine's own: the number that a budget check shows."""
 
-    def text(self, text: str, provider: str, chars_per_token: float) -> int:
-        return round(
-            text_tokens(text) * Calibration.unlearned(provider).ratio * PROSE_CHARS_PER_TOKEN / chars_per_token
-        )
+    def text(self, text: str, provider: str, density: float) -> int:
+        return round(text_tokens(text) * Calibration.unlearned(provider).ratio * PROSE_CHARS_PER_TOKEN / density)
 
-    def request(
-        self, messages: Sequence[Message], tools: Tools, provider: str, rules: str, chars_per_token: float
-    ) -> int:
+    def request(self, messages: Sequence[Message], tools: Tools, provider: str, rules: str, density: float) -> int:
         calibration = Calibration.unlearned(provider)
         meter = Meter(provider=rules or provider, calibration=calibration, tools=[dict(tool) for tool in tools])
         history = History(Entry(seq, message) for seq, message in enumerate(messages, 1))
         meter.look(history)
-        return round(meter.used(history) * PROSE_CHARS_PER_TOKEN / chars_per_token)
+        return round(meter.used(history) * PROSE_CHARS_PER_TOKEN / density)
 
 
 class FirstDesign(Preset):
     """nca's first design: characters over 4, over 3.5 in a tool message, 10 a message and 50 a call; no tools."""
 
-    def text(self, text: str, provider: str, chars_per_token: float) -> int:
-        return int(len(text) / chars_per_token)
+    def text(self, text: str, provider: str, density: float) -> int:
+        return int(len(text) / density)
 
-    def message(self, message: Message, provider: str, chars_per_token: float) -> int:
-        is_denser = message.role == "tool" and chars_per_token == PROSE_CHARS_PER_TOKEN
-        density = RESULT_CHARS_PER_TOKEN if is_denser else chars_per_token
+    def message(self, message: Message, provider: str, density: float) -> int:
+        if message.role == "tool" and density == PROSE_CHARS_PER_TOKEN:
+            density = RESULT_CHARS_PER_TOKEN
         text = self.text(content_text(message.content), "", density)
         return FIRST_DESIGN_MESSAGE_TOKENS + text + FIRST_DESIGN_CALL_TOKENS * len(message.tool_calls)
 
@@ -129,30 +124,20 @@ class FirstDesign(Preset):
 class Neurolink(Preset):
     """NeuroLink: estimateTokens, estimateMessagesTokens, and the budget checker's tool definitions."""
 
-    def text(self, text: str, provider: str, chars_per_token: float) -> int:
+    def text(self, text: str, provider: str, density: float) -> int:
         # The order of the products is the program's: another gives another last bit, and so another token.
         return ceil(
-            ceil(_utf16_units(text) / chars_per_token)
-            * NEUROLINK_MULTIPLIERS.get(provider.lower(), 1.0)
-            * NEUROLINK_MARGIN
+            ceil(_utf16_units(text) / density) * NEUROLINK_MULTIPLIERS.get(provider.lower(), 1.0) * NEUROLINK_MARGIN
         )
 
-    def request(
-        self, messages: Sequence[Message], tools: Tools, provider: str, rules: str, chars_per_token: float
-    ) -> int:
+    def request(self, messages: Sequence[Message], tools: Tools, provider: str, rules: str, density: float) -> int:
         framing = NEUROLINK_CONVERSATION_TOKENS if messages else 0
-        return framing + super().request(messages, tools, provider, rules, chars_per_token)
+        return framing + super().request(messages, tools, provider, rules, density)
 
-    def message(self, message: Message, provider: str, chars_per_token: float) -> int:
-        content = message.content
-        if content is None or isinstance(content, str):
-            return NEUROLINK_MESSAGE_TOKENS + self.text(content or "", provider, chars_per_token)
-        return NEUROLINK_MESSAGE_TOKENS + sum(
-            NEUROLINK_IMAGE_TOKENS
-            if isinstance(part, MediaPart)
-            else self.text(part_text(part), provider, chars_per_token)
-            for part in content
-        )
+    def message(self, message: Message, provider: str, density: float) -> int:
+        count = partial(self.text, provider=provider, density=density)
+        media = NEUROLINK_IMAGE_TOKENS
+        return NEUROLINK_MESSAGE_TOKENS + _content(message.content, count, image=media, other=media)
 
     def tool(self, tool: Mapping[str, Any]) -> int:
         """Neither multiplied nor with the margin: the length of the JSON over 4, rounded up."""
@@ -162,57 +147,41 @@ class Neurolink(Preset):
 class Neuron(Preset):
     """Neuron: TokenCounter."""
 
-    def text(self, text: str, provider: str, chars_per_token: float) -> int:
-        return ceil(_single(_single(_utf8_bytes(text)) / _single(chars_per_token)))
+    def text(self, text: str, provider: str, density: float) -> int:
+        return ceil(_single(_single(_utf8_bytes(text)) / _single(density)))
 
-    def message(self, message: Message, provider: str, chars_per_token: float) -> int:
-        ratio = chars_per_token
-        total = NEURON_MESSAGE_TOKENS + self._plain(message.reasoning, ratio)
-        content = message.content
-        for part in content if isinstance(content, tuple) else ():
-            if isinstance(part, MediaPart):
-                total += NEURON_IMAGE_TOKENS if part.kind == "image" else NEURON_DOCUMENT_TOKENS
-            else:
-                total += self._plain(part_text(part), ratio)
-        total += self._plain(content, ratio) if isinstance(content, str) else 0
-        return total + sum(
-            self._plain(call.name, ratio) + self._plain(_arguments(call), ratio) for call in message.tool_calls
-        )
+    def message(self, message: Message, provider: str, density: float) -> int:
+        count = partial(self._plain, density=density)
+        calls = sum(count(call.name) + count(_arguments(call)) for call in message.tool_calls)
+        said = _content(message.content, count, image=NEURON_IMAGE_TOKENS, other=NEURON_DOCUMENT_TOKENS)
+        return NEURON_MESSAGE_TOKENS + count(message.reasoning) + said + calls
 
     def tool(self, tool: Mapping[str, Any]) -> int:
         described = tool.get("function", tool)
         schema = described.get("parameters", described.get("input_schema", {}))
-        return (
-            self._plain(str(described.get("name") or ""))
-            + self._plain(str(described.get("description") or ""))
-            + self._plain(_compact(schema))
-        )
+        names = (str(described.get(key) or "") for key in ("name", "description"))
+        return sum(map(self._plain, (*names, _compact(schema))))
 
-    def _plain(self, text: str, ratio: float = PROSE_CHARS_PER_TOKEN) -> int:
-        return self.text(text, "", ratio)
+    def _plain(self, text: str, density: float = PROSE_CHARS_PER_TOKEN) -> int:
+        return self.text(text, "", density)
 
 
 class Cowagent(Preset):
     """CowAgent's estimate. It counts no tool definitions and no framing of a message."""
 
-    def text(self, text: str, provider: str = "", chars_per_token: float = PROSE_CHARS_PER_TOKEN) -> int:
+    def text(self, text: str, provider: str = "", density: float = PROSE_CHARS_PER_TOKEN) -> int:
         if not text:
             return 0
         ascii_chars = len(text) if text.isascii() else sum(char < "\x80" for char in text)
         return int((len(text) - ascii_chars) * 1.5 + ascii_chars * 0.25) + 1
 
-    def message(self, message: Message, provider: str, chars_per_token: float) -> int:
+    def message(self, message: Message, provider: str, density: float) -> int:
         content = message.content
         if message.role == "tool":
             # Only a result that is one text is counted; of a list of parts the program counts the frame.
             return COWAGENT_RESULT_TOKENS + (self.text(content) if isinstance(content, str) else 0)
-        total = self.text(content) if isinstance(content, str) else 0
-        for part in content if isinstance(content, tuple) else ():
-            if not isinstance(part, MediaPart):
-                total += self.text(part_text(part))
-            else:
-                total += COWAGENT_IMAGE_TOKENS if part.kind == "image" else COWAGENT_OTHER_TOKENS
-        return max(1, total + sum(self._call(call) for call in message.tool_calls))
+        said = _content(content, self.text, image=COWAGENT_IMAGE_TOKENS, other=COWAGENT_OTHER_TOKENS)
+        return max(1, said + sum(self._call(call) for call in message.tool_calls))
 
     def _call(self, call: ToolCall) -> int:
         given = _decoded(call)
@@ -231,6 +200,14 @@ CODE_PRESETS: Mapping[str, float] = {"neurolink": CODE_CHARS_PER_TOKEN}
 """The presets that count code denser than prose, with their characters a token."""
 FIXED_PRESETS = ("cowagent",)
 """The presets with a formula without characters per token."""
+
+
+def _content(content: str | tuple[Part, ...] | None, count: Callable[[str], int], *, image: int, other: int) -> int:
+    """Tokens of a content: of its texts, and a number for each image and for each other file."""
+    if not isinstance(content, tuple):
+        return count(content or "")
+    media = ((image if part.kind == "image" else other) for part in content if isinstance(part, MediaPart))
+    return sum(media) + sum(count(part_text(part)) for part in content if not isinstance(part, MediaPart))
 
 
 def _utf16_units(text: str) -> int:

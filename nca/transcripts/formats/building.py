@@ -8,7 +8,7 @@ with it.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Literal, TypeGuard
 
@@ -17,10 +17,7 @@ import msgspec
 from nca.context.request import SIGNED_THOUGHTS
 from nca.messages import AttachmentPart, MediaPart, Message, Part, TextPart, ToolCall, clean_text
 from nca.shapes.shaped import as_chat_message
-from nca.transcripts.formats.records import Compacted, Record, Said, Unreadable
 from nca.transcripts.formats.row import Row, name_of, row_of, rows_of, text_of
-from nca.transcripts.formats.source import BadLine
-from nca.transcripts.formats.source import Source as Given
 from nca.words import Source
 
 Content = str | tuple[Part, ...]
@@ -130,41 +127,32 @@ def has_content(content: Content) -> bool:
     return any(not isinstance(part, TextPart) or part.text.strip() for part in content)
 
 
-class Reading:
-    """A session while it is read. `id`, `at` and `place` are those of the record at hand, as in `Said`."""
+class Blocks(msgspec.Struct):
+    """What the blocks of a message hold, whoever said it. `content`: its texts, pictures and files, in their order."""
 
-    id = place = ""
-    at = 0.0
+    content: list[Part] = []
+    calls: list[ToolCall] = []
+    thoughts: list[str] = []
+    results: list[Message] = []
 
-    def lines(self, source: Given) -> Iterator[Record]:
-        """The records of a file of JSON lines, and Unreadable for each bad line.
+    def add(self, found: Part | ToolCall | Message | None) -> None:
+        """Add a part, a call or a result; nothing for what is none."""
+        if isinstance(found, ToolCall):
+            self.calls.append(found)
+        elif isinstance(found, Message):
+            self.results.append(found)
+        elif found is not None:
+            self.content.append(found)
 
-        A last line without its end is none: the agent is writing it, or was stopped.
-        """
-        for line in source.rows():
-            if not isinstance(line, BadLine):
-                number, row = line
-                self.place = f"line {number}"
-                yield from self.record(row)
-            elif not line.is_cut:
-                yield Unreadable(f"line {line.number}", line.reason)
+    @property
+    def said(self) -> Content:
+        return joined(self.content)
 
-    def record(self, row: Row) -> Iterable[Record]:
-        """The records of a line."""
-        return ()
+    def answer(self, *, was_cut: bool = False) -> Message | None:
+        return answer(self.content, self.calls, *self.thoughts, was_cut=was_cut)
 
-    def said(self, message: Message, **facts: Any) -> Said:
-        return Said(message=message, id=self.id, at=self.at, place=self.place, **facts)
-
-    def compacted(self, summary: str = "", **facts: Any) -> Compacted:
-        return Compacted(summary=summary, id=self.id, at=self.at, place=self.place, **facts)
-
-    def summarized(self, summary: str, **facts: Any) -> Compacted:
-        """By a summary, which cannot be read where it is missing."""
-        return self.compacted(summary, is_unreadable=not summary, **facts)
-
-    def unreadable(self, reason: str) -> Unreadable:
-        return Unreadable(self.place, reason)
+    def system(self) -> Message | None:
+        return Message("system", self.said) if self.said else None
 
 
 _OF_A_PROGRAM = ("nca", "tool")

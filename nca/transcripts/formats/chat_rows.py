@@ -1,15 +1,27 @@
-"""Read rows in the shape of chat messages, as gptme, Kimi CLI and Mistral Vibe keep them. Nothing is refused."""
+"""Read the sessions of gptme, Kimi CLI and Mistral Vibe, which keep rows in the shape of chat messages.
+
+gptme's tools answer as system messages, without ids; they are read as the user's, so that they stay at their place.
+Its branches are files of their own, and views that gptme made when it compacted: the main file holds every message
+(gptme/gptme, gptme/logmanager.py and gptme/message.py).
+
+Kimi CLI's `context.jsonl` holds what the model sees now. Roles with an underscore are notes: the system prompt,
+checkpoints, counts of tokens. When Kimi CLI compacts, clears or goes back, it begins a new file and keeps the old one
+beside it under a number; that one can be read by itself
+(MoonshotAI/kimi-cli, src/kimi_cli/soul/context.py and metadata.py).
+
+When Vibe compacts, it continues in a new folder that names the one before as its parent. Facts about the session are in
+`meta.json` beside it (mistralai/mistral-vibe, vibe/core/session).
+"""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from nca.messages import Message, Part, TextPart
+from nca.messages import Message, TextPart
 from nca.transcripts.formats.building import (
-    Reading,
-    answer,
-    joined,
+    Blocks,
     person,
     picture,
     printed,
@@ -18,23 +30,26 @@ from nca.transcripts.formats.building import (
     tool_call,
     tool_result,
 )
-from nca.transcripts.formats.records import Record
+from nca.transcripts.formats.records import About, Format, Reading, Record
 from nca.transcripts.formats.row import Row, list_of, row_of, text_of
+from nca.transcripts.formats.source import Source, row_file
 
 
-class ChatRows(Reading):
-    """Turns rows into messages; some have ids or times. `added`: how one in the user's role begins that the program
-    wrote."""
+class _Rows(Reading):
+    """Turns rows into messages, and refuses nothing; some have ids or times.
+
+    added  how a message in the user's role begins that the program wrote
+    """
 
     added: tuple[str, ...] = ()
     _has_begun = False
 
     def record(self, row: Row) -> Iterator[Record]:
         self.id, self.at = row.text("message_id"), row.seconds("timestamp")
-        if not is_row(row):
+        if _is_row(row):
+            yield from self.said(self._message(row), **self.facts(row))
+        else:
             yield self.unreadable("is a message without a known role")
-        elif (message := self._message(row)) is not None:
-            yield self.said(message, **self.facts(row))
 
     def facts(self, row: Row) -> dict[str, Any]:
         """The row's facts about its message, as in `Said`."""
@@ -44,55 +59,148 @@ class ChatRows(Reading):
         """None for a row without content. A later system row, and a result without a call, are what a program
         printed, and stay at their place in the user's role."""
         role = row.get("role")
-        parts = [*_parts(row.get("content")), *_files(row.get("files"))]
+        found = _read(row)
         if role == "assistant":
             self._has_begun = True
-            return _answer(row, parts)
+            return found.answer()
         if role == "tool" and (call_id := row.text("tool_call_id")):
-            return tool_result(call_id, row.get("name"), joined(parts), is_error=row.get("is_error") is True)
+            return tool_result(call_id, row.get("name"), found.said, is_error=row.get("is_error") is True)
         if role in ("system", "developer") and not self._has_begun:
-            content = joined(parts)
-            return Message("system", content) if content else None
+            return found.system()
         self._has_begun = True
         if role != "user":
-            return printed(joined(parts))
-        first = next((part.text for part in parts if isinstance(part, TextPart)), "").lstrip()
+            return printed(found.said)
+        first = next((part.text for part in found.content if isinstance(part, TextPart)), "").lstrip()
         is_added = row.get("injected") is True or first.startswith(self.added)
-        return person(joined(parts), "nca" if is_added else "")
+        return person(found.said, "nca" if is_added else "")
 
 
-def _answer(row: Row, parts: list[Part | None]) -> Message | None:
-    calls = [
-        tool_call(one.get("id"), one.value("function", "name"), one.value("function", "arguments"))
-        for one in row.rows("tool_calls")
-    ]
-    thoughts = (one.text("think") for one in row.rows("content") if one.get("type") == "think")
-    return answer(parts, calls, row.text("reasoning_content"), *thoughts)
+def _read(row: Row) -> Blocks:
+    found, content = Blocks(thoughts=[row.text("reasoning_content")]), row.get("content")
+    for one in content if isinstance(content, list) else [shown(content)]:
+        block = row_of(one)
+        if block.get("type") == "think":
+            found.thoughts.append(block.text("think"))
+        elif "image_url" in block:
+            found.add(picture(block.text("image_url", "url") or block["image_url"]))
+        else:
+            found.add(TextPart(text_of(one) or block.text("text")))
+    for file in filter(None, map(text_of, list_of(row.get("files")))):
+        found.add(text_by("nca", f"[file {file}]"))
+    for one in row.rows("tool_calls"):
+        found.add(tool_call(one.get("id"), one.value("function", "name"), one.value("function", "arguments")))
+    return found
 
 
-def is_row(row: Row) -> bool:
+def _is_row(row: Row) -> bool:
     return row.get("role") in ("system", "user", "assistant", "tool") and ("content" in row or "tool_calls" in row)
 
 
-def most(rows: Sequence[Row], is_own: Callable[[Row], bool]) -> bool:
+def _most(rows: Sequence[Row], is_own: Callable[[Row], bool]) -> bool:
     """Whether more than half of the rows are of a format; a damaged one must not hide the others."""
     return 2 * sum(map(is_own, rows)) > len(rows)
 
 
-def _parts(content: Any) -> list[Part | None]:
-    if not isinstance(content, list):
-        return [TextPart(shown(content))]
-    return [_part(row_of(one)) if not isinstance(one, str) else TextPart(text_of(one)) for one in content]
+_PROMPT, _NOTES = "_system_prompt", ("_checkpoint", "_usage")
 
 
-def _part(block: Row) -> Part | None:
-    if block.get("type") == "think":
-        return None
-    if "image_url" in block:
-        given = block["image_url"]
-        return picture(given.get("url") if isinstance(given, dict) else given)
-    return TextPart(block.text("text"))
+class _KimiRows(_Rows):
+    added = ("<system>", "<system-reminder>", "<notification")
+
+    def record(self, row: Row) -> Iterator[Record]:
+        if row.get("role") == _PROMPT:
+            if prompt := row.text("content"):
+                yield from self.said(Message("system", prompt))
+        elif row.get("role") not in _NOTES:
+            yield from super().record(row)
 
 
-def _files(given: Any) -> list[Part | None]:
-    return [text_by("nca", f"[file {text_of(one)}]") for one in list_of(given) if text_of(one)]
+class Kimi(Format):
+    name = "kimi"
+    title = "Kimi CLI"
+    variables = ("KIMI_SHARE_DIR",)
+    own_folder = ".kimi"
+    pattern = "sessions/*/*/context.jsonl"
+
+    def knows(self, source: Source) -> bool:
+        return any(row.get("role") in (_PROMPT, *_NOTES) for row in source.first_rows)
+
+    def about(self, source: Source) -> About:
+        return About(session=source.path.parent.name if source.path else "", directory=_directory(source))
+
+
+KIMI = Kimi(_KimiRows)
+
+
+def _directory(source: Source) -> str:
+    """The session's directory: its folder is named by a digest of it, and a list of all is above."""
+    if source.path is None or len(source.path.parents) < 4:
+        return ""
+    digest, share = source.path.parents[1].name, source.path.parents[3]
+    for one in row_file(share / "kimi.json").rows("work_dirs"):
+        path = one.text("path")
+        if hashlib.md5(path.encode(), usedforsecurity=False).hexdigest() == digest:
+            return path
+    return ""
+
+
+class _VibeRows(_Rows):
+    def records(self, source: Source) -> Iterator[Record]:
+        self.place = "meta.json"
+        if prompt := _meta(source).text("system_prompt", "content"):
+            yield from self.said(Message("system", prompt))
+        yield from super().records(source)
+
+
+class Vibe(Format):
+    name = "vibe"
+    title = "Mistral Vibe"
+    variables = ("VIBE_HOME",)
+    own_folder = ".vibe"
+    pattern = "logs/session/*/messages.jsonl"
+
+    def knows(self, source: Source) -> bool:
+        """All but the results of tools have an id of their own."""
+        said = [row for row in source.first_rows if row.get("role") != "tool"]
+        return _most(said, lambda row: _is_row(row) and isinstance(row.get("message_id"), str))
+
+    def about(self, source: Source) -> About:
+        places = {"directory": "environment.working_directory", "model": "model config.active_model"}
+        return About.of(
+            _meta(source), session="session_id", title="title", parent="parent_session_id", at="end_time", **places
+        )
+
+
+VIBE = Vibe(_VibeRows)
+
+
+def _meta(source: Source) -> Row:
+    return row_file(source.path.with_name("meta.json")) if source.path else Row()
+
+
+class _GptmeRows(_Rows):
+    def facts(self, row: Row) -> dict[str, Any]:
+        beside = row.row("metadata")
+        names = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_creation_tokens")
+        usage = (beside.row("usage") or beside).usage(*names, cost=beside.get("cost"), adds_cache=True)
+        return {"usage": usage, "model": beside.text("model")}
+
+
+class Gptme(Format):
+    name = title = "gptme"
+    variables = ("GPTME_LOGS_HOME",)
+    own_folder = ".local/share/gptme/logs"
+    pattern = "*/conversation.jsonl"
+
+    def knows(self, source: Source) -> bool:
+        """Plain chat messages have no time; those of others that have one are read alike."""
+        return _most(source.first_rows, lambda row: _is_row(row) and isinstance(row.get("timestamp"), str))
+
+    def about(self, source: Source) -> About:
+        """gptme names the folder after the conversation."""
+        is_own = source.path is not None and source.path.name == "conversation.jsonl"
+        name = source.path.parent.name if is_own and source.path else ""
+        return About(session=name, title=name)
+
+
+GPTME = Gptme(_GptmeRows)

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator
 
 from nca.errors import InvalidMessages
 from nca.messages import Message, TextPart
-from nca.transcripts.formats.building import Reading, answer, as_json, person, printed, tool_call, tool_result
+from nca.transcripts.formats.building import answer, as_json, person, printed, tool_call, tool_result
 from nca.transcripts.formats.parent_chain import Branches
-from nca.transcripts.formats.records import About, Format, Record, StoredSession
+from nca.transcripts.formats.records import About, Format, Reading, Record, StoredSession
 from nca.transcripts.formats.row import Row, list_of, row_of, rows_of, text_of
 from nca.transcripts.formats.source import Source
 
@@ -40,7 +40,7 @@ class ChatGpt(Format):
         if row is None:
             raise InvalidMessages(f"{source.place}: holds no conversation {key}.")
         yield About(session=key, title=row.text("title"), model=row.text("default_model_slug"))
-        yield from _Reading(row.row("mapping")).records(row.text("current_node"))
+        yield from _Reading(row.row("mapping")).of_nodes(row.text("current_node"))
 
 
 FORMAT = ChatGpt()
@@ -60,7 +60,7 @@ class _Reading(Reading):
         self._calls: dict[str, str] = {}
         """The tools that messages call, by the id of the message."""
 
-    def records(self, current: str) -> Iterator[Record]:
+    def of_nodes(self, current: str) -> Iterator[Record]:
         for node_id in self._in_order():
             self.id, self.place = node_id, f"message {node_id}"
             node = row_of(self._nodes[node_id])
@@ -106,8 +106,7 @@ class _Reading(Reading):
             message = Message("system", said) if said.strip() else None
         else:
             yield self.unreadable("is a message without a known author")
-        if message is not None:
-            yield self.said(message, model=row.text("metadata", "model_slug"))
+        yield from self.said(message, model=row.text("metadata", "model_slug"))
 
     def _answer(self, row: Row, said: str, thoughts: str) -> Message | None:
         recipient = row.text("recipient")

@@ -15,10 +15,20 @@ from typing import Any
 import msgspec
 
 from nca.messages import Usage
-from nca.transcripts.formats.building import Reading, answer_message, blocks_of, part_of, user_message
+from nca.transcripts.formats.building import answer_message, blocks_of, part_of, user_message
 from nca.transcripts.formats.claude_said import is_said, messages_of, titles_of
 from nca.transcripts.formats.parent_chain import Link, live_branch
-from nca.transcripts.formats.records import About, Compacted, Format, Live, Record, Said, StoredSession, Unreadable
+from nca.transcripts.formats.records import (
+    About,
+    Compacted,
+    Format,
+    Live,
+    Reading,
+    Record,
+    Said,
+    StoredSession,
+    Unreadable,
+)
 from nca.transcripts.formats.row import Row, list_of, row_of, text_of, texts_of
 from nca.transcripts.formats.source import Source
 
@@ -48,10 +58,10 @@ class ClaudeCode(Format):
         if not rows and (source.first_rows or not self.knows(source)):
             return ()
         directory = next((cwd for row in rows if (cwd := row.text("cwd"))), "")
-        found = self.stored(source, About(directory=directory, title=titles_of(source.first_rows)))
         # In older versions a session may begin with what a subagent did, without an id of it.
         is_subagent = rows and all(row.get("isSidechain") and "agentId" in row for row in rows)
-        return (msgspec.structs.replace(found, parent=text_of(rows[0]["sessionId"])) if is_subagent else found,)
+        about = About(directory=directory, title=titles_of(source.first_rows))
+        return (self.stored(source, about, parent=text_of(rows[0]["sessionId"]) if is_subagent else ""),)
 
     def read(self, source: Source, key: str = "") -> Iterator[Record]:
         return Rows().records(source)
@@ -97,39 +107,18 @@ class _Answer(msgspec.Struct):
     usage: Usage | None = None
 
     def said(self) -> Said:
+        message, is_aside, place = answer_message(self.blocks, self.model), self.is_aside, self.place
+        own_id = self.ids[0] if self.ids else ""
         return Said(
-            message=answer_message(self.blocks, self.model),
-            id=self.ids[0] if self.ids else "",
-            at=self.at,
-            usage=self.usage,
-            model=self.model,
-            is_aside=self.is_aside,
-            place=self.place,
+            message=message, id=own_id, at=self.at, usage=self.usage, model=self.model, is_aside=is_aside, place=place
         )
 
 
 class _Boundary(msgspec.Struct):
     """A compaction; its summary is the next line."""
 
-    id: str
-    at: float
-    place: str
+    record: Compacted
     meta: Row
-    summary: str = ""
-
-    def compacted(self, kept: tuple[str, ...]) -> Compacted:
-        meta = self.meta
-        return Compacted(
-            summary=self.summary,
-            id=self.id,
-            kept=kept,
-            is_unreadable=not self.summary,
-            trigger=meta.text("trigger"),
-            tokens_before=meta.count("preTokens") or meta.count("pre_tokens"),
-            tokens_after=meta.count("postTokens") or meta.count("post_tokens"),
-            at=self.at,
-            place=self.place,
-        )
 
 
 class Rows(Reading):
@@ -184,8 +173,7 @@ class Rows(Reading):
         if kind in ("user", "assistant") and not is_aside:
             self._note(row)
 
-    def records(self, source: Source) -> Iterator[Record]:
-        yield from self.lines(source)
+    def ended(self) -> Iterator[Record]:
         if not self._has_begun and self._are_aside():
             # The file is that of a subagent.
             for one in self._waiting:
@@ -228,8 +216,8 @@ class Rows(Reading):
                 yield said
             else:
                 kept = tuple(dict.fromkeys(self._first_ids.get(id, id) for id in self._kept(one)))
-                self._kept_by[one.id] = kept
-                yield one.compacted(kept)
+                self._kept_by[one.record.id] = kept
+                yield msgspec.structs.replace(one.record, kept=kept)
         self._waiting.clear()
         self._answers.clear()
 
@@ -253,7 +241,10 @@ class Rows(Reading):
         return True
 
     def _compact(self, meta: Row) -> _Boundary:
-        self._boundary = _Boundary(self.id, self.at, self.place, meta)
+        before, after = (meta.count(f"{one}Tokens") or meta.count(f"{one}_tokens") for one in ("pre", "post"))
+        trigger = meta.text("trigger")
+        record = self.summarized("", trigger=trigger, tokens_before=before, tokens_after=after)
+        self._boundary = _Boundary(record, meta)
         self._waiting.append(self._boundary)
         return self._boundary
 
@@ -281,13 +272,14 @@ class Rows(Reading):
         blocks = blocks_of(message.get("content"))
         if row.get("isCompactSummary") and not is_aside:
             boundary = self._boundary or self._compact(Row())
-            boundary.summary = texts_of(blocks)
+            summary = texts_of(blocks)
+            boundary.record = msgspec.structs.replace(boundary.record, summary=summary, is_unreadable=not summary)
             self._boundary = None
             return
         if not blocks:
             yield self.unreadable("has a message without content")
         for one in messages_of(row, blocks, self._names):
-            self._waiting.append(self.said(one, is_aside=is_aside))
+            self._waiting.extend(self.said(one, is_aside=is_aside))
 
     def _take_queued(self, attachment: Row, *, is_aside: bool) -> None:
         """Text that was typed while the model worked and sent with the next request."""
@@ -296,7 +288,7 @@ class Rows(Reading):
             return
         is_typed = attachment.get("commandMode", "prompt") == "prompt"
         message = user_message([part_of(block) for block in blocks], source="typed" if is_typed else "nca")
-        self._waiting.append(self.said(message, is_aside=is_aside))
+        self._waiting.extend(self.said(message, is_aside=is_aside))
 
     def _note(self, row: Row) -> None:
         facts = [row.get(name) for name in _FACTS]
@@ -326,7 +318,7 @@ class Rows(Reading):
         while found[-1] != head and len(found) <= len(self._links):
             link = self._links[place]
             if link.is_compaction or link.parent not in self._places:
-                end = min(self._places[tail], self._places.get(boundary.id, 0))
+                end = min(self._places[tail], self._places.get(boundary.record.id, 0))
                 return tuple(link.id for link in self._links[self._places[head] : end + 1])
             place = self._places[link.parent]
             found.append(link.parent)

@@ -15,7 +15,6 @@ import msgspec
 
 from nca.messages import Message, Part, TextPart
 from nca.transcripts.formats.building import (
-    Reading,
     answer_message,
     as_json,
     attached,
@@ -27,7 +26,7 @@ from nca.transcripts.formats.building import (
     user_messages,
     with_authors,
 )
-from nca.transcripts.formats.records import About, Format, Record
+from nca.transcripts.formats.records import About, Format, Reading, Record
 from nca.transcripts.formats.row import Row, list_of, parsed, row_of, rows_of, texts_of
 from nca.transcripts.formats.source import Source, json_file, row_file
 
@@ -74,14 +73,8 @@ class Cline(Format):
         return source.path is not None and source.path.name == FILE_NAME and source.head.lstrip()[:1] == b"["
 
     def about(self, source: Source) -> About:
-        task = _task(source)
-        return About(
-            session=task.text("id"),
-            title=task.text("task"),
-            directory=task.first("workspace", "cwdOnTaskInitialization"),
-            model=task.text("modelId"),
-            at=task.seconds("ts"),
-        )
+        directory = "workspace cwdOnTaskInitialization"
+        return About.of(_task(source), session="id", title="task", directory=directory, model="modelId", at="ts")
 
     def records(self, source: Source, key: str) -> Iterator[Record]:
         left_out = _range(_task(source))
@@ -103,7 +96,7 @@ class Cline(Format):
             if not any(row.get(key) for key in _REPLACED):
                 kept.append(reading.id)
             for message in messages:
-                yield reading.said(message, model=row.text("modelInfo", "modelId"))
+                yield from reading.said(message, model=row.text("modelInfo", "modelId"))
             if left_out is not None and number == left_out[1]:
                 yield reading.compacted(kept=tuple(f"message {one + 1}" for one in range(left_out[0])))
 

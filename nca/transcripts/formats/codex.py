@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from nca.messages import Message, Part, ToolCall, Usage
+from nca.messages import Message, Usage
 from nca.shapes.shaped import as_chat_message
-from nca.transcripts.formats.building import Reading, as_json, attached
+from nca.transcripts.formats.building import Blocks, as_json, attached
 from nca.transcripts.formats.codex_items import (
     CALLS,
     OUTPUTS,
@@ -28,7 +28,17 @@ from nca.transcripts.formats.codex_items import (
     text_in,
     thought,
 )
-from nca.transcripts.formats.records import About, Compacted, Format, Live, Record, Said, StoredSession, Unreadable
+from nca.transcripts.formats.records import (
+    About,
+    Compacted,
+    Format,
+    Live,
+    Reading,
+    Record,
+    Said,
+    StoredSession,
+    Unreadable,
+)
 from nca.transcripts.formats.row import Row, row_of, rows_of, text_of
 from nca.transcripts.formats.source import Source
 
@@ -37,16 +47,13 @@ _NOT_SHOWN = ("ghost_snapshot", "compaction", "compaction_summary", "context_com
 """Items that are not part of an answer."""
 
 
-class _Answer(msgspec.Struct):
+class _Answer(Blocks, kw_only=True):
     """One answer of the model: reasoning, text and calls, each an item of its own."""
 
     id: str
     model: str
     at: float
     place: str
-    parts: list[Part] = []
-    calls: list[ToolCall] = []
-    thoughts: list[str] = []
     usage: Usage | None = None
 
 
@@ -110,8 +117,7 @@ class Rollout(Reading):
         elif "payload" not in row and kind != "session_meta" and kind is not None:
             self._take_item(row)
 
-    def records(self, source: Source) -> Iterator[Record]:
-        yield from self.lines(source)
+    def ended(self) -> Iterator[Record]:
         yield from map(_record, self._waiting)
         if not self._count:
             # Some rollouts have only the events for the screen.
@@ -121,12 +127,8 @@ class Rollout(Reading):
             yield Live(frozenset(part.id for part in self._alive))
 
     def _take_meta(self, meta: Row) -> None:
-        self._about = About(
-            session=meta.text("id"),
-            directory=meta.text("cwd"),
-            version=meta.text("cli_version"),
-            parent=meta.first("forked_from_id", "forked_from"),
-        )
+        parent = "forked_from_id forked_from"
+        self._about = About.of(meta, session="id", directory="cwd", version="cli_version", parent=parent)
 
     def _take_event(self, event: Row) -> None:
         kind = event.get("type")
@@ -178,7 +180,7 @@ class Rollout(Reading):
                 self._turns.append(len(self._alive) if self._turn_began is None else self._turn_began)
             self._turn_began = None
         self._number()
-        said = self.said(message, is_aside=is_aside)
+        said = Said(message=message, id=self.id, at=self.at, place=self.place, is_aside=is_aside)
         if message.role == "user" and not message.source:
             for typed in self._typed:
                 if marked := as_typed(message, typed):
@@ -193,23 +195,23 @@ class Rollout(Reading):
         self._asked = None
         if self._open is None:
             self._number()
-            self._open = self._last = _Answer(self.id, self._model, self.at, self.place)
+            self._open = self._last = _Answer(id=self.id, model=self._model, at=self.at, place=self.place)
             self._add(self._open, ("answer", self.id))
         if kind == "reasoning":
             self._open.thoughts += [text] if (text := thought(item)) else []
         elif kind == "message":
-            self._open.parts += parts_of(item.get("content"))
+            self._open.content += parts_of(item.get("content"))
             self._known["message", text_in(item)] = self._open.id
         elif kind in CALLS:
             if (made := call(item)) is None:
                 self._waiting.append(self.unreadable("is a call without an id"))
                 return
-            self._open.calls.append(made)
+            self._open.add(made)
             self._names[made.id] = made.name
             self._known["call", made.id] = self._open.id
         else:
             # The provider's own calls, such as a search.
-            self._open.parts.append(attached(text_of(kind), as_json(item)))
+            self._open.add(attached(text_of(kind), as_json(item)))
 
     def _number(self) -> None:
         """Number the messages and compactions: these have no ids."""
@@ -271,7 +273,7 @@ def _record(part: Said | _Answer | Compacted | Unreadable) -> Record:
     if not isinstance(part, _Answer):
         return part
     thoughts = "\n\n".join(part.thoughts)
-    content = tuple(part.parts) or (None if part.calls or not thoughts else "")
+    content = tuple(part.content) or (None if part.calls or not thoughts else "")
     message = as_chat_message(Message("assistant", content, tuple(part.calls), reasoning=thoughts))
     return Said(message=message, id=part.id, at=part.at, usage=part.usage, model=part.model, place=part.place)
 
@@ -305,8 +307,7 @@ class Codex(Format):
         items = [row.row("payload") or row for row in rows[1:]]
         said = (text_in(item) for item in items if item.get("type") == "message" and item.get("role") == "user")
         title = next((text for text in said if text and not is_context(text)), "")
-        found = self.stored(source, About(directory=meta.text("cwd"), title=title))
-        return (msgspec.structs.replace(found, parent=_parent(meta)),)
+        return (self.stored(source, About(directory=meta.text("cwd"), title=title), parent=_parent(meta)),)
 
     def read(self, source: Source, key: str = "") -> Iterator[Record]:
         return Rollout().records(source)

@@ -12,11 +12,9 @@ from contextlib import suppress
 from typing import Any
 
 from nca.messages import Message, Part, TextPart, Usage
-from nca.safe_files import open_ordinary
 from nca.tools.skill_places import front_fields
 from nca.tools.tool import ToolError
 from nca.transcripts.formats.building import (
-    Reading,
     answer,
     command_ran,
     joined,
@@ -27,9 +25,9 @@ from nca.transcripts.formats.building import (
     tool_call,
     tool_result,
 )
-from nca.transcripts.formats.records import About, Format, Record
+from nca.transcripts.formats.records import About, Format, Reading, Record, Said
 from nca.transcripts.formats.row import Row, rows_of, text_of
-from nca.transcripts.formats.source import Source
+from nca.transcripts.formats.source import Source, small_file
 from nca.words import Source as Author
 
 _WORKSPACE_BYTES = 64 * 1024
@@ -48,18 +46,11 @@ class Copilot(Format):
     def about(self, source: Source) -> About:
         return About(directory=source.first_row.text("data", "context", "cwd"), title=_title(source))
 
-    def records(self, source: Source, key: str) -> Iterator[Record]:
-        return _Reading().lines(source)
-
-
-FORMAT = Copilot()
-
 
 def _title(source: Source) -> str:
-    if source.path is None:
-        return ""
-    with suppress(OSError, ValueError, ToolError), open_ordinary(source.path.with_name("workspace.yaml")) as file:
-        return text_of(front_fields(file.read(_WORKSPACE_BYTES).decode("utf-8", "replace")).get("name"))
+    given = small_file(source.path.with_name("workspace.yaml"), _WORKSPACE_BYTES) if source.path else b""
+    with suppress(ToolError):
+        return text_of(front_fields(given.decode("utf-8", "replace")).get("name"))
     return ""
 
 
@@ -84,7 +75,8 @@ class _Reading(Reading):
         message: Message | None = None
         match row["type"]:
             case "session.start" | "session.resume" | "session.model_change" if not agent:
-                yield _about(data)
+                models, directory = "newModel selectedModel", "context.cwd"
+                yield About.of(data, session="sessionId", directory=directory, model=models, version="copilotVersion")
             case "session.compaction_start" if not agent:
                 self._since = []
             case "session.compaction_complete" if not agent and data.get("success") is not False:
@@ -114,11 +106,9 @@ class _Reading(Reading):
                 message = _answer(data) or (Message("assistant", "") if usage else None)
             case "tool.execution_complete":
                 message = self._result(data, agent)
-        if message is None:
-            return
-        if self._since is not None and not agent:
+        if message is not None and self._since is not None and not agent:
             self._since.append(self.id)
-        yield self.said(message, usage=usage, model=data.text("model"), is_aside=bool(agent))
+        yield from self.said(message, usage=usage, model=data.text("model"), is_aside=bool(agent))
 
     def _compaction(self, data: Row) -> Record:
         since, self._since = self._since or [], None
@@ -130,11 +120,11 @@ class _Reading(Reading):
             tokens_after=data.count("postCompactionTokens"),
         )
 
-    def _prompt(self, text: str, agent: str) -> Iterator[Record]:
+    def _prompt(self, text: str, agent: str) -> Iterator[Said]:
         """Copilot's own instructions, which it writes again when they have changed. They do not hold in nca."""
         if text and self._prompts.get(agent) != text:
             self._prompts[agent] = text
-            yield self.said(Message("system", text), is_aside=True)
+            yield from self.said(Message("system", text), is_aside=True)
 
     def _asked_by(self, data: Row, source: Author) -> Message | None:
         parts: list[Part | None] = [text_by(source, data.text("content"))]
@@ -157,17 +147,11 @@ class _Reading(Reading):
         return [media(asset.get("data"), one.get("mimeType"), one.get("displayName")) for one, asset in found]
 
 
-def _about(data: Row) -> About:
-    return About(
-        session=data.text("sessionId"),
-        directory=data.text("context", "cwd"),
-        model=data.text("newModel") or data.text("selectedModel"),
-        version=data.text("copilotVersion"),
-    )
-
-
 def _answer(data: Row) -> Message | None:
     calls = [
         tool_call(one.get("toolCallId"), one.get("name"), one.get("arguments")) for one in data.rows("toolRequests")
     ]
     return answer([TextPart(data.text("content"))], calls, data.text("reasoningText"))
+
+
+FORMAT = Copilot(_Reading)

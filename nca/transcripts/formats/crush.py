@@ -10,10 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from nca.messages import Message, Part, TextPart
+from nca.messages import Message, Part, TextPart, ToolCall
 from nca.transcripts.formats.building import (
-    Reading,
-    answer,
+    Blocks,
     command_ran,
     joined,
     media,
@@ -23,7 +22,7 @@ from nca.transcripts.formats.building import (
     tool_call,
     tool_result,
 )
-from nca.transcripts.formats.records import About, DatabaseFormat, Record, Tables
+from nca.transcripts.formats.records import About, DatabaseFormat, Reading, Record, Tables
 from nca.transcripts.formats.row import Row, parsed, rows_of, texts_of
 from nca.transcripts.formats.source import Source, data_folder, folders_above, row_file
 
@@ -38,8 +37,8 @@ class Crush(DatabaseFormat):
     def about_row(self, row: Row, source: Source) -> About:
         folder = source.path.parent if source.path else None
         directory = str(folder.parent) if folder and folder.name == ".crush" else ""
-        key, title, parent = row.text("id"), row.text("title"), row.text("parent_session_id")
-        return About(session=key, title=title, directory=directory, parent=parent, at=row.seconds("updated_at"))
+        given = Row(row, directory=directory)
+        return About.of(given, session="id", title="title", directory="directory", parent=self.parent, at="updated_at")
 
     def messages(self, tables: Tables, row: Row) -> Iterator[Record]:
         reading = _Reading()
@@ -72,39 +71,33 @@ class _Reading(Reading):
             yield self.summarized(texts_of(data for kind, data in parts if kind == "text"))
             return
         for message in _messages(row.get("role"), parts):
-            yield self.said(message, model=row.text("model"))
+            yield from self.said(message, model=row.text("model"))
 
 
-def _messages(role: Any, parts: list[tuple[Any, Row]]) -> Iterator[Message]:
-    content = [_shown(kind, data) for kind, data in parts]
-    calls = [
-        tool_call(data.get("id"), data.get("name"), data.get("input")) for kind, data in parts if kind == "tool_call"
-    ]
-    thoughts = [data.text("thinking") for kind, data in parts if kind == "reasoning"]
+def _messages(role: Any, parts: list[tuple[Any, Row]]) -> list[Message | None]:
+    """What was said, then the results."""
+    found = Blocks(thoughts=[data.text("thinking") for kind, data in parts if kind == "reasoning"])
+    for kind, data in parts:
+        found.add(_read(kind, data))
     if role == "assistant":
         was_cut = any(kind == "finish" and data.get("reason") in _CUT for kind, data in parts)
-        message = answer(content, calls, *thoughts, was_cut=was_cut)
-    elif role == "system":
-        said = joined(content)
-        message = Message("system", said) if said else None
-    else:
-        message = person(joined(content))
-    if message is not None:
-        yield message
-    for kind, data in parts:
-        if kind == "tool_result" and data.text("tool_call_id"):
+        return [found.answer(was_cut=was_cut), *found.results]
+    return [found.system() if role == "system" else person(found.said), *found.results]
+
+
+def _read(kind: Any, data: Row) -> Part | ToolCall | Message | None:
+    match kind:
+        case "text":
+            return TextPart(data.text("text"))
+        case "image_url":
+            return picture(data.get("url"))
+        case "binary":
+            return media(data.get("Data"), data.get("MIMEType"), data.get("Path"))
+        case "shell_command":
+            return text_by("tool", command_ran(data.get("command"), data.get("output"), data.count("exit_code")))
+        case "tool_call":
+            return tool_call(data.get("id"), data.get("name"), data.get("input"))
+        case "tool_result" if call_id := data.text("tool_call_id"):
             shown = joined([TextPart(data.text("content")), media(data.get("data"), data.get("mime_type"))])
-            is_error = data.get("is_error") is True
-            yield tool_result(data.get("tool_call_id"), data.get("name"), shown, is_error=is_error)
-
-
-def _shown(kind: Any, data: Row) -> Part | None:
-    if kind == "text":
-        return TextPart(data.text("text"))
-    if kind == "image_url":
-        return picture(data.get("url"))
-    if kind == "binary":
-        return media(data.get("Data"), data.get("MIMEType"), data.get("Path"))
-    if kind == "shell_command":
-        return text_by("tool", command_ran(data.get("command"), data.get("output"), data.count("exit_code")))
+            return tool_result(call_id, data.get("name"), shown, is_error=data.get("is_error") is True)
     return None

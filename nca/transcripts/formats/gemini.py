@@ -13,11 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from nca.messages import Message, Part, TextPart, ToolCall
 from nca.transcripts.formats.building import (
-    Reading,
+    Blocks,
     answer,
     attached,
     joined,
@@ -28,7 +26,7 @@ from nca.transcripts.formats.building import (
     tool_call,
     tool_result,
 )
-from nca.transcripts.formats.records import About, Format, Live, Record
+from nca.transcripts.formats.records import About, Format, Live, Reading, Record
 from nca.transcripts.formats.row import Row, list_of, row_of, rows_of
 from nca.transcripts.formats.source import BadLine, Source, first_line
 
@@ -59,16 +57,10 @@ class Gemini(Format):
         title = next((row.text("$set", "summary") for row in source.first_rows if "$set" in row), "")
         return About(directory=_directory(source), title=title)
 
-    def records(self, source: Source, key: str) -> Iterator[Record]:
-        return _Reading(source).records()
-
     def files(self, env: Mapping[str, str], home: Path) -> Iterable[Path]:
         found = list(super().files(env, home))
         # An older file stays beside the one that replaced it.
         return [path for path in found if path.suffix != ".json" or path.with_suffix(".jsonl") not in found]
-
-
-FORMAT = Gemini()
 
 
 def is_header(row: Row) -> bool:
@@ -81,8 +73,9 @@ def _directory(source: Source) -> str:
 
 
 class _Reading(Reading):
-    def __init__(self, source: Source) -> None:
-        self._source = source
+    _source: Source
+
+    def __init__(self) -> None:
         self._last: dict[str, str] = {}
         """The place of a message's last line."""
         self._known: dict[tuple[str, ...], str] = {}
@@ -94,16 +87,20 @@ class _Reading(Reading):
         self._gone: set[str] = set()
         self._answered: set[str] = set()
 
-    def records(self) -> Iterator[Record]:
+    def records(self, source: Source) -> Iterator[Record]:
+        self._source = source
         whole = self._whole()
-        if whole is not None:
-            yield from self._header(whole)
-            for number, message in enumerate(list_of(whole.get("messages")), 1):
-                self.place = f"message {number}"
-                yield from self._message(message)
-        else:
+        if whole is None:
             self._last = {row["id"]: f"line {number}" for number, row in self._rows() if isinstance(row.get("id"), str)}
-            yield from self.lines(self._source)
+            yield from super().records(source)
+            return
+        yield from self._header(whole)
+        for number, message in enumerate(list_of(whole.get("messages")), 1):
+            self.place = f"message {number}"
+            yield from self._message(message)
+        yield from self.ended()
+
+    def ended(self) -> Iterator[Live]:
         if self._gone:
             yield Live(frozenset(self._seen.keys() - self._gone))
 
@@ -160,33 +157,30 @@ class _Reading(Reading):
         parts = read_parts(row.get("content"), self.id or self.place)
         yield from self._answer(row, parts) if kind == "gemini" else self._asked(row, parts)
 
-    def _asked(self, row: Row, parts: Parts) -> Iterator[Record]:
+    def _asked(self, row: Row, parts: Blocks) -> Iterator[Record]:
         yield from self._results(parts.results)
         typed = read_parts(row.get("displayContent"), "").content
         message = sent(parts.content, "".join(part.text for part in typed if isinstance(part, TextPart)))
-        if message is not None:
-            yield self.said(message, is_aside=_COMMAND.match(message.text) is not None)
+        is_aside = message is not None and _COMMAND.match(message.text) is not None
+        yield from self.said(message, is_aside=is_aside)
 
-    def _answer(self, row: Row, parts: Parts) -> Iterator[Record]:
+    def _answer(self, row: Row, parts: Blocks) -> Iterator[Record]:
         made, unnamed = row.rows("toolCalls"), f"{self.id or self.place}, "
-        by_id = {call.id: call for call in parts.calls if not made or not call.id.startswith(unnamed)}
-        for one in made:
-            if call := tool_call(one.get("id"), one.get("name"), one.get("args")):
-                by_id.setdefault(call.id, call)
+        calls: list[ToolCall | None] = [call for call in parts.calls if not made or not call.id.startswith(unnamed)]
+        calls += [tool_call(one.get("id"), one.get("name"), one.get("args")) for one in made]
         thoughts = list(filter(None, parts.thoughts)) or [_thought(one) for one in row.rows("thoughts")]
         usage = row.row("tokens").usage("input", "output", "cached", thoughts="thoughts", adds_thoughts=True)
-        message = answer(parts.content, by_id.values(), *thoughts) or (Message("assistant", "") if usage else None)
-        if message is None:
-            return
-        yield self.said(message, usage=usage, model=row.text("model"))
-        yield from self._results([found for one in made if (found := _result(one))])
+        message = answer(parts.content, calls, *thoughts) or (Message("assistant", "") if usage else None)
+        if message is not None:
+            yield from self.said(message, usage=usage, model=row.text("model"))
+            yield from self._results([found for one in made if (found := _result(one))])
 
     def _results(self, results: Iterable[Message]) -> Iterator[Record]:
         """The results that were not read before: newer files hold each twice."""
         for message in results:
             if message.tool_call_id and message.tool_call_id not in self._answered:
                 self._answered.add(message.tool_call_id)
-                yield self.said(message)
+                yield from self.said(message)
 
     def _replace(self, messages: list[Any]) -> Iterator[Record]:
         """The messages that take the place of all before them."""
@@ -247,30 +241,20 @@ _ADDED = re.compile(
 """The program's part of a text: up to the last end of its tag."""
 
 
-class Parts(msgspec.Struct):
-    """The contents of parts, in their order."""
-
-    content: list[Part] = []
-    thoughts: list[str] = []
-    calls: list[ToolCall] = []
-    results: list[Message] = []
-
-
-def read_parts(given: Any, place: str) -> Parts:
+def read_parts(given: Any, place: str) -> Blocks:
     """Read a text, a part or a list of them. A call without an id gets one of the place and its number."""
-    found = Parts()
+    found = Blocks()
     for number, part in enumerate(given if isinstance(given, list) else [given], 1):
         row = Row({"text": part} if isinstance(part, str) else row_of(part))
         if called := row.row("functionCall"):
             call_id = called.text("id") or f"{place}, call {number}"
-            if call := tool_call(call_id, called.get("name"), called.get("args")):
-                found.calls.append(call)
+            found.add(tool_call(call_id, called.get("name"), called.get("args")))
         elif response := row.row("functionResponse"):
-            found.results.append(read_response(response, list_of(response.get("parts"))))
+            found.add(read_response(response, list_of(response.get("parts"))))
         elif row.get("thought") is True or isinstance(row.get("thought"), str):
             found.thoughts.append(row.first("text", "thought"))
-        elif shown_part := _shown(row):
-            found.content.append(shown_part)
+        else:
+            found.add(_shown(row))
     return found
 
 
@@ -302,7 +286,7 @@ def sent(content: Sequence[Part], typed: str = "") -> Message | None:
     return person(joined(found))
 
 
-def said_by(speaker: str, parts: Parts, calls: Iterable[str] = ()) -> tuple[str, ...]:
+def said_by(speaker: str, parts: Blocks, calls: Iterable[str] = ()) -> tuple[str, ...]:
     """The content of a message without its id, to find it in a copy: who, its text, calls, and the call it answers."""
     shown = "\n".join(part.text if isinstance(part, TextPart) else str(part)[:200] for part in parts.content)
     answered = (one.tool_call_id for one in parts.results)
@@ -332,3 +316,6 @@ def _shown(row: Row) -> Part | None:
     if file := row.row("fileData"):
         return TextPart(f"[file {file.text('fileUri')}]")
     return None
+
+
+FORMAT = Gemini(_Reading)

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from nca.messages import Message, Part, TextPart, ToolCall
-from nca.transcripts.formats.building import Reading, answer, joined, person, picture, shown, tool_call, tool_result
-from nca.transcripts.formats.records import About, DatabaseFormat, Live, Record, Tables
+from nca.transcripts.formats.building import Blocks, joined, person, picture, shown, tool_call, tool_result
+from nca.transcripts.formats.records import About, DatabaseFormat, Live, Reading, Record, Tables
 from nca.transcripts.formats.row import Row, list_of, parsed, row_of, rows_of, texts_of
 from nca.transcripts.formats.source import Source as Given
 from nca.transcripts.formats.source import chosen_folder, data_folder
@@ -32,17 +32,12 @@ class Goose(DatabaseFormat):
         return row.get("session_type") not in _NOT_THE_PERSONS
 
     def about_row(self, row: Row, source: Given) -> About:
-        return About(
-            session=row.name("id"),
-            title=row.first("name", "description"),
-            directory=row.text("working_dir"),
-            model=row_of(parsed(row.get("model_config_json"))).first("model_name", "model"),
-            parent=row.text("parent_session_id"),
-            at=row.seconds("updated_at"),
-        )
+        given = Row(row, id=row.name("id"), model=parsed(row.get("model_config_json")))
+        places = {"session": "id", "title": "name description", "directory": "working_dir", "parent": self.parent}
+        return About.of(given, at="updated_at", model="model.model_name model.model", **places)
 
     def messages(self, tables: Tables, row: Row) -> Iterator[Record]:
-        return _Reading().records(tables.rows("messages", session_id=row.name("id")))
+        return _Reading().of_rows(tables.rows("messages", session_id=row.name("id")))
 
     def files(self, env: Mapping[str, str], home: Path) -> Iterable[Path]:
         own = chosen_folder(env.get("GOOSE_PATH_ROOT"), home)
@@ -64,7 +59,7 @@ class _Reading(Reading):
         self._unseen: list[str] = []
         self._ids: list[str] = []
 
-    def records(self, rows: Iterator[Row]) -> Iterator[Record]:
+    def of_rows(self, rows: Iterator[Row]) -> Iterator[Record]:
         row = next(rows, None)
         while row is not None:
             following = next(rows, None)
@@ -93,28 +88,23 @@ class _Reading(Reading):
         usage = beside.row("usage").usage(*names, cost=beside.value("usage", "cost"))
         for message in _messages(row.get("role"), blocks, "nca" if is_hidden else ""):
             model, is_aside = beside.text("inference", "requestedModel"), is_hidden and _says_compacted(blocks)
-            yield self.said(message, usage=usage, model=model, is_aside=is_aside)
+            yield from self.said(message, usage=usage, model=model, is_aside=is_aside)
 
 
-def _messages(role: Any, blocks: list[Row], source: Source | Literal[""]) -> Iterator[Message]:
-    parts: list[Part | None] = []
-    calls: list[ToolCall | None] = []
-    thoughts: list[str] = []
+def _messages(role: Any, blocks: list[Row], source: Source | Literal[""]) -> list[Message | None]:
+    """The results, then what was said."""
+    found = Blocks()
     for block in blocks:
-        kind = block.get("type")
-        if kind in ("toolRequest", "frontendToolRequest"):
-            calls.append(_call(block))
-        elif kind == "toolResponse":
-            yield _result(block)
-        elif kind in ("thinking", "reasoning"):
-            thoughts.append(block.first("thinking", "text"))
-        elif kind == "image":
-            parts.append(picture(block.get("data"), block.get("mimeType")))
-        else:
-            parts.append(TextPart(block.text("text")))
-    message = answer(parts, calls, *thoughts) if role == "assistant" else person(joined(parts), source)
-    if message is not None:
-        yield message
+        match block.get("type"):
+            case "toolRequest" | "frontendToolRequest":
+                found.add(_call(block))
+            case "toolResponse":
+                found.add(_result(block))
+            case "thinking" | "reasoning":
+                found.thoughts.append(block.first("thinking", "text"))
+            case _:
+                found.add(_shown(block))
+    return [*found.results, found.answer() if role == "assistant" else person(found.said, source)]
 
 
 def _call(block: Row) -> ToolCall | None:

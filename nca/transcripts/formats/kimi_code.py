@@ -9,13 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-import msgspec
-
-from nca.messages import Message, Part, TextPart, ToolCall, Usage
+from nca.messages import Message, TextPart, Usage
 from nca.transcripts.formats.building import (
-    Reading,
-    answer,
-    joined,
+    Blocks,
     person,
     picture,
     printed,
@@ -23,7 +19,7 @@ from nca.transcripts.formats.building import (
     tool_call,
     tool_result,
 )
-from nca.transcripts.formats.records import About, Format, Live, Record, StoredSession
+from nca.transcripts.formats.records import About, Format, Live, Reading, Record, StoredSession
 from nca.transcripts.formats.row import Row, rows_of
 from nca.transcripts.formats.source import Source, row_file
 
@@ -56,18 +52,13 @@ class KimiCode(Format):
             parent="" if is_main or not state else folder.name,
         )
 
-    def stored(self, source: Source, about: About, key: str = "") -> StoredSession:
-        return msgspec.structs.replace(super().stored(source, about, key), parent=about.parent)
-
-    def records(self, source: Source, key: str) -> Iterator[Record]:
-        return _Reading().records(source)
+    def sessions(self, source: Source) -> Iterable[StoredSession]:
+        about = self.about(source)
+        return [self.stored(source, about, parent=about.parent)]
 
     def subagents(self, env: Mapping[str, str], home: Path) -> Iterable[Path]:
         found = self.folder(env, home).glob("sessions/*/*/agents/*/wire.jsonl")
         return (path for path in found if path.parent.name != _MAIN)
-
-
-FORMAT = KimiCode()
 
 
 class _Reading(Reading):
@@ -77,12 +68,9 @@ class _Reading(Reading):
         self._left: set[str] = set()
         self._model = self._trigger = ""
         self._usage: Usage | None = None
-        self._parts: list[Part | None] = []
-        self._thoughts: list[str] = []
-        self._calls: list[ToolCall | None] = []
+        self._answer = Blocks()
 
-    def records(self, source: Source) -> Iterator[Record]:
-        yield from self.lines(source)
+    def ended(self) -> Iterator[Record]:
         self.id, self.place, self.at = "end", "end", 0.0
         yield from self._answered()
         if self._left:
@@ -93,7 +81,7 @@ class _Reading(Reading):
         match row.get("type"):
             case "profile.bind":
                 if prompt := row.text("systemPrompt"):
-                    yield self.said(Message("system", prompt), is_aside=True)
+                    yield from self.said(Message("system", prompt), is_aside=True)
             case "llm.request" if row.get("kind") == "loop":
                 self._model = row.text("model")
                 yield About(model=self._model)
@@ -122,10 +110,9 @@ class _Reading(Reading):
         if row.get("role") != "user":
             return
         kind = row.value("origin", "kind")
-        content = joined([_part(block) for block in row.rows("content")])
+        content = _read(row.rows("content")).said
         said = printed(content) if kind == "shell_command" else person(content, "typed" if kind == "user" else "nca")
-        if said is not None:
-            yield self._sees(said, is_prompt=kind == "user")
+        yield from self._sees(said, is_prompt=kind == "user")
 
     def _event(self, event: Row) -> Iterator[Record]:
         match event.get("type"):
@@ -133,36 +120,33 @@ class _Reading(Reading):
                 yield from self._answered()
                 self._usage = None
             case "content.part":
-                part = event.row("part")
-                if part.get("type") == "think":
-                    self._thoughts.append(part.text("think"))
-                else:
-                    self._parts.append(_part(part))
+                _read([event.row("part")], self._answer)
             case "tool.call":
-                self._calls.append(tool_call(event.get("toolCallId"), event.get("name"), event.get("args")))
+                self._answer.add(tool_call(event.get("toolCallId"), event.get("name"), event.get("args")))
             case "tool.result":
                 yield from self._answered()
                 result = event.row("result")
                 given = result.get("output")
-                content = joined([_part(one) for one in rows_of(given)]) if isinstance(given, list) else shown(given)
+                content = _read(rows_of(given)).said if isinstance(given, list) else shown(given)
                 is_error = result.get("isError") is True
-                message = tool_result(event.get("toolCallId"), "", content, is_error=is_error)
                 self.id = f"{self.place}r"
-                yield self._sees(message)
+                yield from self._sees(tool_result(event.get("toolCallId"), "", content, is_error=is_error))
             case "step.end":
                 yield from self._answered()
 
     def _answered(self) -> Iterator[Record]:
         """The answer of the parts read so far: it is whole once its step ends or a first result comes."""
-        message = answer(self._parts, self._calls, *self._thoughts)
-        self._parts, self._calls, self._thoughts = [], [], []
+        message, self._answer = self._answer.answer(), Blocks()
         if message is not None:
             usage, self._usage = self._usage, None
-            yield self._sees(message, usage=usage)
+            yield from self._sees(message, usage=usage)
 
-    def _sees(self, message: Message, *, is_prompt: bool = False, usage: Usage | None = None) -> Record:
-        self._seen.append((self.id, is_prompt))
-        return self.said(message, usage=usage, model=self._model)
+    def _sees(
+        self, message: Message | None, *, is_prompt: bool = False, usage: Usage | None = None
+    ) -> Iterator[Record]:
+        if message is not None:
+            self._seen.append((self.id, is_prompt))
+            yield from self.said(message, usage=usage, model=self._model)
 
     def _compaction(self, row: Row) -> Record:
         kept = tuple(id for id, is_prompt in self._seen if is_prompt)
@@ -177,9 +161,20 @@ class _Reading(Reading):
             turns -= is_prompt
 
 
-def _part(block: Row) -> Part | None:
-    """A picture is a file beside the session, which is named, or an address here."""
-    if block.get("type") == "image_url":
-        address = (block.row("imageUrl") or block.row("image_url")).text("url")
-        return picture(address) if address.startswith(("data:", "http")) else TextPart(f"[image {address}]")
-    return TextPart(block.text("text"))
+def _read(blocks: Iterable[Row], before: Blocks | None = None) -> Blocks:
+    """The blocks behind those before. A picture is a file beside the session, which is named, or an address here."""
+    found = before or Blocks()
+    for block in blocks:
+        match block.get("type"):
+            case "think":
+                found.thoughts.append(block.text("think"))
+            case "image_url":
+                address = (block.row("imageUrl") or block.row("image_url")).text("url")
+                is_here = address.startswith(("data:", "http"))
+                found.add(picture(address) if is_here else TextPart(f"[image {address}]"))
+            case _:
+                found.add(TextPart(block.text("text")))
+    return found
+
+
+FORMAT = KimiCode(_Reading)

@@ -7,26 +7,36 @@ their parent, the newest message of each thread, and a turn for each request (si
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from nca.messages import Message, Part, TextPart, ToolCall, Usage, user_message
-from nca.sessions.foreign_rows import foreign_database
+from nca.messages import Message, Part, TextPart, Usage, user_message
 from nca.shapes.shaped import as_file
-from nca.transcripts.formats.building import answer, attached, joined, media, person, tool_call, tool_result
-from nca.transcripts.formats.records import About, Format, Live, Record, Said, StoredSession, Tables, is_database_with
+from nca.transcripts.formats.building import Blocks, answer, attached, joined, media, person, tool_call, tool_result
+from nca.transcripts.formats.records import (
+    About,
+    Format,
+    Live,
+    Record,
+    Said,
+    StoredSession,
+    Tables,
+    is_database_with,
+    tables_of,
+)
 from nca.transcripts.formats.row import Row, parsed, row_of, text_of
-from nca.transcripts.formats.source import Source, chosen_folder
+from nca.transcripts.formats.source import Source
 from nca.words import Span, Words, merged
 from nca.words import text_of as text_of_words
-
-_MAC_FOLDER = Path("Library/Application Support/io.datasette.llm")
-_LINUX_FOLDER = Path(".config/io.datasette.llm")
 
 
 class Llm(Format):
     name = title = "llm"
+    variables = ("LLM_USER_PATH",)
+    own_folder = ".config/io.datasette.llm"
+    mac_folder = "Library/Application Support/io.datasette.llm"
+    pattern = "logs.db"
 
     def knows(self, source: Source) -> bool:
         older = {"conversations": ("id", "model"), "responses": ("id", "prompt", "response", "conversation_id")}
@@ -34,38 +44,27 @@ class Llm(Format):
         return is_database_with(source, **older) or is_database_with(source, **newer)
 
     def sessions(self, source: Source) -> Iterable[StoredSession]:
-        if source.path is None:
-            return
-        with foreign_database(source.path) as database:
-            tables = Tables(database)
+        with tables_of(source) as tables:
             found = {row.text("id"): row for row in tables.rows("conversations")}
             found |= {row.text("id"): row for row in tables.rows("threads")}
             used: dict[str, float] = {}
             for table, column in (("responses", "conversation_id"), ("turns", "thread_id")):
-                for row in map(Row, database.rows(table, columns=(column, "datetime_utc"))):
+                for row in tables.rows(table, (), columns=(column, "datetime_utc")):
                     key = text_of(row.get(column))
                     used[key] = max(used.get(key, 0.0), row.seconds("datetime_utc"))
             for key, row in found.items():
                 title, at = row.text("name"), used.get(key, 0.0)
-                yield StoredSession(agent=self.name, path=source.path, key=key, title=title, at=at)
+                yield StoredSession(agent=self.name, path=source.path or Path(), key=key, title=title, at=at)
 
     def records(self, source: Source, key: str) -> Iterator[Record]:
-        if source.path is None:
-            return
         key = key or self.newest_key(source)
-        with foreign_database(source.path) as database:
-            tables = Tables(database)
+        with tables_of(source) as tables:
             if thread := tables.one("threads", id=key):
                 yield from _Thread(tables).records(thread)
                 return
             row = tables.one("conversations", id=key)
             yield About(session=key, title=row.text("name"), model=row.text("model"))
             yield from _Conversation(tables).records(key)
-
-    def files(self, env: Mapping[str, str], home: Path) -> Iterable[Path]:
-        own = chosen_folder(env.get("LLM_USER_PATH"), home)
-        folders = [own] if own else [home / _LINUX_FOLDER, home / _MAC_FOLDER]
-        return [folder / "logs.db" for folder in folders if (folder / "logs.db").is_file()]
 
 
 FORMAT = Llm()
@@ -186,40 +185,35 @@ class _Thread(_Schema):
                 yield Said(message=message, id=message_hash, at=at, usage=usage, model=model, place=place)
 
     def _messages(self, row: Row, message_hash: str) -> Iterator[Message]:
-        parts: list[Part | None] = []
-        pieces: list[Span] = []
-        calls: list[ToolCall | None] = []
-        thoughts: list[str] = []
+        found, pieces = Blocks(), list[Span]()
         for part in self._tables.rows("parts", ("position",), message_hash=message_hash):
             payload = row_of(parsed(part.get("payload")))
             kind, text = part.get("type"), part.text("text")
             call_id = payload.get("tool_call_id") or payload.get("name")
             if payload.get("server_executed") is True:
-                parts.append(as_file(text_of(kind), payload, "parts"))
+                found.add(as_file(text_of(kind), payload, "parts"))
             elif kind == "tool_call":
-                calls.append(tool_call(call_id, payload.get("name"), payload.get("arguments")))
+                found.add(tool_call(call_id, payload.get("name"), payload.get("arguments")))
             elif kind == "tool_result":
                 output = TextPart(payload.first("output", "exception"))
                 beside = [self._attachment(one.get("id")) for one in payload.rows("attachments")]
                 is_error = bool(payload.get("exception"))
                 yield tool_result(call_id, payload.get("name"), joined([output, *beside]), is_error=is_error)
             elif kind == "reasoning":
-                thoughts.append(text or text_of_words(self._words(payload)))
+                found.thoughts.append(text or text_of_words(self._words(payload)))
             elif kind == "attachment":
-                parts.append(self._attachment(payload.value("attachment", "id")))
+                found.add(self._attachment(payload.value("attachment", "id")))
             elif text or row.get("role") != "user":
-                parts.append(TextPart(text or text_of_words(self._words(payload))))
+                found.add(TextPart(text or text_of_words(self._words(payload))))
             else:
                 pieces += self._words(payload)
         role = row.get("role")
         if role == "assistant":
-            message = answer(parts, calls, *thoughts)
-        elif role == "system" and (system := joined(parts)):
-            message = Message("system", system)
-        elif pieces:
-            message = user_message(tuple(pieces), [part for part in parts if part is not None])
+            message = found.answer()
+        elif role == "system" and found.said:
+            message = found.system()
         else:
-            message = person(joined(parts))
+            message = user_message(tuple(pieces), found.content) if pieces else person(found.said)
         if message is not None:
             yield message
 

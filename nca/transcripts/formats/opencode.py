@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from nca.messages import Message, Part, TextPart, Usage
-from nca.transcripts.formats.building import Reading, answer, joined, media, person, text_by, tool_call, tool_result
+from nca.transcripts.formats.building import answer, joined, media, person, text_by, tool_call, tool_result
 from nca.transcripts.formats.records import (
     About,
     DatabaseFormat,
     Live,
+    Reading,
     Record,
     StoredSession,
     Tables,
@@ -47,17 +48,11 @@ class OpenCode(DatabaseFormat):
         return source.path is not None and _is_session(source.path, json_of(source))
 
     def about_row(self, row: Row, source: Source) -> About:
-        return About(
-            session=row.text("id"),
-            title=row.text("title"),
-            directory=row.text("directory"),
-            parent=row.first("parent_id", "parentID"),
-            version=row.text("version"),
-            at=row.seconds("time_updated") or row.seconds("time", "updated"),
-        )
+        places = {fact: fact for fact in ("title", "directory", "version")}
+        return About.of(row, session="id", parent="parent_id parentID", at="time_updated time.updated", **places)
 
     def messages(self, tables: Tables, row: Row) -> Iterator[Record]:
-        return _Reading(row).records(_rows(tables, row.text("id")))
+        return _Reading(row).of_messages(_rows(tables, row.text("id")))
 
     def sessions(self, source: Source) -> Iterable[StoredSession]:
         if is_database_with(source, session=("id",)):
@@ -70,7 +65,7 @@ class OpenCode(DatabaseFormat):
             return
         session, messages = _one(source)
         yield self.about_row(session, source)
-        yield from _Reading(session).records(messages)
+        yield from _Reading(session).of_messages(messages)
 
     def files(self, env: Mapping[str, str], home: Path) -> Iterable[Path]:
         folder = data_folder(env, home) / "opencode"
@@ -129,7 +124,7 @@ class _Reading(Reading):
         self._asked: dict[str, Row] = {}
         """The requests for a compaction, by the id of the message that holds them."""
 
-    def records(self, messages: Iterable[tuple[str, Any, Parts]]) -> Iterator[Record]:
+    def of_messages(self, messages: Iterable[tuple[str, Any, Parts]]) -> Iterator[Record]:
         for self.id, row, parts in messages:
             self.place = f"message {self.id}"
             if not isinstance(row, dict):
@@ -147,9 +142,7 @@ class _Reading(Reading):
             if asked is not None:
                 self._asked[self.id] = asked
                 return
-            message = person(joined([_shown(part) for part in parts]))
-            if message is not None:
-                yield self.said(message)
+            yield from self.said(person(joined([_shown(part) for part in parts])))
         elif role == "assistant":
             if row.get("summary") is True and not row.get("error"):
                 yield from self._compaction(row, parts)
@@ -193,12 +186,12 @@ class _Reading(Reading):
             if message is None and usage is None:
                 continue
             message = message or Message("assistant", "", is_interrupted=True)
-            yield self.said(message, usage=usage, model=row.text("modelID"))
+            yield from self.said(message, usage=usage, model=row.text("modelID"))
             known = {call.id for call in message.tool_calls}
             for result in filter(None, map(_result, calls)):
                 if result.tool_call_id in known:
                     known.remove(result.tool_call_id)
-                    yield self.said(result)
+                    yield from self.said(result)
 
 
 def _steps(parts: Parts) -> list[Parts]:

@@ -16,7 +16,6 @@ import msgspec
 from nca.messages import Message, Part, TextPart, ToolCall, Usage
 from nca.transcripts.formats.building import (
     Content,
-    Reading,
     answer,
     joined,
     person,
@@ -26,7 +25,7 @@ from nca.transcripts.formats.building import (
     tool_result,
     typed_after,
 )
-from nca.transcripts.formats.records import About, Format, Record, Said
+from nca.transcripts.formats.records import About, Format, Reading, Record, Said
 from nca.transcripts.formats.row import Row, list_of, row_of, rows_of, text_of, texts_of
 from nca.transcripts.formats.source import Source, chosen_folder, json_file, row_file
 
@@ -60,19 +59,12 @@ class OpenHands(Format):
     def about(self, source: Source) -> About:
         folder = _folder(source)
         state = row_file(folder / _STATE) if folder else Row()
-        directory, model = state.text("workspace", "working_dir"), state.text("agent", "llm", "model")
-        return About(session=state.text("id"), directory=directory, model=model)
-
-    def records(self, source: Source, key: str) -> Iterator[Record]:
-        return _Reading().records(source)
+        return About.of(state, session="id", directory="workspace.working_dir", model="agent.llm.model")
 
     def files(self, env: Mapping[str, str], home: Path) -> Iterable[Path]:
         own = chosen_folder(env.get("OPENHANDS_CONVERSATIONS_DIR"), home)
         persisted = chosen_folder(env.get("OPENHANDS_PERSISTENCE_DIR"), home) or home / ".openhands"
         return sorted(state.parent for state in (own or persisted / "conversations").glob(f"*/{_STATE}"))
-
-
-FORMAT = OpenHands()
 
 
 def _is_event(row: Row) -> bool:
@@ -116,15 +108,15 @@ class _Reading(Reading):
     def records(self, source: Source) -> Iterator[Record]:
         folder = _folder(source)
         if folder is None:
-            yield from self.lines(source)
-        else:
-            for path in _event_files(folder):
-                event, self.place = json_file(path), path.name
-                if isinstance(event, dict):
-                    yield from self.record(Row(event))
-                else:
-                    yield self.unreadable("is not a JSON object")
-        yield from self._end_answer()
+            yield from super().records(source)
+            return
+        for path in _event_files(folder):
+            event, self.place = json_file(path), path.name
+            if isinstance(event, dict):
+                yield from self.record(Row(event))
+            else:
+                yield self.unreadable("is not a JSON object")
+        yield from self.ended()
 
     def record(self, row: Row) -> Iterator[Record]:
         kind = row.get("kind")
@@ -134,12 +126,12 @@ class _Reading(Reading):
             if row.get("key") == "stats":
                 self._count(row.row("value", "usage_to_metrics"))
         elif kind == "Condensation":
-            yield from self._end_answer()
+            yield from self.ended()
             yield from self._condensed(row)
         elif isinstance(kind, str):
             message = _message(kind, row)
             if message is not None:
-                yield from self._end_answer()
+                yield from self.ended()
                 yield self._sees(message, row, self.place)
         else:
             yield self.unreadable("is an event without a kind")
@@ -149,21 +141,20 @@ class _Reading(Reading):
         if self._answer and response and self._answer.first.get("llm_response_id") == response:
             self._same[event.text("id")] = self._answer.first.text("id")
         else:
-            yield from self._end_answer()
+            yield from self.ended()
             self._answer = _Answer(event, self.place)
         made = event.row("tool_call")
         call_id = made.text("id") or event.get("tool_call_id")
         name = made.text("name") or event.get("tool_name")
         self._answer.calls.append(tool_call(call_id, name, made.get("arguments", event.get("action"))))
 
-    def _end_answer(self) -> Iterator[Record]:
+    def ended(self) -> Iterator[Record]:
+        """The answer, if there is one: it is whole now."""
         given, self._answer = self._answer, None
-        if given is None:
-            return
-        parts = _parts(given.first.get("thought"))
-        message = answer(parts, given.calls, given.first.text("reasoning_content"))
-        if message is not None:
-            yield self._sees(message, given.first, given.place)
+        if given is not None:
+            message = answer(_parts(given.first.get("thought")), given.calls, given.first.text("reasoning_content"))
+            if message is not None:
+                yield self._sees(message, given.first, given.place)
 
     def _sees(self, message: Message, event: Row, place: str) -> Record:
         record_id, usage = event.text("id"), None
@@ -250,3 +241,6 @@ def _difference(now: Usage, before: Usage) -> Usage:
     cost = None if now.cost is None else max(0.0, now.cost - (before.cost or 0.0))
     counts = zip(msgspec.structs.astuple(now)[:-1], msgspec.structs.astuple(before)[:-1], strict=True)
     return msgspec.structs.replace(Usage(*(max(0, one - two) for one, two in counts)), cost=cost)
+
+
+FORMAT = OpenHands(_Reading)

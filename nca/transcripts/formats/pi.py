@@ -12,10 +12,10 @@ from typing import Any
 
 from nca.messages import Message, Part, TextPart
 from nca.transcripts.formats.building import (
+    Blocks,
     Content,
-    Reading,
-    answer,
     attached,
+    blocks_of,
     command_ran,
     joined,
     person,
@@ -25,8 +25,8 @@ from nca.transcripts.formats.building import (
     tool_result,
 )
 from nca.transcripts.formats.parent_chain import Branches
-from nca.transcripts.formats.records import About, Format, Record
-from nca.transcripts.formats.row import Row, rows_of, text_of
+from nca.transcripts.formats.records import About, Format, Live, Reading, Record, Said
+from nca.transcripts.formats.row import Row
 from nca.transcripts.formats.source import Source
 
 _BEFORE = re.compile(r'<(file|skill) name="([^"\n]*)"[^>\n]*>(.*)</\1>(?:\n|\Z)', re.DOTALL)
@@ -46,12 +46,6 @@ class Pi(Format):
     def about(self, source: Source) -> About:
         return About(directory=source.first_row.text("cwd"))
 
-    def records(self, source: Source, key: str) -> Iterator[Record]:
-        return _Reading().records(source)
-
-
-FORMAT = Pi()
-
 
 class _Reading(Reading):
     """The state after the lines so far. `_entries` are the ids by number, the header first: version 1 counts them."""
@@ -61,21 +55,15 @@ class _Reading(Reading):
         self._entries: list[str] = []
         self._shown: set[str] = set()
 
-    def records(self, source: Source) -> Iterator[Record]:
-        yield from self.lines(source)
-        yield from self._branches.live()
+    def ended(self) -> Iterator[Live]:
+        return self._branches.live()
 
     def record(self, row: Row) -> Iterator[Record]:
         kind = row.get("type")
         if kind == "session":
             self._entries.append("")
-            yield About(
-                session=row.text("id"),
-                directory=row.text("cwd"),
-                model=row.text("modelId"),
-                parent=row.first("parentSession", "branchedFrom"),
-                version=row.name("version"),
-            )
+            given, parent = Row(row, version=row.name("version")), "parentSession branchedFrom"
+            yield About.of(given, session="id", directory="cwd", model="modelId", parent=parent, version="version")
             return
         own_id = row.text("id")
         self.id, self.at = own_id or self.place, row.seconds("timestamp")
@@ -85,7 +73,7 @@ class _Reading(Reading):
             case "message":
                 yield from self._message(row.row("message"))
             case "custom_message":
-                yield from self._shows(person(_content(row.get("content")), "nca"))
+                yield from self._shows(person(_read(row.get("content")).said, "nca"))
             case "branch_summary":
                 yield from self._shows(person(row.text("summary"), "nca"))
             case "compaction":
@@ -106,17 +94,18 @@ class _Reading(Reading):
 
     def _message(self, row: Row) -> Iterator[Record]:
         self.at = self.at or row.seconds("timestamp")
+        found = _read(row.get("content"))
         message: Message | None
         match row.get("role"):
             case "user":
-                message = _asked(row.get("content"))
+                message = _asked(found.said)
             case "custom" | "hookMessage":
-                message = person(_content(row.get("content")), "nca")
+                message = person(found.said, "nca")
             case "assistant":
-                message = _answer(row)
+                message = found.answer(was_cut=row.get("stopReason") in ("aborted", "error"))
             case "toolResult":
-                content, is_error = _content(row.get("content")), row.get("isError") is True
-                message = tool_result(row.get("toolCallId"), row.get("toolName"), content, is_error=is_error)
+                is_error = row.get("isError") is True
+                message = tool_result(row.get("toolCallId"), row.get("toolName"), found.said, is_error=is_error)
             case "bashExecution":
                 message = printed(_command(row))
             case "branchSummary" | "compactionSummary":
@@ -131,33 +120,29 @@ class _Reading(Reading):
         is_aside = row.get("excludeFromContext") is True
         yield from self._shows(message, usage=usage, model=row.text("model"), is_aside=is_aside)
 
-    def _shows(self, message: Message | None, **facts: Any) -> Iterator[Record]:
+    def _shows(self, message: Message | None, **facts: Any) -> Iterator[Said]:
         if message is not None:
             self._shown.add(self.id)
-            yield self.said(message, **facts)
+        return self.said(message, **facts)
 
 
-def _answer(row: Row) -> Message | None:
-    parts, calls, thoughts = list[Part | None](), [], []
-    content = row.get("content")
-    for block in rows_of([{"type": "text", "text": content}] if isinstance(content, str) else content):
+def _read(content: Any) -> Blocks:
+    found = Blocks()
+    for block in blocks_of(content):
         match block.get("type"):
             case "toolCall":
-                calls.append(tool_call(block.get("id"), block.get("name"), block.get("arguments")))
+                found.add(tool_call(block.get("id"), block.get("name"), block.get("arguments")))
             case "thinking":
-                thoughts.append(block.text("thinking"))
+                found.thoughts.append(block.text("thinking"))
+            case "image":
+                found.add(picture(block.get("data"), block.get("mimeType")))
             case _:
-                parts.append(_part(block))
-    return answer(parts, calls, *thoughts, was_cut=row.get("stopReason") in ("aborted", "error"))
+                found.add(TextPart(block.text("text")))
+    return found
 
 
-def _content(content: Any) -> Content:
-    return text_of(content) if isinstance(content, str) else joined([_part(block) for block in rows_of(content)])
-
-
-def _asked(content: Any) -> Message | None:
+def _asked(given: Content) -> Message | None:
     """The message sent as the person's: before their text come the files and the skill that they named."""
-    given = _content(content)
     parts: list[Part] = [TextPart(given)] if isinstance(given, str) else list(given)
     first = parts[0] if parts else None
     if isinstance(first, TextPart) and (found := _BEFORE.match(first.text)):
@@ -165,13 +150,10 @@ def _asked(content: Any) -> Message | None:
     return person(joined(parts))
 
 
-def _part(block: Row) -> Part | None:
-    if block.get("type") == "image":
-        return picture(block.get("data"), block.get("mimeType"))
-    return TextPart(block.text("text"))
-
-
 def _command(row: Row) -> str:
     is_stopped = row.get("cancelled") is True
     ran = command_ran(row.get("command"), row.get("output"), 0 if is_stopped else row.count("exitCode"))
     return f"{ran}\n(stopped by the person)" if is_stopped else ran
+
+
+FORMAT = Pi(_Reading)

@@ -13,10 +13,10 @@ from typing import Any
 import msgspec
 
 from nca.messages import Message, Part, TextPart
-from nca.transcripts.formats.building import Reading, answer, joined, person
-from nca.transcripts.formats.gemini import ACKNOWLEDGED, FAILED, Parts, read_parts, said_by, sent
+from nca.transcripts.formats.building import Blocks, joined, person
+from nca.transcripts.formats.gemini import ACKNOWLEDGED, FAILED, read_parts, said_by, sent
 from nca.transcripts.formats.parent_chain import Branches
-from nca.transcripts.formats.records import About, Format, Record
+from nca.transcripts.formats.records import About, Format, Live, Reading, Record
 from nca.transcripts.formats.row import Row
 from nca.transcripts.formats.source import Source
 
@@ -37,12 +37,6 @@ class Qwen(Format):
         titles = [row.text("systemPayload", "customTitle") for row in reversed(source.first_rows)]
         return About(directory=source.first_row.text("cwd"), title=next(filter(None, titles), ""))
 
-    def records(self, source: Source, key: str) -> Iterator[Record]:
-        return _Reading().records(source)
-
-
-FORMAT = Qwen()
-
 
 def _is_record(row: Row) -> bool:
     """Whether a line has the envelope, and inside what Claude Code, which has the same envelope, does not write."""
@@ -57,11 +51,9 @@ class _Reading(Reading):
         self._known: dict[tuple[str, ...], str] = {}
         """A message by what it says, to find it again in a compressed history."""
         self._answered: set[str] = set()
-        self._title = ""
 
-    def records(self, source: Source) -> Iterator[Record]:
-        yield from self.lines(source)
-        yield from self._branches.live()
+    def ended(self) -> Iterator[Live]:
+        return self._branches.live()
 
     def record(self, row: Row) -> Iterator[Record]:
         self.id, self.at = row.text("uuid"), row.seconds("timestamp")
@@ -69,12 +61,7 @@ class _Reading(Reading):
             yield self.unreadable("is a record without an id or a known type")
             return
         self._branches.add(self.id, row.text("parentUuid"))
-        yield About(
-            session=row.text("sessionId"),
-            directory=row.text("cwd"),
-            version=row.text("version"),
-            model=row.text("model"),
-        )
+        yield About.of(row, session="sessionId", directory="cwd", version="version", model="model")
         payload = row.row("systemPayload")
         match row.get("subtype"):
             case "chat_compression":
@@ -97,18 +84,13 @@ class _Reading(Reading):
         if row.get("type") == "assistant":
             counts = ("promptTokenCount", "candidatesTokenCount", "cachedContentTokenCount")
             usage = row.row("usageMetadata").usage(*counts, thoughts="thoughtsTokenCount", adds_thoughts=True)
-            message = answer(parts.content, parts.calls, *parts.thoughts) or (
-                Message("assistant", "") if usage else None
-            )
-            if message is not None:
-                yield self.said(message, usage=usage, model=row.text("model"), is_aside=is_aside)
+            message = parts.answer() or (Message("assistant", "") if usage else None)
+            yield from self.said(message, usage=usage, model=row.text("model"), is_aside=is_aside)
             return
-        yield from (self.said(result, is_aside=is_aside) for result in self._results(row, parts))
-        asked = _asked(parts.content, row.get("provenance"))
-        if asked is not None:
-            yield self.said(asked, is_aside=is_aside)
+        for one in (*self._results(row, parts), _asked(parts.content, row.get("provenance"))):
+            yield from self.said(one, is_aside=is_aside)
 
-    def _results(self, row: Row, parts: Parts) -> Iterator[Message]:
+    def _results(self, row: Row, parts: Blocks) -> Iterator[Message]:
         about = row.row("toolCallResult")
         failed = about.get("status") in FAILED or bool(about.get("error"))
         for result in parts.results:
@@ -145,3 +127,6 @@ def _asked(content: Sequence[Part], provenance: Any) -> Message | None:
         return person(joined(content), "nca")
     first = content[0] if content and provenance == "real_user" else None
     return sent(content, first.text if isinstance(first, TextPart) else "")
+
+
+FORMAT = Qwen(_Reading)

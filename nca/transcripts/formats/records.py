@@ -1,10 +1,13 @@
-"""The interface of a reader of other agents' sessions, its records, and the places where agents keep sessions."""
+"""What a reader of other agents' sessions yields, a session while it is read, and the places where agents keep them.
+
+A format is a table (`Format`: name, places, how its files are known) and a reading (`Reading`: what is odd about it).
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -14,7 +17,7 @@ from nca.errors import InvalidMessages
 from nca.messages import Message, Usage
 from nca.sessions.foreign_rows import MAGIC, ForeignDatabase, foreign_database, foreign_tables
 from nca.transcripts.formats.row import Row
-from nca.transcripts.formats.source import Source, chosen_folder
+from nca.transcripts.formats.source import BadLine, Source, chosen_folder, data_folder
 
 
 class Said(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,6 +88,13 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
     version: str = ""
     at: float = 0.0
 
+    @classmethod
+    def of(cls, row: Row, *, at: str = "", **places: str) -> About:
+        """The facts at these places of an object: "model.name" is inside of another one, "id name" the first of two."""
+        times = (row.seconds(*place.split(".")) for place in at.split())
+        found = {fact: row.first(*place.split()) for fact, place in places.items()}
+        return msgspec.structs.replace(cls(at=next(filter(None, times), 0.0)), **found)
+
 
 class Unreadable(msgspec.Struct, frozen=True):
     """A part that could not be read: where ("line 12"), and why in a few words. The reader goes on after it."""
@@ -94,6 +104,50 @@ class Unreadable(msgspec.Struct, frozen=True):
 
 
 Record = Said | Compacted | Live | About | Unreadable
+
+
+class Reading:
+    """A session while it is read. `id`, `at` and `place` are those of the record at hand, as in `Said`."""
+
+    id = place = ""
+    at = 0.0
+
+    def records(self, source: Source) -> Iterator[Record]:
+        """The records of a file of JSON lines, and Unreadable for each bad line.
+
+        A last line without its end is none: the agent is writing it, or was stopped.
+        """
+        for line in source.rows():
+            if not isinstance(line, BadLine):
+                number, row = line
+                self.place = f"line {number}"
+                yield from self.record(row)
+            elif not line.is_cut:
+                yield Unreadable(f"line {line.number}", line.reason)
+        yield from self.ended()
+
+    def record(self, row: Row) -> Iterable[Record]:
+        """The records of a line."""
+        return ()
+
+    def ended(self) -> Iterable[Record]:
+        """The records that are known after the last line."""
+        return ()
+
+    def said(self, message: Message | None, **facts: Any) -> Iterator[Said]:
+        """The record of a message, with these facts of `Said`; none of nothing."""
+        if message is not None:
+            yield Said(message=message, id=self.id, at=self.at, place=self.place, **facts)
+
+    def compacted(self, summary: str = "", **facts: Any) -> Compacted:
+        return Compacted(summary=summary, id=self.id, at=self.at, place=self.place, **facts)
+
+    def summarized(self, summary: str, **facts: Any) -> Compacted:
+        """By a summary, which cannot be read where it is missing."""
+        return self.compacted(summary, is_unreadable=not summary, **facts)
+
+    def unreadable(self, reason: str) -> Unreadable:
+        return Unreadable(self.place, reason)
 
 
 class StoredSession(msgspec.Struct, frozen=True, kw_only=True):
@@ -126,21 +180,33 @@ class Tables:
     def __init__(self, database: ForeignDatabase) -> None:
         self._database = database
 
-    def rows(self, table: str, order: Sequence[str] = ("id",), **where: Any) -> Iterator[Row]:
+    def rows(
+        self, table: str, order: Sequence[str] = ("id",), *, columns: Sequence[str] = (), **where: Any
+    ) -> Iterator[Row]:
         """As `ForeignDatabase.rows`."""
-        return map(Row, self._database.rows(table, where, order=order))
+        return map(Row, self._database.rows(table, where, columns=columns, order=order))
 
     def one(self, table: str, **where: Any) -> Row:
         """An empty one if there is none."""
         return next(self.rows(table, **where), Row())
 
 
+@contextmanager
+def tables_of(source: Source) -> Iterator[Tables]:
+    """The tables of a file that is a database. Raises as `foreign_database` does."""
+    assert source.path is not None  # no bytes are known as a database
+    with foreign_database(source.path) as database:
+        yield Tables(database)
+
+
 class Format(ABC):
     """A format of other agents' sessions. `name` is a word for the command line, `title` the agent's name.
 
+    reading        makes what reads one session, if a file holds only one
     variables      environment variables that name the agent's folder; the first that is set counts
-    own_folder     that folder below the person's home, if none is set
-    pattern        the sessions' files in it; "" if they are found in another way
+    own_folder     that folder below the person's home, if none is set; `.local/share` is where XDG_DATA_HOME says
+    mac_folder     one more below the home, if none is set
+    pattern        the sessions' files in these; "" if they are found in another way
     hands_out_all  the file is of JSON lines and only grows, and the reader hands out all messages so far at some lines:
                    reading may begin at such a line, and the same messages come from there on
     """
@@ -148,9 +214,12 @@ class Format(ABC):
     name: str
     title: str
     variables: tuple[str, ...] = ()
-    own_folder = ""
+    own_folder = mac_folder = ""
     pattern = ""
     hands_out_all = False
+
+    def __init__(self, reading: Callable[[], Reading] = Reading) -> None:
+        self.reading = reading
 
     @abstractmethod
     def knows(self, source: Source) -> bool:
@@ -169,8 +238,11 @@ class Format(ABC):
         """The key of the session that was used last; "" if there is none."""
         return max(self.sessions(source), key=lambda one: one.at, default=StoredSession(agent="", path=Path())).key
 
-    def stored(self, source: Source, about: About, key: str = "") -> StoredSession:
-        """A session of a file. Time and size are those of the file, unless `about` has a time."""
+    def stored(self, source: Source, about: About, key: str = "", *, parent: str = "") -> StoredSession:
+        """A session of a file. Time and size are those of the file, unless `about` has a time.
+
+        parent  of a subagent's: the agent's id of the session that started it
+        """
         at, size = about.at, 0
         if source.path is not None:
             with suppress(OSError):
@@ -182,13 +254,14 @@ class Format(ABC):
             key=key,
             directory=about.directory,
             title=" ".join(about.title[: _TITLE_CHARS * 10].split())[:_TITLE_CHARS],
+            parent=parent,
             at=at,
             size_bytes=size,
         )
 
     def records(self, source: Source, key: str) -> Iterable[Record]:
-        """The records of `read`, besides `about`; none for a format with its own `read`."""
-        return ()
+        """The records of `read`, besides `about`."""
+        return self.reading().records(source)
 
     def read(self, source: Source, key: str = "") -> Iterator[Record]:
         """The records of one session, streaming. What cannot be read becomes Unreadable; fields that this reader does
@@ -211,11 +284,15 @@ class Format(ABC):
     def folder(self, env: Mapping[str, str], home: Path) -> Path:
         """The agent's folder."""
         given = next(filter(None, map(env.get, self.variables)), None)
-        return chosen_folder(given, home) or home / self.own_folder
+        in_data = self.own_folder.partition(".local/share/")[2]
+        return chosen_folder(given, home) or (data_folder(env, home) / in_data if in_data else home / self.own_folder)
 
     def files(self, env: Mapping[str, str], home: Path) -> Iterable[Path]:
         """The files in which the agent keeps sessions on this machine, without opening them; none if it is not here."""
-        return sorted(self.folder(env, home).glob(self.pattern)) if self.pattern else []
+        folders = [self.folder(env, home)]
+        if self.mac_folder and not any(map(env.get, self.variables)):
+            folders.append(home / self.mac_folder)
+        return [path for folder in folders for path in sorted(folder.glob(self.pattern))] if self.pattern else []
 
     def subagents(self, env: Mapping[str, str], home: Path) -> Iterable[Path]:
         """Files of subagents, if they have their own, without opening them. Each is read as a session; its
@@ -266,28 +343,18 @@ class DatabaseFormat(Format):
         """The records of the session of a row."""
 
     def sessions(self, source: Source) -> Iterable[StoredSession]:
-        if source.path is None:
-            return
-        with foreign_database(source.path) as database:
-            for row in filter(self.is_own, Tables(database).rows(self.table, self.order)):
-                about = self.about_row(row, source)
-                yield StoredSession(
-                    agent=self.name,
-                    path=source.path,
-                    key=row.name("id"),
-                    directory=about.directory,
-                    title=about.title,
-                    at=about.at,
-                )
+        with tables_of(source) as tables:
+            for row in filter(self.is_own, tables.rows(self.table, self.order)):
+                about, key, path = self.about_row(row, source), row.name("id"), source.path or Path()
+                directory, title = about.directory, about.title
+                yield StoredSession(agent=self.name, path=path, key=key, directory=directory, title=title, at=about.at)
 
     def records(self, source: Source, key: str) -> Iterable[Record]:
-        if source.path is None:
-            return
         key = key or self.newest_key(source)
-        with foreign_database(source.path) as database:
-            row = Tables(database).one(self.table, id=key) or Row(id=key)
+        with tables_of(source) as tables:
+            row = tables.one(self.table, id=key) or Row(id=key)
             yield self.about_row(row, source)
-            yield from self.messages(Tables(database), row)
+            yield from self.messages(tables, row)
 
 
 def is_database_with(source: Source, **tables: Sequence[str]) -> bool:

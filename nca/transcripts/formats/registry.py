@@ -31,13 +31,14 @@ MODULES: tuple[str, ...] = (
     "goose",
     "cline",
     "kimi_code",
-    "kimi",
-    "vibe",
+    "chat_rows:KIMI",
+    "chat_rows:VIBE",
     "claude_code",
     "codex",
-    "gptme",
+    "chat_rows:GPTME",
 )
-"""The modules of this package that hold a format, as `FORMAT`. A file is asked for in this order.
+"""The modules of this package that hold a format, as `FORMAT` or by the name after the colon. A file is asked for in
+this order.
 
 openhands is first: it alone reads folders. qwen is before claude_code, because its lines have the same envelope."""
 
@@ -51,7 +52,8 @@ class Stored(msgspec.Struct, frozen=True):
 
 @cache
 def formats() -> tuple[Format, ...]:
-    return tuple(import_module(f"{__package__}.{module}").FORMAT for module in MODULES)
+    places = (module.partition(":") for module in MODULES)
+    return tuple(getattr(import_module(f"{__package__}.{module}"), name or "FORMAT") for module, _, name in places)
 
 
 def format_named(name: str) -> Format | None:

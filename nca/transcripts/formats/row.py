@@ -46,9 +46,9 @@ class Row(dict[str, Any]):
         """The objects in a list; what is not an object is left out."""
         return rows_of(self.value(*path))
 
-    def first(self, *keys: str) -> str:
-        """The first of these texts that is not empty."""
-        return next(filter(None, map(self.text, keys)), "")
+    def first(self, *places: str) -> str:
+        """The first of the texts at these places ("model.name") that is not empty."""
+        return next(filter(None, (self.text(*place.split(".")) for place in places)), "")
 
     def usage(
         self,

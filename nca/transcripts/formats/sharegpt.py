@@ -12,7 +12,7 @@ from typing import Any
 from nca.errors import InvalidMessages
 from nca.messages import Message, ToolCall
 from nca.transcripts.formats.building import person, printed, shown, tool_call, tool_result
-from nca.transcripts.formats.records import About, Format, Record, Said, StoredSession, Unreadable
+from nca.transcripts.formats.records import About, Format, Reading, Record, StoredSession, Unreadable
 from nca.transcripts.formats.row import Row, list_of, parsed, row_of, rows_of
 from nca.transcripts.formats.source import BadLine, Source
 
@@ -47,9 +47,7 @@ class ShareGpt(Format):
             if key and its_key != key:
                 continue
             yield About(session=its_key, title=row.text("title"), model=row.text("model"))
-            if system := row.text("system"):
-                yield Said(message=Message("system", system), place=place)
-            yield from _Reading(place).records(list_of(row.get("conversations")))
+            yield from _Reading().of_conversation(row, place)
             return
         if key:
             raise InvalidMessages(f"{source.place}: holds no conversation {key}.")
@@ -78,24 +76,22 @@ def _conversations(source: Source) -> Iterator[tuple[str, str, Row | None]]:
         yield f"conversation {number}", key, row
 
 
-class _Reading:
+class _Reading(Reading):
     """Results have no ids in this shape: each answers the oldest call that still waits."""
 
-    def __init__(self, place: str) -> None:
-        self._place = place
+    def __init__(self) -> None:
         self._open: list[ToolCall] = []
 
-    def records(self, rows: list[Any]) -> Iterator[Record]:
-        for number, given in enumerate(rows, 1):
-            place = f"{self._place}, message {number}"
-            row = row_of(given)
-            role = _ROLES.get(row.text("from").lower())
-            if role is None:
-                yield Unreadable(place, "is a message without a known sender")
-                continue
-            message = self._message(role, row.get("value"), number)
-            if message is not None:
-                yield Said(message=message, place=place)
+    def of_conversation(self, row: Row, place: str) -> Iterator[Record]:
+        self.place = place
+        if system := row.text("system"):
+            yield from self.said(Message("system", system))
+        for number, one in enumerate(map(row_of, list_of(row.get("conversations"))), 1):
+            self.place = f"{place}, message {number}"
+            if role := _ROLES.get(one.text("from").lower()):
+                yield from self.said(self._message(role, one.get("value"), number))
+            else:
+                yield self.unreadable("is a message without a known sender")
 
     def _message(self, role: str, value: Any, number: int) -> Message | None:
         said = shown(value)

@@ -222,22 +222,23 @@ def chosen_folder(given: str | None, home: Path) -> Path | None:
     return home / given[2:] if given.startswith("~/") else home if given == "~" else Path(given)
 
 
-def first_line(path: Path) -> str:
-    """The first line of a small file of another program; "" if it cannot be read."""
+def small_file(path: Path, most_bytes: int = -1) -> bytes:
+    """The content of a small file of another program; b"" if it cannot be read."""
     try:
         with open_ordinary(path) as file:
-            return clean_text(file.read(_LONGEST_LINE_BYTES).decode("utf-8", "replace").split("\n", 1)[0].strip())
+            return file.read(most_bytes)
     except (OSError, ValueError):
-        return ""
+        return b""
+
+
+def first_line(path: Path) -> str:
+    """The first line of a small file; "" if it cannot be read."""
+    return clean_text(small_file(path, _LONGEST_LINE_BYTES).decode("utf-8", "replace").split("\n", 1)[0].strip())
 
 
 def json_file(path: Path) -> Any:
     """The JSON of a small file; None if it cannot be read or is not JSON."""
-    try:
-        with open_ordinary(path) as file:
-            return parsed(file.read())
-    except (OSError, ValueError):
-        return None
+    return parsed(small_file(path))
 
 
 def row_file(path: Path) -> Row:

@@ -7,8 +7,7 @@ SWE-agent keeps them as `history`, beside `trajectory` and `info`; mini-swe-agen
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
@@ -33,6 +32,10 @@ _ROLES = ("system", "user", "assistant", "tool", "developer")
 class SweAgent(Format):
     name = "swe-agent"
     title = "SWE-agent"
+    own_folder = ".config/mini-swe-agent"
+    mac_folder = "Library/Application Support/mini-swe-agent"
+    pattern = "*.traj.json"
+    """The last run of mini-swe-agent; where others are is the person's choice."""
 
     def knows(self, source: Source) -> bool:
         head = source.head.lstrip()
@@ -50,26 +53,15 @@ class SweAgent(Format):
 
     def records(self, source: Source, key: str) -> Iterator[Record]:
         whole = row_of(source.value())
-        info = whole.row("info")
-        config = info.row("config")
-        yield About(
-            session=whole.text("instance_id"),
-            title=whole.text("environment"),
-            directory=config.text("environment", "cwd"),
-            model=config.text("model", "model_name"),
-            version=info.first("mini_version", "swe_agent_version"),
-        )
+        versions, config = "info.mini_version info.swe_agent_version", "info.config"
+        facts = {"directory": f"{config}.environment.cwd", "model": f"{config}.model.model_name", "version": versions}
+        yield About.of(whole, session="instance_id", title="environment", **facts)
         rows = list_of(whole.get("history")) or list_of(whole.get("messages")) or list(_steps(whole))
         has_begun = False
         for number, row in enumerate(map(row_of, rows), 1):
             for record in _message(row, f"message {number}", has_begun=has_begun):
                 has_begun = has_begun or (isinstance(record, Said) and record.message.role == "assistant")
                 yield record
-
-    def files(self, env: Mapping[str, str], home: Path) -> Iterable[Path]:
-        """The last run of mini-swe-agent; where others are is the person's choice."""
-        folders = (home / ".config" / "mini-swe-agent", home / "Library" / "Application Support" / "mini-swe-agent")
-        return [path for folder in folders for path in sorted(folder.glob("*.traj.json"))]
 
 
 FORMAT = SweAgent()
