@@ -13,6 +13,8 @@ from nca.shapes.shaped import OpenAIMessages, ShapedMessages
 from nca.wire import OBJECT, kind_name
 
 _PARTS = (list, tuple)
+_OWN_PARTS = ("input_text", "output_text", "input_image", "input_file")
+"""Types of parts that only items of the Responses API have."""
 
 
 def read_shape(given: Any) -> ShapedMessages:
@@ -48,8 +50,7 @@ def _is_item(row: Mapping[str, Any]) -> bool:
     kind = row.get("type")
     if "role" not in row:
         return isinstance(kind, str) and (kind in responses.ITEM_TYPES or kind.endswith(("_call", "_output")))
-    parts = {part.get("type") for part in _parts(row)}
-    return kind == "message" or not parts.isdisjoint(("input_text", "output_text", "input_image", "input_file"))
+    return kind == "message" or any(part.get("type") in _OWN_PARTS for part in _parts(row))
 
 
 def _is_anthropic(row: Mapping[str, Any]) -> bool:

@@ -42,6 +42,7 @@ def said(*types: str, **more: Any) -> Row:
         ([said("tool_result"), {"type": "function_call"}], "responses"),
         ([{"role": "user", "content": ({"type": "tool_result"},)}], "anthropic"),
         ([{"role": "user", "content": ["tool_result", None]}], "openai"),
+        ([{"role": "user", "content": [{"type": {"not": "a name"}}]}], "openai"),
         ([5, None, "x"], "openai"),
         ((HI, MappingProxyType(said("tool_use"))), "anthropic"),
         ({"input": "Hi"}, "responses"),
