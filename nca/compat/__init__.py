@@ -1,8 +1,7 @@
 """Compatibility with the programs that nca was made from: their names, settings, counts and stages.
 
-names       their names of nca's settings
+names       their names of nca's settings; their settings, by `profile`
 presets     how each program counts tokens
-profiles    their settings, by `profile`
 stages      CowAgent's stages of a compaction
 strategies  Neuron's strategies: the stages for programs that hold their own list of messages
 """

@@ -16,24 +16,7 @@ from nca.context.request import SIGNED_THOUGHTS
 from nca.context.rules.messages import with_media_beside_results, with_one_assistant
 from nca.errors import InvalidMessages
 from nca.messages import MediaPart, Message, Part, TextPart, ToolCall, clean_text
-from nca.shapes.shaped import (
-    Origins,
-    Rows,
-    ShapedMessages,
-    Written,
-    arguments_of,
-    as_file,
-    changed_calls,
-    content_rows,
-    copies,
-    json_text,
-    named,
-    objects,
-    refused_type,
-    repaired,
-    result_content,
-    without_notes,
-)
+from nca.shapes import shaped
 from nca.wire import is_note, kind_name, plain_json, shown_value, text_part
 
 THOUGHTS = ("thinking", "redacted_thinking")
@@ -62,11 +45,11 @@ def system_content(system: Any) -> str | tuple[Part, ...]:
     """The system prompt: text, or blocks of text."""
     if isinstance(system, str):
         return clean_text(system)
-    blocks = objects(system, "system, block")
+    blocks = shaped.objects(system, "system, block")
     parts: list[Part] = []
     for index, block in enumerate(blocks, 1):
         if block.get("type") != "text":
-            raise refused_type(f"system, block {index}", block.get("type"), ("text",))
+            raise shaped.refused_type(f"system, block {index}", block.get("type"), ("text",))
         parts.append(text_part(block, f"system, block {index}"))
     return tuple(parts)
 
@@ -86,7 +69,7 @@ def user_messages(
         if said:
             yield Message("user", tuple(parts)), said
             parts, said = [], []
-        answered = clean_text(named(block.get("tool_use_id"), "tool_use_id", where))
+        answered = clean_text(shaped.named(block.get("tool_use_id"), "tool_use_id", where))
         result = Message(
             "tool",
             _result(block.get("content"), where),
@@ -113,33 +96,33 @@ def answer(blocks: list[dict[str, Any]], place: str, names: dict[str, str]) -> M
         elif kind in THOUGHTS:
             thoughts.append(plain_json(block, where))
         elif kind in ON_THE_SERVER:
-            parts.append(as_file(str(kind), block, where))
+            parts.append(shaped.as_file(str(kind), block, where))
         else:
-            raise refused_type(where, kind, ASSISTANT_TYPES)
+            raise shaped.refused_type(where, kind, ASSISTANT_TYPES)
     if thoughts and not parts and not calls:
         # Thoughts alone are not an empty message.
-        parts = [as_file(thought["type"], thought, place) for thought in thoughts]
+        parts = [shaped.as_file(thought["type"], thought, place) for thought in thoughts]
     extra = {SIGNED_THOUGHTS: thoughts} if thoughts else {}
     return Message("assistant", tuple(parts) or None, tuple(calls), extra=extra)
 
 
 def _call(block: Mapping[str, Any], place: str) -> ToolCall:
-    call_id, name = named(block.get("id"), "id", place), named(block.get("name"), "name", place)
+    call_id, name = shaped.named(block.get("id"), "id", place), shaped.named(block.get("name"), "name", place)
     given = block.get("input", {})
     if not isinstance(given, Mapping):
         raise InvalidMessages(f"{place}: input is {kind_name(given)}; valid: an object.")
-    return ToolCall(clean_text(call_id), clean_text(name), json_text(plain_json(given, f"{place}: input")))
+    return ToolCall(clean_text(call_id), clean_text(name), shaped.json_text(plain_json(given, f"{place}: input")))
 
 
 def _result(content: Any, place: str) -> str | tuple[Part, ...]:
     if content is None:
-        return result_content([])
+        return shaped.result_content([])
     if isinstance(content, str):
-        return result_content([TextPart(clean_text(content))])
-    return result_content(
+        return shaped.result_content([TextPart(clean_text(content))])
+    return shaped.result_content(
         [
             _part(block, f"{place}, result block {number}", RESULT_TYPES, is_result=True)
-            for number, block in enumerate(objects(content, f"{place}, result block"), 1)
+            for number, block in enumerate(shaped.objects(content, f"{place}, result block"), 1)
         ]
     )
 
@@ -148,12 +131,12 @@ def _part(block: Mapping[str, Any], place: str, valid: Sequence[str], *, is_resu
     """Text, a picture, or a document. A document that came as text is counted and searched as text."""
     kind = block.get("type")
     if kind not in valid:
-        raise refused_type(place, kind, valid)
+        raise shaped.refused_type(place, kind, valid)
     if kind == "text":
         return text_part(block, place)
     if (text := _document_text(block)) is not None:
         title = str(block.get("title") or kind)
-        return TextPart(clean_text(text)) if is_result else as_file(title, clean_text(text), place)
+        return TextPart(clean_text(text)) if is_result else shaped.as_file(title, clean_text(text), place)
     payload = plain_json(dict(block), place)
     return MediaPart("image" if kind == "image" else "document", payload)
 
@@ -176,14 +159,14 @@ def _document_text(block: Mapping[str, Any]) -> str | None:
 
 def new_blocks(message: Message) -> list[dict[str, Any]]:
     """The blocks of a message that replaces others, or that was changed beyond recognition."""
-    content = content_rows(message.content, "text")
+    content = shaped.content_rows(message.content, "text")
     if message.role == "tool":
         block = {"type": "tool_result", "tool_use_id": message.tool_call_id, "content": content}
         return [block | ({"is_error": True} if message.is_error else {})]
     blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
     blocks = [block for block in blocks if block.get("type") != "text" or block["text"].strip()]
     calls = [
-        {"type": "tool_use", "id": call.id, "name": call.name, "input": arguments_of(call)}
+        {"type": "tool_use", "id": call.id, "name": call.name, "input": shaped.arguments_of(call)}
         for call in message.tool_calls
     ]
     return [*message.extra.get(SIGNED_THOUGHTS, ()), *blocks, *calls]
@@ -194,10 +177,10 @@ def changed_blocks(blocks: list[dict[str, Any]], before: Message, after: Message
     if after.role == "tool":
         if after.content == before.content:
             return blocks
-        return [{**blocks[0], "content": content_rows(after.content, "text")}]
+        return [{**blocks[0], "content": shaped.content_rows(after.content, "text")}]
     if [call.id for call in before.tool_calls] != [call.id for call in after.tool_calls]:
         return new_blocks(after)
-    changed = changed_calls(before, after)
+    changed = shaped.changed_calls(before, after)
     blocks = [_changed_call(block, changed) if block["type"] == "tool_use" else block for block in blocks]
     if after.content == before.content:
         return blocks
@@ -208,7 +191,7 @@ def changed_blocks(blocks: list[dict[str, Any]], before: Message, after: Message
 
 def _changed_call(block: dict[str, Any], changed: Mapping[str, ToolCall]) -> dict[str, Any]:
     call = changed.get(block["id"])
-    return block if call is None else {**block, "name": call.name, "input": arguments_of(call)}
+    return block if call is None else {**block, "name": call.name, "input": shaped.arguments_of(call)}
 
 
 ROLES = ("user", "assistant")
@@ -230,7 +213,7 @@ class _Row:
     blocks: list[dict[str, Any]] = field(default_factory=list)
 
 
-class AnthropicMessages(ShapedMessages):
+class AnthropicMessages(shaped.ShapedMessages):
     """A list of Anthropic's messages, or an object with `messages` and where there is one `system`."""
 
     shape = "anthropic"
@@ -238,7 +221,7 @@ class AnthropicMessages(ShapedMessages):
 
     def __init__(self, given: Any) -> None:
         super().__init__(given)
-        self._rows = copies([row for row in self._list if not is_note(row)], "message")
+        self._rows = shaped.copies([row for row in self._list if not is_note(row)], "message")
         self.messages = []
         self._origins: list[_Origin] = []
         self._blocks: list[list[dict[str, Any]]] = []
@@ -253,10 +236,10 @@ class AnthropicMessages(ShapedMessages):
 
     def repair(self, messages: Sequence[Message], provider: str) -> list[Message]:
         # Anthropic takes images inside of results, and answers that follow one another.
-        return repaired(messages, self.provider, without=(with_media_beside_results, with_one_assistant))
+        return shaped.repaired(messages, self.provider, without=(with_media_beside_results, with_one_assistant))
 
-    def write(self, messages: Sequence[Message], known: Sequence[Message]) -> Written:
-        origins, rows, places = Origins(known), list[_Row](), list[int]()
+    def write(self, messages: Sequence[Message], known: Sequence[Message]) -> shaped.Written:
+        origins, rows, places = shaped.Origins(known), list[_Row](), list[int]()
         previous = ""
         for message in messages:
             place = origins.find(message)
@@ -278,10 +261,10 @@ class AnthropicMessages(ShapedMessages):
                 rows[-1].blocks += changed_blocks(origin.blocks, known[place], message)
             previous = message.role
             places.append(len(rows) - 1)
-        return Written([self._written(row) for row in rows], places)
+        return shaped.Written([self._written(row) for row in rows], places)
 
-    def request(self, rows: Rows) -> dict[str, Any] | None:
-        return without_notes(super().request(rows) or {}) or None
+    def request(self, rows: shaped.Rows) -> dict[str, Any] | None:
+        return shaped.without_notes(super().request(rows) or {}) or None
 
     def _written(self, row: _Row) -> dict[str, Any]:
         if row.origin is None:
@@ -317,7 +300,7 @@ class AnthropicMessages(ShapedMessages):
             return
         if not isinstance(content, list):
             raise InvalidMessages(f"{place}: content is {kind_name(content)}; valid: text or a list of blocks.")
-        blocks = objects(content, f"{place}, block")
+        blocks = shaped.objects(content, f"{place}, block")
         self._blocks.append(blocks)
         if role == "assistant":
             self._take(answer(blocks, place, names), _Origin(index, blocks))

@@ -14,23 +14,7 @@ import msgspec
 from nca.context.rules.messages import with_media_beside_results, with_one_assistant, with_system_first, with_user_first
 from nca.errors import InvalidMessages
 from nca.messages import MediaPart, Message, Part, TextPart, ToolCall, clean_text
-from nca.shapes.shaped import (
-    Origins,
-    Rows,
-    ShapedMessages,
-    Written,
-    arguments_of,
-    as_file,
-    changed_calls,
-    content_rows,
-    copies,
-    json_text,
-    named,
-    objects,
-    refused_type,
-    repaired,
-    result_content,
-)
+from nca.shapes import shaped
 from nca.wire import checked_text, is_note, kind_name, plain_json, shown_value, text_part
 
 ROLES = ("system", "developer", "user", "assistant")
@@ -55,7 +39,7 @@ PART_TYPES = (*TEXTS, "refusal", *PICTURES)
 HELD_ELSEWHERE = ("previous_response_id", "conversation")
 
 
-class ResponsesItems(ShapedMessages):
+class ResponsesItems(shaped.ShapedMessages):
     """A list of items, or an object with `input` and where there are some `instructions`."""
 
     shape = "responses"
@@ -68,7 +52,7 @@ class ResponsesItems(ShapedMessages):
             if self._given.get(key):
                 raise InvalidMessages(f"{key}: its messages are held by the provider; valid: all items in input.")
         rows = [{"role": "user", "content": self._list}] if isinstance(self._list, str) else self._list
-        items = copies([row for row in rows if not is_note(row)], "item")
+        items = shaped.copies([row for row in rows if not is_note(row)], "item")
         self.messages = []
         self._origins: list[list[dict[str, Any]]] = []
         self._has_instructions = bool(self._given.get("instructions"))
@@ -82,10 +66,10 @@ class ResponsesItems(ShapedMessages):
     def repair(self, messages: Sequence[Message], provider: str) -> list[Message]:
         # The items may begin with an answer, and a developer's message may be anywhere.
         without = (with_media_beside_results, with_one_assistant, with_user_first, with_system_first)
-        return repaired(messages, self.provider, without=without)
+        return shaped.repaired(messages, self.provider, without=without)
 
-    def write(self, messages: Sequence[Message], known: Sequence[Message]) -> Written:
-        origins, rows, places = Origins(known), Rows(), list[int]()
+    def write(self, messages: Sequence[Message], known: Sequence[Message]) -> shaped.Written:
+        origins, rows, places = shaped.Origins(known), shaped.Rows(), list[int]()
         for message in messages:
             place = origins.find(message)
             if place == 0 and self._has_instructions:
@@ -98,9 +82,9 @@ class ResponsesItems(ShapedMessages):
                 rows += self._origins[place]
             else:
                 rows += _changed_items(self._origins[place], known[place], message)
-        return Written(rows, places)
+        return shaped.Written(rows, places)
 
-    def request(self, rows: Rows) -> dict[str, Any] | None:
+    def request(self, rows: shaped.Rows) -> dict[str, Any] | None:
         is_same_text = isinstance(self._list, str) and rows == [{"role": "user", "content": self._list}]
         return super().request(self._list if is_same_text else rows)
 
@@ -132,7 +116,7 @@ def _kind_of(item: Mapping[str, Any], place: str) -> tuple[str, str]:
     """An item's type, and who it comes from: a role, or "tool"."""
     kind = item.get("type", "message" if "role" in item else None)
     if kind not in ITEM_TYPES:
-        raise refused_type(place, kind, ITEM_TYPES)
+        raise shaped.refused_type(place, kind, ITEM_TYPES)
     if kind != "message":
         return kind, "tool" if kind in OUTPUTS else "assistant"
     role = item.get("role")
@@ -150,8 +134,8 @@ def _said(item: Mapping[str, Any], kind: str, role: str, place: str, names: Mapp
         extra = {"role": role} if role == "developer" else {}
         content = parts[0].text if isinstance(item.get("content"), str) and isinstance(parts[0], TextPart) else parts
         return Message("user" if role == "user" else "system", content, extra=extra)
-    answered = clean_text(named(item.get("call_id"), "call_id", place))
-    content = result_content(_parts(item.get("output", ""), place))
+    answered = clean_text(shaped.named(item.get("call_id"), "call_id", place))
+    content = shaped.result_content(_parts(item.get("output", ""), place))
     return Message("tool", content, tool_call_id=answered, name=names.get(answered, ""))
 
 
@@ -166,21 +150,21 @@ def _answer(items: Sequence[tuple[int, dict[str, Any]]]) -> Message:
         elif kind in CALLS:
             calls.append(_call(item, kind, place))
         elif kind == "reasoning":
-            thoughts.append(as_file(kind, item, place))
+            thoughts.append(shaped.as_file(kind, item, place))
         else:
-            parts.append(as_file(kind, item, place))
+            parts.append(shaped.as_file(kind, item, place))
     # Reasoning alone is not an empty message; beside words and calls it is not counted, as everywhere.
     content = parts or ([] if calls else thoughts)
     return Message("assistant", tuple(content) or None, tuple(calls))
 
 
 def _call(item: Mapping[str, Any], kind: str, place: str) -> ToolCall:
-    call_id, name = named(item.get("call_id"), "call_id", place), named(item.get("name"), "name", place)
+    call_id, name = shaped.named(item.get("call_id"), "call_id", place), shaped.named(item.get("name"), "name", place)
     key = "arguments" if kind == "function_call" else "input"
     given = item.get(key)
     if not isinstance(given, str):
         raise InvalidMessages(f"{place}: {key} is {kind_name(given)}; valid: text.")
-    arguments = given if kind == "function_call" else json_text({"input": given})
+    arguments = given if kind == "function_call" else shaped.json_text({"input": given})
     return ToolCall(clean_text(call_id), clean_text(name), clean_text(arguments))
 
 
@@ -190,7 +174,8 @@ def _parts(content: Any, place: str) -> tuple[Part, ...]:
     if not isinstance(content, list):
         raise InvalidMessages(f"{place}: content is {kind_name(content)}; valid: text or a list of parts.")
     return tuple(
-        _part(part, f"{place}, part {number}") for number, part in enumerate(objects(content, f"{place}, part"), 1)
+        _part(part, f"{place}, part {number}")
+        for number, part in enumerate(shaped.objects(content, f"{place}, part"), 1)
     )
 
 
@@ -205,16 +190,16 @@ def _part(part: Mapping[str, Any], place: str) -> Part:
         return MediaPart(
             "image" if kind == "input_image" else "audio" if kind == "input_audio" else "document", payload
         )
-    raise refused_type(place, kind, PART_TYPES)
+    raise shaped.refused_type(place, kind, PART_TYPES)
 
 
 def _new_items(message: Message) -> list[dict[str, Any]]:
     """The items of a message that replaces others, or that was changed beyond recognition."""
     if message.role == "tool":
-        output = content_rows(message.content, "input_text")
+        output = shaped.content_rows(message.content, "input_text")
         return [{"type": "function_call_output", "call_id": message.tool_call_id, "output": output}]
     role = str(message.extra.get("role", message.role))
-    content = content_rows(message.content, "output_text" if role == "assistant" else "input_text")
+    content = shaped.content_rows(message.content, "output_text" if role == "assistant" else "input_text")
     items: list[dict[str, Any]] = [{"type": "message", "role": role, "content": content}] if content else []
     return items + [
         {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": call.arguments}
@@ -227,10 +212,10 @@ def _changed_items(items: list[dict[str, Any]], before: Message, after: Message)
     if after.role == "tool":
         if after.content == before.content:
             return items
-        return [{**items[0], "output": content_rows(after.content, "input_text")}]
+        return [{**items[0], "output": shaped.content_rows(after.content, "input_text")}]
     if [call.id for call in before.tool_calls] != [call.id for call in after.tool_calls]:
         return _new_items(after)
-    changed = changed_calls(before, after)
+    changed = shaped.changed_calls(before, after)
     items = [_changed_call(item, changed) if item.get("type") in CALLS else item for item in items]
     if after.content == before.content:
         return items
@@ -245,5 +230,5 @@ def _changed_call(item: dict[str, Any], changed: Mapping[str, ToolCall]) -> dict
         return item
     if item["type"] == "function_call":
         return {**item, "name": call.name, "arguments": call.arguments}
-    given = arguments_of(call).get("input")
+    given = shaped.arguments_of(call).get("input")
     return {**item, "name": call.name, "input": given if isinstance(given, str) else call.arguments}

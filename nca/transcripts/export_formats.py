@@ -13,17 +13,7 @@ from nca.errors import NcaError, UsageError
 from nca.messages import Entry
 from nca.safe_files import write_atomically
 from nca.sessions.transfer import SessionCopy
-from nca.transcripts.descriptions import (
-    compaction_line,
-    compaction_positions,
-    message_notes,
-    new_summaries,
-    replacements,
-    session_facts,
-    session_title,
-    shown_content,
-    summary_line,
-)
+from nca.transcripts import descriptions as describe
 from nca.transcripts.html_page import to_html, visible
 from nca.transcripts.session_file import to_json, to_json_lines
 from nca.wire import content_text
@@ -36,19 +26,19 @@ _FORGED_HEADING = re.compile(r"^( {0,3})(## )", re.MULTILINE)
 
 def to_markdown(copy: SessionCopy) -> str:
     """The whole log in order. Hidden messages say what the model sees instead."""
-    replaced = replacements(copy)
-    compacted = compaction_positions(copy)
-    lines = [f"# {_line(session_title(copy))}", ""]
-    lines += [f"- {name}: {_line(value)}" for name, value in session_facts(copy).items()]
+    replaced = describe.replacements(copy)
+    compacted = describe.compaction_positions(copy)
+    lines = [f"# {_line(describe.session_title(copy))}", ""]
+    lines += [f"- {name}: {_line(value)}" for name, value in describe.session_facts(copy).items()]
     for entry in copy.entries:
-        lines += _message(entry, message_notes(entry, copy.pins, replaced))
+        lines += _message(entry, describe.message_notes(entry, copy.pins, replaced))
         item = replaced.get(entry.seq)
         if isinstance(item, Stub):
             lines += ["", "The model sees:", "", _fenced(item.text)]
         for record in (record for seq, record in compacted if seq == entry.seq):
-            lines += ["", "---", "", f"**Compaction {_line(record.id)}** · {_line(compaction_line(record))}"]
-            for summary in new_summaries(copy, record):
-                lines += ["", f"{_line(summary_line(summary))}:", "", _fenced(summary.text)]
+            lines += ["", "---", "", f"**Compaction {_line(record.id)}** · {_line(describe.compaction_line(record))}"]
+            for summary in describe.new_summaries(copy, record):
+                lines += ["", f"{_line(describe.summary_line(summary))}:", "", _fenced(summary.text)]
             lines += ["", "---"]
     return "\n".join(lines) + "\n"
 
@@ -58,7 +48,7 @@ def _message(entry: Entry, notes: list[str]) -> Iterator[str]:
     yield from ("", f"## {entry.seq} · {message.role}" + (f" ({_line(', '.join(notes))})" if notes else ""))
     if message.reasoning:
         yield from ("", "Reasoning:", "", _fenced(message.reasoning))
-    if text := content_text(shown_content(message)):
+    if text := content_text(describe.shown_content(message)):
         is_data = message.role in ("tool", "system") or message.is_synthetic or message.attachments
         yield from ("", _fenced(text) if is_data else _with_closed_fence(text))
     for call in message.tool_calls:

@@ -28,20 +28,7 @@ from nca.humanize import HIDING
 from nca.messages import AttachmentPart, Entry, Message, TextPart, clean_text
 from nca.sessions.transfer import SessionCopy
 from nca.sessions.views import CompactionRecord
-from nca.transcripts.descriptions import (
-    compaction_line,
-    compaction_positions,
-    message_notes,
-    new_summaries,
-    range_text,
-    replaced_line,
-    replacements,
-    session_facts,
-    session_title,
-    shown_content,
-    summary_line,
-    utc_time,
-)
+from nca.transcripts import descriptions as describe
 from nca.transcripts.timeline import timeline
 from nca.wire import content_text, part_text
 
@@ -87,8 +74,8 @@ def page_head(title: str, facts: Mapping[str, str]) -> Iterator[str]:
 
 
 def _page(copy: SessionCopy) -> Iterator[str]:
-    yield from page_head(session_title(copy), session_facts(copy))
-    compactions = compaction_positions(copy)
+    yield from page_head(describe.session_title(copy), describe.session_facts(copy))
+    compactions = describe.compaction_positions(copy)
     if chart := timeline(copy):
         yield f"<figure>{chart}</figure>"
     if compactions:
@@ -105,7 +92,7 @@ def _page(copy: SessionCopy) -> Iterator[str]:
 
 def _compaction_row(record: CompactionRecord) -> str:
     number = f"c{record.view_after}"
-    return f'<li><a href="#{number}">{number}</a> {html_escaped(compaction_line(record))}</li>'
+    return f'<li><a href="#{number}">{number}</a> {html_escaped(describe.compaction_line(record))}</li>'
 
 
 class _Log:
@@ -113,7 +100,7 @@ class _Log:
 
     def __init__(self, copy: SessionCopy, compactions: Iterable[tuple[int, CompactionRecord]]) -> None:
         self._copy = copy
-        self._replaced = replacements(copy)
+        self._replaced = describe.replacements(copy)
         self._places = {summary: place for place, summary in enumerate(map(_key, copy.summaries), 1)}
         self._shown: set[str] = set()
         self._compacted: dict[int, list[CompactionRecord]] = defaultdict(list)
@@ -126,8 +113,9 @@ class _Log:
             if isinstance(item, (str, Stub)):
                 yield from self._messages(entries)
                 continue
-            messages = range_text(((entries[0].seq, entries[-1].seq),)).capitalize()
-            yield f'<details class="folded"><summary>{html_escaped(f"{messages} · {replaced_line(item)}")}</summary>'
+            messages = describe.range_text(((entries[0].seq, entries[-1].seq),)).capitalize()
+            label = html_escaped(f"{messages} · {describe.replaced_line(item)}")
+            yield f'<details class="folded"><summary>{label}</summary>'
             if isinstance(item, Summary):
                 yield self._summary(item, "open")
             elif item is not None and item.text:
@@ -141,16 +129,16 @@ class _Log:
             yield from _message(entry, self._copy.pins, item if isinstance(item, Stub) else None)
             for record in self._compacted[entry.seq]:
                 yield f'<section id="c{record.view_after}">'
-                yield f"<h2>Compaction {html_escaped(record.id)} · {utc_time(record.at)}</h2>"
-                yield f"<p>{html_escaped(compaction_line(record))}</p>"
-                for summary in new_summaries(self._copy, record):
+                yield f"<h2>Compaction {html_escaped(record.id)} · {describe.utc_time(record.at)}</h2>"
+                yield f"<p>{html_escaped(describe.compaction_line(record))}</p>"
+                for summary in describe.new_summaries(self._copy, record):
                     yield self._summary(summary)
                 yield "</section>"
 
     def _summary(self, summary: Summary, state: Literal["", "open"] = "") -> str:
         """The summary; a link to it where the page has it already: one in force stands with what it replaces."""
         key = _key(summary)
-        line = html_escaped(summary_line(summary))
+        line = html_escaped(describe.summary_line(summary))
         if key in self._shown:
             return f'<p><a href="#s{self._places[key]}">{line}</a></p>'
         self._shown.add(key)
@@ -163,7 +151,7 @@ class _Log:
 
 def _message(entry: Entry, pins: Collection[int], stub: Stub | None) -> Iterator[str]:
     role = entry.message.role
-    notes = message_notes(entry, pins, {entry.seq: stub} if stub else None)
+    notes = describe.message_notes(entry, pins, {entry.seq: stub} if stub else None)
     said = f' <span class="notes">{html_escaped(" · ".join(notes))}</span>' if notes else ""
     heading = f"<h2>{entry.seq} · {role}{said}</h2>"
     yield f'<article id="m{entry.seq}" class="{role}">'
@@ -181,7 +169,7 @@ def _content(message: Message) -> Iterator[str]:
     written = prose if message.role == "assistant" else plain
     if message.reasoning:
         yield _folded("Reasoning", prose(message.reasoning))
-    content = shown_content(message)
+    content = describe.shown_content(message)
     if isinstance(content, tuple):
         for part in content:
             match part:

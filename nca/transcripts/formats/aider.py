@@ -20,7 +20,7 @@ from pathlib import Path
 import msgspec
 
 from nca.messages import Message, ToolCall, Usage, clean_text
-from nca.transcripts.formats.building import as_json, person, printed, tool_result
+from nca.transcripts.formats import building as make
 from nca.transcripts.formats.records import About, Format, Record, Said, StoredSession
 from nca.transcripts.formats.source import Source, folders_above
 
@@ -149,7 +149,7 @@ def _records(chat: _Chat, directory: str) -> Iterator[Record]:
             waiting = Said(message=Message("assistant", text), at=at, model=model, place=place)
         else:
             is_aside = block.speaker == "aider" or _NOT_SENT.match(text) is not None
-            said = printed(text) if block.speaker == "aider" else person(text, "typed")
+            said = make.printed(text) if block.speaker == "aider" else make.person(text, "typed")
             if said is not None:
                 yield Said(message=said, at=at, is_aside=is_aside, place=place)
     if waiting is not None:
@@ -162,11 +162,11 @@ def _answered(answer: Said, shown: str, line: int) -> Iterator[Said]:
     shown, line  what aider showed after it, and the number of its first line
     """
     edits = [(f"edit-{line}-{number}", found) for number, found in enumerate(_APPLIED.finditer(shown), 1)]
-    calls = tuple(ToolCall(call_id, APPLY, as_json({"path": found[1]})) for call_id, found in edits)
+    calls = tuple(ToolCall(call_id, APPLY, make.as_json({"path": found[1]})) for call_id, found in edits)
     message = msgspec.structs.replace(answer.message, tool_calls=calls)
     yield msgspec.structs.replace(answer, message=message, usage=_usage(shown))
     for call_id, found in edits:
-        yield Said(message=tool_result(call_id, APPLY, found[0]), at=answer.at, place=f"line {line}")
+        yield Said(message=make.tool_result(call_id, APPLY, found[0]), at=answer.at, place=f"line {line}")
 
 
 def _usage(text: str) -> Usage | None:

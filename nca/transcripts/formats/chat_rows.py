@@ -20,16 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from nca.messages import Message, TextPart
-from nca.transcripts.formats.building import (
-    Blocks,
-    person,
-    picture,
-    printed,
-    shown,
-    text_by,
-    tool_call,
-    tool_result,
-)
+from nca.transcripts.formats import building as make
 from nca.transcripts.formats.records import About, Format, Reading, Record
 from nca.transcripts.formats.row import Row, list_of, row_of, text_of
 from nca.transcripts.formats.source import Source, row_file
@@ -64,31 +55,31 @@ class _Rows(Reading):
             self._has_begun = True
             return found.answer()
         if role == "tool" and (call_id := row.text("tool_call_id")):
-            return tool_result(call_id, row.get("name"), found.said, is_error=row.get("is_error") is True)
+            return make.tool_result(call_id, row.get("name"), found.said, is_error=row.get("is_error") is True)
         if role in ("system", "developer") and not self._has_begun:
             return found.system()
         self._has_begun = True
         if role != "user":
-            return printed(found.said)
+            return make.printed(found.said)
         first = next((part.text for part in found.content if isinstance(part, TextPart)), "").lstrip()
         is_added = row.get("injected") is True or first.startswith(self.added)
-        return person(found.said, "nca" if is_added else "")
+        return make.person(found.said, "nca" if is_added else "")
 
 
-def _read(row: Row) -> Blocks:
-    found, content = Blocks(thoughts=[row.text("reasoning_content")]), row.get("content")
-    for one in content if isinstance(content, list) else [shown(content)]:
+def _read(row: Row) -> make.Blocks:
+    found, content = make.Blocks(thoughts=[row.text("reasoning_content")]), row.get("content")
+    for one in content if isinstance(content, list) else [make.shown(content)]:
         block = row_of(one)
         if block.get("type") == "think":
             found.thoughts.append(block.text("think"))
         elif "image_url" in block:
-            found.add(picture(block.text("image_url", "url") or block["image_url"]))
+            found.add(make.picture(block.text("image_url", "url") or block["image_url"]))
         else:
             found.add(TextPart(text_of(one) or block.text("text")))
     for file in filter(None, map(text_of, list_of(row.get("files")))):
-        found.add(text_by("nca", f"[file {file}]"))
+        found.add(make.text_by("nca", f"[file {file}]"))
     for one in row.rows("tool_calls"):
-        found.add(tool_call(one.get("id"), one.value("function", "name"), one.value("function", "arguments")))
+        found.add(make.tool_call(one.get("id"), one.value("function", "name"), one.value("function", "arguments")))
     return found
 
 

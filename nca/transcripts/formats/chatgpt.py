@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 
 from nca.errors import InvalidMessages
 from nca.messages import Message, TextPart
-from nca.transcripts.formats.building import answer, as_json, person, printed, tool_call, tool_result
+from nca.transcripts.formats import building as make
 from nca.transcripts.formats.parent_chain import Branches
 from nca.transcripts.formats.records import About, Format, Reading, Record, StoredSession
 from nca.transcripts.formats.row import Row, list_of, row_of, rows_of, text_of
@@ -101,7 +101,7 @@ class _Reading(Reading):
             hidden = row.value("metadata", "is_visually_hidden_from_conversation") is True
             # The person's text for every conversation is hidden as well.
             is_own = not hidden or content.get("content_type") == "user_editable_context"
-            message = person(said, "typed" if is_own else "nca")
+            message = make.person(said, "typed" if is_own else "nca")
         elif role == "system":
             message = Message("system", said) if said.strip() else None
         else:
@@ -111,9 +111,9 @@ class _Reading(Reading):
     def _answer(self, row: Row, said: str, thoughts: str) -> Message | None:
         recipient = row.text("recipient")
         if recipient in _TO_ALL:
-            return answer([TextPart(said)], (), thoughts)
+            return make.answer([TextPart(said)], (), thoughts)
         self._calls[self.id] = recipient
-        return answer([], [tool_call(self.id, recipient, as_json({"input": said}))], thoughts)
+        return make.answer([], [make.tool_call(self.id, recipient, make.as_json({"input": said}))], thoughts)
 
     def _result(self, row: Row, said: str) -> Message | None:
         """The result of the call above it. What a tool says more than once, and unasked, is a message of its own."""
@@ -122,8 +122,8 @@ class _Reading(Reading):
         if parent in self._calls:
             failed = row.value("metadata", "aggregate_result", "status")
             is_error = failed == "failed_with_in_kernel_exception"
-            return tool_result(parent, self._calls.pop(parent), said, is_error=is_error)
-        return printed(f"[{name or 'tool'}]\n{said}") if said.strip() else None
+            return make.tool_result(parent, self._calls.pop(parent), said, is_error=is_error)
+        return make.printed(f"[{name or 'tool'}]\n{said}") if said.strip() else None
 
 
 def _text(content: Row) -> str:

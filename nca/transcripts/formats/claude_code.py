@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from nca.messages import Usage
-from nca.transcripts.formats.building import answer_message, blocks_of, part_of, user_message
+from nca.transcripts.formats import building as make
 from nca.transcripts.formats.claude_said import is_said, messages_of, titles_of
 from nca.transcripts.formats.parent_chain import Link, live_branch
 from nca.transcripts.formats.records import (
@@ -107,7 +107,7 @@ class _Answer(msgspec.Struct):
     usage: Usage | None = None
 
     def said(self) -> Said:
-        message, is_aside, place = answer_message(self.blocks, self.model), self.is_aside, self.place
+        message, is_aside, place = make.answer_message(self.blocks, self.model), self.is_aside, self.place
         own_id = self.ids[0] if self.ids else ""
         return Said(
             message=message, id=own_id, at=self.at, usage=self.usage, model=self.model, is_aside=is_aside, place=place
@@ -250,7 +250,7 @@ class Rows(Reading):
 
     def _take_answer(self, row: Row, message: Row, *, is_aside: bool) -> None:
         model = message.text("model")
-        blocks, usage = blocks_of(message.get("content")), message.row("usage").usage(*_USAGE, adds_cache=True)
+        blocks, usage = make.blocks_of(message.get("content")), message.row("usage").usage(*_USAGE, adds_cache=True)
         key = message.text("id"), row.text("requestId")
         for block in blocks:
             if block.get("type") == "tool_use":
@@ -269,7 +269,7 @@ class Rows(Reading):
             answer.usage = usage
 
     def _take_user(self, row: Row, message: Row, *, is_aside: bool) -> Iterator[Unreadable]:
-        blocks = blocks_of(message.get("content"))
+        blocks = make.blocks_of(message.get("content"))
         if row.get("isCompactSummary") and not is_aside:
             boundary = self._boundary or self._compact(Row())
             summary = texts_of(blocks)
@@ -283,11 +283,11 @@ class Rows(Reading):
 
     def _take_queued(self, attachment: Row, *, is_aside: bool) -> None:
         """Text that was typed while the model worked and sent with the next request."""
-        blocks = blocks_of(attachment.get("prompt"))
+        blocks = make.blocks_of(attachment.get("prompt"))
         if attachment.get("type") != "queued_command" or not blocks:
             return
         is_typed = attachment.get("commandMode", "prompt") == "prompt"
-        message = user_message([part_of(block) for block in blocks], source="typed" if is_typed else "nca")
+        message = make.user_message([make.part_of(block) for block in blocks], source="typed" if is_typed else "nca")
         self._waiting.extend(self.said(message, is_aside=is_aside))
 
     def _note(self, row: Row) -> None:

@@ -10,7 +10,7 @@ from typing import Literal
 import msgspec
 
 from nca.messages import Message
-from nca.transcripts.formats.building import blocks_of, typed_after, user_messages
+from nca.transcripts.formats import building as make
 from nca.transcripts.formats.row import Row, text_of
 from nca.words import Source
 
@@ -62,7 +62,7 @@ def messages_of(row: Row, blocks: Iterable[Row], names: Mapping[str, str]) -> It
     else:
         runs = groupby((piece for block in blocks for piece in _pieces(block)), key=_is_injected)
     for is_injected, run in runs:
-        for message in user_messages(run, names):
+        for message in make.user_messages(run, names):
             if message.role != "tool":
                 yield msgspec.structs.replace(message, source="nca" if is_injected else source)
             elif message.is_error and message.text.startswith(_REJECTED) and _is_denied(row):
@@ -101,7 +101,7 @@ def _refused(result: Message) -> Message:
         return msgspec.structs.replace(result, is_error=False)
     begin = place + len(marker)
     typed, note, more = text[begin:].partition(_BEHIND_A_WORD)
-    return msgspec.structs.replace(result, content=typed_after(text[:begin], typed, note + more), is_error=False)
+    return msgspec.structs.replace(result, content=make.typed_after(text[:begin], typed, note + more), is_error=False)
 
 
 def is_said(row: Row) -> bool:
@@ -111,7 +111,7 @@ def is_said(row: Row) -> bool:
     content = row.value("message", "content")
     if isinstance(content, str):
         return bool(content)
-    kinds = [block.get("type") for block in blocks_of(content)]
+    kinds = [block.get("type") for block in make.blocks_of(content)]
     return "text" in kinds and "tool_result" not in kinds
 
 
@@ -121,7 +121,7 @@ def titles_of(rows: Sequence[Row]) -> str:
         piece.text("text")
         for row in rows
         if is_said(row) and not row.get("isSidechain")
-        for block in blocks_of(row.value("message", "content"))
+        for block in make.blocks_of(row.value("message", "content"))
         for piece in _pieces(block)
         if not _is_injected(piece)
     )

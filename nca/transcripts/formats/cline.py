@@ -14,18 +14,7 @@ from pathlib import Path
 import msgspec
 
 from nca.messages import Message, Part, TextPart
-from nca.transcripts.formats.building import (
-    answer_message,
-    as_json,
-    attached,
-    blocks_of,
-    part_of,
-    text_by,
-    typed_after,
-    user_message,
-    user_messages,
-    with_authors,
-)
+from nca.transcripts.formats import building as make
 from nca.transcripts.formats.records import About, Format, Reading, Record
 from nca.transcripts.formats.row import Row, list_of, parsed, row_of, rows_of, texts_of
 from nca.transcripts.formats.source import Source, json_file, row_file
@@ -87,7 +76,7 @@ class Cline(Format):
             reading.id = reading.place = f"message {number + 1}"
             reading.at = row.seconds("ts")
             if row.get("isSummary") is True:
-                yield reading.summarized(texts_of(blocks_of(row.get("content"))), kept=tuple(kept))
+                yield reading.summarized(texts_of(make.blocks_of(row.get("content"))), kept=tuple(kept))
                 continue
             messages = _messages(row, names, known)
             if messages is None:
@@ -116,7 +105,7 @@ def _said(known: Collection[str] | None, parts: list[Part]) -> Message:
     texts = [part.text for part in parts if isinstance(part, TextPart)]
     # An older or a newer version may send the person's words as they are.
     has_marks = any(_HEADER.match(text) or _ADDED.match(text) or _begins(text) for text in texts)
-    return with_authors(user_message(_with_sources(parts, known))) if has_marks else user_message(parts)
+    return make.with_authors(make.user_message(_with_sources(parts, known))) if has_marks else make.user_message(parts)
 
 
 def _begins(text: str) -> re.Match[str] | None:
@@ -134,13 +123,13 @@ def _with_sources(parts: Iterable[Part], known: Collection[str] | None) -> Itera
         text = part.text
         if header := _HEADER.match(text):
             tool, text = header[1], text[header.end() :]
-            yield text_by("tool", header[0].rstrip())
+            yield make.text_by("tool", header[0].rstrip())
             if not text:
                 continue
         if _ADDED.match(text):
-            yield text_by("nca", text)
+            yield make.text_by("nca", text)
         elif tool and tool not in _ASKED:
-            yield from _in_result(text, known) or (text_by("tool", text),)
+            yield from _in_result(text, known) or (make.text_by("tool", text),)
         else:
             yield from _of_person(text)
         tool = ""
@@ -150,15 +139,15 @@ def _of_person(text: str) -> Iterator[Part]:
     """The words in a block of the person's, what the program put around them, and what they mention."""
     place = 0
     if found := _begins(text):
-        yield text_by("nca", text[: found.start(2)].strip())
-        yield text_by("typed", found[2].strip())
-        yield text_by("nca", text[found.end(2) : found.end()].strip())
+        yield make.text_by("nca", text[: found.start(2)].strip())
+        yield make.text_by("typed", found[2].strip())
+        yield make.text_by("nca", text[found.end(2) : found.end()].strip())
         place = found.end()
         while mentioned := _MENTIONED.match(text, place):
-            yield attached(mentioned[2] or mentioned[1], mentioned[3])
+            yield make.attached(mentioned[2] or mentioned[1], mentioned[3])
             place = mentioned.end()
     if rest := text[place:].strip():
-        yield text_by("nca", rest)
+        yield make.text_by("nca", rest)
 
 
 def _in_result(text: str, known: Collection[str] | None) -> tuple[Part, ...]:
@@ -167,8 +156,8 @@ def _in_result(text: str, known: Collection[str] | None) -> tuple[Part, ...]:
     found = _TYPED.match(text, begin.end()) if begin else None
     if found is None or not _is_known(found[2], known):
         return ()
-    around = (text_by("tool", text[: found.start(2)].strip()), text_by("typed", found[2].strip()))
-    return (*around, text_by("tool", text[found.end(2) :].strip()))
+    around = (make.text_by("tool", text[: found.start(2)].strip()), make.text_by("typed", found[2].strip()))
+    return (*around, make.text_by("tool", text[found.end(2) :].strip()))
 
 
 def _with_answer(result: Message, known: Collection[str] | None) -> Message:
@@ -187,8 +176,8 @@ def _with_answer(result: Message, known: Collection[str] | None) -> Message:
         row.pop("feedback", None)
         if row.get("status") not in _STATUSES or not typed or not _is_known(typed, known):
             return result
-        lead = as_json(row)
-    return msgspec.structs.replace(result, content=typed_after(lead, typed, rest))
+        lead = make.as_json(row)
+    return msgspec.structs.replace(result, content=make.typed_after(lead, typed, rest))
 
 
 def _is_known(typed: str, known: Collection[str] | None) -> bool:
@@ -222,15 +211,15 @@ def _typed(source: Source) -> frozenset[str] | None:
 
 
 def _messages(row: Row, names: dict[str, str], known: frozenset[str] | None) -> list[Message] | None:
-    blocks = [_block(block) for block in blocks_of(row.get("content"))]
+    blocks = [_block(block) for block in make.blocks_of(row.get("content"))]
     if row.get("role") == "user":
         if row.text("metadata", "displayRole") in _OF_PROGRAM:
-            return [user_message(map(part_of, blocks), source="nca")] if blocks else []
-        messages = user_messages(blocks, names, partial(_said, known))
+            return [make.user_message(map(make.part_of, blocks), source="nca")] if blocks else []
+        messages = make.user_messages(blocks, names, partial(_said, known))
         return [_with_answer(message, known) if message.role == "tool" else message for message in messages]
     if row.get("role") != "assistant":
         return None
-    message = answer_message(blocks, row.text("modelInfo", "modelId"))
+    message = make.answer_message(blocks, row.text("modelInfo", "modelId"))
     names.update((call.id, call.name) for call in message.tool_calls)
     return [message] if message.content or message.tool_calls or message.reasoning else []
 

@@ -14,20 +14,8 @@ import msgspec
 
 from nca.messages import Message, Usage
 from nca.shapes.shaped import as_chat_message
-from nca.transcripts.formats.building import Blocks, as_json, attached
-from nca.transcripts.formats.codex_items import (
-    CALLS,
-    OUTPUTS,
-    as_typed,
-    call,
-    is_about_codex,
-    is_context,
-    output,
-    parts_of,
-    said,
-    text_in,
-    thought,
-)
+from nca.transcripts.formats import building as make
+from nca.transcripts.formats import codex_items as items
 from nca.transcripts.formats.records import (
     About,
     Compacted,
@@ -47,7 +35,7 @@ _NOT_SHOWN = ("ghost_snapshot", "compaction", "compaction_summary", "context_com
 """Items that are not part of an answer."""
 
 
-class _Answer(Blocks, kw_only=True):
+class _Answer(make.Blocks, kw_only=True):
     """One answer of the model: reasoning, text and calls, each an item of its own."""
 
     id: str
@@ -146,14 +134,14 @@ class Rollout(Reading):
             message = Message("user", text) if kind == "user_message" else Message("assistant", text)
             if kind == "user_message":
                 self._take_typed(text)
-                message = as_typed(message, text) or message
+                message = items.as_typed(message, text) or message
             if not self._count:
                 self._events.append(Said(message=message, at=self.at, place=self.place))
 
     def _take_typed(self, text: str) -> None:
         """Mark the message that the person typed; the event that says so comes after it or before it."""
         asked = self._asked
-        if asked is None or (message := as_typed(asked.message, text)) is None:
+        if asked is None or (message := items.as_typed(asked.message, text)) is None:
             self._typed.add(text)
             return
         place = next(place for place, one in enumerate(self._waiting) if one is asked)
@@ -163,10 +151,10 @@ class Rollout(Reading):
     def _take_item(self, item: Row) -> None:
         kind = item.get("type")
         if kind == "message" and item.get("role") != "assistant":
-            self._say(said(item), ("message", text_in(item)), is_aside=is_about_codex(item))
-        elif kind in OUTPUTS:
-            self._say(output(item, self._names), ("output", item.text("call_id")))
-        elif kind in (*CALLS, "message", "reasoning") or (kind not in _NOT_SHOWN and isinstance(kind, str)):
+            self._say(items.said(item), ("message", items.text_in(item)), is_aside=items.is_about_codex(item))
+        elif kind in items.OUTPUTS:
+            self._say(items.output(item, self._names), ("output", item.text("call_id")))
+        elif kind in (*items.CALLS, "message", "reasoning") or (kind not in _NOT_SHOWN and isinstance(kind, str)):
             self._answer(item)
 
     def _say(self, message: Message | None, key: tuple[str, ...], *, is_aside: bool = False) -> None:
@@ -183,7 +171,7 @@ class Rollout(Reading):
         said = Said(message=message, id=self.id, at=self.at, place=self.place, is_aside=is_aside)
         if message.role == "user" and not message.source:
             for typed in self._typed:
-                if marked := as_typed(message, typed):
+                if marked := items.as_typed(message, typed):
                     said = msgspec.structs.replace(said, message=marked)
                     self._typed.remove(typed)
                     break
@@ -198,12 +186,12 @@ class Rollout(Reading):
             self._open = self._last = _Answer(id=self.id, model=self._model, at=self.at, place=self.place)
             self._add(self._open, ("answer", self.id))
         if kind == "reasoning":
-            self._open.thoughts += [text] if (text := thought(item)) else []
+            self._open.thoughts += [text] if (text := items.thought(item)) else []
         elif kind == "message":
-            self._open.content += parts_of(item.get("content"))
-            self._known["message", text_in(item)] = self._open.id
-        elif kind in CALLS:
-            if (made := call(item)) is None:
+            self._open.content += items.parts_of(item.get("content"))
+            self._known["message", items.text_in(item)] = self._open.id
+        elif kind in items.CALLS:
+            if (made := items.call(item)) is None:
                 self._waiting.append(self.unreadable("is a call without an id"))
                 return
             self._open.add(made)
@@ -211,7 +199,7 @@ class Rollout(Reading):
             self._known["call", made.id] = self._open.id
         else:
             # The provider's own calls, such as a search.
-            self._open.add(attached(text_of(kind), as_json(item)))
+            self._open.add(make.attached(text_of(kind), make.as_json(item)))
 
     def _number(self) -> None:
         """Number the messages and compactions: these have no ids."""
@@ -253,13 +241,13 @@ class Rollout(Reading):
         texts: list[str] = []
         is_encrypted = False
         for item in rows_of(history):
-            kind, text = item.get("type", "message"), text_in(item)
+            kind, text = item.get("type", "message"), items.text_in(item)
             call_id = item.text("call_id")
-            key = ("message", text) if kind == "message" else ("output" if kind in OUTPUTS else "call", call_id)
+            key = ("message", text) if kind == "message" else ("output" if kind in items.OUTPUTS else "call", call_id)
             if self._known.get(key) in alive and (text or call_id):
                 kept.append(self._known[key])
-            elif kind == "message" and text and not is_context(text) and item.get("role") in ("user", "assistant"):
-                texts.append(text)
+            elif kind == "message" and item.get("role") in ("user", "assistant"):
+                texts += [text] if text and not items.is_context(text) else []
             elif kind in ("compaction", "compaction_summary", "context_compaction"):
                 is_encrypted = True
         return kept, texts, is_encrypted or not (texts or kept)
@@ -304,9 +292,9 @@ class Codex(Format):
         meta = _meta(rows[0]) if rows else None
         if meta is None:
             return ()
-        items = [row.row("payload") or row for row in rows[1:]]
-        said = (text_in(item) for item in items if item.get("type") == "message" and item.get("role") == "user")
-        title = next((text for text in said if text and not is_context(text)), "")
+        payloads = [row.row("payload") or row for row in rows[1:]]
+        said = (items.text_in(one) for one in payloads if one.get("type") == "message" and one.get("role") == "user")
+        title = next((text for text in said if text and not items.is_context(text)), "")
         return (self.stored(source, About(directory=meta.text("cwd"), title=title), parent=_parent(meta)),)
 
     def read(self, source: Source, key: str = "") -> Iterator[Record]:

@@ -10,7 +10,7 @@ import msgspec
 
 from nca.messages import MediaPart, Message, Part, TextPart, ToolCall
 from nca.shapes.shaped import as_chat_message
-from nca.transcripts.formats.building import as_json, text_by, tool_call, tool_result, with_authors
+from nca.transcripts.formats import building as make
 from nca.transcripts.formats.row import Row, row_of, rows_of, text_of
 
 CALLS = ("function_call", "custom_tool_call", "local_shell_call")
@@ -55,7 +55,7 @@ def parts_of(content: Any) -> list[Part]:
         elif kind == "input_image" and isinstance(part.get("image_url"), str):
             found.append(MediaPart("image", dict(part)))
         else:
-            found.append(TextPart(as_json(part)))
+            found.append(TextPart(make.as_json(part)))
     return found
 
 
@@ -91,12 +91,12 @@ def as_typed(message: Message, typed: str) -> Message | None:
         if not isinstance(part, TextPart):
             found.append(part)
         elif _FRAMES.fullmatch(part.text):
-            found.append(text_by("nca", part.text.strip()))
+            found.append(make.text_by("nca", part.text.strip()))
         else:
             before = part.text[: len(part.text) - len(_request(part.text))].strip()
-            found += [text_by("nca", before)] if before else []
-            found.append(text_by("typed", _request(part.text)))
-    return with_authors(msgspec.structs.replace(message, content=tuple(found)))
+            found += [make.text_by("nca", before)] if before else []
+            found.append(make.text_by("typed", _request(part.text)))
+    return make.with_authors(msgspec.structs.replace(message, content=tuple(found)))
 
 
 def _request(text: str) -> str:
@@ -114,7 +114,7 @@ def call(item: Row) -> ToolCall | None:
             arguments = item.row("action")
         case _:
             arguments = item.get("arguments")
-    return tool_call(item.first("call_id", "id"), item.text("name") or "shell", arguments)
+    return make.tool_call(item.first("call_id", "id"), item.text("name") or "shell", arguments)
 
 
 def output(item: Row, names: Mapping[str, str]) -> Message | None:
@@ -133,7 +133,7 @@ def output(item: Row, names: Mapping[str, str]) -> Message | None:
     beginning = first[:_EXIT_CODE_WITHIN_CHARS]
     if "code" in beginning and (code := _EXIT_CODE.search(beginning)):
         is_error = is_error or int(code[1]) != 0
-    return as_chat_message(tool_result(answered, names.get(answered), tuple(parts), is_error=is_error))
+    return as_chat_message(make.tool_result(answered, names.get(answered), tuple(parts), is_error=is_error))
 
 
 def _unwrapped(text: str) -> tuple[str, bool]:

@@ -14,17 +14,7 @@ from typing import Any
 from nca.messages import Message, Part, TextPart, Usage
 from nca.tools.skill_places import front_fields
 from nca.tools.tool import ToolError
-from nca.transcripts.formats.building import (
-    answer,
-    command_ran,
-    joined,
-    media,
-    person,
-    printed,
-    text_by,
-    tool_call,
-    tool_result,
-)
+from nca.transcripts.formats import building as make
 from nca.transcripts.formats.records import About, Format, Reading, Record, Said
 from nca.transcripts.formats.row import Row, rows_of, text_of
 from nca.transcripts.formats.source import Source, small_file
@@ -96,7 +86,7 @@ class _Reading(Reading):
             case "system.message":
                 yield from self._prompt(data.text("content"), agent)
             case "system.notification":
-                message = person(data.text("content"), "nca")
+                message = make.person(data.text("content"), "nca")
             case "user.message":
                 message = self._asked_by(data, "nca" if agent or data.get("source") else "typed")
                 if message is not None and message.source != "nca":
@@ -127,8 +117,8 @@ class _Reading(Reading):
             yield from self.said(Message("system", text), is_aside=True)
 
     def _asked_by(self, data: Row, source: Author) -> Message | None:
-        parts: list[Part | None] = [text_by(source, data.text("content"))]
-        return person(joined([*parts, *self._media(data.get("attachments"))]))
+        parts: list[Part | None] = [make.text_by(source, data.text("content"))]
+        return make.person(make.joined([*parts, *self._media(data.get("attachments"))]))
 
     def _result(self, data: Row, agent: str) -> Message | None:
         """The result of a call, or the output of a command that the person ran, as the model was sent it."""
@@ -137,21 +127,23 @@ class _Reading(Reading):
         text = result.text("content") or data.text("error", "message")
         code = data.count("shellExecution", "exitCode")
         if data.get("isUserRequested") is True:
-            return printed(command_ran(call.value("arguments", "command"), text, code))
-        content = joined([TextPart(text), *self._media(result.get("binaryResultsForLlm"))])
-        return tool_result(call_id, call.get("toolName"), content, is_error=data.get("success") is False or code > 0)
+            return make.printed(make.command_ran(call.value("arguments", "command"), text, code))
+        content = make.joined([TextPart(text), *self._media(result.get("binaryResultsForLlm"))])
+        failed = data.get("success") is False or code > 0
+        return make.tool_result(call_id, call.get("toolName"), content, is_error=failed)
 
     def _media(self, given: Any) -> list[Part | None]:
         """Files that are named by their path alone are in the text."""
         found = [(one, self._assets.get(one.text("assetId"), one)) for one in rows_of(given)]
-        return [media(asset.get("data"), one.get("mimeType"), one.get("displayName")) for one, asset in found]
+        return [make.media(asset.get("data"), one.get("mimeType"), one.get("displayName")) for one, asset in found]
 
 
 def _answer(data: Row) -> Message | None:
     calls = [
-        tool_call(one.get("toolCallId"), one.get("name"), one.get("arguments")) for one in data.rows("toolRequests")
+        make.tool_call(one.get("toolCallId"), one.get("name"), one.get("arguments"))
+        for one in data.rows("toolRequests")
     ]
-    return answer([TextPart(data.text("content"))], calls, data.text("reasoningText"))
+    return make.answer([TextPart(data.text("content"))], calls, data.text("reasoningText"))
 
 
 FORMAT = Copilot(_Reading)

@@ -11,17 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from nca.messages import Message, Part, TextPart, ToolCall
-from nca.transcripts.formats.building import (
-    Blocks,
-    command_ran,
-    joined,
-    media,
-    person,
-    picture,
-    text_by,
-    tool_call,
-    tool_result,
-)
+from nca.transcripts.formats import building as make
 from nca.transcripts.formats.records import About, DatabaseFormat, Reading, Record, Tables
 from nca.transcripts.formats.row import Row, parsed, rows_of, texts_of
 from nca.transcripts.formats.source import Source, data_folder, folders_above, row_file
@@ -76,13 +66,13 @@ class _Reading(Reading):
 
 def _messages(role: Any, parts: list[tuple[Any, Row]]) -> list[Message | None]:
     """What was said, then the results."""
-    found = Blocks(thoughts=[data.text("thinking") for kind, data in parts if kind == "reasoning"])
+    found = make.Blocks(thoughts=[data.text("thinking") for kind, data in parts if kind == "reasoning"])
     for kind, data in parts:
         found.add(_read(kind, data))
     if role == "assistant":
         was_cut = any(kind == "finish" and data.get("reason") in _CUT for kind, data in parts)
         return [found.answer(was_cut=was_cut), *found.results]
-    return [found.system() if role == "system" else person(found.said), *found.results]
+    return [found.system() if role == "system" else make.person(found.said), *found.results]
 
 
 def _read(kind: Any, data: Row) -> Part | ToolCall | Message | None:
@@ -90,14 +80,15 @@ def _read(kind: Any, data: Row) -> Part | ToolCall | Message | None:
         case "text":
             return TextPart(data.text("text"))
         case "image_url":
-            return picture(data.get("url"))
+            return make.picture(data.get("url"))
         case "binary":
-            return media(data.get("Data"), data.get("MIMEType"), data.get("Path"))
+            return make.media(data.get("Data"), data.get("MIMEType"), data.get("Path"))
         case "shell_command":
-            return text_by("tool", command_ran(data.get("command"), data.get("output"), data.count("exit_code")))
+            ran = make.command_ran(data.get("command"), data.get("output"), data.count("exit_code"))
+            return make.text_by("tool", ran)
         case "tool_call":
-            return tool_call(data.get("id"), data.get("name"), data.get("input"))
+            return make.tool_call(data.get("id"), data.get("name"), data.get("input"))
         case "tool_result" if call_id := data.text("tool_call_id"):
-            shown = joined([TextPart(data.text("content")), media(data.get("data"), data.get("mime_type"))])
-            return tool_result(call_id, data.get("name"), shown, is_error=data.get("is_error") is True)
+            shown = make.joined([TextPart(data.text("content")), make.media(data.get("data"), data.get("mime_type"))])
+            return make.tool_result(call_id, data.get("name"), shown, is_error=data.get("is_error") is True)
     return None

@@ -14,18 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from nca.messages import Message, Part, TextPart, ToolCall
-from nca.transcripts.formats.building import (
-    Blocks,
-    answer,
-    attached,
-    joined,
-    media,
-    person,
-    shown,
-    text_by,
-    tool_call,
-    tool_result,
-)
+from nca.transcripts.formats import building as make
 from nca.transcripts.formats.records import About, Format, Live, Reading, Record
 from nca.transcripts.formats.row import Row, list_of, row_of, rows_of
 from nca.transcripts.formats.source import BadLine, Source, first_line
@@ -157,20 +146,20 @@ class _Reading(Reading):
         parts = read_parts(row.get("content"), self.id or self.place)
         yield from self._answer(row, parts) if kind == "gemini" else self._asked(row, parts)
 
-    def _asked(self, row: Row, parts: Blocks) -> Iterator[Record]:
+    def _asked(self, row: Row, parts: make.Blocks) -> Iterator[Record]:
         yield from self._results(parts.results)
         typed = read_parts(row.get("displayContent"), "").content
         message = sent(parts.content, "".join(part.text for part in typed if isinstance(part, TextPart)))
         is_aside = message is not None and _COMMAND.match(message.text) is not None
         yield from self.said(message, is_aside=is_aside)
 
-    def _answer(self, row: Row, parts: Blocks) -> Iterator[Record]:
+    def _answer(self, row: Row, parts: make.Blocks) -> Iterator[Record]:
         made, unnamed = row.rows("toolCalls"), f"{self.id or self.place}, "
         calls: list[ToolCall | None] = [call for call in parts.calls if not made or not call.id.startswith(unnamed)]
-        calls += [tool_call(one.get("id"), one.get("name"), one.get("args")) for one in made]
+        calls += [make.tool_call(one.get("id"), one.get("name"), one.get("args")) for one in made]
         thoughts = list(filter(None, parts.thoughts)) or [_thought(one) for one in row.rows("thoughts")]
         usage = row.row("tokens").usage("input", "output", "cached", thoughts="thoughts", adds_thoughts=True)
-        message = answer(parts.content, calls, *thoughts) or (Message("assistant", "") if usage else None)
+        message = make.answer(parts.content, calls, *thoughts) or (Message("assistant", "") if usage else None)
         if message is not None:
             yield from self.said(message, usage=usage, model=row.text("model"))
             yield from self._results([found for one in made if (found := _result(one))])
@@ -189,7 +178,7 @@ class _Reading(Reading):
         added: list[Row] = []
         summary = summary_id = ""
         for row in rows_of(messages):
-            record_id, text = row.text("id"), joined(read_parts(row.get("content"), self.place).content)
+            record_id, text = row.text("id"), make.joined(read_parts(row.get("content"), self.place).content)
             known = record_id if record_id in self._seen else self._known.get(_says(row), "")
             if known:
                 self._alias[record_id] = known
@@ -228,8 +217,8 @@ def _result(row: Row) -> Message | None:
             beside = [*list_of(response.get("parts")), *(p for p in parts[number + 1 :] if "functionResponse" not in p)]
             named = Row(response, id=row.get("id"), name=row.get("name"))
             return read_response(named, beside, is_error=failed)
-    content = joined(read_parts(given, "").content) or shown(row.get("resultDisplay"))
-    return tool_result(row.get("id"), row.get("name"), content, is_error=failed)
+    content = make.joined(read_parts(given, "").content) or make.shown(row.get("resultDisplay"))
+    return make.tool_result(row.get("id"), row.get("name"), content, is_error=failed)
 
 
 _FILES = "--- Content from referenced files ---"
@@ -241,14 +230,14 @@ _ADDED = re.compile(
 """The program's part of a text: up to the last end of its tag."""
 
 
-def read_parts(given: Any, place: str) -> Blocks:
+def read_parts(given: Any, place: str) -> make.Blocks:
     """Read a text, a part or a list of them. A call without an id gets one of the place and its number."""
-    found = Blocks()
+    found = make.Blocks()
     for number, part in enumerate(given if isinstance(given, list) else [given], 1):
         row = Row({"text": part} if isinstance(part, str) else row_of(part))
         if called := row.row("functionCall"):
             call_id = called.text("id") or f"{place}, call {number}"
-            found.add(tool_call(call_id, called.get("name"), called.get("args")))
+            found.add(make.tool_call(call_id, called.get("name"), called.get("args")))
         elif response := row.row("functionResponse"):
             found.add(read_response(response, list_of(response.get("parts"))))
         elif row.get("thought") is True or isinstance(row.get("thought"), str):
@@ -271,22 +260,22 @@ def sent(content: Sequence[Part], typed: str = "") -> Message | None:
         text = part.text.strip() if isinstance(part, TextPart) else ""
         if place and text in (_FILES, _END):
             is_file, name = text == _FILES, ""
-            found.append(text_by("nca", text))
+            found.append(make.text_by("nca", text))
         elif is_file and text and (titled := _FILE.fullmatch(text)):
             name = titled[1]
         elif is_file and text:
-            found.append(attached(name or "file", text))
+            found.append(make.attached(name or "file", text))
         elif added := _ADDED.match(text):
             rest = (added["rest"] or "").strip()
-            found.append(text_by("nca", text.removesuffix(rest).strip()))
+            found.append(make.text_by("nca", text.removesuffix(rest).strip()))
             if rest:
-                found.append(text_by("typed", rest) if rest == typed.strip() else TextPart(rest))
+                found.append(make.text_by("typed", rest) if rest == typed.strip() else TextPart(rest))
         else:
-            found.append(text_by("typed", text) if text and text == typed.strip() else part)
-    return person(joined(found))
+            found.append(make.text_by("typed", text) if text and text == typed.strip() else part)
+    return make.person(make.joined(found))
 
 
-def said_by(speaker: str, parts: Blocks, calls: Iterable[str] = ()) -> tuple[str, ...]:
+def said_by(speaker: str, parts: make.Blocks, calls: Iterable[str] = ()) -> tuple[str, ...]:
     """The content of a message without its id, to find it in a copy: who, its text, calls, and the call it answers."""
     shown = "\n".join(part.text if isinstance(part, TextPart) else str(part)[:200] for part in parts.content)
     answered = (one.tool_call_id for one in parts.results)
@@ -300,10 +289,10 @@ def read_response(response: Row, beside: list[Any], *, is_error: bool = False) -
     error = row.get("error")
     output = row.get("output", row.get("result", error if error else said))
     pictures = [_shown(part) for part in rows_of(beside)]
-    return tool_result(
+    return make.tool_result(
         response.get("id"),
         response.get("name"),
-        joined([TextPart(shown(output)), *pictures]),
+        make.joined([TextPart(make.shown(output)), *pictures]),
         is_error=is_error or (bool(error) and "output" not in row),
     )
 
@@ -312,7 +301,7 @@ def _shown(row: Row) -> Part | None:
     if said := row.text("text"):
         return TextPart(said)
     if inline := row.row("inlineData"):
-        return media(inline.get("data"), inline.get("mimeType"), inline.get("displayName"))
+        return make.media(inline.get("data"), inline.get("mimeType"), inline.get("displayName"))
     if file := row.row("fileData"):
         return TextPart(f"[file {file.text('fileUri')}]")
     return None

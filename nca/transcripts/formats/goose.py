@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from nca.messages import Message, Part, TextPart, ToolCall
-from nca.transcripts.formats.building import Blocks, joined, person, picture, shown, tool_call, tool_result
+from nca.transcripts.formats import building as make
 from nca.transcripts.formats.records import About, DatabaseFormat, Live, Reading, Record, Tables
 from nca.transcripts.formats.row import Row, list_of, parsed, row_of, rows_of, texts_of
 from nca.transcripts.formats.source import Source as Given
@@ -93,7 +93,7 @@ class _Reading(Reading):
 
 def _messages(role: Any, blocks: list[Row], source: Source | Literal[""]) -> list[Message | None]:
     """The results, then what was said."""
-    found = Blocks()
+    found = make.Blocks()
     for block in blocks:
         match block.get("type"):
             case "toolRequest" | "frontendToolRequest":
@@ -104,27 +104,27 @@ def _messages(role: Any, blocks: list[Row], source: Source | Literal[""]) -> lis
                 found.thoughts.append(block.first("thinking", "text"))
             case _:
                 found.add(_shown(block))
-    return [*found.results, found.answer() if role == "assistant" else person(found.said, source)]
+    return [*found.results, found.answer() if role == "assistant" else make.person(found.said, source)]
 
 
 def _call(block: Row) -> ToolCall | None:
     """A call that goose could not read has an error in place of its value."""
     value = block.row("toolCall", "value")
-    return tool_call(block.get("id"), value.text("name") or "unreadable", value.get("arguments"))
+    return make.tool_call(block.get("id"), value.text("name") or "unreadable", value.get("arguments"))
 
 
 def _result(block: Row) -> Message:
     given = block.row("toolResult")
     value = given.get("value")
     content = list_of(value) or list_of(row_of(value).get("content"))
-    parts = [*map(_shown, rows_of(content)), TextPart(shown(given.get("error")))]
+    parts = [*map(_shown, rows_of(content)), TextPart(make.shown(given.get("error")))]
     failed = given.get("status") == "error" or row_of(value).get("isError") is True
-    return tool_result(block.name("id") or "unknown", "", joined(parts), is_error=failed)
+    return make.tool_result(block.name("id") or "unknown", "", make.joined(parts), is_error=failed)
 
 
 def _shown(block: Row) -> Part | None:
     if block.get("type") == "image":
-        return picture(block.get("data"), block.get("mimeType"))
+        return make.picture(block.get("data"), block.get("mimeType"))
     return TextPart(block.text("text") or block.text("resource", "text"))
 
 

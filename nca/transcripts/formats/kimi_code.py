@@ -10,15 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from nca.messages import Message, TextPart, Usage
-from nca.transcripts.formats.building import (
-    Blocks,
-    person,
-    picture,
-    printed,
-    shown,
-    tool_call,
-    tool_result,
-)
+from nca.transcripts.formats import building as make
 from nca.transcripts.formats.records import About, Format, Live, Reading, Record, StoredSession
 from nca.transcripts.formats.row import Row, rows_of
 from nca.transcripts.formats.source import Source, row_file
@@ -68,7 +60,7 @@ class _Reading(Reading):
         self._left: set[str] = set()
         self._model = self._trigger = ""
         self._usage: Usage | None = None
-        self._answer = Blocks()
+        self._answer = make.Blocks()
 
     def ended(self) -> Iterator[Record]:
         self.id, self.place, self.at = "end", "end", 0.0
@@ -111,7 +103,9 @@ class _Reading(Reading):
             return
         kind = row.value("origin", "kind")
         content = _read(row.rows("content")).said
-        said = printed(content) if kind == "shell_command" else person(content, "typed" if kind == "user" else "nca")
+        said = make.person(content, "typed" if kind == "user" else "nca")
+        if kind == "shell_command":
+            said = make.printed(content)
         yield from self._sees(said, is_prompt=kind == "user")
 
     def _event(self, event: Row) -> Iterator[Record]:
@@ -122,21 +116,21 @@ class _Reading(Reading):
             case "content.part":
                 _read([event.row("part")], self._answer)
             case "tool.call":
-                self._answer.add(tool_call(event.get("toolCallId"), event.get("name"), event.get("args")))
+                self._answer.add(make.tool_call(event.get("toolCallId"), event.get("name"), event.get("args")))
             case "tool.result":
                 yield from self._answered()
                 result = event.row("result")
                 given = result.get("output")
-                content = _read(rows_of(given)).said if isinstance(given, list) else shown(given)
+                content = _read(rows_of(given)).said if isinstance(given, list) else make.shown(given)
                 is_error = result.get("isError") is True
                 self.id = f"{self.place}r"
-                yield from self._sees(tool_result(event.get("toolCallId"), "", content, is_error=is_error))
+                yield from self._sees(make.tool_result(event.get("toolCallId"), "", content, is_error=is_error))
             case "step.end":
                 yield from self._answered()
 
     def _answered(self) -> Iterator[Record]:
         """The answer of the parts read so far: it is whole once its step ends or a first result comes."""
-        message, self._answer = self._answer.answer(), Blocks()
+        message, self._answer = self._answer.answer(), make.Blocks()
         if message is not None:
             usage, self._usage = self._usage, None
             yield from self._sees(message, usage=usage)
@@ -161,9 +155,9 @@ class _Reading(Reading):
             turns -= is_prompt
 
 
-def _read(blocks: Iterable[Row], before: Blocks | None = None) -> Blocks:
+def _read(blocks: Iterable[Row], before: make.Blocks | None = None) -> make.Blocks:
     """The blocks behind those before. A picture is a file beside the session, which is named, or an address here."""
-    found = before or Blocks()
+    found = before or make.Blocks()
     for block in blocks:
         match block.get("type"):
             case "think":
@@ -171,7 +165,7 @@ def _read(blocks: Iterable[Row], before: Blocks | None = None) -> Blocks:
             case "image_url":
                 address = (block.row("imageUrl") or block.row("image_url")).text("url")
                 is_here = address.startswith(("data:", "http"))
-                found.add(picture(address) if is_here else TextPart(f"[image {address}]"))
+                found.add(make.picture(address) if is_here else TextPart(f"[image {address}]"))
             case _:
                 found.add(TextPart(block.text("text")))
     return found

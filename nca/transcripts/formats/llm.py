@@ -13,7 +13,7 @@ from typing import Any
 
 from nca.messages import Message, Part, TextPart, Usage, user_message
 from nca.shapes.shaped import as_file
-from nca.transcripts.formats.building import Blocks, answer, attached, joined, media, person, tool_call, tool_result
+from nca.transcripts.formats import building as make
 from nca.transcripts.formats.records import (
     About,
     Format,
@@ -85,9 +85,10 @@ class _Schema:
         row = self._tables.one("attachments", id=text_of(attachment))
         content, kind = row.get("content"), row.get("type")
         if isinstance(content, bytes):
-            return media(base64.b64encode(content).decode("ascii"), kind, attachment)
+            return make.media(base64.b64encode(content).decode("ascii"), kind, attachment)
         if url := row.text("url"):
-            return media(url, kind, attachment) if text_of(kind).startswith("image/") else TextPart(f"[file {url}]")
+            is_image = text_of(kind).startswith("image/")
+            return make.media(url, kind, attachment) if is_image else TextPart(f"[file {url}]")
         where = row.text("path")
         return TextPart(f"[file {where}]") if where else None
 
@@ -119,21 +120,21 @@ class _Conversation(_Schema):
             output = TextPart(result.first("output", "exception"))
             is_error = bool(result.text("exception"))
             call_id = result.get("tool_call_id") or f"{result.get('name')}"
-            yield tool_result(call_id, result.get("name"), joined([output, *beside]), is_error=is_error)
+            yield make.tool_result(call_id, result.get("name"), make.joined([output, *beside]), is_error=is_error)
         files = [
-            attached(one.text("source") or "fragment", text)
+            make.attached(one.text("source") or "fragment", text)
             for one in self._fragments("prompt_fragments", response)
             if (text := one.text("content"))
         ]
         beside = self._attachments("prompt_attachments", response_id=response)
-        yield person(joined([*files, TextPart(row.text("prompt")), *beside]))
+        yield make.person(make.joined([*files, TextPart(row.text("prompt")), *beside]))
 
     def _answered(self, row: Row, response: str) -> Message | None:
         calls = [
-            tool_call(one.get("tool_call_id") or f"{one.get('name')}", one.get("name"), one.get("arguments"))
+            make.tool_call(one.get("tool_call_id") or f"{one.get('name')}", one.get("name"), one.get("arguments"))
             for one in self._tables.rows("tool_calls", response_id=response)
         ]
-        return answer([TextPart(row.text("response"))], calls, row.text("reasoning"))
+        return make.answer([TextPart(row.text("response"))], calls, row.text("reasoning"))
 
     def _with_fragments(self, table: str, response: str, text: str) -> str:
         fragments = self._fragments(table, response)
@@ -185,7 +186,7 @@ class _Thread(_Schema):
                 yield Said(message=message, id=message_hash, at=at, usage=usage, model=model, place=place)
 
     def _messages(self, row: Row, message_hash: str) -> Iterator[Message]:
-        found, pieces = Blocks(), list[Span]()
+        found, pieces = make.Blocks(), list[Span]()
         for part in self._tables.rows("parts", ("position",), message_hash=message_hash):
             payload = row_of(parsed(part.get("payload")))
             kind, text = part.get("type"), part.text("text")
@@ -193,12 +194,12 @@ class _Thread(_Schema):
             if payload.get("server_executed") is True:
                 found.add(as_file(text_of(kind), payload, "parts"))
             elif kind == "tool_call":
-                found.add(tool_call(call_id, payload.get("name"), payload.get("arguments")))
+                found.add(make.tool_call(call_id, payload.get("name"), payload.get("arguments")))
             elif kind == "tool_result":
                 output = TextPart(payload.first("output", "exception"))
                 beside = [self._attachment(one.get("id")) for one in payload.rows("attachments")]
                 is_error = bool(payload.get("exception"))
-                yield tool_result(call_id, payload.get("name"), joined([output, *beside]), is_error=is_error)
+                yield make.tool_result(call_id, payload.get("name"), make.joined([output, *beside]), is_error=is_error)
             elif kind == "reasoning":
                 found.thoughts.append(text or text_of_words(self._words(payload)))
             elif kind == "attachment":
@@ -213,7 +214,7 @@ class _Thread(_Schema):
         elif role == "system" and found.said:
             message = found.system()
         else:
-            message = user_message(tuple(pieces), found.content) if pieces else person(found.said)
+            message = user_message(tuple(pieces), found.content) if pieces else make.person(found.said)
         if message is not None:
             yield message
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from nca.messages import Message, Part, TextPart, Usage
-from nca.transcripts.formats.building import answer, joined, media, person, text_by, tool_call, tool_result
+from nca.transcripts.formats import building as make
 from nca.transcripts.formats.records import (
     About,
     DatabaseFormat,
@@ -142,7 +142,7 @@ class _Reading(Reading):
             if asked is not None:
                 self._asked[self.id] = asked
                 return
-            yield from self.said(person(joined([_shown(part) for part in parts])))
+            yield from self.said(make.person(make.joined([_shown(part) for part in parts])))
         elif role == "assistant":
             if row.get("summary") is True and not row.get("error"):
                 yield from self._compaction(row, parts)
@@ -177,9 +177,9 @@ class _Reading(Reading):
             usage = next((_usage(part) for part in step if part.get("type") == "step-finish"), None)
             if usage is None and not any(part.get("type") == "step-finish" for part in parts):
                 usage = _usage(row) if step is parts else None
-            message = answer(
+            message = make.answer(
                 [TextPart(part.text("text")) for part in step if part.get("type") == "text"],
-                [tool_call(part.get("callID"), part.get("tool"), part.value("state", "input")) for part in calls],
+                [make.tool_call(part.get("callID"), part.get("tool"), part.value("state", "input")) for part in calls],
                 "\n\n".join(part.text("text") for part in step if part.get("type") == "reasoning"),
                 was_cut=bool(row.get("error")),
             )
@@ -217,10 +217,10 @@ def _result(part: Row) -> Message | None:
     failed = status == "error"
     output = state.first("output", "error") or beside.text("output")
     pictures = [_shown(Row(file, type="file")) for file in state.rows("attachments")]
-    return tool_result(
+    return make.tool_result(
         part.get("callID"),
         part.get("tool"),
-        joined([TextPart(output), *pictures]),
+        make.joined([TextPart(output), *pictures]),
         is_error=failed or beside.count("exit") > 0,
     )
 
@@ -228,14 +228,14 @@ def _result(part: Row) -> Message | None:
 def _shown(part: Row) -> Part | None:
     kind = part.get("type")
     if kind == "text" and part.get("ignored") is not True:
-        return text_by("nca" if part.get("synthetic") is True else "typed", part.text("text"))
+        return make.text_by("nca" if part.get("synthetic") is True else "typed", part.text("text"))
     if kind == "file" and part.get("mime") not in _IN_THE_TEXT:
         url = part.text("url")
         if url.startswith(("data:", "http:", "https:")):
-            return media(url, part.get("mime"), part.get("filename"))
-        return text_by("nca", f"[file {text_of(part.get('filename')) or url}]")
+            return make.media(url, part.get("mime"), part.get("filename"))
+        return make.text_by("nca", f"[file {text_of(part.get('filename')) or url}]")
     if kind == "subtask":
-        return text_by("nca", part.text("prompt"))
+        return make.text_by("nca", part.text("prompt"))
     return None
 
 

@@ -14,17 +14,7 @@ from typing import Any
 import msgspec
 
 from nca.messages import Message, Part, TextPart, ToolCall, Usage
-from nca.transcripts.formats.building import (
-    Content,
-    answer,
-    joined,
-    person,
-    picture,
-    text_by,
-    tool_call,
-    tool_result,
-    typed_after,
-)
+from nca.transcripts.formats import building as make
 from nca.transcripts.formats.records import About, Format, Reading, Record, Said
 from nca.transcripts.formats.row import Row, list_of, row_of, rows_of, text_of, texts_of
 from nca.transcripts.formats.source import Source, chosen_folder, json_file, row_file
@@ -146,13 +136,14 @@ class _Reading(Reading):
         made = event.row("tool_call")
         call_id = made.text("id") or event.get("tool_call_id")
         name = made.text("name") or event.get("tool_name")
-        self._answer.calls.append(tool_call(call_id, name, made.get("arguments", event.get("action"))))
+        self._answer.calls.append(make.tool_call(call_id, name, made.get("arguments", event.get("action"))))
 
     def ended(self) -> Iterator[Record]:
         """The answer, if there is one: it is whole now."""
         given, self._answer = self._answer, None
         if given is not None:
-            message = answer(_parts(given.first.get("thought")), given.calls, given.first.text("reasoning_content"))
+            said, thought = _parts(given.first.get("thought")), given.first.text("reasoning_content")
+            message = make.answer(said, given.calls, thought)
             if message is not None:
                 yield self._sees(message, given.first, given.place)
 
@@ -198,10 +189,10 @@ def _message(kind: str, event: Row) -> Message | None:
         row = event.row("llm_message")
         parts, added = _parts(row.get("content")), _parts(event.get("extended_content"))
         if row.get("role") == "assistant":
-            return answer([*parts, *added], (), row.text("reasoning_content"))
+            return make.answer([*parts, *added], (), row.text("reasoning_content"))
         # OpenHands's knowledge of a subject goes along with the person's words.
-        more = [text_by("nca", part.text) if isinstance(part, TextPart) else part for part in added]
-        return person(joined([*parts, *more]), "typed" if event.get("source") == "user" else "nca")
+        more = [make.text_by("nca", part.text) if isinstance(part, TextPart) else part for part in added]
+        return make.person(make.joined([*parts, *more]), "typed" if event.get("source") == "user" else "nca")
     return _result(kind, event)
 
 
@@ -210,19 +201,19 @@ def _result(kind: str, event: Row) -> Message | None:
     if not text_of(call_id):
         return None
     if kind == "AgentErrorEvent":
-        return tool_result(call_id, name, event.text("error"), is_error=True)
+        return make.tool_result(call_id, name, event.text("error"), is_error=True)
     if kind == "UserRejectObservation":
         reason = event.text("rejection_reason")
         is_typed = event.get("rejection_source", "user") == "user" and reason not in ("", _NO_REASON)
-        said: Content = typed_after("Rejected:", reason) if is_typed else f"Rejected: {reason}"
-        return tool_result(call_id, name, said, is_error=True)
+        said: make.Content = make.typed_after("Rejected:", reason) if is_typed else f"Rejected: {reason}"
+        return make.tool_result(call_id, name, said, is_error=True)
     if kind != "ObservationEvent":
         return None
     row = event.row("observation")
-    content: Content = joined([*_parts(row.get("content")), *_parts(event.get("extended_content"))])
+    content: make.Content = make.joined([*_parts(row.get("content")), *_parts(event.get("extended_content"))])
     exit_code = row.get("exit_code")
     failed = row.get("is_error") is True or (isinstance(exit_code, int) and exit_code not in (0, -1))
-    return tool_result(call_id, name, content or row.text("output"), is_error=failed)
+    return make.tool_result(call_id, name, content or row.text("output"), is_error=failed)
 
 
 def _parts(content: Any) -> list[Part | None]:
@@ -231,7 +222,7 @@ def _parts(content: Any) -> list[Part | None]:
     parts: list[Part | None] = []
     for block in rows_of(content):
         if block.get("type") == "image":
-            parts += [picture(url) for url in list_of(block.get("image_urls"))]
+            parts += [make.picture(url) for url in list_of(block.get("image_urls"))]
         else:
             parts.append(TextPart(block.text("text")))
     return parts

@@ -11,19 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from nca.messages import Message, Part, TextPart
-from nca.transcripts.formats.building import (
-    Blocks,
-    Content,
-    attached,
-    blocks_of,
-    command_ran,
-    joined,
-    person,
-    picture,
-    printed,
-    tool_call,
-    tool_result,
-)
+from nca.transcripts.formats import building as make
 from nca.transcripts.formats.parent_chain import Branches
 from nca.transcripts.formats.records import About, Format, Live, Reading, Record, Said
 from nca.transcripts.formats.row import Row
@@ -73,9 +61,9 @@ class _Reading(Reading):
             case "message":
                 yield from self._message(row.row("message"))
             case "custom_message":
-                yield from self._shows(person(_read(row.get("content")).said, "nca"))
+                yield from self._shows(make.person(_read(row.get("content")).said, "nca"))
             case "branch_summary":
-                yield from self._shows(person(row.text("summary"), "nca"))
+                yield from self._shows(make.person(row.text("summary"), "nca"))
             case "compaction":
                 yield self._compaction(row)
             case "model_change":
@@ -100,16 +88,16 @@ class _Reading(Reading):
             case "user":
                 message = _asked(found.said)
             case "custom" | "hookMessage":
-                message = person(found.said, "nca")
+                message = make.person(found.said, "nca")
             case "assistant":
                 message = found.answer(was_cut=row.get("stopReason") in ("aborted", "error"))
             case "toolResult":
                 is_error = row.get("isError") is True
-                message = tool_result(row.get("toolCallId"), row.get("toolName"), found.said, is_error=is_error)
+                message = make.tool_result(row.get("toolCallId"), row.get("toolName"), found.said, is_error=is_error)
             case "bashExecution":
-                message = printed(_command(row))
+                message = make.printed(_command(row))
             case "branchSummary" | "compactionSummary":
-                message = person(row.text("summary"), "nca")
+                message = make.person(row.text("summary"), "nca")
             case _:
                 yield self.unreadable("is a message without a known role")
                 return
@@ -126,33 +114,33 @@ class _Reading(Reading):
         return self.said(message, **facts)
 
 
-def _read(content: Any) -> Blocks:
-    found = Blocks()
-    for block in blocks_of(content):
+def _read(content: Any) -> make.Blocks:
+    found = make.Blocks()
+    for block in make.blocks_of(content):
         match block.get("type"):
             case "toolCall":
-                found.add(tool_call(block.get("id"), block.get("name"), block.get("arguments")))
+                found.add(make.tool_call(block.get("id"), block.get("name"), block.get("arguments")))
             case "thinking":
                 found.thoughts.append(block.text("thinking"))
             case "image":
-                found.add(picture(block.get("data"), block.get("mimeType")))
+                found.add(make.picture(block.get("data"), block.get("mimeType")))
             case _:
                 found.add(TextPart(block.text("text")))
     return found
 
 
-def _asked(given: Content) -> Message | None:
+def _asked(given: make.Content) -> Message | None:
     """The message sent as the person's: before their text come the files and the skill that they named."""
     parts: list[Part] = [TextPart(given)] if isinstance(given, str) else list(given)
     first = parts[0] if parts else None
     if isinstance(first, TextPart) and (found := _BEFORE.match(first.text)):
-        parts[:1] = [attached(found[2], found[3].strip()), TextPart(first.text[found.end() :].strip())]
-    return person(joined(parts))
+        parts[:1] = [make.attached(found[2], found[3].strip()), TextPart(first.text[found.end() :].strip())]
+    return make.person(make.joined(parts))
 
 
 def _command(row: Row) -> str:
     is_stopped = row.get("cancelled") is True
-    ran = command_ran(row.get("command"), row.get("output"), 0 if is_stopped else row.count("exitCode"))
+    ran = make.command_ran(row.get("command"), row.get("output"), 0 if is_stopped else row.count("exitCode"))
     return f"{ran}\n(stopped by the person)" if is_stopped else ran
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from nca.messages import Message, Part, TextPart
-from nca.transcripts.formats.building import Blocks, joined, person
+from nca.transcripts.formats import building as make
 from nca.transcripts.formats.gemini import ACKNOWLEDGED, FAILED, read_parts, said_by, sent
 from nca.transcripts.formats.parent_chain import Branches
 from nca.transcripts.formats.records import About, Format, Live, Reading, Record
@@ -90,7 +90,7 @@ class _Reading(Reading):
         for one in (*self._results(row, parts), _asked(parts.content, row.get("provenance"))):
             yield from self.said(one, is_aside=is_aside)
 
-    def _results(self, row: Row, parts: Blocks) -> Iterator[Message]:
+    def _results(self, row: Row, parts: make.Blocks) -> Iterator[Message]:
         about = row.row("toolCallResult")
         failed = about.get("status") in FAILED or bool(about.get("error"))
         for result in parts.results:
@@ -105,7 +105,7 @@ class _Reading(Reading):
         for content in payload.rows("compressedHistory"):
             parts = read_parts(content.get("parts"), self.id)
             known = self._known.get(said_by(content.text("role"), parts))
-            shown = joined(parts.content)
+            shown = make.joined(parts.content)
             if known:
                 kept.append(known)
             elif isinstance(shown, str) and shown and shown != ACKNOWLEDGED:
@@ -124,7 +124,7 @@ class _Reading(Reading):
 def _asked(content: Sequence[Part], provenance: Any) -> Message | None:
     """A message in the user's role. Newer versions say if it is the person's, or Qwen Code's own notice."""
     if provenance == "system":
-        return person(joined(content), "nca")
+        return make.person(make.joined(content), "nca")
     first = content[0] if content and provenance == "real_user" else None
     return sent(content, first.text if isinstance(first, TextPart) else "")
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from nca.errors import InvalidMessages
 from nca.messages import Message, ToolCall
-from nca.transcripts.formats.building import person, printed, shown, tool_call, tool_result
+from nca.transcripts.formats import building as make
 from nca.transcripts.formats.records import About, Format, Reading, Record, StoredSession, Unreadable
 from nca.transcripts.formats.row import Row, list_of, parsed, row_of, rows_of
 from nca.transcripts.formats.source import BadLine, Source
@@ -94,13 +94,13 @@ class _Reading(Reading):
                 yield self.unreadable("is a message without a known sender")
 
     def _message(self, role: str, value: Any, number: int) -> Message | None:
-        said = shown(value)
+        said = make.shown(value)
         if role == "user":
-            return person(said)
+            return make.person(said)
         if role == "call":
             rows = parsed(value)
             made = [
-                tool_call(f"call-{number}-{place}", one.get("name"), one.get("arguments", one.get("parameters")))
+                make.tool_call(f"call-{number}-{place}", one.get("name"), one.get("arguments", one.get("parameters")))
                 for place, one in enumerate(rows_of(rows if isinstance(rows, list) else [rows]), 1)
             ]
             calls = tuple(call for call in made if call is not None)
@@ -108,7 +108,7 @@ class _Reading(Reading):
             return Message("assistant", None, calls) if calls else Message("assistant", said) if said else None
         if role == "tool":
             if not self._open:
-                return printed(said)
+                return make.printed(said)
             call = self._open.pop(0)
-            return tool_result(call.id, call.name, said)
+            return make.tool_result(call.id, call.name, said)
         return Message("system" if role == "system" else "assistant", said) if said.strip() else None

@@ -15,7 +15,7 @@ from nca.errors import InvalidMessages
 from nca.messages import Message, Usage
 from nca.shapes.responses import ResponsesItems
 from nca.shapes.shaped import as_chat_message
-from nca.transcripts.formats.building import printed
+from nca.transcripts.formats import building as make
 from nca.transcripts.formats.records import About, Format, Record, Said, StoredSession, Unreadable
 from nca.transcripts.formats.row import Row, list_of, row_of
 from nca.transcripts.formats.source import Source
@@ -109,7 +109,7 @@ def _by_its_author(message: Message, row: Row, extra: Row, *, has_begun: bool) -
         return msgspec.structs.replace(message, source="nca")
     is_result = row.get("role") == "tool" or row.get("message_type") == _OBSERVED or "returncode" in extra
     if has_begun and (is_result or message.text.startswith(_RETURNED)):
-        return printed(message.content or "") or message
+        return make.printed(message.content or "") or message
     return message
 
 
