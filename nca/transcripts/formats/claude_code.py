@@ -90,7 +90,7 @@ def _is_note(row: Row) -> bool:
 FORMAT = ClaudeCode()
 
 
-_USAGE = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+COUNTS = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 _NOT_BY_A_MODEL = "<synthetic>"
 _FACTS = ("sessionId", "cwd", "forkedFrom", "version")
 
@@ -250,7 +250,7 @@ class Rows(Reading):
 
     def _take_answer(self, row: Row, message: Row, *, is_aside: bool) -> None:
         model = message.text("model")
-        blocks, usage = make.blocks_of(message.get("content")), message.row("usage").usage(*_USAGE, adds_cache=True)
+        blocks, usage = make.blocks_of(message.get("content")), message.row("usage").usage(*COUNTS, adds_cache=True)
         key = message.text("id"), row.text("requestId")
         for block in blocks:
             if block.get("type") == "tool_use":

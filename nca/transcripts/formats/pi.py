@@ -21,6 +21,9 @@ _BEFORE = re.compile(r'<(file|skill) name="([^"\n]*)"[^>\n]*>(.*)</\1>(?:\n|\Z)'
 """Up to the last end: a file may hold the end of another one."""
 
 
+COUNTS = ("input", "output", "cacheRead", "cacheWrite")
+
+
 class Pi(Format):
     name = title = "pi"
     variables = ("PI_CODING_AGENT_DIR",)
@@ -102,7 +105,7 @@ class _Reading(Reading):
                 yield self.unreadable("is a message without a known role")
                 return
         cost = row.value("usage", "cost", "total")
-        usage = row.row("usage").usage("input", "output", "cacheRead", "cacheWrite", cost=cost, adds_cache=True)
+        usage = row.row("usage").usage(*COUNTS, cost=cost, adds_cache=True)
         if message is None and usage is not None:
             message = Message("assistant", "", is_interrupted=True)
         is_aside = row.get("excludeFromContext") is True

@@ -14,8 +14,8 @@ from typing import Any
 from nca.context.request import SIGNED_THOUGHTS
 from nca.messages import Message, Usage
 from nca.shapes.shaped import arguments_of
-from nca.transcripts.formats.claude_code import FORMAT
-from nca.transcripts.outgoing.conversation import Agent, Media, Outgoing, Sent, iso, pieces, thoughts
+from nca.transcripts.formats.claude_code import COUNTS, FORMAT
+from nca.transcripts.outgoing.conversation import Agent, Media, Outgoing, Sent, counts, iso, pieces, thoughts
 
 _VERSION = "2.1.197"
 _LONGEST_NAME = 200
@@ -27,8 +27,7 @@ _CONTINUED = "This session is being continued from a previous conversation that 
 
 
 class Claude(Agent):
-    name = "claude"
-    title = "Claude Code"
+    format = FORMAT
 
     def place(self, out: Outgoing, env: Mapping[str, str], home: Path) -> Path:
         return FORMAT.folder(env, home) / "projects" / _folder_name(out.directory) / f"{out.id}.jsonl"
@@ -114,7 +113,7 @@ def _answer(out: Outgoing, sent: Sent, number: int) -> dict[str, Any]:
         "content": [*_signed(sent), *_blocks(message), *calls],
         "stop_reason": "tool_use" if calls else "end_turn",
         "stop_sequence": None,
-        "usage": _usage(sent.usage or Usage(0, 0)),
+        "usage": dict(zip(COUNTS, counts(sent.usage or Usage(0, 0)), strict=True)),
     }
 
 
@@ -154,16 +153,6 @@ def _block(piece: str | Media) -> dict[str, Any]:
     if piece.media_type.startswith("image/"):
         return {"type": "image", "source": source}
     return {"type": "document", "source": source, "title": piece.name}
-
-
-def _usage(usage: Usage) -> dict[str, Any]:
-    new = usage.prompt_tokens - usage.cache_read_tokens - usage.cache_write_tokens
-    return {
-        "input_tokens": max(0, new),
-        "output_tokens": usage.completion_tokens,
-        "cache_read_input_tokens": usage.cache_read_tokens,
-        "cache_creation_input_tokens": usage.cache_write_tokens,
-    }
 
 
 def _folder_name(directory: str) -> str:

@@ -27,8 +27,7 @@ Item = dict[str, Any]
 
 
 class Codex(Agent):
-    name = "codex"
-    title = "Codex CLI"
+    format = FORMAT
 
     def place(self, out: Outgoing, env: Mapping[str, str], home: Path) -> Path:
         began = datetime.fromtimestamp(out.began_at, UTC)

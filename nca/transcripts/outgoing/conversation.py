@@ -33,6 +33,7 @@ from nca.sessions.usage import UsageRow
 from nca.shapes.shaped import Origins, as_chat_message
 from nca.transcripts.descriptions import replacements
 from nca.transcripts.export_formats import write_private
+from nca.transcripts.formats.records import Format
 from nca.wire import content_text, content_to_wire
 
 _RULES = (*BLOCK_REPAIRS, with_results_in_order, with_one_assistant)
@@ -210,6 +211,12 @@ def thoughts(out: Outgoing) -> int:
     return len([sent for sent in out.sent if sent.message.reasoning or sent.message.extra.get(SIGNED_THOUGHTS)])
 
 
+def counts(usage: Usage) -> tuple[int, int, int, int]:
+    """The tokens sent without what a cache took or gave, the answer's, those from the cache, and those into it."""
+    read, written = usage.cache_read_tokens, usage.cache_write_tokens
+    return max(0, usage.prompt_tokens - read - written), usage.completion_tokens, read, written
+
+
 def iso(at: float) -> str:
     """A time as JavaScript writes it: 2026-11-27T09:30:00.123Z."""
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
@@ -220,10 +227,9 @@ AGENTS = ("claude", "codex", "gemini", "pi")
 
 
 class Agent(Protocol):
-    """An agent whose sessions can be written. `name` is a word for the command line, `title` the agent's name."""
+    """An agent whose sessions can be written. `format` reads them again."""
 
-    name: str
-    title: str
+    format: Format
 
     def place(self, out: Outgoing, env: Mapping[str, str], home: Path) -> Path:
         """Where the agent looks for the session."""
@@ -280,7 +286,7 @@ def write_for(agent: Agent, copy: SessionCopy, env: Mapping[str, str], home: Pat
     return Written(
         file=target,
         place=place,
-        agent=agent.title,
+        agent=agent.format.title,
         command=f"cd {shlex.quote(out.directory)} && {agent.command(out, target)}",
         messages=len(out.sent),
         left_out={name: count for name, count in {**out.left_out, **agent.left_out(out)}.items() if count},

@@ -23,8 +23,7 @@ _IGNORED = ("/", "?")
 
 
 class Gemini(Agent):
-    name = "gemini"
-    title = "Gemini CLI"
+    format = FORMAT
 
     def place(self, out: Outgoing, env: Mapping[str, str], home: Path) -> Path:
         root = FORMAT.folder(env, home) / ".gemini"

@@ -10,15 +10,14 @@ from typing import Any
 
 from nca.messages import Usage
 from nca.shapes.shaped import arguments_of
-from nca.transcripts.formats.pi import FORMAT
-from nca.transcripts.outgoing.conversation import Agent, Media, Outgoing, Sent, iso, pieces, thoughts
+from nca.transcripts.formats.pi import COUNTS, FORMAT
+from nca.transcripts.outgoing.conversation import Agent, Media, Outgoing, Sent, counts, iso, pieces, thoughts
 
 _VERSION = 3
 
 
 class Pi(Agent):
-    name = "pi"
-    title = "pi"
+    format = FORMAT
 
     def place(self, out: Outgoing, env: Mapping[str, str], home: Path) -> Path:
         folder = re.sub(r"[/\\:]", "-", re.sub(r"^[/\\]", "", out.directory))
@@ -94,11 +93,9 @@ def _block(piece: str | Media) -> dict[str, Any]:
 
 
 def _usage(usage: Usage) -> dict[str, Any]:
-    read, written = usage.cache_read_tokens, usage.cache_write_tokens
-    kinds = ("input", "output", "cacheRead", "cacheWrite")
-    tokens = (max(0, usage.prompt_tokens - read - written), usage.completion_tokens, read, written)
-    cost = {**dict.fromkeys(kinds, 0), "total": usage.cost or 0}
-    return {**dict(zip(kinds, tokens, strict=True)), "totalTokens": sum(tokens), "cost": cost}
+    tokens = counts(usage)
+    cost = {**dict.fromkeys(COUNTS, 0), "total": usage.cost or 0}
+    return {**dict(zip(COUNTS, tokens, strict=True)), "totalTokens": sum(tokens), "cost": cost}
 
 
 AGENT = Pi()
