@@ -8,6 +8,7 @@ Messages that are marked so and were not compacted were never sent: `/compact` a
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -45,8 +46,7 @@ class Goose(DatabaseFormat):
             own / "data" if own else data_folder(env, home) / "goose",
             home / "Library" / "Application Support" / "Block" / "goose",
         ]
-        found = (folder / "sessions" / "sessions.db" for folder in folders)
-        return [path for path in found if path.is_file()]
+        return [path for folder in folders if (path := folder / "sessions" / "sessions.db").is_file()]
 
 
 FORMAT = Goose()
@@ -60,11 +60,8 @@ class _Reading(Reading):
         self._ids: list[str] = []
 
     def of_rows(self, rows: Iterator[Row]) -> Iterator[Record]:
-        row = next(rows, None)
-        while row is not None:
-            following = next(rows, None)
-            yield from self._message(row, following or Row())
-            row = following
+        for row, following in pairwise(chain(rows, [Row()])):
+            yield from self._message(row, following)
         if self._unseen:
             yield Live(frozenset(self._ids).difference(self._unseen))
 

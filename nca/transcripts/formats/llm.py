@@ -18,8 +18,8 @@ from nca.transcripts.formats.records import (
     About,
     Format,
     Live,
+    Reading,
     Record,
-    Said,
     StoredSession,
     Tables,
     is_database_with,
@@ -60,17 +60,17 @@ class Llm(Format):
         key = key or self.newest_key(source)
         with tables_of(source) as tables:
             if thread := tables.one("threads", id=key):
-                yield from _Thread(tables).records(thread)
+                yield from _Thread(tables).of_thread(thread)
                 return
             row = tables.one("conversations", id=key)
             yield About(session=key, title=row.text("name"), model=row.text("model"))
-            yield from _Conversation(tables).records(key)
+            yield from _Conversation(tables).of_conversation(key)
 
 
 FORMAT = Llm()
 
 
-class _Schema:
+class _Schema(Reading):
     """Reads attachments, which both schemas keep in the same tables."""
 
     def __init__(self, tables: Tables) -> None:
@@ -100,14 +100,12 @@ class _Conversation(_Schema):
         super().__init__(tables)
         self._system = ""
 
-    def records(self, key: str) -> Iterator[Record]:
+    def of_conversation(self, key: str) -> Iterator[Record]:
         for row in self._tables.rows("responses", ("datetime_utc", "id"), conversation_id=key):
-            response, at = row.text("id"), row.seconds("datetime_utc")
-            for message in [*self._asked(row, response), self._answered(row, response)]:
-                if message is None:
-                    continue
-                model, place = row.first("resolved_model", "model"), f"response {response}"
-                yield Said(message=message, id=response, at=at, usage=_usage(row), model=model, place=place)
+            self.id = response = row.text("id")
+            self.at, self.place = row.seconds("datetime_utc"), f"response {response}"
+            for message in (*self._asked(row, response), self._answered(row, response)):
+                yield from self.said(message, usage=_usage(row), model=row.first("resolved_model", "model"))
 
     def _asked(self, row: Row, response: str) -> Iterator[Message | None]:
         """The messages sent: the system prompt if it is new, the results of calls, and the person's message."""
@@ -153,7 +151,7 @@ class _Thread(_Schema):
         super().__init__(tables)
         self._done: set[str] = set()
 
-    def records(self, thread: Row) -> Iterator[Record]:
+    def of_thread(self, thread: Row) -> Iterator[Record]:
         key, tip = thread.text("id"), thread.text("tip_message_hash")
         yield About(session=key, title=thread.text("name"), parent=thread.text("forked_from"))
         for turn in self._tables.rows("turns", ("datetime_utc", "id"), thread_id=key):
@@ -175,19 +173,19 @@ class _Thread(_Schema):
         return list(reversed(way.values()))
 
     def _chain(self, tip: str, turn: Row) -> Iterator[Record]:
-        at, model = turn.seconds("datetime_utc"), turn.first("resolved_model", "model")
+        self.at, model = turn.seconds("datetime_utc"), turn.first("resolved_model", "model")
         for row in self._way(tip):
-            message_hash = row.text("hash")
-            if message_hash in self._done:
+            self.id = row.text("hash")
+            if self.id in self._done:
                 continue
-            self._done.add(message_hash)
-            for message in self._messages(row, message_hash):
-                usage, place = _usage(turn) if message_hash == tip else None, f"message {message_hash[:12]}"
-                yield Said(message=message, id=message_hash, at=at, usage=usage, model=model, place=place)
+            self._done.add(self.id)
+            self.place = f"message {self.id[:12]}"
+            for message in self._messages(row):
+                yield from self.said(message, usage=_usage(turn) if self.id == tip else None, model=model)
 
-    def _messages(self, row: Row, message_hash: str) -> Iterator[Message]:
+    def _messages(self, row: Row) -> Iterator[Message | None]:
         found, pieces = make.Blocks(), list[Span]()
-        for part in self._tables.rows("parts", ("position",), message_hash=message_hash):
+        for part in self._tables.rows("parts", ("position",), message_hash=self.id):
             payload = row_of(parsed(part.get("payload")))
             kind, text = part.get("type"), part.text("text")
             call_id = payload.get("tool_call_id") or payload.get("name")
@@ -210,13 +208,11 @@ class _Thread(_Schema):
                 pieces += self._words(payload)
         role = row.get("role")
         if role == "assistant":
-            message = found.answer()
+            yield found.answer()
         elif role == "system" and found.said:
-            message = found.system()
+            yield found.system()
         else:
-            message = user_message(tuple(pieces), found.content) if pieces else make.person(found.said)
-        if message is not None:
-            yield message
+            yield user_message(tuple(pieces), found.content) if pieces else make.person(found.said)
 
     def _words(self, payload: Row) -> Words:
         """The text of a part that shares pieces with others: these are the files and pages that went along."""

@@ -16,7 +16,7 @@ from nca.messages import Message, Usage
 from nca.shapes.responses import ResponsesItems
 from nca.shapes.shaped import as_chat_message
 from nca.transcripts.formats import building as make
-from nca.transcripts.formats.records import About, Format, Record, Said, StoredSession, Unreadable
+from nca.transcripts.formats.records import About, Format, Reading, Record, StoredSession
 from nca.transcripts.formats.row import Row, list_of, row_of
 from nca.transcripts.formats.source import Source
 from nca.wire import message_from_dict
@@ -57,11 +57,10 @@ class SweAgent(Format):
         facts = {"directory": f"{config}.environment.cwd", "model": f"{config}.model.model_name", "version": versions}
         yield About.of(whole, session="instance_id", title="environment", **facts)
         rows = list_of(whole.get("history")) or list_of(whole.get("messages")) or list(_steps(whole))
-        has_begun = False
+        reading = _Reading()
         for number, row in enumerate(map(row_of, rows), 1):
-            for record in _message(row, f"message {number}", has_begun=has_begun):
-                has_begun = has_begun or (isinstance(record, Said) and record.message.role == "assistant")
-                yield record
+            reading.place = f"message {number}"
+            yield from reading.record(row)
 
 
 FORMAT = SweAgent()
@@ -77,22 +76,25 @@ def _steps(whole: Row) -> Iterator[Row]:
         yield Row(role="user", content=step.get("observation"), message_type=_OBSERVED)
 
 
-def _message(row: Row, place: str, *, has_begun: bool) -> Iterator[Record]:
-    if row.get("role") == "exit":
-        return
-    extra = row.row("extra")
-    usage = _usage(row.row("usage") or extra.row("response", "usage"), extra)
-    model, at = extra.text("response", "model"), extra.seconds("timestamp")
-    try:
-        messages = list(_read(row, place))
-    except InvalidMessages as error:
-        yield Unreadable(place, error.message.split(": ", 1)[-1])
-        return
-    for one in messages:
-        if one.role == "tool" or one.content or one.tool_calls or one.reasoning:
-            message = _by_its_author(one, row, extra, has_begun=has_begun)
-            has_begun = has_begun or message.role == "assistant"
-            yield Said(message=message, at=at, usage=usage, model=model, place=place)
+class _Reading(Reading):
+    _has_begun = False
+    """Whether a model has answered."""
+
+    def record(self, row: Row) -> Iterator[Record]:
+        if row.get("role") == "exit":
+            return
+        extra = row.row("extra")
+        usage, self.at = _usage(row.row("usage") or extra.row("response", "usage"), extra), extra.seconds("timestamp")
+        try:
+            messages = list(_read(row, self.place))
+        except InvalidMessages as error:
+            yield self.unreadable(error.message.split(": ", 1)[-1])
+            return
+        for one in messages:
+            if one.role == "tool" or one.content or one.tool_calls or one.reasoning:
+                message = _by_its_author(one, row, extra, has_begun=self._has_begun)
+                self._has_begun = self._has_begun or message.role == "assistant"
+                yield from self.said(message, usage=usage, model=extra.text("response", "model"))
 
 
 def _by_its_author(message: Message, row: Row, extra: Row, *, has_begun: bool) -> Message:
