@@ -18,17 +18,7 @@ from nca.messages import Usage
 from nca.transcripts.formats import building as make
 from nca.transcripts.formats.claude_said import is_said, messages_of, titles_of
 from nca.transcripts.formats.parent_chain import Link, live_branch
-from nca.transcripts.formats.records import (
-    About,
-    Compacted,
-    Format,
-    Live,
-    Reading,
-    Record,
-    Said,
-    StoredSession,
-    Unreadable,
-)
+from nca.transcripts.formats.records import About, Compacted, Format, Live, Reading, Record, Said, StoredSession
 from nca.transcripts.formats.row import Row, list_of, row_of, text_of, texts_of
 from nca.transcripts.formats.source import Source
 
@@ -189,7 +179,8 @@ class Rows(Reading):
         if breaks:
             named = "1 record names" if breaks == 1 else f"{breaks} records name"
             reason = f"{named} a parent that is missing; the order of the file is taken there"
-            yield Unreadable("the chain of messages", f"is broken: {reason}")
+            self.place = "the chain of messages"
+            yield self.unreadable(f"is broken: {reason}")
         if ids is not None:
             yield Live(ids)
 
@@ -268,7 +259,7 @@ class Rows(Reading):
         if usage and (answer.usage is None or usage.completion_tokens >= answer.usage.completion_tokens):
             answer.usage = usage
 
-    def _take_user(self, row: Row, message: Row, *, is_aside: bool) -> Iterator[Unreadable]:
+    def _take_user(self, row: Row, message: Row, *, is_aside: bool) -> Iterator[Record]:
         blocks = make.blocks_of(message.get("content"))
         if row.get("isCompactSummary") and not is_aside:
             boundary = self._boundary or self._compact(Row())

@@ -16,17 +16,7 @@ from nca.messages import Message, Usage
 from nca.shapes.shaped import as_chat_message
 from nca.transcripts.formats import building as make
 from nca.transcripts.formats import codex_items as items
-from nca.transcripts.formats.records import (
-    About,
-    Compacted,
-    Format,
-    Live,
-    Reading,
-    Record,
-    Said,
-    StoredSession,
-    Unreadable,
-)
+from nca.transcripts.formats.records import About, Compacted, Format, Live, Reading, Record, Said, StoredSession
 from nca.transcripts.formats.row import Row, row_of, rows_of, text_of
 from nca.transcripts.formats.source import Source
 
@@ -55,7 +45,7 @@ class Rollout(Reading):
 
     def __init__(self) -> None:
         self._count = 0
-        self._waiting: list[Said | _Answer | Compacted | Unreadable] = []
+        self._waiting: list[Record | _Answer] = []
         """Messages that were not handed out yet."""
         self._alive: list[_Part] = []
         """Messages that were not taken back."""
@@ -206,7 +196,7 @@ class Rollout(Reading):
         self._count += 1
         self.id = str(self._count)
 
-    def _add(self, part: Said | _Answer | Compacted, key: tuple[str, ...]) -> None:
+    def _add(self, part: Said | Compacted | _Answer, key: tuple[str, ...]) -> None:
         self._alive.append(_Part(part.id, _is_by_a_person(part)))
         self._waiting.append(part)
         self._known[key] = part.id
@@ -253,11 +243,11 @@ class Rollout(Reading):
         return kept, texts, is_encrypted or not (texts or kept)
 
 
-def _is_by_a_person(part: Said | _Answer | Compacted) -> bool:
+def _is_by_a_person(part: Record | _Answer) -> bool:
     return isinstance(part, Said) and part.message.role == "user" and not part.message.is_synthetic
 
 
-def _record(part: Said | _Answer | Compacted | Unreadable) -> Record:
+def _record(part: Record | _Answer) -> Record:
     if not isinstance(part, _Answer):
         return part
     thoughts = "\n\n".join(part.thoughts)

@@ -13,17 +13,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from nca.messages import Message, Part, TextPart, Usage
+from nca.sessions.foreign_rows import MAGIC
 from nca.transcripts.formats import building as make
-from nca.transcripts.formats.records import (
-    About,
-    DatabaseFormat,
-    Live,
-    Reading,
-    Record,
-    StoredSession,
-    Tables,
-    is_database_with,
-)
+from nca.transcripts.formats.records import About, DatabaseFormat, Live, Reading, Record, StoredSession, Tables
 from nca.transcripts.formats.row import Row, parsed, row_of, text_of, texts_of
 from nca.transcripts.formats.source import Source, data_folder, json_file
 
@@ -55,12 +47,12 @@ class OpenCode(DatabaseFormat):
         return _Reading(row).of_messages(_rows(tables, row.text("id")))
 
     def sessions(self, source: Source) -> Iterable[StoredSession]:
-        if is_database_with(source, session=("id",)):
+        if source.head.startswith(MAGIC):
             return super().sessions(source)
         return [self.stored(source, self.about_row(_one(source)[0], source))]
 
     def records(self, source: Source, key: str) -> Iterable[Record]:
-        if is_database_with(source, session=("id",)):
+        if source.head.startswith(MAGIC):
             yield from super().records(source, key)
             return
         session, messages = _one(source)
