@@ -140,7 +140,7 @@ OF_THE_PERSON = {
     "speiseplan": (0.68, 1.0),
     "spoldzielnia": (0.545, 1.0),
     "trasloco": (0.6, 0.955),
-    "travessia": (0.795, 1.0),
+    "travessia": (0.79, 1.0),
     "verbouwing": (0.985, 1.0),
     "werkstatt": (0.955, 1.0),
     "winter": (0.975, 1.0),

@@ -22,10 +22,7 @@ HEADINGS = {
     Section.REMARKS: "### What you said on the way",
     Section.NAMES: "### Names that came up",
 }
-PREFACE = (
-    "A record of the earlier part of this conversation. What the user said holds. "
-    "Where lines of one section differ, the later one holds."
-)
+PREFACE = "A record. What the user said holds; where lines of one section differ, the later one holds."
 ANSWERED = " All up to ({}) has been answered."
 OLDER = " The summary is older than the lines below it: where they differ, they hold."
 OF_UP_TO = " The summary speaks of what was said up to ({}): where the lines below it differ, they hold."
