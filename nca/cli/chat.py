@@ -223,6 +223,7 @@ _KEY_HELP = """\
 Set the key in the environment and start nca again:
   export OPENAI_API_KEY=…
 or ANTHROPIC_API_KEY, GEMINI_API_KEY, MISTRAL_API_KEY, OPENROUTER_API_KEY, …
+A server of your own, which may need no key: nca config set --user model.api_base ADDRESS
 To choose a model: nca loop --model NAME. To see what nca found: nca doctor."""
 
 

@@ -254,6 +254,7 @@ def test_words_of_other_programs_lead_to_what_nca_has() -> None:
     assert advice_for("con") in ("Did you mean /context?", "Did you mean /config?")
     assert advice_for("zzzzzz") == advice_for("foo") == advice_for("") == "/help shows all commands."
     assert advice_for("PLAN").startswith("/permissions ")
+    assert advice_for("add-dir").startswith("/config tools.readable ")
     leads_to = {
         "fork": "/rewind",
         "compress": "/compact",

@@ -35,9 +35,14 @@ IN_CHAT = {
     "`--max-cost ": "`/config session.max_cost ",
     "with --model": "with /model",
     "/compact in the chat": "/compact",
+    '--fit cut, fit="cut", context.fit': "/config context.fit cut",
 }
 """The chat's words for the shell's words in an error's advice."""
-IN_SHELL = {"(/model)": "(--model)", "/model switches": "--model switches"}
+IN_SHELL = {
+    "(/model)": "(--model)",
+    "/model switches": "--model switches",
+    '--fit cut, fit="cut", context.fit': "--fit cut",
+}
 """The shell's words for the chat's words that have such."""
 OF_CHAT = (
     "context|compact|memory|rewind|undo|redo|changes|btw|effort|show|copy|editor|clear|help|exit|sessions|resume|new"
