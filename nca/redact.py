@@ -90,15 +90,17 @@ class Redactor:
 
     def __init__(self, secrets: Mapping[str, str] | None = None) -> None:
         """`secrets`: known values by name; the name is shown in the placeholder."""
-        known = {
-            form: name
-            for name, value in (secrets or {}).items()
-            if len(value) >= FEWEST_CHARS
-            for form in _forms(value)
-        }
-        self._names = known
+        self._names: dict[str, str] = {}
+        self._known: re.Pattern[str] | None = None
+        self.learn(secrets or {})
+
+    def learn(self, secrets: Mapping[str, str]) -> None:
+        """Replace these values as well from now on."""
+        for name, value in secrets.items():
+            if len(value) >= FEWEST_CHARS:
+                self._names.update(dict.fromkeys(_forms(value), name))
         # Longest first: a key may be the beginning of another one.
-        alternatives = "|".join(re.escape(value) for value in sorted(known, key=len, reverse=True))
+        alternatives = "|".join(re.escape(value) for value in sorted(self._names, key=len, reverse=True))
         self._known = re.compile(alternatives) if alternatives else None
 
     def clean(self, text: str) -> str:

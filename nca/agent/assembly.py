@@ -23,6 +23,7 @@ from nca.agent.tool_selection import own_toolbox
 from nca.agent.user_input import UserInput
 from nca.agent.window import Window
 from nca.config.loaded import LoadedSettings
+from nca.config.schema import Settings
 from nca.context.view import is_in
 from nca.events import Listener, Notice
 from nca.file_history.history import FileHistory
@@ -67,7 +68,7 @@ def assemble(
     state = SessionState(store, session, loaded, model.facts)
     memory = Memory(state, directory)
     archive = Archive(state, memory)
-    redactor = _redactor(state)
+    redactor = Redactor(secrets_of(state.settings))
     prompts = ProjectPrompts(directory, redactor, tools=toolbox.names if toolbox else None)
     outputs, files_read = store.outputs_folder(session.info.id), FilesRead()
     prompt = prompts.of(state.settings, state.facts)
@@ -128,10 +129,10 @@ def assemble(
     return parts
 
 
-def _redactor(state: SessionState) -> Redactor:
-    """Of the keys in the environment, and in the variables that commands get."""
-    variables = dict(one.split("=", 1) for one in state.settings.tools.variables)
-    return Redactor(known_secrets({**os.environ, **variables}))
+def secrets_of(settings: Settings) -> dict[str, str]:
+    """The keys in the environment, and in the variables that commands get, by name."""
+    variables = dict(one.split("=", 1) for one in settings.tools.variables)
+    return known_secrets({**os.environ, **variables})
 
 
 def _jobs(state: SessionState, emit: Listener) -> Jobs:

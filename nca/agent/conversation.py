@@ -14,7 +14,7 @@ import msgspec
 
 from nca.agent import mentions, reply_checks
 from nca.agent.approvals import Nobody, Person
-from nca.agent.assembly import ConversationParts, assemble
+from nca.agent.assembly import ConversationParts, assemble, secrets_of
 from nca.agent.context import Context
 from nca.agent.mcp import join_servers
 from nca.agent.project_instructions import UsualNotice
@@ -323,6 +323,8 @@ class Conversation:
         if refusal and key == "context.provider_side":
             self._window.use(before, facts)
             raise ConfigError(f"{key}: {refusal}.", advice="nca compacts here, as before.")
+        if key == "tools.variables":
+            self._parts.redactor.learn(secrets_of(self.loaded.settings))
         return key
 
     def file_changed(self, loaded: LoadedSettings) -> None:

@@ -159,3 +159,21 @@ async def test_the_person_s_own_words_stay_as_they_are(tmp_path: Path) -> None:
         conversation = Conversation.open(defaults(), store=store, model=model, directory=tmp_path)
         await conversation.send(said)
         assert conversation.context.entries[0].message.text == said
+
+
+async def test_a_key_that_the_chat_gives_to_commands_is_known_at_once(tmp_path: Path) -> None:
+    """Its value has no shape of a key, so only its name says what it is."""
+    printing = Message("assistant", None, (ToolCall("c1", "shell", json.dumps({"command": "echo $MY_TOKEN"})),))
+    with Store.open(None) as store:
+        conversation = Conversation.open(
+            defaults().with_value("agent.permission", "auto", "the test"),
+            store=store,
+            model=ScriptedModel([printing, "Done."]),
+            directory=tmp_path,
+        )
+        conversation.set("tools.variables", ["MY_TOKEN=under the blue door"])
+        await conversation.send("Print it.")
+        text = conversation.context.entries[2].message.text
+        await conversation.close()
+    assert text.startswith("[redacted")
+    assert "blue door" not in text
