@@ -9,19 +9,8 @@ from typing import TYPE_CHECKING
 from acp import helpers, schema
 
 from nca import events
-from nca.acp.tool_calls import (
-    CallIds,
-    Content,
-    Outlet,
-    asked_content,
-    diff_content,
-    is_plan,
-    locations_of,
-    output_content,
-    plan_of,
-    started,
-    words,
-)
+from nca.acp import tool_calls
+from nca.acp.tool_calls import CallIds, Content, Outlet
 from nca.context.file_reads import arguments_of
 from nca.errors import NcaError
 from nca.messages import Message, ToolCall
@@ -72,7 +61,9 @@ class Updates:
             case events.ToolProgress():
                 self._progress(event.call_id, text=event.text)
             case events.ApprovalAsked():
-                self._progress(event.call_id, status="pending", content=asked_content(event), path=event.path)
+                self._progress(
+                    event.call_id, status="pending", content=tool_calls.asked_content(event), path=event.path
+                )
             case events.ApprovalGiven(decision="once" | "session" | "always"):
                 self._progress(event.call_id, status="in_progress")
             case events.ToolFinished():
@@ -116,12 +107,12 @@ class Updates:
 
     def _started(self, event: events.ToolStarted) -> None:
         self._flush()
-        if is_plan(event.name):
+        if tool_calls.is_plan(event.name):
             self._plans[event.call_id] = event
             return
         self._running[event.call_id] = event
         title = event_lines.tool_started_line(event)
-        self._outlet.send(started(_call(event), self.ids.begin(event.call_id), title, self._directory))
+        self._outlet.send(tool_calls.started(_call(event), self.ids.begin(event.call_id), title, self._directory))
 
     def _progress(
         self,
@@ -145,15 +136,16 @@ class Updates:
 
     def _finished(self, event: events.ToolFinished) -> None:
         plan = self._plans.pop(event.call_id, None)
-        if plan is not None and not event.is_error and (entries := plan_of(arguments_of(_call(plan)))) is not None:
+        entries = tool_calls.plan_of(arguments_of(_call(plan))) if plan is not None and not event.is_error else None
+        if entries is not None:
             self._outlet.send(helpers.update_plan(entries))
         begun = self._running.pop(event.call_id, None)
         if begun is None:
             return
         is_shown = event.call_id in self._in_terminal
         self._in_terminal.discard(event.call_id)
-        path = locations_of(arguments_of(_call(begun)), self._directory)
-        content = diff_content(event.diff, path[0].path) if event.diff and path else self._output(event)
+        path = tool_calls.locations_of(arguments_of(_call(begun)), self._directory)
+        content = tool_calls.diff_content(event.diff, path[0].path) if event.diff and path else self._output(event)
         self._outlet.send(
             helpers.update_tool_call(
                 self.ids.of(event.call_id),
@@ -168,8 +160,8 @@ class Updates:
         conversation = self._conversation()
         last: Message | None = conversation.context.entries[-1].message if conversation is not None else None
         if last is None or last.role != "tool" or last.tool_call_id != event.call_id:
-            return [words(event.summary)] if event.summary else []
-        return output_content(last.text)
+            return [tool_calls.words(event.summary)] if event.summary else []
+        return tool_calls.output_content(last.text)
 
     def _compaction(self, event: events.ContextCompaction) -> None:
         """A compaction is shown as a call: it takes time, and its result is one line."""

@@ -21,17 +21,10 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 from nca.humanize import counted
+from nca.tools import search_worker
 from nca.tools.files.workspace import Workspace, shown
 from nca.tools.programs import python_command, started
-from nca.tools.search_worker import (
-    EXTRA_SECONDS,
-    LOOKED_AT,
-    MAX_LINE_CHARS,
-    SHOWN_CHARS,
-    SKIPPED_FOLDERS,
-    SearchRequest,
-    around,
-)
+from nca.tools.search_worker import SearchRequest, around
 from nca.tools.tool import Permission, ToolError, ToolOutcome, TypedTool
 
 MAX_RESULTS = 1_000
@@ -216,7 +209,7 @@ _Place = tuple[str, int, int, int]
 """Path from the root, line number, column in bytes from 1, offset of the line in the file."""
 _LINE = re.compile(rb"(?:\./)?([^\0]*)\0(\d+):(\d+):(\d+):")
 _SIMPLE_GLOB = re.compile(r"[\w.*?{},+-]{1,200}")
-_BEFORE_BYTES, _SHOWN_BYTES = 4 * SHOWN_CHARS, 12 * SHOWN_CHARS
+_BEFORE_BYTES, _SHOWN_BYTES = 4 * search_worker.SHOWN_CHARS, 12 * search_worker.SHOWN_CHARS
 _OPTIONS = (
     *("--no-config", "--no-messages", "--color=never", "--no-heading", "--with-filename", "--sort=path"),
     # --max-columns=1: the line itself is not wanted, as it may be 100 MB long.
@@ -241,8 +234,8 @@ async def search_with(program: Path, workspace: Workspace, request: SearchReques
                     if (match := _LINE.match(line)) and not is_left_out(name := os.fsdecode(match[1])):
                         places.append((name, int(match[2]), int(match[3]), int(match[4])))
                     if len(places) == request.max_results and (when := limit.when()) is not None:
-                        limit.reschedule(min(when, asyncio.get_running_loop().time() + EXTRA_SECONDS))
-                    if len(places) > request.max_results * LOOKED_AT:
+                        limit.reschedule(min(when, asyncio.get_running_loop().time() + search_worker.EXTRA_SECONDS))
+                    if len(places) > request.max_results * search_worker.LOOKED_AT:
                         places.pop()
                         end = "results"
                         break
@@ -263,7 +256,7 @@ async def search_with(program: Path, workspace: Workspace, request: SearchReques
 
 def _command(program: Path, request: SearchRequest) -> list[str] | None:
     """The command line, or None if ripgrep would look at other files than nca.tools.search_worker."""
-    command = [str(program), *_OPTIONS, *(f"--glob=!{folder}" for folder in sorted(SKIPPED_FOLDERS))]
+    command = [str(program), *_OPTIONS, *(f"--glob=!{folder}" for folder in sorted(search_worker.SKIPPED_FOLDERS))]
     if request.start == ".":
         # Ignore files above the root do not count.
         command += ["--no-require-git", "--no-ignore-parent"]
@@ -292,6 +285,6 @@ def _read(workspace: Workspace, places: list[_Place]) -> Iterator[dict[str, Any]
             continue
         line = piece.partition(b"\n")[0]
         before = line[: column - 1 - skipped].decode("utf-8", "replace")
-        text = line.decode("utf-8", "replace").rstrip("\r")[:MAX_LINE_CHARS]
+        text = line.decode("utf-8", "replace").rstrip("\r")[: search_worker.MAX_LINE_CHARS]
         shown = around(text, min(len(before), len(text)))
         yield {"path": name, "line": number, "text": ("…" if skipped and shown[:1] != "…" else "") + shown}

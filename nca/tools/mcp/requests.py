@@ -17,14 +17,7 @@ from nca.tools.mcp.results import line_and_image
 from nca.tools.tool import ToolError
 
 if TYPE_CHECKING:
-    from mcp_types import (
-        CreateMessageRequestParams,
-        CreateMessageResult,
-        ElicitRequestParams,
-        ElicitResult,
-        ErrorData,
-        ListRootsResult,
-    )
+    import mcp_types as types
 
 T = TypeVar("T")
 _REFUSED = -1
@@ -116,7 +109,7 @@ class Requests:
             for one in self._open:
                 one.cancel()
 
-    async def elicit(self, context: Any, asked: ElicitRequestParams) -> ElicitResult | ErrorData:
+    async def elicit(self, context: Any, asked: types.ElicitRequestParams) -> types.ElicitResult | types.ErrorData:
         from mcp_types import INVALID_PARAMS, ElicitResult, ErrorData
 
         if not self.calls:
@@ -131,14 +124,16 @@ class Requests:
         filled = await self._answered(self._host.fill(self._server, asked.message, fields), Filled("cancel"))
         return ElicitResult(action=filled.action, content=filled.values)  # type: ignore[arg-type]  # lists are invariant
 
-    async def list_roots(self, context: Any) -> ListRootsResult:
+    async def list_roots(self, context: Any) -> types.ListRootsResult:
         from mcp_types import ListRootsResult, Root
         from pydantic import FileUrl
 
         roots = self._folders or self._host.roots
         return ListRootsResult(roots=[Root(uri=FileUrl(one.as_uri()), name=one.name) for one in roots])
 
-    async def sample(self, context: Any, asked: CreateMessageRequestParams) -> CreateMessageResult | ErrorData:
+    async def sample(
+        self, context: Any, asked: types.CreateMessageRequestParams
+    ) -> types.CreateMessageResult | types.ErrorData:
         from mcp_types import CreateMessageResult, ErrorData, TextContent
 
         wanted = Sampling(
