@@ -76,10 +76,14 @@ def as_in_editor(file: BinaryIO, path: Path, open_files: EditorFiles) -> BinaryI
     """The file; or, in its place, the editor's unsaved text. Blocks."""
     if os.fstat(file.fileno()).st_size > MAX_CHANGED_BYTES:
         return file
-    saved = _text_of(file.read(MAX_CHANGED_BYTES + 1))
+    raw = file.read(MAX_CHANGED_BYTES + 1)
     file.seek(0)
-    text = open_files.read(path) if saved is not None else None
-    if saved is None or text is None or says_the_same(saved.text, text):
+    try:
+        saved = TextFile.of(raw, "")
+    except ToolError:
+        return file
+    text = open_files.read(path)
+    if text is None or says_the_same(saved.text, text):
         return file
     text = clean_text(text).removeprefix(_BYTE_ORDER_MARK)
     # A file without a name: whoever reads it may ask for its size, as for any other.
@@ -111,13 +115,6 @@ def says_the_same(one: str, other: str) -> bool:
 
 def _plain(text: str) -> str:
     return text.removeprefix(_BYTE_ORDER_MARK).replace("\r\n", "\n")
-
-
-def _text_of(raw: bytes) -> TextFile | None:
-    try:
-        return TextFile.of(raw, "")
-    except ToolError:
-        return None
 
 
 def write_file(folder: Folder, name: str, data: bytes, before: os.stat_result | None) -> None:

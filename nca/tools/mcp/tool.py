@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from nca.config.servers import McpServer
 from nca.file_history import Recorder
@@ -45,6 +45,8 @@ class Offer:
 class McpTool:
     """One tool of one server. Every call needs `execute`, as nothing but its claim says that a tool only reads."""
 
+    permission: ClassVar[Permission] = "execute"
+
     def __init__(self, server: McpServer, offer: Offer, run: Run, recorder: Recorder | None = None) -> None:
         self._server = server
         self._offer = offer
@@ -55,10 +57,6 @@ class McpTool:
         self.name = tool_name(server.name, offer.name)
         self.description = _bounded(clean_text(offer.description), MAX_DESCRIPTION_CHARS)
         self.parameters = bounded_schema(offer.schema)
-
-    @property
-    def permission(self) -> Permission:
-        return "execute"
 
     async def run(self, arguments: dict[str, Any]) -> ToolOutcome:
         async with self._recorder.command(self.name) as recorded:
