@@ -28,7 +28,7 @@ from tests.soak.zygote import Order
 
 USUAL_KILLS = 15
 KILLS = int(os.environ.get("NCA_SOAK_KILLS") or USUAL_KILLS)
-STRIDE = 1 if KILLS > USUAL_KILLS else 60
+STRIDE = 1 if KILLS > USUAL_KILLS else 40
 KILLS_IN_A_HOME = 10
 STEPS_IN_A_RUN = 5
 WHOLE_RUNS = 5
