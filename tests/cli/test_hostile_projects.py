@@ -157,14 +157,14 @@ def test_what_the_person_saves_through_nca_is_trusted_and_the_flag_is_for_one_ru
     project.mkdir()
 
     def listed() -> str:
-        return nca("models", "list", home=tmp_path, cwd=project, OPENAI_API_KEY="k").stdout
+        return forked("models", "list", home=tmp_path, cwd=project, OPENAI_API_KEY="k").stdout
 
-    nca("config", "set", "model.name", "openai/mine", home=tmp_path, cwd=project)
+    forked("config", "set", "model.name", "openai/mine", home=tmp_path, cwd=project)
     assert "openai/mine" in listed()
     file = project / ".nca" / "config.toml"
     file.write_text(file.read_text() + 'summarizer = "openai/theirs"\n')
     assert "openai/mine" not in listed()
-    nca("config", "set", "model.max_retries", "0", home=tmp_path, cwd=project)
+    forked("config", "set", "model.max_retries", "0", home=tmp_path, cwd=project)
     assert "openai/mine" not in listed()
 
     def ran(*more: str) -> str:

@@ -86,7 +86,7 @@ def test_stdin_goes_along_and_json_is_one_object(provider: Provider, tmp_path: P
     assert result["reason"] == "answered"
     assert result["context"]["budget_tokens"] == 2_600
     assert provider.requests[0]["messages"][-1]["content"] == "Summarize:\n\n<stdin>\na long text\n</stdin>\n"
-    listed = nca("sessions", "list", "--all", home=tmp_path).stdout
+    listed = forked("sessions", "list", "--all", home=tmp_path).stdout
     assert listed.rstrip().endswith("Summarize: a long text")
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from nca.sessions import Store, sql
 from nca.testing.provider import Provider
-from tests.cli.command import environment, nca
+from tests.cli.command import environment
 from tests.sessions.samples import filled
 from tests.testing.forks import forked
 
@@ -43,7 +43,7 @@ def asked(provider: Provider, home: Path, command: str) -> subprocess.CompletedP
 
 
 def listed(home: Path) -> subprocess.CompletedProcess[str]:
-    return nca("sessions", "list", home=home)
+    return forked("sessions", "list", home=home)
 
 
 def _garbage(path: Path) -> None:

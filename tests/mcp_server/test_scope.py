@@ -13,9 +13,9 @@ from nca.errors import UsageError
 from nca.mcp_server.history import Scope
 from nca.sessions import Store
 from nca.tools.tool import ToolError
-from tests.cli.command import nca
 from tests.mcp_server.asking import asked, served, store_of, talk, tried
 from tests.mcp_server.other_sessions import claude_session
+from tests.testing.forks import forked
 
 
 class Home:
@@ -108,6 +108,6 @@ def test_no_project_and_no_folder(home: Home, monkeypatch: pytest.MonkeyPatch) -
     assert Scope.of_directories([link]).allowed == (str(link), str(home.notes))
     with pytest.raises(UsageError, match="there is no folder"):
         Scope.of_directories([home.path / "missing"])
-    done = nca("mcp", "serve", "--all", "--directory", "/", home=home.path)
+    done = forked("mcp", "serve", "--all", "--directory", "/", home=home.path)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert "--all and --directory exclude each other" in done.stderr
