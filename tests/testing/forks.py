@@ -21,6 +21,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import uuid
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -182,8 +183,8 @@ class Forks:
 
 
 def _test_run() -> str:
-    """The same for all workers of a test run."""
-    return os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))[:16]
+    """The same for all workers of a test run, and nobody can guess it."""
+    return os.environ.get("PYTEST_XDIST_TESTRUNUID", uuid.uuid4().hex)[:16]
 
 
 def _connected(place: Path) -> socket.socket:
