@@ -18,6 +18,7 @@ from nca.terminal.commands.command import Command, all_commands
 from nca.terminal.commands.help import in_short
 from nca.terminal.input.file_finder import MAX_SUGGESTIONS, TAB_SECONDS, FileFinder, mention_before
 from nca.terminal.input.line_kind import is_command
+from nca.terminal.input.prompt_text import Offer, Offering
 from nca.terminal.render.sanitize import one_line
 
 ABOUT_CHARS = 80
@@ -33,32 +34,33 @@ if TYPE_CHECKING:
 
 
 class PromptCompleter(Completer):
-    """Completions for the text before the cursor."""
+    """Completions for the text before the cursor. `offer` is told of each."""
 
-    def __init__(self, completions: Completions, files: FileFinder) -> None:
+    def __init__(self, completions: Completions, files: FileFinder, offer: Offering = lambda _: None) -> None:
         self._completions = completions
         self._files = files
+        self._offer = offer
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
         """For Tab: at once, with the files that are found within `TAB_SECONDS`."""
-        text = document.text_before_cursor
-        if is_command(text):
-            yield from self._commands(text)
-        elif (mention := mention_before(text)) is not None:
-            yield from self._mentions(document, mention, self._files.find(mention, TAB_SECONDS))
+        mention = _mention_before(document)
+        return self._found(document, mention, self._files.find(mention, TAB_SECONDS) if mention is not None else ())
 
     async def get_completions_async(
         self, document: Document, complete_event: CompleteEvent
     ) -> AsyncGenerator[Completion, None]:
         """For typing: files follow when they are found."""
-        text = document.text_before_cursor
-        mention = None if is_command(text) else mention_before(text)
-        if mention is None:
-            found = self.get_completions(document, complete_event)
-        else:
-            found = self._mentions(document, mention, await self._files.find_soon(mention))
-        for completion in found:
+        mention = _mention_before(document)
+        paths = await self._files.find_soon(mention) if mention is not None else ()
+        for completion in self._found(document, mention, paths):
             yield completion
+
+    def _found(self, document: Document, mention: str | None, paths: Iterable[str]) -> Iterator[Completion]:
+        text, end = document.text_before_cursor, document.cursor_position
+        commands = self._commands(text) if is_command(text) else ()
+        for one in commands if mention is None else self._mentions(document, mention, paths):
+            self._offer(Offer(document.text, end + one.start_position, end, one.text))
+            yield one
 
     def _mentions(self, document: Document, mention: str, paths: Iterable[str]) -> Iterator[Completion]:
         yield from resource_completions(self._completions.conversation.servers, mention)
@@ -81,6 +83,11 @@ class PromptCompleter(Completer):
         last = argument.rpartition(" ")[2]
         for suggested, about in self._completions.suggestions(name, argument):
             yield Completion(suggested, -len(last), display=one_line(suggested), display_meta=one_line(about))
+
+
+def _mention_before(document: Document) -> str | None:
+    text = document.text_before_cursor
+    return None if is_command(text) else mention_before(text)
 
 
 def _command_names(typed: str) -> Iterator[Completion]:

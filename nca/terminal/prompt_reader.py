@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from math import ceil
 from typing import TYPE_CHECKING, TypeVar
 
@@ -68,7 +69,8 @@ class PromptReader(Reader):
     def chatting(self, completions: Completions) -> Iterator[None]:
         self._chat = completions
         files = FileFinder(completions.conversation.directory)
-        self._prompt.serve(PromptCompleter(completions, files), lambda: self._next_mode(completions.conversation))
+        completer = partial(PromptCompleter, completions, files)
+        self._prompt.serve(completer, lambda: self._next_mode(completions.conversation))
         try:
             with self._first.quiet_terminal():
                 yield

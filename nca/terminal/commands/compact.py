@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 
+from rich.table import Column
 from rich.text import Text
 
 from nca.agent.compaction_diff import Preview
@@ -70,10 +71,8 @@ def _held(app: App) -> Preview:
 
 def _show(app: App, made: Preview) -> None:
     proposal = made.proposal
-    table = new_table(gap=2, indent=2)
-    table.add_column(no_wrap=True)
-    # In a narrow window this one is broken between words; the names on the left are whole.
-    table.add_column(justify="right")
+    # In a narrow window the right one is broken between words; the names on the left are whole.
+    table = new_table(Column(no_wrap=True), Column(justify="right"), gap=2, indent=2)
     for stage, tokens in proposal.saved_by_stage.items():
         table.add_row(Text(to_terminal(stage)), f"−{tokens:,} tokens")
     if made.goes:

@@ -225,11 +225,6 @@ def _title(record: CompactionRecord, made_by: str) -> Text:
     return text.append(f"  {local_time(record.at)}, {one_line(record.trigger)}: {stages}", style="not bold dim")
 
 
-def _summaries(diff: CompactionDiff) -> Iterator[Summary]:
-    """Those that the compaction put in, the newest first."""
-    return (item for item in reversed(diff.made) if isinstance(item, Summary))
-
-
 def _diff_table(diff: CompactionDiff, bar_cells: int) -> Table:
     """A row for each kind: before, difference, after; and both as a bar if it has room."""
     right = [Column(title, justify="right", no_wrap=True) for title in ("before", "change", "kept")]
@@ -267,7 +262,7 @@ def _diff_lines(diff: CompactionDiff, entries: Sequence[Entry]) -> Iterator[Rend
         yield Text()
     if diff.record.kept:
         yield Text(f"Can still be read: {one_line(kept_in_words(diff.record.kept))}.")
-    summary = next((item.id for item in _summaries(diff)), "")
+    summary = next((item.id for item in reversed(diff.made) if isinstance(item, Summary)), "")
     reads = f"/context show {one_line(summary, 20)} · " if summary else ""
     ids = [one_line(item.id, 20) for item in diff.made] or [str(diff.hidden[0][0])] if diff.hidden else []
     restores = f"/context expand {ids[-1]} · " if ids else ""

@@ -130,9 +130,7 @@ def _rows(rows: Mapping[str, str]) -> RenderableType:
     if max(map(len, rows)) + _LEAST_ABOUT > shutil.get_terminal_size().columns:
         shown = ((Text(left, style="accent"), Padding(Text(right), (0, 0, 0, 4))) for left, right in rows.items())
         return Group(*(line for pair in shown for line in pair if isinstance(line, Text) or line.renderable))
-    table = new_table()
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
+    table = new_table(Column(no_wrap=True), Column(overflow="fold"))
     for left, right in rows.items():
         table.add_row(Text(left, style="accent"), Text(right))
     return table

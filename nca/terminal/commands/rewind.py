@@ -8,6 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args
 
 from rich.console import Group
+from rich.table import Column
 from rich.text import Text
 
 from nca.agent.instruction_files import head_moved
@@ -141,10 +142,8 @@ async def _chosen(app: App) -> Point | None:
 
 def _list(app: App) -> None:
     """The newest messages of the person, for output where nobody can pick one with the keys."""
-    table = new_table(has_header=True)
-    for title in ("number", "when", "tokens"):
-        table.add_column(title, justify="right", no_wrap=True)
-    table.add_column("what", overflow="ellipsis", no_wrap=True)
+    right = [Column(title, justify="right", no_wrap=True) for title in ("number", "when", "tokens")]
+    table = new_table(*right, Column("what", overflow="ellipsis", no_wrap=True), has_header=True)
     for point in islice(app.conversation.rewinds.points(), _LISTED):
         if not point.rewind:
             text = f"{'(other branch) ' if point.is_left else ''}{one_line(point.text, 200)}"

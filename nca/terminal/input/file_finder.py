@@ -167,9 +167,9 @@ class FileFinder:
             # A longer word can only match what matched before. The list only grows, until it is replaced.
             if self._last is not None and self._last[0] is entries and len(entries) == self._walk.finished_count:
                 _, before, matched = self._last
-                if word.startswith(before) and _wants_hidden(word) == _wants_hidden(before):
+                if word.startswith(before) and _is_hidden(word) == _is_hidden(before):
                     candidates = matched
-            wants_hidden = _wants_hidden(word)
+            wants_hidden = _is_hidden(word)
             is_listing = not word or word.endswith("/")
             has_letters = _letters(word).match
             ranked = [
@@ -240,11 +240,8 @@ def _folded(text: str) -> str:
     return (text if text.isascii() else unicodedata.normalize("NFC", text)).lower()
 
 
-def _wants_hidden(word: str) -> bool:
-    return word.startswith(".") or "/." in word
-
-
 def _is_hidden(path: str) -> bool:
+    """Whether a part of a path begins with a dot; also of one that is being typed, which then wants such files."""
     return path.startswith(".") or "/." in path
 
 

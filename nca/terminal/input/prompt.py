@@ -31,7 +31,7 @@ from nca.terminal.input.keyboard import ESCAPE_SECONDS, Keyboard, drawn, termina
 from nca.terminal.input.keys import REWIND, completes, prompt_keys, typed_by_key
 from nca.terminal.input.line_kind import is_command, is_shell_line, message_of
 from nca.terminal.input.pastes import FoldedPastes, PastedImages, PastedPaths
-from nca.terminal.input.prompt_text import OfferingCompleter, PromptText, ReturnedText, is_typed_in
+from nca.terminal.input.prompt_text import Offering, PromptText, ReturnedText, is_typed_in
 from nca.terminal.input.toolbar import ToolbarStatus, toolbar
 from nca.terminal.input.type_ahead import TypeAhead
 from nca.terminal.interrupts import AGAIN_SECONDS, Interrupts, Leave
@@ -95,9 +95,9 @@ class Prompt:
         """Use these settings from the next `read` on."""
         self._settings = settings
 
-    def serve(self, completer: Completer, next_mode: Callable[[], None]) -> None:
-        """Suggest what `completer` finds, even in a prompt that is already shown; Shift-Tab calls `next_mode`."""
-        self._session.completer = OfferingCompleter(completer, self._text)
+    def serve(self, completer: Callable[[Offering], Completer], next_mode: Callable[[], None]) -> None:
+        """Suggest what this completer finds, even in a prompt that is already shown; Shift-Tab calls `next_mode`."""
+        self._session.completer = completer(self._text.offer)
         self.next_mode = self.type_ahead.next_mode = next_mode
 
     def show_status(self, status: ToolbarStatus) -> None:

@@ -10,12 +10,10 @@ A text that had no effect, or was not sent, comes back, and the next thing typed
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import Callable
 from itertools import islice
 from typing import NamedTuple
 
-from prompt_toolkit.completion import CompleteEvent, Completer, Completion
-from prompt_toolkit.document import Document
 from prompt_toolkit.layout.processors import Processor, Transformation, TransformationInput
 
 from nca.words import Span, Words, marked, merged, part_of, replaced, text_of
@@ -35,6 +33,10 @@ class Offer(NamedTuple):
     start: int
     end: int
     text: str
+
+
+Offering = Callable[[Offer], None]
+"""Is told of each offer, so that one that the person takes counts as typed."""
 
 
 class KnownTexts:
@@ -196,29 +198,6 @@ def _safest(one: Words, other: Words) -> Words:
             one = marked(one, place, place + len(span.text), "pasted")
         place += len(span.text)
     return merged(one)
-
-
-class OfferingCompleter(Completer):
-    """Another completer's completions. It tells the prompt's text of them, so that a chosen one counts as typed."""
-
-    def __init__(self, completer: Completer, prompt_text: PromptText) -> None:
-        self._completer = completer
-        self._text = prompt_text
-
-    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
-        for completion in self._completer.get_completions(document, complete_event):
-            yield self._offered(document, completion)
-
-    async def get_completions_async(
-        self, document: Document, complete_event: CompleteEvent
-    ) -> AsyncGenerator[Completion, None]:
-        async for completion in self._completer.get_completions_async(document, complete_event):
-            yield self._offered(document, completion)
-
-    def _offered(self, document: Document, completion: Completion) -> Completion:
-        end = document.cursor_position
-        self._text.offer(Offer(document.text, end + completion.start_position, end, completion.text))
-        return completion
 
 
 def _alike(old: str, text: str) -> tuple[int, int]:

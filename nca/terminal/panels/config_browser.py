@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from prompt_toolkit.document import Document
 from rich.console import Group, RenderableType
+from rich.table import Column
 from rich.text import Text
 
 from nca.config.overrides import nearest
@@ -234,10 +235,8 @@ def ordered() -> list[str]:
 def overview(loaded: LoadedSettings) -> RenderableType:
     """The changed settings, and the groups: one screen, however many settings there are."""
     changed = [name for name in KEYS if is_changed(loaded, name)]
-    table = new_table()
-    table.add_column(no_wrap=True)
-    table.add_column(justify="right", no_wrap=True)
-    table.add_column(overflow="fold")
+    right = Column(justify="right", no_wrap=True)
+    table = new_table(Column(no_wrap=True), right, Column(overflow="fold"))
     sections = dict.fromkeys(section_of(name) for name in KEYS)
     for section in sections:
         if section:
@@ -257,12 +256,8 @@ def listed(loaded: LoadedSettings, names: Sequence[str]) -> RenderableType:
     if room < _VALUE_COLUMNS // 2:
         return Group(*(line for name in names for line in _stacked(loaded, name)))
     has_about = room >= 2 * _VALUE_COLUMNS
-    table = new_table(gap=1)
-    table.add_column(no_wrap=True)
-    table.add_column(no_wrap=True)
-    table.add_column(max_width=_VALUE_COLUMNS if has_about else room)
-    if has_about:
-        table.add_column(ratio=1)
+    columns = [Column(no_wrap=True), Column(no_wrap=True), Column(max_width=_VALUE_COLUMNS if has_about else room)]
+    table = new_table(*columns, *([Column(ratio=1)] if has_about else ()), gap=1)
     for name in names:
         changed = is_changed(loaded, name)
         about = place(loaded.origin(name)) if changed else KEYS[name].about
