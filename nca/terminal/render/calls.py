@@ -80,13 +80,6 @@ class RunningCalls:
             self._nested_count, self._last = 0, ""
         return line
 
-    def clear(self) -> None:
-        self._lines.clear()
-        self._progress.clear()
-        self._printed.clear()
-        self._nested.clear()
-        self._nested_count, self._last = 0, ""
-
     def line(self) -> str:
         """ "" if nothing is running."""
         lines = [" · ".join(filter(None, (line, self._progress.get(key)))) for key, line in self._lines.items()]

@@ -106,7 +106,7 @@ class Draw:
             self.screen.console.push_theme(theme_for(settings.theme))
         self._theme = settings.theme
         self._show_reasoning = settings.show_reasoning
-        self._notifier.notify_after(settings.notify_seconds)
+        self._notifier.after_seconds = settings.notify_seconds
 
     @property
     def failure(self) -> Exception | None:
@@ -241,7 +241,7 @@ class Draw:
                 await clock
             self._is_at_work = False
             self._status = ""
-            self._running.clear()
+            self._running = RunningCalls()
             self._end_stream()
             self.screen.clear_tail()
 

@@ -138,15 +138,12 @@ class Notifier:
     def __init__(
         self, ring: Callable[[str], None], after_seconds: float = 0, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._after_seconds = after_seconds
+        self.after_seconds = after_seconds
         self._ring = ring
         self._clock = clock
         self._since = clock()
         """When the person last had a reason to look."""
         self._is_asking = False
-
-    def notify_after(self, seconds: float) -> None:
-        self._after_seconds = seconds
 
     def on_event(self, event: Event) -> None:
         match event:
@@ -170,7 +167,7 @@ class Notifier:
             self._is_asking = False
 
     def _notify(self, message: str) -> bool:
-        is_long = self._after_seconds > 0 and self._clock() - self._since >= self._after_seconds
+        is_long = self.after_seconds > 0 and self._clock() - self._since >= self.after_seconds
         if is_long:
             self._ring(message)
         return is_long

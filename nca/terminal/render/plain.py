@@ -85,7 +85,7 @@ class PlainDraw:
 
     def apply(self, settings: TerminalSettings) -> None:
         self._show_reasoning = settings.show_reasoning
-        self._notifier.notify_after(settings.notify_seconds)
+        self._notifier.after_seconds = settings.notify_seconds
 
     def send_codes(self, codes: str) -> bool:
         return False
@@ -200,7 +200,7 @@ class PlainDraw:
             if signs is not None:
                 signs.cancel()
             self._end_answer()
-            self._running.clear()
+            self._running = RunningCalls()
 
     async def _signs_of_life(self) -> None:
         self._waited = 0.0
