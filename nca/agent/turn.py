@@ -102,17 +102,14 @@ class Turn:
                 self._close_calls(CUT_CALL.format(tokens=self.window.answer_tokens()))
                 if is_second_cut:
                     return self._finished("length", started)
-                continue_turn = self.steps < limit
             elif self.steps >= limit:
                 self._close_calls(STEP_LIMIT.format(steps=limit))
-                continue_turn = False
             else:
                 await self.calls.run(calls)
                 self.calls.hooks.check()
                 if self.calls.repeats.round.is_stuck:
                     return self._finished("stuck", started)
-                continue_turn = True
-            if not continue_turn:
+            if self.steps >= limit:
                 return self._finished("max_steps", started)
             await self.user_input.enter_typed_ahead()
 
@@ -243,9 +240,8 @@ class Turn:
     async def _asks_less(self, failure: ProviderFailure, share: float | None) -> bool:
         if failure.action == "lower_max_tokens" and share is not None:
             return self.window.shorten_answer(failure)
-        if failure.action not in ("compact", "lower_max_tokens_then_compact") or not failure.is_overflow:
-            return False
-        if share is None:
+        can_compact = failure.action in ("compact", "lower_max_tokens_then_compact") and failure.is_overflow
+        if share is None or not can_compact:
             return False
         if await self.compactor.recover(failure, share=share):
             return True

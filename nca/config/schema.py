@@ -11,32 +11,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from nca.config import value_types as types
 from nca.config.extensions import STAGES, stage_names
 from nca.config.harmless import HARMLESS, Harmless
 from nca.config.hooks import Hook, hook_tables
 from nca.config.servers import McpServer, named_servers
 from nca.config.tables import Injection, PermissionRule, Section, exact_rules, status_format, tables
-from nca.config.value_types import (
-    Table,
-    ValueType,
-    added,
-    boolean,
-    choice,
-    file_path,
-    model_names,
-    number,
-    number_or,
-    one_line,
-    or_word,
-    postgres_url,
-    ratio,
-    setting,
-    table,
-    text,
-    texts,
-    variables,
-    whole,
-)
+from nca.config.value_types import Table, ValueType, setting, table
 
 INFO_THRESHOLD = 0.60
 AUTO = "auto"
@@ -46,23 +27,23 @@ PROFILES = ("nca", "neurolink", "cowagent", "neuron", "nexora")
 
 
 class ModelSettings(Table):
-    name: str = setting("", model_names(text()))
-    context_window: int = setting(0, whole(), unit="tokens")
-    max_output_tokens: int = setting(0, whole())
-    max_reserve_tokens: int = setting(32_000, whole(1))
-    output_ratio: float = setting(0.0, ratio(zero=True))
-    images: str = setting("auto", choice("auto", "yes", "no", aliases={True: "yes", False: "no"}))
-    summarizer: str = setting("", model_names(text()))
-    api_base: str = setting("", text(), user_only=True)
-    temperature: float | str = setting("provider", number_or("provider", 0, 2))
+    name: str = setting("", types.model_names(types.text()))
+    context_window: int = setting(0, types.whole(), unit="tokens")
+    max_output_tokens: int = setting(0, types.whole())
+    max_reserve_tokens: int = setting(32_000, types.whole(1))
+    output_ratio: float = setting(0.0, types.ratio(zero=True))
+    images: str = setting("auto", types.choice("auto", "yes", "no", aliases={True: "yes", False: "no"}))
+    summarizer: str = setting("", types.model_names(types.text()))
+    api_base: str = setting("", types.text(), user_only=True)
+    temperature: float | str = setting("provider", types.number_or("provider", 0, 2))
     reasoning: str = setting(
-        "auto", choice("auto", "off", "low", "medium", "high", aliases={False: "off", "none": "off"})
+        "auto", types.choice("auto", "off", "low", "medium", "high", aliases={False: "off", "none": "off"})
     )
-    first_token_seconds: float = setting(120.0, number(1, 3600))
-    idle_seconds: float = setting(60.0, number(1, 3600))
-    total_seconds: float = setting(1800.0, number(1, 86400))
-    max_retries: int = setting(5, whole(0, 20))
-    fallbacks: tuple[str, ...] = setting((), model_names(texts()))
+    first_token_seconds: float = setting(120.0, types.number(1, 3600))
+    idle_seconds: float = setting(60.0, types.number(1, 3600))
+    total_seconds: float = setting(1800.0, types.number(1, 86400))
+    max_retries: int = setting(5, types.whole(0, 20))
+    fallbacks: tuple[str, ...] = setting((), types.model_names(types.texts()))
 
     @property
     def own_temperature(self) -> float | None:
@@ -71,56 +52,56 @@ class ModelSettings(Table):
 
 
 class PruneSettings(Table):
-    protect_tokens: int = setting(40_000, whole())
-    keep_results: int = setting(2, whole(0, 1000))
-    minimum_savings_tokens: int = setting(20_000, whole())
-    protected_tools: tuple[str, ...] = setting(("skill",), texts())
-    placeholder: str = setting("[cleared: recall expand={seq}]", one_line())
+    protect_tokens: int = setting(40_000, types.whole())
+    keep_results: int = setting(2, types.whole(0, 1000))
+    minimum_savings_tokens: int = setting(20_000, types.whole())
+    protected_tools: tuple[str, ...] = setting(("skill",), types.texts())
+    placeholder: str = setting("[cleared: recall expand={seq}]", types.one_line())
 
 
 class DeduplicateSettings(Table):
-    minimum_ratio: float = setting(0.3, ratio(zero=True))
+    minimum_ratio: float = setting(0.3, types.ratio(zero=True))
 
 
 class SummarizeSettings(Table):
-    max_tokens: int = setting(0, whole(0, 100_000))
-    deadline_seconds: float = setting(180.0, number(1, 3600))
-    role: str = setting("user", choice("user", "system"))
-    header: str = setting("## Conversation Summary (Earlier Context)", one_line())
-    form: str = setting("sections", choice("sections", "bullets"))
-    ledger_tokens: int = setting(0, whole(0, 100_000))
-    user_turns_tokens: int = setting(0, whole(0, 100_000))
+    max_tokens: int = setting(0, types.whole(0, 100_000))
+    deadline_seconds: float = setting(180.0, types.number(1, 3600))
+    role: str = setting("user", types.choice("user", "system"))
+    header: str = setting("## Conversation Summary (Earlier Context)", types.one_line())
+    form: str = setting("sections", types.choice("sections", "bullets"))
+    ledger_tokens: int = setting(0, types.whole(0, 100_000))
+    user_turns_tokens: int = setting(0, types.whole(0, 100_000))
 
 
 class TruncateSettings(Table):
-    fraction: float = setting(0.5, ratio())
+    fraction: float = setting(0.5, types.ratio())
 
 
 class AdmissionSettings(Table):
-    max_bytes: int = setting(51_200, whole(200))
-    max_lines: int = setting(2_000, whole(10))
-    direction: str = setting("both", choice("both", "head", "tail"))
-    history_chars: int = setting(20_000, whole(200))
-    shorten_each_turn: bool = setting(False, boolean())
-    file_ratio: float = setting(0.6, ratio())
+    max_bytes: int = setting(51_200, types.whole(200))
+    max_lines: int = setting(2_000, types.whole(10))
+    direction: str = setting("both", types.choice("both", "head", "tail"))
+    history_chars: int = setting(20_000, types.whole(200))
+    shorten_each_turn: bool = setting(False, types.boolean())
+    file_ratio: float = setting(0.6, types.ratio())
 
 
 class ContextSettings(Table):
-    auto: str = setting("on", choice("on", "off", "preview", aliases={True: "on", False: "off"}))
+    auto: str = setting("on", types.choice("on", "off", "preview", aliases={True: "on", False: "off"}))
     stages: tuple[str, ...] = setting(STAGES, stage_names())
-    info_threshold: float = setting(INFO_THRESHOLD, ratio())
-    idle_threshold: float = setting(0.0, ratio(zero=True))
-    compact_threshold: float | str = setting(AUTO, or_word(AUTO, ratio()))
-    compact_tokens: int = setting(0, whole())
-    target_ratio: float | str = setting(AUTO, or_word(AUTO, ratio()))
-    fit: str = setting("cut", choice("cut", "refuse"))
-    max_tokens: int = setting(0, whole())
-    max_messages: int = setting(0, whole())
-    max_turns: int = setting(0, whole(), unit="turns")
-    preserve_turns: int = setting(0, whole(0, 1000))
-    keep_recent_ratio: float = setting(1.0, ratio())
-    provider_side: bool = setting(False, boolean())
-    count_as: str = setting("", text())
+    info_threshold: float = setting(INFO_THRESHOLD, types.ratio())
+    idle_threshold: float = setting(0.0, types.ratio(zero=True))
+    compact_threshold: float | str = setting(AUTO, types.or_word(AUTO, types.ratio()))
+    compact_tokens: int = setting(0, types.whole())
+    target_ratio: float | str = setting(AUTO, types.or_word(AUTO, types.ratio()))
+    fit: str = setting("cut", types.choice("cut", "refuse"))
+    max_tokens: int = setting(0, types.whole())
+    max_messages: int = setting(0, types.whole())
+    max_turns: int = setting(0, types.whole(), unit="turns")
+    preserve_turns: int = setting(0, types.whole(0, 1000))
+    keep_recent_ratio: float = setting(1.0, types.ratio())
+    provider_side: bool = setting(False, types.boolean())
+    count_as: str = setting("", types.text())
     section: tuple[Section, ...] = setting((), tables(Section))
     inject: tuple[Injection, ...] = setting((), tables(Injection))
     prune: PruneSettings = table(PruneSettings, "Stage 1: replace old tool results by a placeholder")
@@ -131,11 +112,11 @@ class ContextSettings(Table):
 
 
 class AgentSettings(Table):
-    max_steps: int = setting(200, whole(1, 1000))
-    permission: str = setting("ask", choice("ask", "accept-edits", "plan", "auto"), user_only=True)
-    system_prompt: str = setting("", text())
-    models: tuple[str, ...] = setting((), variables(valid="a list of AGENT=MODEL"))
-    use_claude_home: bool = setting(False, boolean(), user_only=True, at_start=True)
+    max_steps: int = setting(200, types.whole(1, 1000))
+    permission: str = setting("ask", types.choice("ask", "accept-edits", "plan", "auto"), user_only=True)
+    system_prompt: str = setting("", types.text())
+    models: tuple[str, ...] = setting((), types.variables(valid="a list of AGENT=MODEL"))
+    use_claude_home: bool = setting(False, types.boolean(), user_only=True, at_start=True)
 
 
 class PermissionSettings(Table):
@@ -145,55 +126,55 @@ class PermissionSettings(Table):
 
 
 class ToolSettings(Table):
-    off: tuple[str, ...] = setting((), texts())
-    timeout_seconds: float = setting(120.0, number(1, 86400), user_only=True)
-    max_timeout_seconds: float = setting(600.0, number(1, 86400), user_only=True)
-    sandbox: str = setting("off", choice("off", "bwrap"), user_only=True)
-    environment: tuple[str, ...] = setting((), texts(), user_only=True)
-    variables: tuple[str, ...] = setting((), variables())
-    readable: tuple[str, ...] = setting((), added(texts()))
-    private_hosts: tuple[str, ...] = setting((), texts(), user_only=True)
+    off: tuple[str, ...] = setting((), types.texts())
+    timeout_seconds: float = setting(120.0, types.number(1, 86400), user_only=True)
+    max_timeout_seconds: float = setting(600.0, types.number(1, 86400), user_only=True)
+    sandbox: str = setting("off", types.choice("off", "bwrap"), user_only=True)
+    environment: tuple[str, ...] = setting((), types.texts(), user_only=True)
+    variables: tuple[str, ...] = setting((), types.variables())
+    readable: tuple[str, ...] = setting((), types.added(types.texts()))
+    private_hosts: tuple[str, ...] = setting((), types.texts(), user_only=True)
 
 
 class RewindSettings(Table):
-    max_file_bytes: int = setting(5_242_880, whole(), user_only=True)
-    max_files: int = setting(50_000, whole(), unit="files", user_only=True)
-    max_project_bytes: int = setting(500_000_000, whole(), user_only=True)
-    max_scan_seconds: float = setting(2.0, number(0.1, 600), user_only=True)
+    max_file_bytes: int = setting(5_242_880, types.whole(), user_only=True)
+    max_files: int = setting(50_000, types.whole(), unit="files", user_only=True)
+    max_project_bytes: int = setting(500_000_000, types.whole(), user_only=True)
+    max_scan_seconds: float = setting(2.0, types.number(0.1, 600), user_only=True)
 
 
 class McpSettings(Table):
-    wait_seconds: float = setting(15.0, number(0, 600))
+    wait_seconds: float = setting(15.0, types.number(0, 600))
     servers: tuple[McpServer, ...] = setting((), named_servers())
 
 
 class MemorySettings(Table):
-    file_path: str = setting(".nca/memory.json", file_path())
-    max_notes: int = setting(128, whole(1, 100_000), unit="notes")
-    auto_compact_on_finish: bool = setting(False, boolean())
+    file_path: str = setting(".nca/memory.json", types.file_path())
+    max_notes: int = setting(128, types.whole(1, 100_000), unit="notes")
+    auto_compact_on_finish: bool = setting(False, types.boolean())
 
 
 class SessionSettings(Table):
-    persist: bool = setting(True, boolean(), at_start=True)
-    store: str = setting("", postgres_url(), user_only=True, at_start=True)
-    retention_days: int = setting(0, whole(0, 36500), unit="days", user_only=True, at_start=True)
-    max_sessions: int = setting(0, whole(0, 1_000_000), user_only=True, at_start=True)
-    max_cost: float = setting(0.0, number(0, 100_000), unit="USD", user_only=True)
-    restore: str = setting("full", choice("full", "text"))
+    persist: bool = setting(True, types.boolean(), at_start=True)
+    store: str = setting("", types.postgres_url(), user_only=True, at_start=True)
+    retention_days: int = setting(0, types.whole(0, 36500), unit="days", user_only=True, at_start=True)
+    max_sessions: int = setting(0, types.whole(0, 1_000_000), user_only=True, at_start=True)
+    max_cost: float = setting(0.0, types.number(0, 100_000), unit="USD", user_only=True)
+    restore: str = setting("full", types.choice("full", "text"))
 
 
 class TerminalSettings(Table):
-    theme: str = setting("auto", choice("auto", "dark", "light"))
-    keys: str = setting("emacs", choice("emacs", "vi"))
-    show_reasoning: bool = setting(False, boolean())
-    plain: bool = setting(False, boolean(), at_start=True)
-    notify_seconds: float = setting(20.0, number(0, 86_400))
+    theme: str = setting("auto", types.choice("auto", "dark", "light"))
+    keys: str = setting("emacs", types.choice("emacs", "vi"))
+    show_reasoning: bool = setting(False, types.boolean())
+    plain: bool = setting(False, types.boolean(), at_start=True)
+    notify_seconds: float = setting(20.0, types.number(0, 86_400))
     status: str = setting("", status_format())
-    status_command: str = setting("", text())
+    status_command: str = setting("", types.text())
 
 
 class Settings(Table):
-    profile: str = setting("none", choice("none", *PROFILES))
+    profile: str = setting("none", types.choice("none", *PROFILES))
     hooks: tuple[Hook, ...] = setting((), hook_tables())
     model: ModelSettings = table(ModelSettings, "The model")
     context: ContextSettings = table(ContextSettings, "The context window and compaction")

@@ -205,7 +205,17 @@ class ContextView:
         measured = self._measured(history)
         if not measured.fits:
             raise _too_large(measured)
-        return self._fitted(shaped, history, measured, notices, compacted=history.view is not before)
+        shown = shaped.repair(resolve(history), engine.facts.provider)
+        rows = shaped.write(shown, [entry.message for entry in history.entries]).rows
+        return FittedRequest(
+            messages=rows,
+            compacted=history.view is not before,
+            used_tokens=measured.used_tokens,
+            budget_tokens=measured.budget.budget_tokens,
+            items=items_of(history, history.view),
+            request=shaped.request(rows),
+            notices=notices,
+        )
 
     recall_tool = _RecallTool()
 
@@ -257,27 +267,6 @@ class ContextView:
 
     def _keep(self, **changes: Any) -> None:
         self._kept = msgspec.structs.replace(self._kept, **changes)
-
-    def _fitted(
-        self,
-        shaped: ShapedMessages,
-        history: History,
-        measured: Measurement,
-        notices: tuple[str, ...],
-        *,
-        compacted: bool,
-    ) -> FittedRequest:
-        shown = shaped.repair(resolve(history), self._engine.facts.provider)
-        rows = shaped.write(shown, [entry.message for entry in history.entries]).rows
-        return FittedRequest(
-            messages=rows,
-            compacted=compacted,
-            used_tokens=measured.used_tokens,
-            budget_tokens=measured.budget.budget_tokens,
-            items=items_of(history, history.view),
-            request=shaped.request(rows),
-            notices=notices,
-        )
 
     def _measured(self, history: History) -> Measurement:
         self._engine.meter.look(history)
