@@ -14,19 +14,7 @@ from nca.context.meter import Meter
 from nca.context.policy import is_due
 from nca.context.tokens import text_tokens
 from nca.errors import UsageError
-from nca.library.inputs import (
-    budget_of,
-    facts_of,
-    history_of,
-    read_choice,
-    read_conversation,
-    read_mappings,
-    read_number,
-    read_text,
-    read_tools,
-    read_whole,
-    settings_of,
-)
+from nca.library import inputs
 from nca.messages import Message, clean_text
 from nca.models.catalog import describe
 from nca.vocabulary import fitting_start, within
@@ -79,24 +67,24 @@ def check_context_budget(
     empty if there is a system prompt, a current prompt, a tool or a file to measure.
     Raises InvalidMessages, UsageError, ConfigError.
     """
-    loaded = settings_of(
+    loaded = inputs.settings_of(
         settings, context_window=context_window, max_output_tokens=max_output_tokens, threshold=threshold
-    ).for_model(read_text(model, "model"))
-    facts = facts_of(model, loaded)
-    budget = budget_of(facts, loaded)
-    shaped = read_conversation(messages, may_be_empty=bool(system_prompt or current_prompt or tools or files))
+    ).for_model(inputs.read_text(model, "model"))
+    facts = inputs.facts_of(model, loaded)
+    budget = inputs.budget_of(facts, loaded)
+    shaped = inputs.read_conversation(messages, may_be_empty=bool(system_prompt or current_prompt or tools or files))
     meter = Meter(
         model=model,
         provider=shaped.provider or facts.provider,
         calibration=Calibration.unlearned(facts.provider, model, count_as=loaded.settings.context.count_as),
-        system_prompt=read_text(system_prompt, "system_prompt"),
-        tools=read_tools(shaped.tools if tools is None else tools),
+        system_prompt=inputs.read_text(system_prompt, "system_prompt"),
+        tools=inputs.read_tools(shaped.tools if tools is None else tools),
     )
-    attached = sum(_file_tokens(meter, row, index) for index, row in enumerate(read_mappings(files, "files"), 1))
+    attached = sum(_file_tokens(meter, row, index) for index, row in enumerate(inputs.read_mappings(files, "files"), 1))
     read = shaped.messages
-    if read_text(current_prompt, "current_prompt"):
+    if inputs.read_text(current_prompt, "current_prompt"):
         read.append(Message("user", clean_text(current_prompt)))
-    history = history_of(read)
+    history = inputs.history_of(read)
     meter.look(history)
     measured = meter.measure(history, budget)
     measured = replace(measured, used_tokens=measured.used_tokens + attached)
@@ -125,7 +113,7 @@ def estimate_tokens(
     name = _preset(preset)
     usual = CODE_PRESETS.get(name, PROSE_CHARS_PER_TOKEN) if is_code else PROSE_CHARS_PER_TOKEN
     density = _density(name, chars_per_token, usual)
-    return PRESETS[name].text(read_text(text, "text"), read_text(provider, "provider"), density)
+    return PRESETS[name].text(inputs.read_text(text, "text"), inputs.read_text(provider, "provider"), density)
 
 
 def estimate_messages_tokens(
@@ -142,9 +130,9 @@ def estimate_messages_tokens(
     (4 is usual) scales it.
     Raises InvalidMessages, UsageError.
     """
-    name, spoken = _preset(preset), read_text(provider, "provider")
-    shaped = read_conversation(messages, may_be_empty=True)
-    defined = read_tools(shaped.tools if tools is None else tools)
+    name, spoken = _preset(preset), inputs.read_text(provider, "provider")
+    shaped = inputs.read_conversation(messages, may_be_empty=True)
+    defined = inputs.read_tools(shaped.tools if tools is None else tools)
     density = _density(name, chars_per_token, PROSE_CHARS_PER_TOKEN)
     if not shaped.messages and not defined:
         return 0
@@ -157,11 +145,11 @@ def truncate_to_token_budget(text: str, max_tokens: int, provider: str = "") -> 
     It ends after a sentence if one ends in the second half of the fitting text, else after a word or a character;
     it is empty if not even "..." fits. Raises UsageError.
     """
-    whole, most = read_text(text, "text"), read_whole(max_tokens, "max_tokens")
+    whole, most = inputs.read_text(text, "text"), inputs.read_whole(max_tokens, "max_tokens")
     if estimate_tokens(whole, provider=provider) <= most:
         return TruncatedText(whole, False)
     # Rounded down after half a token more, so that rounding up does not exceed it.
-    raw = int((most + 0.499) / Calibration.unlearned(read_text(provider, "provider")).ratio)
+    raw = int((most + 0.499) / Calibration.unlearned(inputs.read_text(provider, "provider")).ratio)
     if text_tokens(ELLIPSIS) > raw:
         return TruncatedText("", True)
 
@@ -187,7 +175,7 @@ def _whole_sentences(text: str, fitting_chars: int) -> str:
 
 
 def _preset(preset: Any) -> str:
-    return read_choice(preset, "preset", tuple(name for name in PRESETS if name)) if preset != "" else ""
+    return inputs.read_choice(preset, "preset", tuple(name for name in PRESETS if name)) if preset != "" else ""
 
 
 def _density(name: str, chars_per_token: Any, usual: float) -> float:
@@ -195,11 +183,11 @@ def _density(name: str, chars_per_token: Any, usual: float) -> float:
         return usual
     if name in FIXED_PRESETS:
         raise UsageError(f"chars_per_token: the preset {name} has none to set; valid: None.")
-    return read_number(chars_per_token, "chars_per_token", LOWEST_CHARS_PER_TOKEN, HIGHEST_CHARS_PER_TOKEN)
+    return inputs.read_number(chars_per_token, "chars_per_token", LOWEST_CHARS_PER_TOKEN, HIGHEST_CHARS_PER_TOKEN)
 
 
 def _file_tokens(meter: Meter, file: Mapping[str, Any], index: int) -> int:
-    content = read_text(file.get("content"), f"files, entry {index}: content")
+    content = inputs.read_text(file.get("content"), f"files, entry {index}: content")
     return meter.scaled(text_tokens(content))
 
 
@@ -211,7 +199,7 @@ def context_window_size(model: str, provider: str = "") -> int:
 
     128,000 for an unknown model. Raises UsageError for anything but text.
     """
-    name, prefix = read_text(model, "model").strip(), read_text(provider, "provider").strip()
+    name, prefix = inputs.read_text(model, "model").strip(), inputs.read_text(provider, "provider").strip()
     if prefix and not name.lower().startswith(f"{prefix.lower()}/"):
         name = f"{prefix}/{name}"
     return describe(name).window_tokens
@@ -235,9 +223,9 @@ def available_input_tokens(
     Raises UsageError, ConfigError.
     """
     known = context_window_size(model, provider)
-    return _budget(read_whole(context_window, "context_window") or known, max_output_tokens).budget_tokens
+    return _budget(inputs.read_whole(context_window, "context_window") or known, max_output_tokens).budget_tokens
 
 
 def _budget(context_window: int, max_output_tokens: int) -> Budget:
-    window = read_whole(context_window, "context_window", 1)
-    return Budget.of(window, read_whole(max_output_tokens, "max_output_tokens"))
+    window = inputs.read_whole(context_window, "context_window", 1)
+    return Budget.of(window, inputs.read_whole(max_output_tokens, "max_output_tokens"))
