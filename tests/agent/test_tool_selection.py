@@ -67,7 +67,7 @@ def call(name: str, call_id: str = "c1", /, **arguments: Any) -> Message:
 async def test_a_folder_that_is_added_in_the_chat_can_be_read_at_once(room: Room) -> None:
     (other := room.path / "other").mkdir()
     (other / "note.txt").write_text("remember")
-    reading = [call("read_file", path="../other/note.txt"), "Read."]
+    reading: list[ScriptedReply] = [call("read_file", path="../other/note.txt"), "Read."]
     conversation, _ = room.open([*reading, *reading])
     await conversation.send("Read it.")
     conversation.set("tools.readable", ["../other"])
