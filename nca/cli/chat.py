@@ -275,7 +275,7 @@ def banner(
     return [
         first,
         f"Why this model: {choice.why}. {facts.note}".rstrip() + others,
-        "To use another model in this directory: /model NAME. Everywhere: nca config set --user model.name NAME.",
+        "Another model in this directory: /model NAME. Everywhere: nca config set --user model.name NAME.",
         "Type what you want done. @path attaches a file. /help lists all commands and keys.",
         f"Ctrl-C stops an answer. Ctrl-D or /exit leaves. {later}",
     ]

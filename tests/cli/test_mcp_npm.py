@@ -227,7 +227,8 @@ def test_none_is_left_when_the_terminal_is_closed(start: Callable[..., Chat]) ->
 def test_started_by_npx_its_children_end_too(start: Callable[..., Chat], tmp_path: Path) -> None:
     programs()
     folder = os.environ[TEST_SERVERS]
-    table = (
+    # npx takes its time on a busy machine.
+    table = "[mcp]\nwait_seconds = 120\n" + (
         f'[mcp.servers.npx]\ncommand = "npx"\nargs = ["--no", "mcp-server-everything"]\ncwd = {toml_value(folder)}\n'
     )
     chat = start(config=table)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import select
 import shutil
 import signal
 import sys
@@ -43,10 +44,8 @@ class TerminalModes:
 
     def read_typed(self) -> bytes:
         """Be quiet, and return the text typed so far. Raises OSError."""
-        self.be_quiet(waits=False)
-        typed = os.read(self._descriptor, _READ_BYTES)
         self.be_quiet()
-        return typed
+        return os.read(self._descriptor, _READ_BYTES)
 
     def give_back(self) -> None:
         """Restore the modes of before `take`, for good."""
@@ -58,13 +57,17 @@ class TerminalModes:
             with contextlib.suppress(OSError, termios.error):
                 termios.tcsetattr(self._descriptor, termios.TCSANOW, self._found)
 
-    def be_quiet(self, *, waits: bool = True) -> None:
-        """Turn off echo and line editing; signals stay on. Without `waits`, a read returns at once."""
+    def be_quiet(self) -> None:
+        """Turn off echo and line editing; signals stay on. A read returns at once.
+
+        A signal key takes away what was typed before it. A read that waited would then wait for the next key, and
+        nothing else could happen until it came.
+        """
         with contextlib.suppress(OSError, termios.error):
             mode = termios.tcgetattr(self._descriptor)
             mode[0] &= ~(termios.ICRNL | termios.INLCR | termios.IGNCR)
             mode[3] &= ~(termios.ECHO | termios.ICANON | termios.IEXTEN)
-            mode[6][termios.VMIN] = 1 if waits else 0
+            mode[6][termios.VMIN] = 0
             mode[6][termios.VTIME] = 0
             termios.tcsetattr(self._descriptor, termios.TCSANOW, mode)
 
@@ -84,6 +87,13 @@ def _erase(shown: str) -> None:
     with contextlib.suppress(OSError, ValueError):
         sys.stdout.write(f"{back}\x1b[J")
         sys.stdout.flush()
+
+
+def is_open(descriptor: int) -> bool:
+    """Whether the terminal is still there: a read that gave nothing was not the end of the input."""
+    ended = select.poll()
+    ended.register(descriptor, 0)
+    return os.isatty(descriptor) and not ended.poll(0)
 
 
 def forget_typed() -> None:

@@ -27,7 +27,13 @@ from nca.terminal.input.keyboard import (
     meaning,
 )
 from nca.terminal.input.line_editor import UnsentKeys, open_line
-from nca.terminal.input.terminal_modes import TerminalModes, mark_pastes, stop_process, stop_signal_handled
+from nca.terminal.input.terminal_modes import (
+    TerminalModes,
+    is_open,
+    mark_pastes,
+    stop_process,
+    stop_signal_handled,
+)
 from nca.terminal.interrupts import Interrupts
 from nca.words import Words
 
@@ -199,6 +205,9 @@ class TypeAhead(UnsentKeys):
         loop = asyncio.get_running_loop()
         try:
             data = os.read(descriptor, _READ_BYTES)
+            if not data and is_open(descriptor):
+                # A signal key has taken away what there was to read.
+                return True
         except OSError:
             data = b""
         if not data:

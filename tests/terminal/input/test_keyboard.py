@@ -12,7 +12,7 @@ from prompt_toolkit.key_binding import KeyPress
 from prompt_toolkit.keys import Keys
 
 from nca.terminal.input.keyboard import PASTE_SECONDS, SETTLE_SECONDS, PasteTimeoutParser
-from nca.terminal.input.terminal_modes import TerminalModes
+from nca.terminal.input.terminal_modes import TerminalModes, is_open
 
 START, END = "\x1b[200~", "\x1b[201~"
 
@@ -27,6 +27,22 @@ def test_where_there_is_no_terminal_nothing_is_changed_or_given_back() -> None:
         modes.give_back()
     os.close(reader)
     os.close(writer)
+
+
+def test_a_read_does_not_wait_for_keys_that_a_signal_key_has_taken_away() -> None:
+    """Where it waited, nothing happened after `y` and Ctrl-C in one go until another key came."""
+    ours, theirs = os.openpty()
+    TerminalModes(theirs).be_quiet()
+    for keys, left in ((b"y", b"y"), (b"y\x03", b""), (b"y\x03n", b"n")):
+        os.write(ours, keys)
+        assert (os.read(theirs, 100), is_open(theirs)) == (left, True)
+    os.close(ours)
+    assert not is_open(theirs)
+    os.close(theirs)
+    pipe, writer = os.pipe()
+    os.close(writer)
+    assert not is_open(pipe)
+    os.close(pipe)
 
 
 def parsed(*pieces: str) -> list[tuple[Keys | str, str]]:
