@@ -27,6 +27,10 @@ def programs() -> dict[str, Path]:
     return found
 
 
+WAITING = "[mcp]\nwait_seconds = 120\n"
+"""On a busy machine node may take longer to start than a chat waits by default."""
+
+
 def tables(home: Path, **more: object) -> str:
     """The three servers for a config.toml: files below home/shelf, a memory in home/memory.jsonl."""
     shelf = home / "shelf"
@@ -38,7 +42,7 @@ def tables(home: Path, **more: object) -> str:
         lines += [f"{key} = {toml_value(value)}" for key, value in more.items()]
         if name == "memory":
             lines.append(f"env = {{ MEMORY_FILE_PATH = {toml_value(str(home / 'memory.jsonl'))} }}")
-    return "\n".join(lines) + "\n"
+    return WAITING + "\n".join(lines) + "\n"
 
 
 def processes(home: Path) -> list[int]:

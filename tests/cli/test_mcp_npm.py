@@ -17,7 +17,7 @@ from nca.config.example import toml_value
 from nca.testing.provider import Provider
 from nca.testing.scripted import Answer, is_summary_request, prose, text_of
 from tests.cli.command import environment
-from tests.cli.npm_servers import TEST_SERVERS, processes, programs, tables
+from tests.cli.npm_servers import TEST_SERVERS, WAITING, processes, programs, tables
 from tests.terminal.tty import ROOT
 from tests.testing.forked_tty import ForkedTty
 
@@ -227,11 +227,10 @@ def test_none_is_left_when_the_terminal_is_closed(start: Callable[..., Chat]) ->
 def test_started_by_npx_its_children_end_too(start: Callable[..., Chat], tmp_path: Path) -> None:
     programs()
     folder = os.environ[TEST_SERVERS]
-    # npx takes its time on a busy machine.
-    table = "[mcp]\nwait_seconds = 120\n" + (
+    table = (
         f'[mcp.servers.npx]\ncommand = "npx"\nargs = ["--no", "mcp-server-everything"]\ncwd = {toml_value(folder)}\n'
     )
-    chat = start(config=table)
+    chat = start(config=WAITING + table)
     chat.says("hello", "Heard: 'hello'")
     assert chat.call("npx__echo", message="by npx") == "Echo: by npx"
     assert len(processes(tmp_path)) > 1
