@@ -289,8 +289,9 @@ async def test_over_the_pipe_while_the_index_is_made(tmp_path: Path) -> None:
     os.utime(claude_session(tmp_path, "newest", "/work/new", ["a quokka", "smiles"]))
     folder = str(tmp_path / ".claude")
     async with served(tmp_path, "serve", "--all", CLAUDE_CONFIG_DIR=folder) as client:
-        while "not indexed yet" in (text := await asked_server(client, "recall", query="quokka")):
-            pass
+        text = "not indexed yet"
+        while "not indexed yet" in text or "indexed 0 of" in text:
+            text = await asked_server(client, "recall", query="quokka")
         assert ", claude, " in text, "newest files come first"
         while "ask again" in await asked_server(client, "sessions"):
             pass
