@@ -26,7 +26,7 @@ from tests.soak.herd import Herd, herd
 from tests.soak.program import EFFECTS, STEPS
 from tests.soak.zygote import Order
 
-USUAL_KILLS = 15
+USUAL_KILLS = 30
 KILLS = int(os.environ.get("NCA_SOAK_KILLS") or USUAL_KILLS)
 STRIDE = 1 if KILLS > USUAL_KILLS else 40
 KILLS_IN_A_HOME = 10
