@@ -323,8 +323,7 @@ class Conversation:
         if refusal and key == "context.provider_side":
             self._window.use(before, facts)
             raise ConfigError(f"{key}: {refusal}.", advice="nca compacts here, as before.")
-        if key == "tools.variables":
-            self._parts.redactor.learn(secrets_of(self.loaded.settings))
+        self._parts.redactor.learn(secrets_of(self.loaded.settings))
         return key
 
     def file_changed(self, loaded: LoadedSettings) -> None:
