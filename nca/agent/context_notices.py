@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nca.agent.window import Window
 from nca.context.budget import Measurement
-from nca.context.file_reads import NOT_RUN, arguments_of
+from nca.context.file_reads import arguments_of
 from nca.context.named import names_of
 from nca.context.policy import NoticeLevel
 from nca.context.record.calls import call_text
@@ -23,7 +23,6 @@ from nca.context.view import Stub, without_ranges
 from nca.errors import ContextDoesNotFit, StoreError
 from nca.events import ContextWarning
 from nca.humanize import one_line
-from nca.messages import Message
 from nca.models.catalog import money
 from nca.tools.planning import Compact
 from nca.wire import content_text
@@ -86,9 +85,6 @@ _CHARS = 160
 _NAMED = 4
 """Files and steps that are named."""
 _COMMAND = ("command", "cmd", "script")
-_CUT_OFF = "[interrupted"
-"""How the result of a call begins that did not come to its end (also nca.sessions.log)."""
-_NOT_ENDED = (NOT_RUN, _CUT_OFF)
 
 
 class Exchange(NamedTuple):
@@ -196,8 +192,7 @@ def _failing(past: Past) -> str:
     asked_for = (entry.seq for entry in past.near() if entry.seq < newest and past.said(entry.message) is not None)
     begun = next(asked_for, 0)
     for called in takewhile(lambda one: one.seq > begun, past.calls):
-        has_ended = called.result is not None and not called.result.text.startswith(_NOT_ENDED)
-        if has_ended and any(arguments_of(called.call).get(name) for name in _COMMAND):
+        if called.has_run and not called.is_cut_off and any(arguments_of(called.call).get(name) for name in _COMMAND):
             latest.setdefault(asked(called.call), called)
     failed = next((one for one in latest.values() if one.has_failed), None)
     return f"Fails: {_told(failed)}" if failed is not None else ""
@@ -229,14 +224,8 @@ def _spent(window: Window) -> str:
     return f"So far: {cost}{total.prompt_tokens:,} tokens read, {total.completion_tokens:,} written"
 
 
-def is_cut_off(result: Message) -> bool:
-    """Whether the call was stopped, or its process killed: it has not failed, nobody knows what came of it."""
-    return result.text.startswith(_CUT_OFF)
-
-
 def _told(called: Called) -> str:
-    is_unknown = called.result is not None and is_cut_off(called.result)
-    return _short(call_text(called, chars=_CHARS // 2, is_headed=is_unknown))
+    return _short(call_text(called, chars=_CHARS // 2))
 
 
 def _named(names: list[str]) -> str:

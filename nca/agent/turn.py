@@ -13,6 +13,7 @@ from nca.agent.calls import Calls, Parts
 from nca.agent.reply_checks import ASKED_AGAIN, cut_notice, ending, is_cut
 from nca.agent.spending import ask_counted, refuse_above_limit
 from nca.agent.window import Window
+from nca.context.file_reads import CUT_OFF_BY_USER
 from nca.context.validate import validate_request
 from nca.errors import ContextDoesNotFit, NcaError, OnlyReasoned, ProviderError, ProviderFailure, sentence
 from nca.events import Notice, ReasoningDelta, RequestRead, RequestStarted, TextDelta, TurnFinished, UsageReported
@@ -20,7 +21,6 @@ from nca.messages import Message, Usage, clean_text
 from nca.models.client import Delta, Model, ModelRequest, Reply
 from nca.models.failures import PassingFailure
 from nca.models.model import server_of
-from nca.tools.tool import INTERRUPTED
 
 RECOVERY_SHARES = (0.7, 0.5)
 """After an overflow, compact to 0.7 of the true limit; after a second one, to 0.5; then give up."""
@@ -132,7 +132,7 @@ class Turn:
         if partial.strip():
             self.text, reasoning = clean_text(partial), clean_text(self._reasoning)
             self.window.append(Message("assistant", self.text, reasoning=reasoning, is_interrupted=True))
-        self._close_calls(INTERRUPTED)
+        self._close_calls(CUT_OFF_BY_USER)
 
     @property
     def model(self) -> Model:
@@ -330,7 +330,7 @@ class Turn:
         results = [
             Message(
                 "tool",
-                (text is INTERRUPTED and self.calls.not_begun(call)) or text,
+                (text is CUT_OFF_BY_USER and self.calls.not_begun(call)) or text,
                 tool_call_id=call.id,
                 name=call.name,
                 is_error=True,

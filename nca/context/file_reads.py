@@ -20,6 +20,10 @@ _WANTED = ("pattern", "query", "regex")
 """Arguments with the subject of a search; the place of the search says less."""
 NOT_RUN = "[not run:"
 """The beginning of the result of a call that a person, a rule or a mode refused, or that had to wait."""
+CUT_OFF, CUT_OFF_BY_USER = "[interrupted: outcome unknown]", "[interrupted by the user: outcome unknown]"
+"""A line in the result of a call that did not come to its end: its process died, or the person stopped it."""
+_NOTE_LINES = 4
+"""The last lines of a result, in which a tool may say how the call ended."""
 PATH_KEYS = (
     *("path", "file_path", "filepath", "filePath", "file", "filename", "file_name", "target_file", "absolute_path"),
     *("notebook_path", "relative_path"),
@@ -155,6 +159,11 @@ def says_no_more(text: str, later: str) -> bool:
     """Whether a later result has every line of this one, except for the line that says which page of a file it is."""
     said = text.partition("\n")[2] if PAGE.match(text) else text
     return text == later or set(said.splitlines()) <= set(later.splitlines())
+
+
+def is_cut_off(text: str) -> bool:
+    """Whether a result says that its call did not come to its end: nobody knows whether it failed."""
+    return not {CUT_OFF, CUT_OFF_BY_USER}.isdisjoint(text.splitlines()[-_NOTE_LINES:])
 
 
 def says_failed(text: str) -> bool:

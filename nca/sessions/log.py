@@ -11,7 +11,7 @@ from itertools import pairwise
 
 import msgspec
 
-from nca.context.file_reads import NOT_RUN
+from nca.context.file_reads import CUT_OFF, NOT_RUN
 from nca.context.tokens import message_tokens
 from nca.errors import StoreDamaged, StoreError, StoreUnreachable
 from nca.messages import Entry, Message
@@ -20,8 +20,6 @@ from nca.sessions.encoding import decode, decode_message, encode
 from nca.sessions.mended import stored_message
 from nca.sessions.sql import SessionDatabase, Transaction
 
-OUTCOME_UNKNOWN = "[interrupted: outcome unknown]"
-"""The result of a tool call whose process died before it finished."""
 NOT_BEGUN = f"{NOT_RUN} nca ended before it began]"
 """The result of a tool call whose process died before the call began, such as while the person was asked."""
 
@@ -202,7 +200,7 @@ class SessionLog:
         closing = [
             Message("tool", text, tool_call_id=call.id, name=call.name, is_error=True, source="nca")
             for call in {call.id: call for call in calls}.values()
-            for text in [OUTCOME_UNKNOWN if call.id in may_have_run else NOT_BEGUN]
+            for text in [CUT_OFF if call.id in may_have_run else NOT_BEGUN]
         ]
         if left is not None and left.text.strip():
             closing.append(Message("assistant", left.text, reasoning=left.reasoning, is_interrupted=True))

@@ -58,9 +58,6 @@ output_listener: ContextVar[Callable[[str], None]] = ContextVar("output_listener
 current_call: ContextVar[str] = ContextVar("current_call", default="")
 """The id of the running call in events; set like `progress_listener`."""
 
-INTERRUPTED = "[interrupted by the user: outcome unknown]"
-"""The text for the model about a call that the person stopped, after its output so far."""
-
 interrupt_listener: ContextVar[Callable[[ToolOutcome], None]] = ContextVar("interrupt_listener", default=lambda _: None)
 """Called by a cancelled tool with its outcome so far, before the cancellation continues; set like the others."""
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from nca.agent.approvals import Answer, Person
+from nca.context.file_reads import CUT_OFF
 from nca.errors import ProviderError
 from nca.events import ApprovalAsked, ContextCompaction
 from nca.messages import Message, ToolCall, Usage
 from nca.models.model import Reply
-from nca.sessions.log import OUTCOME_UNKNOWN
 from nca.testing.scripted import ScriptedReply
 from tests.agent.test_conversation import Room
 
@@ -186,7 +186,7 @@ def test_a_call_that_was_killed_has_not_failed(room: Room) -> None:
     session.log.save_begun(["c1"])
     (recovered,) = session.log.recover()
     session.close()
-    assert recovered.message.text == OUTCOME_UNKNOWN
+    assert recovered.message.text == CUT_OFF
     conversation = room.open([], session=session.info.id)
     (last,) = [line for line in conversation.context.where_we_were() if line.startswith("Last step")]
-    assert last == f"Last step: shell make deploy → {OUTCOME_UNKNOWN}"
+    assert last == f"Last step: shell make deploy → {CUT_OFF}"

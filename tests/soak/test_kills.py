@@ -17,8 +17,9 @@ from pathlib import Path
 
 import pytest
 
+from nca.context.file_reads import CUT_OFF
 from nca.sessions import sql
-from nca.sessions.log import NOT_BEGUN, OUTCOME_UNKNOWN
+from nca.sessions.log import NOT_BEGUN
 from nca.sessions.store import Store
 from tests.soak import homes
 from tests.soak.account import Account
@@ -127,7 +128,7 @@ def test_killed_while_it_recovers_from_a_kill(zygote: Herd, home: Path, death: s
     if death == "die_in_a_tool":
         assert messages[-3].role == "tool"
         assert not messages[-3].is_error
-        assert [message.text for message in messages[-2:]] == [OUTCOME_UNKNOWN, NOT_BEGUN]
+        assert [message.text for message in messages[-2:]] == [CUT_OFF, NOT_BEGUN]
         assert len((home / EFFECTS).read_text().split()) == 2
     else:
         assert messages[-1].is_interrupted

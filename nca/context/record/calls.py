@@ -74,7 +74,7 @@ def _written(past: Past) -> Iterator[Piece]:
 
 def _is_effect(called: Called) -> bool:
     is_known = _is_seen(called.call) or runs_program(called.call)
-    return called.has_worked and not is_known
+    return (called.has_worked or called.is_cut_off) and not is_known
 
 
 def _elsewhere(called: Called) -> Subject:
@@ -84,6 +84,9 @@ def _elsewhere(called: Called) -> Subject:
 
 
 def _effect(called: Called, tokens: int) -> str:
+    if called.is_cut_off:
+        # Its line says first of all that nobody knows what it did.
+        tokens = max(tokens, LEVELS[0])
     chars = min(EFFECT_CHARS, CHARS_PER_TOKEN * max(tokens, EFFECT_LEVELS[1]))
     if tokens > EFFECT_LEVELS[0]:
         return call_text(called, tokens, chars)

@@ -11,7 +11,17 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from nca.context.file_reads import NOT_RUN, FileUse, arguments_of, file_use, path_of, read_of, says_failed, says_no_more
+from nca.context.file_reads import (
+    NOT_RUN,
+    FileUse,
+    arguments_of,
+    file_use,
+    is_cut_off,
+    path_of,
+    read_of,
+    says_failed,
+    says_no_more,
+)
 from nca.context.history import History
 from nca.context.record.excerpt import RESULT, Style, excerpt, on_one_line, whole_parts
 from nca.context.record.piece import Piece, Section, Subject
@@ -63,13 +73,20 @@ class Called(NamedTuple):
         return self.result is not None and not self.result.text.startswith(NOT_RUN)
 
     @property
+    def is_cut_off(self) -> bool:
+        """Whether it was stopped, or its process killed: nobody knows whether it failed, or what it changed."""
+        return self.result is not None and self.result.is_error and is_cut_off(self.result.text)
+
+    @property
     def has_failed(self) -> bool:
-        return self.has_run and self.result is not None and self.result.is_error
+        return self.has_run and self.result is not None and self.result.is_error and not self.is_cut_off
 
     @property
     def has_worked(self) -> bool:
         """Whether nothing says that it failed: neither a mark nor the result itself, as many programs keep no mark."""
-        return self.has_run and not self.has_failed and self.result is not None and not says_failed(self.result.text)
+        if self.result is None or not self.has_run or self.has_failed:
+            return False
+        return not self.is_cut_off and not says_failed(self.result.text)
 
     @property
     def still_fails(self) -> bool:
@@ -342,9 +359,10 @@ def asked(call: ToolCall, chars: int = ASKED_CHARS, *, has_content: bool = False
 
 
 def long_arguments(call: ToolCall) -> str:
-    """The content in a call's arguments, which `asked` leaves out."""
-    values = map(str, arguments_of(call).values())
-    return "\n".join(value for value in values if len(value) > LONG_ARGUMENT_CHARS)
+    """The content in a call's arguments, which `asked` leaves out. Of a change only what is there now: tools name what
+    was there before it."""
+    values = [value for value in map(str, arguments_of(call).values()) if len(value) > LONG_ARGUMENT_CHARS]
+    return "\n".join(values[-1:] if changes_file(call) else values)
 
 
 def came_of(called: Called, tokens: int) -> str:

@@ -19,8 +19,8 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from nca.agent.context_notices import is_cut_off
 from nca.agent.turn import GOES_ON
+from nca.context.file_reads import is_cut_off
 from nca.errors import UsageError
 from nca.humanize import counted, duration
 from nca.messages import Entry, Message, ToolCall
@@ -132,7 +132,7 @@ def _whole(app: App, found: Called) -> Iterator[RenderableType]:
 
 
 def _has_failed(result: Message) -> bool:
-    return result.is_error and not is_cut_off(result)
+    return result.is_error and not is_cut_off(result.text)
 
 
 def _arguments(call: ToolCall) -> list[tuple[str, str]]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from nca.config.paths import data_dir, user_config_file
 from nca.config.schema import ToolSettings
 from nca.context.admission import SAVED, LeftOut, Limits
+from nca.context.file_reads import CUT_OFF_BY_USER
 from nca.humanize import counted
 from nca.models.providers import known_secrets
 from nca.redact import Redactor
@@ -21,7 +22,7 @@ from nca.tools.files.workspace import shown
 from nca.tools.programs import command_environment, find_program, find_shell, path_outside, sandboxed
 from nca.tools.shell.output_capture import Output, OutputCapture
 from nca.tools.shell.process import Ended, OnOutput, Start, run_process
-from nca.tools.tool import INTERRUPTED, EditorTerminal, ToolError
+from nca.tools.tool import EditorTerminal, ToolError
 
 _SCRIPT = "trap 'command pwd -P >/dev/fd/{note}' EXIT; eval \"$1\""
 """Reports the final directory on a separate descriptor, so no output can imitate it. Works in POSIX sh."""
@@ -66,7 +67,7 @@ class CommandResult:
 
     def notes(self) -> list[str]:
         """Notes about the command, one line each."""
-        notes = [ending(self.ended, self.timeout_seconds) if self.ended is not None else INTERRUPTED]
+        notes = [ending(self.ended, self.timeout_seconds) if self.ended is not None else CUT_OFF_BY_USER]
         if self.ended is not None and self.ended.left_running:
             notes.append("[background processes were stopped]")
         if self.ended is not None and self.ended.is_detached:

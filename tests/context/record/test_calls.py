@@ -7,10 +7,11 @@ import json
 import pytest
 
 from nca.config.schema import SummarizeSettings
+from nca.context.file_reads import CUT_OFF, CUT_OFF_BY_USER
 from nca.context.history import History
 from nca.context.record.calls import CAME, call_text, effects, failed, files, longer_effects, reads, runs, turn, writes
 from nca.context.record.compose import Composer, Prose
-from nca.context.record.past import Past, RecordLine, asked
+from nca.context.record.past import Called, Past, RecordLine, asked
 from nca.context.record.piece import Section
 from nca.messages import Entry, Message, ToolCall
 
@@ -39,6 +40,28 @@ def test_what_failed_is_there_until_the_same_call_is_made_again() -> None:
     assert "assert 1 == 2" in piece.text
     again = _called(3, "shell", "1 passed", command="pytest")
     assert list(failed(_past(*broken, *other, *again))) == []
+
+
+@pytest.mark.parametrize("note", [CUT_OFF, f"3 seats left\n{CUT_OFF_BY_USER}\n[The whole output is in a.log]"])
+def test_a_call_that_was_cut_off_has_not_failed_and_may_have_changed_something(note: str) -> None:
+    booked = _called(1, "book_reservation", note, is_error=True, user="ana")
+    written = _called(2, "write_file", note, is_error=True, path="a.py", content="x")
+    ran = _called(3, "shell", note, is_error=True, command="make deploy")
+    past = _past(*booked, *written, *ran, Message("user", "Go on."))
+    assert list(failed(past)) == list(files(past)) == []
+    [brief] = effects(past)
+    assert brief.text.startswith("book_reservation user=ana → ")
+    assert note.splitlines()[-1] in brief.text, "nothing says that it was done"
+    lines = [piece.text for piece in (*runs(past), *reads(past))]
+    assert len(lines) == 2
+    assert not any("failed" in line for line in lines)
+
+
+def test_of_a_change_what_is_there_now_comes_first() -> None:
+    before, after = "old " * 100, "new " * 100
+    _, result = change = _called(1, "edit_file", "1 replacement", path="a.py", old_text=before, new_text=after)
+    called = Called(1, 0, change[0].tool_calls[0], result, 2)
+    assert "old" not in call_text(called, 100).removeprefix("edit_file a.py")
 
 
 def test_bookings_are_effects_and_look_ups_are_not() -> None:
