@@ -33,6 +33,7 @@ _CHARS_PER_TOKEN = 3
 _SIMPLE = frozenset({"read_file", "edit_file", "write_file", "grep", "shell"})
 _NOT_SIMPLE = frozenset({"glob", "list_directory", "fetch_url", "job", "todo", "recall", "skill", "task", "compact"})
 """nca's own tools: those that a small model is offered, without flags and lists, and those that it is not."""
+OWN_TOOLS = _SIMPLE | _NOT_SIMPLE
 
 
 def own_toolbox(

@@ -17,6 +17,7 @@ from nca.cli import bench, compact, config, doctor, flags, hooks, mcp, models, r
 from nca.cli.loop_arguments import LoopArguments
 
 _VALUES = {
+    "allow": "RULE",
     "compact_threshold": "USAGE",
     "config": "FILE",
     "context_window": "TOKENS",

@@ -25,6 +25,13 @@ if TYPE_CHECKING:
 
 _MOST_SESSIONS = 50
 _ABOUT_CHARS = 60
+_ASKING = {
+    "shell": "commands; 'shell make test': only this one; 'shell git *': with any arguments",
+    "edit_file": "'edit_file FILE', 'edit_file DIR/**'",
+    "write_file": "'write_file FILE', 'write_file DIR/**'",
+    "fetch_url": "'fetch_url HOST'",
+}
+"""The tools of nca that ask before they run, with what a rule may say. A test compares them with the tools."""
 
 Words = list[tuple[str, str]]
 """Words, each with what it means; bash shows the words alone."""
@@ -75,6 +82,11 @@ def sessions(incomplete: str) -> Words:
     return _beginning(incomplete, [*ids, *names])
 
 
+def allowed_tools(incomplete: str) -> Words:
+    """Tools that ask before they run, as a rule of --allow begins."""
+    return _beginning(incomplete, _ASKING.items())
+
+
 def _choices(key: str, incomplete: str) -> Words:
     from nca.config.schema import KEYS
 
@@ -105,6 +117,13 @@ Permission = Annotated[
     str | None,
     typer.Option(
         help="Permission mode: ask, accept-edits, plan or auto.", autocompletion=_choices_of("agent.permission")
+    ),
+]
+Allow = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Let this run: TOOL, 'shell COMMAND' or 'edit_file DIR/**'. May be given several times.",
+        autocompletion=allowed_tools,
     ),
 ]
 MaxCost = Annotated[

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,6 +21,7 @@ from nca.terminal.signals import INTERRUPTED_EXIT_CODE
 if TYPE_CHECKING:
     from nca.agent.conversation import Conversation
     from nca.config.loaded import LoadedSettings
+    from nca.config.tables import PermissionRule
     from nca.events import ApprovalAsked, Event, Listener, TurnFinished
     from nca.sessions.store import Store
     from nca.terminal.interrupts import Interrupts
@@ -44,6 +46,7 @@ def run(
     context_window: flags.ContextWindow = None,
     max_output_tokens: flags.MaxOutputTokens = None,
     permission: flags.Permission = None,
+    allow: flags.Allow = None,
     max_cost: flags.MaxCost = None,
     fit: flags.Fit = None,
     trust: flags.Trust = False,
@@ -58,8 +61,19 @@ def run(
     if continue_ and session is not None:
         raise UsageError("--continue and --session exclude each other.")
     loaded = load_settings(settings_of(**locals()), config, trust=trust).with_default("context.fit", "refuse")
+    rules = _rules(allow or ())
     said = _words(prompt)
-    return asyncio.run(_turn(loaded, said, session, as_json, stream, continues=continue_))
+    return asyncio.run(_turn(loaded, said, rules, session, as_json, stream, continues=continue_))
+
+
+def _rules(lines: Sequence[str]) -> list[PermissionRule]:
+    """The rules of --allow. They hold as if the person had answered `s` in a chat: below each that denies or asks."""
+    if not lines:
+        return []
+    from nca.agent.tool_selection import OWN_TOOLS
+    from nca.config.rule_line import rules_of_line
+
+    return [rule for line in lines for rule in rules_of_line(line, OWN_TOOLS)]
 
 
 def _words(prompt: str | None) -> Words:
@@ -81,7 +95,14 @@ def _words(prompt: str | None) -> Words:
 
 
 async def _turn(
-    loaded: LoadedSettings, said: Words, session: str | None, as_json: bool, stream: str | None, *, continues: bool
+    loaded: LoadedSettings,
+    said: Words,
+    rules: Sequence[PermissionRule],
+    session: str | None,
+    as_json: bool,
+    stream: str | None,
+    *,
+    continues: bool,
 ) -> int:
     from nca.terminal.interrupts import Interrupts, Stopped
 
@@ -91,6 +112,7 @@ async def _turn(
         if continues:
             session = _latest(store, printer.on_event)
         conversation = await open_conversation(loaded, store, printer.on_event, session=session, kind="run")
+        conversation.approvals.session_rules += rules
         try:
             with interrupts.handled():
                 finished = await interrupts.run(conversation.send(said))
@@ -151,8 +173,8 @@ class _TurnPrinter:
         from nca.terminal.render.event_lines import unanswered_line
 
         if self._stream:
-            for name, needs in dict.fromkeys((one.name, one.needs) for one in self._unanswered):
-                print(f"nca run: {unanswered_line(name, needs, is_chat=False)}", file=sys.stderr)
+            for line in dict.fromkeys(unanswered_line(one, is_chat=False) for one in self._unanswered):
+                print(f"nca run: {line}", file=sys.stderr)
         if not self._as_json:
             self._say_how_to_go_on(conversation)
             return

@@ -258,7 +258,7 @@ def test_an_approval_that_nobody_can_give_fails_loudly(provider: Provider, tmp_p
     done = run(provider, tmp_path, "Write it", "--context-window", "4000", *how)
     assert done.returncode == 1
     assert "--permission accept-edits" in done.stderr
-    why = "it needs an approval, and nca run never asks (nca loop does). To allow it, add a rule or pass"
+    why = "it needs an approval, and nca run never asks (nca loop does). To allow it, pass --allow 'write_file a.txt'"
     assert f"write_file was not run: {why}" in done.stderr
     assert not (tmp_path / "a.txt").exists()
     assert "nobody can give it here" in provider.requests[-1]["messages"][-1]["content"]

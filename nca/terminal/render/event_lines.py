@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
+from pathlib import Path
 
 from nca.errors import NcaError, sentence
 from nca.events import (
+    ApprovalAsked,
     ApprovalGiven,
     ContextCompaction,
     ContextWarning,
@@ -27,6 +30,9 @@ from nca.terminal.render.sanitize import one_line
 
 TOOL_CHARS = 160
 ERROR_CHARS = 600
+_RULE_CHARS = 200
+_SPECIAL = re.compile(r"[\"$`\\!]")
+"""What a shell reads in double quotes as more than itself."""
 IN_CHAT = {
     "`nca sessions list`": "/sessions",
     "`nca config show`": "/config all",
@@ -133,11 +139,26 @@ def reasoning_line(seconds: float, chars: int) -> str:
     return f"Thought for {duration(seconds)} ({counted(chars, 'character')})"
 
 
-def unanswered_line(name: str, needs: str, *, is_chat: bool) -> str:
+def unanswered_line(asked: ApprovalAsked, *, is_chat: bool) -> str:
     """The notice for a call that needed approval where nca does not ask: in `nca run`, or without a terminal."""
     why = "nca cannot ask without a terminal" if is_chat else "nca run never asks (nca loop does)"
-    modes = "--permission accept-edits or auto" if needs == "write" else "--permission auto"
-    return f"{one_line(name)} was not run: it needs an approval, and {why}. To allow it, add a rule or pass {modes}."
+    modes = "--permission accept-edits or auto" if asked.needs == "write" else "--permission auto"
+    rule = "" if is_chat else _rule_to_pass(asked)
+    how = f"pass --allow {rule}; for all such calls, {modes}" if rule else f"add a rule or pass {modes}"
+    return f"{one_line(asked.name)} was not run: it needs an approval, and {why}. To allow it, {how}."
+
+
+def _rule_to_pass(asked: ApprovalAsked) -> str:
+    """The narrowest rule that allows the call, quoted for a shell; "" if there is none, or it could not be copied."""
+    from nca.tools.mcp.tool import rule_in_words
+
+    subject, folder = asked.subject, f"{Path.cwd()}/"
+    if rule_in_words(asked.name, subject) != subject:
+        subject = ""
+    rule = f"{asked.name} {subject.removeprefix(folder) if asked.path else subject}".strip()
+    if not asked.subject or one_line(rule, _RULE_CHARS) != rule:
+        return ""
+    return f'"{rule}"' if "'" in rule and not _SPECIAL.search(rule) else shlex.quote(rule)
 
 
 def reserve_line(wanted_tokens: int, reserve_tokens: int) -> str:

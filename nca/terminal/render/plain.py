@@ -75,8 +75,8 @@ class PlainDraw:
         self._is_thought_open = False
         self._running = RunningCalls()
         self._notices = event_lines.Notices()
-        self._needs: dict[str, str] = {}
-        """The permission that the asked calls need."""
+        self._asked: dict[str, ApprovalAsked] = {}
+        """The calls that wait for an approval."""
         self._waited = 0.0
 
     @property
@@ -110,11 +110,11 @@ class PlainDraw:
             case ToolFinished():
                 self._on_tool_finished(event)
             case ApprovalAsked():
-                self._needs[event.call_id] = event.needs
+                self._asked[event.call_id] = event
             case ApprovalGiven():
-                needs, self._waited = self._needs.pop(event.call_id, ""), 0.0
-                if event.decision == "unanswered":
-                    self._aside(event_lines.unanswered_line(event.name, needs, is_chat=self._is_chat))
+                asked, self._waited = self._asked.pop(event.call_id, None), 0.0
+                if event.decision == "unanswered" and asked is not None:
+                    self._aside(event_lines.unanswered_line(asked, is_chat=self._is_chat))
                 elif event.decision == "stopped":
                     self._on_tool_finished(event_lines.not_made(event))
             case MessageTaken():
@@ -207,7 +207,7 @@ class PlainDraw:
         while True:
             await asyncio.sleep(SIGN_OF_LIFE_SECONDS)
             self._waited += SIGN_OF_LIFE_SECONDS
-            if not self._is_line_open and not self._needs:
+            if not self._is_line_open and not self._asked:
                 what = self._running.line() or self._label or "busy"
                 self._aside(f"Still working after {duration(self._waited)}: {what}. Ctrl-C stops it.")
             self._notifier.look()

@@ -1,0 +1,70 @@
+"""A rule that allows, written as one line: `nca run --allow RULE`.
+
+`TOOL` or `TOOL SUBJECT`, as `permissions.allow` has them (`shell make test`, `edit_file src/**`), or a rule of Claude
+Code's (`Bash(npm run test:*)`). The tool's name says which: nca's tools have small letters.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Collection
+
+from nca.config.claude_permissions import TOOLS, allowing
+from nca.config.document import shown_name
+from nca.config.tables import PermissionRule
+from nca.errors import UsageError
+
+OPTION = "--allow"
+VALID = (
+    "Valid: shell, 'shell COMMAND', 'shell PROGRAM *', edit_file, 'edit_file FILE', 'edit_file DIR/**', write_file"
+    " (likewise), 'fetch_url HOST', mcp__SERVER__TOOL, or a rule of Claude Code's."
+)
+_LINE = re.compile(r"([^\s(]+)(?:\((.*)\)|\s+(.*))?", re.DOTALL)
+_CHANGING = ("edit_file", "write_file")
+_WILD = re.compile(r"[*?\[\]]")
+
+
+def rules_of_line(line: str, tools: Collection[str]) -> tuple[PermissionRule, ...]:
+    """The rules for one line; none if what it allows needs no rule. Raises UsageError.
+
+    tools  the names of nca's own tools
+    """
+    match = _LINE.fullmatch(line.strip())
+    if match is None:
+        raise _wrong(line, "is not a rule")
+    tool, subject = match[1], (match[2] or match[3] or "").strip()
+    if tool in tools or tool == "*" or (tool.startswith("mcp__") and subject):
+        _check(line, tool, subject)
+        return (PermissionRule(tool, subject),)
+    held = allowing(f"{tool}({subject})" if subject else tool, OPTION, "")
+    if held.is_exact:
+        return held.of("allow")
+    known = {name.lower(): name for name in (*tools, *TOOLS)}
+    if tool.lower() in known:
+        raise _wrong(line, "allows more than a rule of nca can")
+    import difflib
+
+    near = difflib.get_close_matches(tool.lower()[:80], known, n=1)
+    raise UsageError(
+        f"{OPTION} {_quoted(line)}: there is no tool {shown_name(tool)}.",
+        advice=f"Did you mean {known[near[0]]}?" if near else VALID,
+    )
+
+
+def _check(line: str, tool: str, subject: str) -> None:
+    """Refuse what could never match, because a subject has fewer patterns than other programs' rules."""
+    if tool in _CHANGING and _WILD.search(subject.removesuffix("/**")):
+        raise _wrong(line, "has a pattern that a rule cannot have")
+    if tool == "shell" and subject.endswith(":*"):
+        raise _wrong(line, f"ends as in Claude Code; write {_quoted(f'shell {subject[:-2]} *')}")
+    if tool.startswith("mcp__"):
+        raise _wrong(line, "has a subject, but a rule allows a tool of a server with all its arguments")
+
+
+def _wrong(line: str, why: str) -> UsageError:
+    return UsageError(f"{OPTION} {_quoted(line)}: it {why}.", advice=VALID)
+
+
+def _quoted(line: str) -> str:
+    return shlex.quote(shown_name(line))

@@ -1,0 +1,109 @@
+"""nca run --allow: rules for one run, which allow no more than the same rules in the person's own file."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nca.cli.flags import _ASKING
+from nca.config.schema import ToolSettings
+from nca.context.admission import Limits
+from nca.testing.provider import Provider
+from nca.testing.scripted import Answer
+from nca.tools.shell.runner import CommandRunner
+from nca.tools.toolbox import ToolContext, default_toolbox
+from tests.cli.test_run import run
+from tests.testing.forks import forked
+
+WRITE = ("write_file", {"path": "src/a.txt", "content": "one"})
+
+
+@pytest.fixture
+def provider() -> Iterator[Provider]:
+    with Provider() as running:
+        yield running
+
+
+def calling(provider: Provider, *calls: tuple[str, dict[str, Any]]) -> None:
+    script = iter([Answer(tool_calls=list(calls)), Answer(text="Done.")])
+    provider.script = lambda _: next(script)
+
+
+@pytest.mark.parametrize("rule", ["write_file", "write_file src/a.txt", "write_file src/**", "Write(src/**)", "*"])
+def test_what_a_rule_names_runs(provider: Provider, tmp_path: Path, rule: str) -> None:
+    calling(provider, WRITE)
+    done = run(provider, tmp_path, "Write it", "--allow", "shell make", "--allow", rule)
+    assert (done.returncode, done.stdout) == (0, "Done.\n"), done.stderr
+    assert (tmp_path / "src" / "a.txt").read_text() == "one"
+
+
+@pytest.mark.parametrize("rule", ["edit_file", "write_file src", "write_file lib/**", "shell"])
+def test_what_no_rule_names_does_not(provider: Provider, tmp_path: Path, rule: str) -> None:
+    calling(provider, WRITE)
+    assert run(provider, tmp_path, "Write it", "--allow", rule).returncode == 1
+    assert not (tmp_path / "src").exists()
+
+
+@pytest.mark.parametrize("rules", ["deny", "ask"])
+def test_a_rule_that_forbids_or_asks_is_stronger(provider: Provider, tmp_path: Path, rules: str) -> None:
+    settings = tmp_path / "project" / ".claude" / "settings.json"
+    settings.parent.mkdir(parents=True)
+    settings.write_text(f'{{"permissions": {{"{rules}": ["Write(src/**)"]}}}}')
+    calling(provider, WRITE)
+    run(provider, tmp_path, "Write it", "--allow", "*", cwd=tmp_path / "project")
+    assert not (tmp_path / "project" / "src").exists()
+
+
+def test_plan_mode_is_stronger(provider: Provider, tmp_path: Path) -> None:
+    calling(provider, WRITE)
+    run(provider, tmp_path, "Write it", "--allow", "*", "--permission", "plan")
+    assert not (tmp_path / "src").exists()
+
+
+def test_the_next_run_knows_nothing_of_it(provider: Provider, tmp_path: Path) -> None:
+    calling(provider, WRITE)
+    assert run(provider, tmp_path, "Write it", "--allow", "write_file").returncode == 0
+    calling(provider, ("write_file", {"path": "b.txt", "content": "two"}))
+    assert run(provider, tmp_path, "Write it", "--continue").returncode == 1
+    assert not (tmp_path / "b.txt").exists()
+
+
+@pytest.mark.parametrize("call", [WRITE, ("shell", {"command": "touch 'new file'"})])
+def test_the_line_about_a_call_that_did_not_run_has_the_rule_that_allows_it(
+    provider: Provider, tmp_path: Path, call: tuple[str, dict[str, Any]]
+) -> None:
+    calling(provider, call)
+    said = run(provider, tmp_path, "Do it").stderr
+    words = shlex.split(said[said.index("--allow ") :].partition("; ")[0])
+    calling(provider, call)
+    done = run(provider, tmp_path, "Do it", *words)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "src" / "a.txt").exists() or (tmp_path / "new file").exists()
+
+
+def test_no_rule_is_named_where_none_could_allow_the_call(provider: Provider, tmp_path: Path) -> None:
+    calling(provider, ("shell", {"command": "touch a && touch b"}))
+    said = run(provider, tmp_path, "Do it").stderr
+    assert "To allow it, add a rule or pass --permission auto." in said
+
+
+def test_a_wrong_rule_is_refused_before_anything_is_sent(provider: Provider, tmp_path: Path) -> None:
+    done = run(provider, tmp_path, "Write it", "--allow", "Bsh(ls)")
+    assert (done.returncode, provider.requests) == (2, [])
+    assert done.stderr.startswith("nca: --allow 'Bsh(ls)': there is no tool Bsh. Did you mean Bash?")
+
+
+def test_completion_offers_the_tools_that_ask(tmp_path: Path) -> None:
+    words = {"COMP_WORDS": "nca run --allow ", "COMP_CWORD": "3", "_NCA_COMPLETE": "complete_bash"}
+    assert set(forked(home=tmp_path, **words).stdout.split()) == set(_ASKING)
+
+
+def test_the_tools_that_ask_are_all_that_do_more_than_read(tmp_path: Path) -> None:
+    toolbox = default_toolbox(
+        tmp_path, None, ToolContext(runner=CommandRunner(tmp_path, settings=ToolSettings, limits=Limits))
+    )
+    assert {name for name in toolbox.names if toolbox.permission(name) != "read"} == set(_ASKING)

@@ -1,0 +1,74 @@
+"""A rule that allows as one line: what it means is what the same rule means in a settings file."""
+
+from __future__ import annotations
+
+import pytest
+
+from nca.agent.tool_selection import OWN_TOOLS
+from nca.config.rule_line import rules_of_line
+from nca.errors import UsageError
+
+
+def meant(line: str) -> list[tuple[str, str]]:
+    return [(rule.tool, rule.subject) for rule in rules_of_line(line, OWN_TOOLS)]
+
+
+@pytest.mark.parametrize(
+    ("line", "tool", "subject"),
+    [
+        ("shell", "shell", ""),
+        ("shell make test", "shell", "make test"),
+        ("  shell   docker compose *  ", "shell", "docker compose *"),
+        ("shell(make test)", "shell", "make test"),
+        ("shell ls *.py", "shell", "ls *.py"),
+        ("shell (cd a && make)", "shell", "(cd a && make)"),
+        ("edit_file src/**", "edit_file", "src/**"),
+        ("fetch_url example.com", "fetch_url", "example.com"),
+        ("mcp__github__create_issue", "mcp__github__create_issue", ""),
+        ("*", "*", ""),
+    ],
+)
+def test_a_tool_of_nca_has_its_subject_as_in_the_settings(line: str, tool: str, subject: str) -> None:
+    assert meant(line) == [(tool, subject)]
+
+
+@pytest.mark.parametrize(
+    ("line", "rules"),
+    [
+        ("Bash", [("shell", "")]),
+        ("Bash(npm run test:*)", [("shell", "npm run test *")]),
+        ("Bash npm test", [("shell", "npm test")]),
+        ("Edit", [("edit_file", ""), ("write_file", "")]),
+        ("Edit(docs/**)", [("edit_file", "docs/**"), ("write_file", "docs/**")]),
+        ("WebFetch(domain:example.com)", [("fetch_url", "example.com")]),
+        ("mcp__github", [("mcp__github", ""), ("mcp__github__*", "")]),
+        ("Read", []),
+        ("Glob(**/*.py)", []),
+    ],
+)
+def test_a_tool_of_claude_code_has_what_it_means_there(line: str, rules: list[tuple[str, str]]) -> None:
+    assert meant(line) == rules
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("", "it is not a rule"),
+        ("(x)", "it is not a rule"),
+        ("Bsh", "there is no tool Bsh. Did you mean Bash?"),
+        ("edit-file a.txt", "there is no tool edit-file. Did you mean edit_file?"),
+        ("frobnicate", "there is no tool frobnicate. Valid: shell"),
+        ("Edit(*.md)", "it allows more than a rule of nca can"),
+        ("Bash(git * main)", "it allows more than a rule of nca can"),
+        ("edit_file *.md", "it has a pattern that a rule cannot have"),
+        ("write_file src/**/a.py", "it has a pattern that a rule cannot have"),
+        ("shell npm test:*", "write 'shell npm test *'"),
+        ("mcp__github__create_issue x", "with all its arguments"),
+        ("a\x1b[31m", "there is no tool"),
+    ],
+)
+def test_what_would_allow_nothing_or_too_much_is_refused(line: str, said: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        rules_of_line(line, OWN_TOOLS)
+    assert said in str(refused.value)
+    assert str(refused.value).isprintable()
