@@ -94,21 +94,6 @@ class Nobody(Person):
     """No person is there."""
 
 
-@dataclass(frozen=True, slots=True)
-class Allowed:
-    """The call may run."""
-
-
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """The call must not run. `outcome` tells the model why."""
-
-    outcome: ToolOutcome
-
-
-Verdict = Allowed | Refused
-
-
 class Approvals:
     """Decides each call before it runs.
 
@@ -133,28 +118,30 @@ class Approvals:
     def mode(self) -> str:
         return self._state.settings.agent.permission
 
-    async def check(self, call: ToolCall, toolbox: Toolbox, ruling: Ruling | None = None) -> Verdict:
-        """Decide one call. A call of an unknown tool is allowed: running it tells the model which tools there are.
+    async def check(self, call: ToolCall, toolbox: Toolbox, ruling: Ruling | None = None) -> ToolOutcome | None:
+        """Decide one call: why it must not run, for the model, or None if it may.
+
+        A call of an unknown tool is allowed: running it tells the model which tools there are.
 
         ruling  of the person's hooks: to ask, or to allow what would be asked; it allows nothing that is denied
         """
         by_hook = ruling.decision if ruling is not None else ""
         needed = toolbox.needs(call)
         if needed is None:
-            return Allowed()
+            return None
         if (not_allowed := self.refused_by_mode(call, toolbox)) is not None:
             return not_allowed
         permissions = self._state.settings.permissions
         deny, ask = about(permissions.deny, call.name, needed), about(permissions.ask, call.name, needed)
         if needed == "read" and not (deny or ask) and by_hook != "ask":
-            return Allowed()
+            return None
         try:
             approval = await asyncio.to_thread(toolbox.approval, call)
         except ToolError as error:
             if needed == "read":
                 approval = Approval()
             else:
-                return Refused(failed(error))
+                return failed(error)
         if found := self._matching(deny, call, needed, approval, toolbox):
             return refused(RULE.format(rule=found), f"not allowed by your rule {found}")
         if needed != "read" and approval.path and _is_own(Path(approval.path)):
@@ -169,10 +156,10 @@ class Approvals:
         is_clear = approval.path or approval.subject or approval.is_parsed
         is_unclear = not is_clear and not all(rule.is_for_all for rule in (*deny, *ask))
         if by_hook == "allow" and not is_unclear:
-            return Allowed()
+            return None
         return await self._by_mode(call, needed, approval, toolbox.describe(call), is_unclear=is_unclear)
 
-    def refused_by_mode(self, call: ToolCall, toolbox: Toolbox) -> Refused | None:
+    def refused_by_mode(self, call: ToolCall, toolbox: Toolbox) -> ToolOutcome | None:
         """The reason why the settings never allow the call. Asked first, even before the person's hooks."""
         needed = toolbox.needs(call)
         if needed is not None and call.name in self._state.settings.tools.off:
@@ -218,24 +205,24 @@ class Approvals:
 
     async def _by_mode(
         self, call: ToolCall, needed: Permission, approval: Approval, summary: str, *, is_unclear: bool
-    ) -> Verdict:
+    ) -> ToolOutcome | None:
         """is_unclear: a denying rule may mean this call (a chain of commands, say), so the person is asked."""
         is_plain = self.mode == "auto" or not self._is_unusual(approval)
         if decide(self.mode, needed) == "allow" and (needed == "read" or (is_plain and not is_unclear)):
             if needed == "execute" and approval.directory:
                 await self._sandbox.before_command(is_asked=False)
-            return Allowed()
+            return None
         async with self.one_at_a_time:
             # Read inside the lock: the answer to one call of a reply may cover the next.
             rules = (*self._state.settings.permissions.allow, *self.session_rules)
             allowing = () if is_unclear or approval.is_masked else rules
             if matching(allowing, call.name, _about(approval), self._place(approval)):
-                return Allowed()
+                return None
             return await self._ask(call, needed, approval, summary)
 
     async def _ask(
         self, call: ToolCall, needed: Permission, approval: Approval, summary: str, *, is_by_rule: bool = False
-    ) -> Verdict:
+    ) -> ToolOutcome | None:
         """is_by_rule: a rule asks about each such call, so the answer cannot become a rule that allows."""
         subject = "" if is_by_rule or approval.is_masked else self._rule(call, approval).subject
         shown = approval.path, approval.command, approval.diff, approval.warning
@@ -251,10 +238,10 @@ class Approvals:
         self._emit(ApprovalGiven(call.id, call.name, "denied" if is_denied else answer.choice, answer.word))  # type: ignore[arg-type]
         if is_denied:
             word = f": {answer.word}" if answer.word else ""
-            return Refused(ToolOutcome(DENIED, is_error=True, summary=f"not allowed{word}", typed=answer.word))
+            return ToolOutcome(DENIED, is_error=True, summary=f"not allowed{word}", typed=answer.word)
         if answer.choice != "once":
             self._remember(self._rule(call, approval), for_good=answer.choice == "always")
-        return Allowed()
+        return None
 
     def _remember(self, rule: PermissionRule, *, for_good: bool) -> None:
         if for_good:
@@ -317,9 +304,9 @@ def _is_own(path: Path) -> bool:
     )
 
 
-def refused(text: str, summary: str = "not allowed") -> Refused:
-    """The verdict with the text for the model, and a few words for a person."""
-    return Refused(ToolOutcome(text, is_error=True, summary=summary))
+def refused(text: str, summary: str = "not allowed") -> ToolOutcome:
+    """The outcome with the text for the model, and a few words for a person."""
+    return ToolOutcome(text, is_error=True, summary=summary)
 
 
 class SavedRules:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-from nca.agent.approvals import AFTER_FAILURE, BY_HOOK, STOPPED, Approvals, Refused, refused
+from nca.agent.approvals import AFTER_FAILURE, BY_HOOK, STOPPED, Approvals, refused
 from nca.agent.archive import Archive
 from nca.agent.compactor import Compactor
 from nca.agent.fallbacks import Fallbacks
@@ -145,25 +145,21 @@ class Calls:
     async def _outcome(self, call: ToolCall, failed_change: str) -> tuple[ToolOutcome, float]:
         """failed_change: the tool before this call that failed to change a file, or ""."""
         async with self._places:
-            if failed_change and self._toolbox.needs(call) == "execute":
-                self._emit(ToolStarted(self._within + call.id, call.name, call.arguments, self._toolbox.describe(call)))
-                text = AFTER_FAILURE.format(name=failed_change)
-                return refused(text, f"not run: {failed_change} failed").outcome, 0.0
-            if (not_allowed := self._approvals.refused_by_mode(call, self._toolbox)) is not None:
-                self._emit(ToolStarted(self._within + call.id, call.name, call.arguments, self._toolbox.describe(call)))
-                return await asyncio.to_thread(self._cleaned, not_allowed.outcome), 0.0
+            if (not_allowed := self._refused_at_once(call, failed_change)) is not None:
+                self._emit(self._started(call))
+                return await asyncio.to_thread(self._cleaned, not_allowed), 0.0
             ruling = await self.hooks.before_tool(call, self._toolbox)
             call = ruling.call
             shown = msgspec.structs.replace(call, id=self._within + call.id)
-            self._emit(ToolStarted(shown.id, call.name, call.arguments, self._toolbox.describe(call)))
+            self._emit(self._started(call))
             if ruling.decision == "deny":
                 said = " ".join(f"a hook refused it: {ruling.reason} ({ruling.by})".split())[:_SUMMARY_CHARS]
-                return refused(BY_HOOK.format(reason=ruling.reason), said).outcome, 0.0
-            verdict = await self._approvals.check(shown, self._toolbox, ruling)
+                return refused(BY_HOOK.format(reason=ruling.reason), said), 0.0
+            not_allowed = await self._approvals.check(shown, self._toolbox, ruling)
             # The time a person took to answer is not the tool's.
             started = time.monotonic()
-            if isinstance(verdict, Refused):
-                return await asyncio.to_thread(self._cleaned, verdict.outcome), time.monotonic() - started
+            if not_allowed is not None:
+                return await asyncio.to_thread(self._cleaned, not_allowed), time.monotonic() - started
             self._window.session.log.save_begun([*self._begun, call.id])
             self._begun.add(call.id)
             # Each call is a task of its own, and so has a context of its own.
@@ -183,6 +179,15 @@ class Calls:
             said = await self.hooks.after_tool(call, self._toolbox, outcome, seconds)
             text = "\n".join(filter(None, (outcome.text, ruling.context, said)))
             return replace(outcome, text=text), seconds
+
+    def _refused_at_once(self, call: ToolCall, failed_change: str) -> ToolOutcome | None:
+        """Why a call must not run, whatever hooks and the person would say."""
+        if failed_change and self._toolbox.needs(call) == "execute":
+            return refused(AFTER_FAILURE.format(name=failed_change), f"not run: {failed_change} failed")
+        return self._approvals.refused_by_mode(call, self._toolbox)
+
+    def _started(self, call: ToolCall) -> ToolStarted:
+        return ToolStarted(self._within + call.id, call.name, call.arguments, self._toolbox.describe(call))
 
     def _cleaned(self, outcome: ToolOutcome) -> ToolOutcome:
         """Redact keys, before the log, the output files and the model see them."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nca.agent.approvals import Allowed, Answer, Approvals, Nobody, SavedRules
+from nca.agent.approvals import Answer, Approvals, Nobody, SavedRules
 from nca.config.loaded import defaults
 from nca.config.schema import ToolSettings
 from nca.config.tables import PermissionRule
@@ -43,7 +43,7 @@ async def runs(
     with Store.open(None) as store, store.create(directory="", model="") as session:
         window = window_of(store, session, loaded, ModelFacts("scripted/model", "scripted", 8_000))
         approvals = Approvals(window.state, root, SavedRules(window), Listeners().emit, Nobody())
-        return await approvals.check(ToolCall("1", "shell", json.dumps({"command": command})), tools) == Allowed()
+        return await approvals.check(ToolCall("1", "shell", json.dumps({"command": command})), tools) is None
 
 
 async def test_without_rules_only_what_reads_runs(tmp_path: Path) -> None:
@@ -123,7 +123,7 @@ async def test_always_is_a_rule_for_exactly_this_command_and_this_folder(tmp_pat
 
         async def allowed(command: str) -> bool:
             call = ToolCall("1", "shell", json.dumps({"command": command}))
-            return await approvals.check(call, tools) == Allowed()
+            return await approvals.check(call, tools) is None
 
         assert await allowed("sed -n s/a/b/p a.txt")
         assert await allowed("sed -n s/a/b/p  a.txt 2>&1 | head -3")
