@@ -11,9 +11,10 @@ import pytest
 
 from nca.config.schema import KEYS
 from nca.errors import NcaError, UsageError
-from nca.terminal.commands.command import GROUPS, NAMES, all_commands, find_command, texts
+from nca.terminal.commands.command import all_commands, find_command, texts
 from nca.terminal.commands.context import SUBCOMMANDS
 from nca.terminal.commands.help import NAME_CELLS, in_short
+from nca.terminal.render.event_lines import GROUPS, NAMES
 from tests.terminal.stage import a_stage
 
 

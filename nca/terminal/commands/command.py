@@ -1,6 +1,7 @@
 """Slash commands: their base class, what they see of the chat, the list of all, and how a typed name finds one.
 
-A new command is a subclass of `Command` in a module of this folder, and its name in `GROUPS`.
+A new command is a subclass of `Command` in a module of this folder, and its name in
+`nca.terminal.render.event_lines.GROUPS`.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import msgspec
 
 from nca.errors import UsageError
 from nca.terminal import commands
+from nca.terminal.render.event_lines import NAMES
 from nca.terminal.render.sanitize import one_line
 
 if TYPE_CHECKING:
@@ -133,17 +135,6 @@ class Command(ABC):
         """Suggestions for the argument while it is being typed."""
         return ()
 
-
-GROUPS = {
-    "Context": ("context", "compact", "memory"),
-    "Back and forth": ("rewind", "undo", "redo", "changes"),
-    "Answers and screen": ("btw", "effort", "show", "copy", "editor", "clear", "help", "exit"),
-    "Sessions": ("sessions", "resume", "new", "rename", "export"),
-    "Model, tools, settings": ("model", "permissions", "tools", "jobs", "mcp", "config", "cost"),
-}
-"""The names, under the headings of /help and in its order."""
-
-NAMES = tuple(name for names in GROUPS.values() for name in names)
 
 SHORTEST_BEGINNING = 3
 """Letters that are enough to name a command, if only one begins with them."""

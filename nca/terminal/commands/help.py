@@ -14,7 +14,6 @@ from rich.text import Text
 
 from nca.errors import UsageError
 from nca.terminal.commands.command import (
-    GROUPS,
     App,
     Command,
     Suggestion,
@@ -24,6 +23,7 @@ from nca.terminal.commands.command import (
     nearest,
     texts,
 )
+from nca.terminal.render.event_lines import GROUPS
 from nca.terminal.render.layout import Parted, new_table
 from nca.terminal.render.sanitize import one_line
 

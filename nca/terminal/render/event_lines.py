@@ -50,12 +50,16 @@ IN_SHELL = {
     '--fit cut, fit="cut", context.fit': "--fit cut",
 }
 """The shell's words for the chat's words that have such."""
-OF_CHAT = (
-    "context|compact|memory|rewind|undo|redo|changes|btw|effort|show|copy|editor|clear|help|exit|sessions|resume|new"
-    "|rename|export|model|permissions|tools|jobs|mcp|config|cost"
-)
-"""The chat's commands (nca.terminal.commands.command, which is above this room's modules)."""
-_COMMAND = re.compile(rf"(?<![\w./])/(?:{OF_CHAT})\b(?![/.-]?\w)")
+GROUPS = {
+    "Context": ("context", "compact", "memory"),
+    "Back and forth": ("rewind", "undo", "redo", "changes"),
+    "Answers and screen": ("btw", "effort", "show", "copy", "editor", "clear", "help", "exit"),
+    "Sessions": ("sessions", "resume", "new", "rename", "export"),
+    "Model, tools, settings": ("model", "permissions", "tools", "jobs", "mcp", "config", "cost"),
+}
+"""The names of the chat's commands, under the headings of /help and in its order."""
+NAMES = tuple(name for names in GROUPS.values() for name in names)
+_COMMAND = re.compile(rf"(?<![\w./])/(?:{'|'.join(NAMES)})\b(?![/.-]?\w)")
 _SETTING = re.compile(r"(?<![\w./])/config (?=[a-z]+\.[a-z_]+ )")
 
 
