@@ -24,7 +24,6 @@ from nca.config.tables import PermissionRule
 from nca.errors import ConfigError
 from nca.events import ApprovalAsked, ApprovalGiven, Listener, Notice
 from nca.messages import ToolCall
-from nca.tools.files.reading_rules import Reading
 from nca.tools.files.workspace import why_asked
 from nca.tools.mcp.forms import Field
 from nca.tools.mcp.requests import Filled
@@ -110,7 +109,7 @@ class Approvals:
         self.unanswered: list[ApprovalAsked] = []
         self.session_rules: list[PermissionRule] = []
         self._state, self._directory, self._emit = state, directory.resolve(), emit
-        self._reading = Reading(lambda: state.settings.permissions, directory)
+        self._reading = state.reading(directory)
         self._sandbox = _SandboxNotices(state, self._directory, emit)
         self.one_at_a_time = asyncio.Lock()
 

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
 from nca.agent.approvals import Approvals, Person, SavedRules
 from nca.agent.archive import Archive
 from nca.agent.background import Background
-from nca.agent.calls import Parts
 from nca.agent.fallbacks import Fallbacks
 from nca.agent.hooks import Hooks
 from nca.agent.instructions import ProjectPrompts
 from nca.agent.mcp import ServerRequests
 from nca.agent.memory import Memory
+from nca.agent.parts import ConversationParts
 from nca.agent.project_instructions import NestedInstructions
 from nca.agent.spending import Spending
 from nca.agent.state import SessionState
@@ -33,22 +32,12 @@ from nca.models.providers import known_secrets
 from nca.redact import Redactor
 from nca.sessions.session import Session
 from nca.sessions.store import Store
-from nca.tools.files.reading_rules import FilesRead, Reading
+from nca.tools.files.reading_rules import FilesRead
 from nca.tools.mcp.servers import Servers
 from nca.tools.planning import CompactionWish
 from nca.tools.shell.jobs import Jobs
 from nca.tools.tool import Editor
 from nca.tools.toolbox import Toolbox, ToolContext
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConversationParts(Parts):
-    """The parts of a conversation beside those that its turns run with."""
-
-    compactor: Background
-    user_input: UserInput
-    memory: Memory
-    servers: Servers
 
 
 def assemble(
@@ -70,12 +59,9 @@ def assemble(
     archive = Archive(state, memory)
     redactor = Redactor(secrets_of(state.settings))
     prompts = ProjectPrompts(directory, redactor, tools=toolbox.names if toolbox else None)
-    outputs, files_read = store.outputs_folder(session.info.id), FilesRead()
     prompt = prompts.of(state.settings, state.facts)
-    subtasks = Subtasks(prompt.agents)
-    files = _file_history(state, directory)
-    jobs = _jobs(state, emit)
-    wish = CompactionWish()
+    outputs, files_read, wish = store.outputs_folder(session.info.id), FilesRead(), CompactionWish()
+    subtasks, jobs, files = Subtasks(prompt.agents), _jobs(state, emit), _file_history(state, directory)
     given = ToolContext(
         files_read=files_read,
         skills=prompt.skills,
@@ -89,38 +75,27 @@ def assemble(
     window = Window(state, tools, prompts.of)
     models = Fallbacks(model, lambda name: open_model(name, state.loaded, emit), window.use_model, emit)
     hooks = Hooks(window, directory, emit, redactor, models, files.recorder)
-    compactor = Background(window, models, emit, memory, prepares=prepares, hooks=hooks, files=files, wish=wish)
     approvals = Approvals(state, directory, SavedRules(window), emit, person)
     spending = Spending(window, emit)
     host = ServerRequests(directory, window, models, spending, approvals, emit)
-    servers = Servers(
-        state.settings.mcp,
-        directory,
-        lambda: state.can_see,
-        emit,
-        files.recorder,
-        host,
-        lambda: state.settings.mcp.wait_seconds,
-    )
-    user_input = UserInput(window, directory, redactor, emit, files_read, servers, person, hooks)
-    reading = Reading(lambda: state.settings.permissions, directory)
-    nested = NestedInstructions(directory, redactor, reading, has_own=state.settings.agent.use_claude_home)
+    servers = Servers(lambda: state.settings.mcp, directory, lambda: state.can_see, emit, files.recorder, host)
+    has_own, reading = state.settings.agent.use_claude_home, state.reading(directory)
     parts = ConversationParts(
         directory=directory,
         window=window,
         toolbox=tools,
         models=models,
-        compactor=compactor,
+        compactor=Background(window, models, emit, memory, prepares=prepares, hooks=hooks, files=files, wish=wish),
         spending=spending,
         approvals=approvals,
         redactor=redactor,
         archive=archive,
         outputs=outputs,
-        nested=nested,
+        nested=NestedInstructions(directory, redactor, reading, has_own=has_own),
         hooks=hooks,
         files=files,
         jobs=jobs,
-        user_input=user_input,
+        user_input=UserInput(window, directory, redactor, emit, files_read, servers, person, hooks),
         emit=emit,
         memory=memory,
         servers=servers,

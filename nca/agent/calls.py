@@ -1,4 +1,4 @@
-"""The parts of a turn, and its tool calls: approve, run, cut to size, and append the results in order.
+"""Tool calls of a turn: approve, run, cut to size, and append the results in order.
 
 Calls that only read run together, a few at a time. A call that writes or executes waits for all before it, and
 all after it wait for it. A command after a change that failed does not run: it would test or commit the old files.
@@ -9,33 +9,22 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from itertools import groupby
-from pathlib import Path
 
 import msgspec
 
-from nca.agent.approvals import AFTER_FAILURE, BY_HOOK, STOPPED, Approvals, refused
-from nca.agent.archive import Archive
-from nca.agent.compactor import Compactor
-from nca.agent.fallbacks import Fallbacks
-from nca.agent.hooks import Hooks
-from nca.agent.project_instructions import NestedInstructions, ProjectInstructions
-from nca.agent.spending import Spending
-from nca.agent.user_input import TaskInput, UserInput
-from nca.agent.window import Window
+from nca.agent.approvals import AFTER_FAILURE, BY_HOOK, STOPPED, refused
+from nca.agent.parts import Parts
+from nca.agent.project_instructions import ProjectInstructions
 from nca.context.admission import SAVED, LeftOut, admit_output
 from nca.context.file_reads import NOT_RUN
 from nca.context.repeats import Repeats
-from nca.events import Listener, Notice, ToolFinished, ToolOutput, ToolProgress, ToolStarted
-from nca.file_history.history import FileHistory
+from nca.events import Notice, ToolFinished, ToolOutput, ToolProgress, ToolStarted
 from nca.messages import Message, TextPart, ToolCall, clean_text
-from nca.redact import Redactor
 from nca.sessions.passages import RECALL
-from nca.tools.shell.jobs import Jobs
 from nca.tools.shell.output_capture import Redact, as_on_terminal
 from nca.tools.tool import ToolOutcome, current_call, interrupt_listener, output_listener, progress_listener
-from nca.tools.toolbox import Toolbox
 
 MOST_AT_ONCE = 4
 """Reading calls that run at the same time: enough to hide waiting, few enough for a small machine."""
@@ -48,31 +37,6 @@ LIVE_SECONDS = 0.2
 _KEPT_CHARS = 16_384
 """Enough to know a private key by its first line, which comes long before its last."""
 _LIVE_CHARS = 4_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parts:
-    """The parts of a turn. A conversation has one set of them, and each of its subtasks another.
-
-    outputs: the folder for tool output that is too large to show; None: it is not kept.
-    """
-
-    directory: Path
-    window: Window
-    toolbox: Toolbox
-    models: Fallbacks
-    compactor: Compactor
-    spending: Spending
-    approvals: Approvals
-    redactor: Redactor
-    archive: Archive
-    outputs: Path | None
-    nested: NestedInstructions
-    hooks: Hooks
-    files: FileHistory
-    jobs: Jobs
-    user_input: UserInput | TaskInput
-    emit: Listener
 
 
 class Calls:

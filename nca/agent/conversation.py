@@ -14,9 +14,10 @@ import msgspec
 
 from nca.agent import mentions, reply_checks
 from nca.agent.approvals import Nobody, Person
-from nca.agent.assembly import ConversationParts, assemble, secrets_of
+from nca.agent.assembly import assemble, secrets_of
 from nca.agent.context import Context
 from nca.agent.mcp import join_servers
+from nca.agent.parts import ConversationParts
 from nca.agent.project_instructions import UsualNotice
 from nca.agent.rewinding import FINISHED_STEPS, FIRST_PROGRESS_SECONDS, NEXT_PROGRESS_SECONDS, WAITING, Rewinds
 from nca.agent.subtask import Beside

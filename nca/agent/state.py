@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
@@ -23,6 +24,7 @@ from nca.sessions.session import Session
 from nca.sessions.store import Store
 from nca.sessions.usage import Learned
 from nca.sessions.views import CompactionRecord
+from nca.tools.files.reading_rules import Reading
 
 RESULT_SHARE_OF_BUDGET = 4
 """One tool result takes at most a quarter of the budget when it enters, so that it can never force itself out."""
@@ -108,6 +110,10 @@ class SessionState:
         except ConfigError:
             self.budget = Budget.of(window_tokens, 0, self.context.max_tokens)
         return True
+
+    def reading(self, directory: Path) -> Reading:
+        """The rules about reading files of the project in `directory`, as they are at each call."""
+        return Reading(lambda: self.settings.permissions, directory)
 
     def meter_after(self, before: Meter, system_prompt: str, tools: Sequence[dict[str, Any]]) -> tuple[Meter, bool]:
         """The meter for the model, and whether it continues from the one `before`: then it learns no report again.

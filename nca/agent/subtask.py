@@ -18,10 +18,10 @@ from dataclasses import replace
 import msgspec
 
 from nca import events
-from nca.agent.calls import Parts
 from nca.agent.compactor import Compactor
 from nca.agent.fallbacks import Fallbacks
 from nca.agent.instructions import SystemPrompt
+from nca.agent.parts import Parts
 from nca.agent.project_instructions import NestedInstructions
 from nca.agent.spending import ask_beside
 from nca.agent.state import SessionState
@@ -35,7 +35,7 @@ from nca.messages import Message, Usage, clean_text
 from nca.models.model import Delta, Model, ModelRequest, server_of
 from nca.sessions.store import Store
 from nca.sessions.usage import BESIDE as BESIDE_SEQ
-from nca.tools.files.reading_rules import FilesRead, Reading
+from nca.tools.files.reading_rules import FilesRead
 from nca.tools.planning import TASK, CompactionWish
 from nca.tools.skills import AgentFile
 from nca.tools.tool import ToolError, ToolOutcome
@@ -124,8 +124,7 @@ class _Task:
         toolbox = parent.toolbox.renewed(own, has=lambda name: name != TASK and (agent is None or agent.has(name)))
         self.window = _TaskWindow(parent.window, state, toolbox, text)
         models = Fallbacks(first, parent.models.open, self.window.use_model, self._hear)
-        reading = Reading(lambda: state.settings.permissions, parent.directory)
-        has_own = state.settings.agent.use_claude_home
+        has_own, reading = state.settings.agent.use_claude_home, state.reading(parent.directory)
         parts = replace(
             parent,
             window=self.window,

@@ -17,7 +17,6 @@ from nca.context.parts import split
 from nca.context.tokens import entry_tokens
 from nca.messages import Entry
 from nca.models.catalog import ModelFacts
-from nca.tools.files.reading_rules import Reading
 from nca.tools.mcp.tool import server_of
 from nca.tools.recall import Archive
 from nca.tools.shell.runner import CommandRunner
@@ -67,7 +66,7 @@ def own_toolbox(
             outputs=lambda: outputs,
             terminal=given.editor.terminal if given.editor else None,
         ),
-        reading=Reading(lambda: state.settings.permissions, directory),
+        reading=state.reading(directory),
     )
     return default_toolbox(directory, archive, context)
 

@@ -9,7 +9,8 @@ import time
 from collections.abc import Callable
 from typing import Any, Literal
 
-from nca.agent.calls import Calls, Parts
+from nca.agent.calls import Calls
+from nca.agent.parts import Parts
 from nca.agent.reply_checks import ASKED_AGAIN, cut_notice, ending, is_cut
 from nca.agent.spending import ask_counted, refuse_above_limit
 from nca.agent.window import Window

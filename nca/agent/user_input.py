@@ -22,7 +22,7 @@ from nca.errors import UsageError
 from nca.events import Listener, MessageTaken, Notice
 from nca.messages import AttachmentPart, Message, clean_text, user_message
 from nca.redact import Redactor
-from nca.tools.files.reading_rules import FilesRead, Reading
+from nca.tools.files.reading_rules import FilesRead
 from nca.tools.mcp.servers import Servers
 from nca.words import Source, Words, merged, text_of, words
 
@@ -209,7 +209,7 @@ class UserInput:
             file_ratio=self._window.context.admission.file_ratio,
         )
         for path in paths:
-            if denial := Reading(lambda: self._window.settings.permissions, self._directory).denial(path):
+            if denial := self._window.state.reading(self._directory).denial(path):
                 raise UsageError(f"@{path.name} {denial}.", advice="Nothing was sent.")
         raw_budget = int(budget / self._window.meter.calibration.ratio)
         message = with_attachments(

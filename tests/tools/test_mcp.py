@@ -135,7 +135,7 @@ async def test_only_the_allowed_environment_reaches_it(monkeypatch: pytest.Monke
 
 
 async def test_one_that_dies_costs_one_result_and_comes_back_when_restarted() -> None:
-    servers = Servers(McpSettings(servers=(a_server(),)), ROOT, lambda: False, lambda _: None)
+    servers = Servers(lambda: McpSettings(servers=(a_server(),)), ROOT, lambda: False, lambda _: None)
     try:
         assert await servers.join()
         (connection,) = servers.connections
@@ -324,7 +324,7 @@ async def test_a_message_waits_for_servers_once_and_hears_of_those_that_fail() -
             a_server("resting", enabled=False),
         ),
     )
-    servers = Servers(settings, ROOT, lambda: False, events.append)
+    servers = Servers(lambda: settings, ROOT, lambda: False, events.append)
     try:
         servers.begin()
         await servers.find("none").settled()
@@ -346,7 +346,7 @@ async def test_a_message_waits_for_servers_once_and_hears_of_those_that_fail() -
 
 
 async def test_prompts_take_words_and_resources_are_named_in_the_text() -> None:
-    servers = Servers(McpSettings(servers=(a_server(),)), ROOT, lambda: False, lambda _: None)
+    servers = Servers(lambda: McpSettings(servers=(a_server(),)), ROOT, lambda: False, lambda _: None)
     try:
         servers.begin()
         # It is still starting; who names it waits for it.

@@ -52,7 +52,7 @@ async def test_an_older_protocol_tells_without_being_asked() -> None:
 
 async def test_what_has_changed_is_taken_up_with_the_next_message_and_told() -> None:
     events: list[Event] = []
-    servers = Servers(McpSettings(servers=(changing_server(), OLD)), ROOT, lambda: False, events.append)
+    servers = Servers(lambda: McpSettings(servers=(changing_server(), OLD)), ROOT, lambda: False, events.append)
     try:
         tools = await servers.join()
         assert tools is not None
@@ -81,7 +81,7 @@ async def test_what_has_changed_is_taken_up_with_the_next_message_and_told() -> 
 
 
 async def test_what_was_allowed_is_the_tool_as_it_was() -> None:
-    servers = Servers(McpSettings(servers=(changing_server(),)), ROOT, lambda: False, lambda _: None)
+    servers = Servers(lambda: McpSettings(servers=(changing_server(),)), ROOT, lambda: False, lambda _: None)
     try:
         before = {tool.name: tool.approval({}).subject for tool in await servers.join() or ()}
         await servers.find("it").call("change", {})

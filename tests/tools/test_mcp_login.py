@@ -82,7 +82,7 @@ async def test_the_command_shows_the_page_and_says_when_it_is_done(guarded: Guar
 
 async def test_without_a_login_one_line_says_so_and_nothing_is_registered(guarded: Guarded, tmp_path: Path) -> None:
     said: list[Event] = []
-    servers = Servers(McpSettings(servers=(guarded.server,)), tmp_path, lambda: False, said.append)
+    servers = Servers(lambda: McpSettings(servers=(guarded.server,)), tmp_path, lambda: False, said.append)
     assert await servers.join() is None
     assert said == [Notice("The MCP server web needs a login: /mcp login web")]
     assert not guarded.accounts.clients

@@ -26,24 +26,23 @@ Listed = tuple[str, str]
 class Servers:
     """Nothing runs before `begin` or `join`, which may be called again.
 
+    settings   asked for the servers now, and before each wait for how long that may take
     directory  the working directory of the programs, unless their settings name another
     recorder   records the files that their tools change
     host       answers what they ask for
-    wait_seconds  asked before each wait for them; None: as the settings had it at the start
     """
 
     def __init__(
         self,
-        settings: McpSettings,
+        settings: Callable[[], McpSettings],
         directory: Path,
         can_see: Callable[[], bool],
         emit: Listener,
         recorder: Recorder | None = None,
         host: Host | None = None,
-        wait_seconds: Callable[[], float] | None = None,
     ) -> None:
-        self.connections = tuple(Connection(server, directory, can_see, host) for server in settings.servers)
-        self._wait_seconds = wait_seconds or (lambda: settings.wait_seconds)
+        self.connections = tuple(Connection(server, directory, can_see, host) for server in settings().servers)
+        self._settings = settings
         self._emit = emit
         self._recorder = recorder
         self._notified: set[str] = set()
@@ -172,7 +171,7 @@ class Servers:
             return
         tasks = [asyncio.create_task(one) for one in waiting]
         try:
-            await asyncio.wait(tasks, timeout=self._wait_seconds())
+            await asyncio.wait(tasks, timeout=self._settings().wait_seconds)
         finally:
             for task in tasks:
                 task.cancel()
