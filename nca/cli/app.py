@@ -163,6 +163,7 @@ def _dispatch(arguments: list[str]) -> int:
 
         completion_init()
         return _with_typer([])
+    _use_stored_keys()
     if arguments[0] == CHAT:
         from nca.cli.loop_arguments import parse
 
@@ -171,6 +172,20 @@ def _dispatch(arguments: list[str]) -> int:
 
             return open_chat(chat)
     return _with_typer(arguments)
+
+
+def _use_stored_keys() -> None:
+    from nca.config.paths import keys_file
+    from nca.errors import ConfigError
+
+    try:
+        has_keys = keys_file(os.environ).exists()
+    except ConfigError:  # no home directory: whoever needs one says so
+        return
+    if has_keys:
+        from nca.models.keys import use
+
+        use(os.environ)
 
 
 def _with_typer(arguments: list[str]) -> int:

@@ -15,6 +15,8 @@ from nca.config.paths import data_dir, workspace_file
 from nca.errors import ModelUnavailable, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from nca.agent.conversation import Conversation
     from nca.cli.choose_session import WantedSession
     from nca.cli.loop_arguments import LoopArguments
@@ -58,7 +60,7 @@ def open_chat(words: LoopArguments) -> int:
     loaded = load_settings(settings_of(**words._asdict()), words.config, trust=words.trust, asks=True, remembers=True)
     with signals.raised():  # a download has something to clear away
         chosen = choose_model(loaded)
-        choice = ensure_weights(chosen)
+        choice = ensure_weights(chosen, lambda: choose_model(loaded))
     if choice is None:
         return 0
     wanted = WantedSession(
@@ -220,34 +222,38 @@ nca found no API key, no local server and no downloaded model. Which model shoul
   2  {small}
   3  I have an API key"""
 _KEY_HELP = """\
-Set the key in the environment and start nca again:
+To store a key: nca keys add. Or set it in the environment and start nca again:
   export OPENAI_API_KEY=…
 or ANTHROPIC_API_KEY, GEMINI_API_KEY, MISTRAL_API_KEY, OPENROUTER_API_KEY, …
 A server of your own, which may need no key: nca config set --user model.api_base ADDRESS
 To choose a model: nca loop --model NAME. To see what nca found: nca doctor."""
 
 
-def ensure_weights(choice: Choice) -> Choice | None:
-    """Download the embedded model of `choice` if needed; None if the person would rather set a key.
+def ensure_weights(choice: Choice, choose_again: Callable[[], Choice]) -> Choice | None:
+    """Download the embedded model of `choice` if needed, or ask for a key; None if the person gives none now.
 
     Asks once on a terminal. Without a terminal it takes the small model, unless the environment names another.
-    Raises ModelUnavailable, NcaError.
+    choose_again: the choice that a new key leads to. Raises ModelUnavailable, NcaError.
     """
     if not choice.is_embedded:
         return choice
     from dataclasses import replace
 
     from nca.cli.early_questions import wrapped
+    from nca.cli.keys import ask_for_key
     from nca.cli.models import download_weights
     from nca.models.embedded import weights
 
     if weights.path_of(choice.model) is not None:
         return choice
-    _require_runtime()
+    if not _has_runtime():
+        return _with_key(choose_again)
     name = _wanted(choice)
     if name is None:
-        print(wrapped(_KEY_HELP))
-        return None
+        if not ask_for_key():
+            print(wrapped(_KEY_HELP))
+            return None
+        return _by_new_key(choose_again())
     print(f"Downloading {weights.known(name).title} to {weights.models_dir()}.", file=sys.stderr)
     download_weights(name)
     return replace(choice, model=f"embedded/{name}", why="no key, no endpoint and no local server was found")
@@ -281,16 +287,39 @@ def banner(
     ]
 
 
-def _require_runtime() -> None:
+def _has_runtime() -> bool:
     from importlib import util
 
-    from nca.models.embedded.known import RUNTIME, runtime_command
+    from nca.models.embedded.known import RUNTIME
 
-    if util.find_spec(RUNTIME) is None:
-        raise ModelUnavailable(
-            "No API key and no local server was found, and the embedded model's runtime is not installed.",
-            advice=f"Set a key (OPENAI_API_KEY, ANTHROPIC_API_KEY, …), or run: {runtime_command()}",
-        )
+    return util.find_spec(RUNTIME) is not None
+
+
+_NOTHING = "No API key and no local server was found, and the embedded model's runtime is not installed."
+
+
+def _by_new_key(choice: Choice) -> Choice | None:
+    """The choice, unless no model is usual for the key's provider."""
+    from nca.cli.early_questions import wrapped
+
+    if not choice.is_embedded:
+        return choice
+    print(wrapped("Name a model of this provider: nca loop --model PROVIDER/NAME"))
+    return None
+
+
+def _with_key(choose_again: Callable[[], Choice]) -> Choice | None:
+    """The choice that a key leads to, which the person types. Raises ModelUnavailable if they give none."""
+    from nca.cli.early_questions import can_ask, wrapped
+    from nca.cli.keys import ask_for_key
+    from nca.models.embedded.known import runtime_command
+
+    if can_ask():
+        print(wrapped(f"{_NOTHING} To install it: {runtime_command()}"))
+        if ask_for_key():
+            return _by_new_key(choose_again())
+    advice = "Store a key (nca keys add), or set it in the environment (OPENAI_API_KEY, ANTHROPIC_API_KEY, …)"
+    raise ModelUnavailable(_NOTHING, advice=f"{advice}, or run: {runtime_command()}")
 
 
 def _wanted(choice: Choice) -> str | None:

@@ -13,7 +13,7 @@ from typer.core import TyperGroup
 from typer.main import get_group
 
 from nca import cli
-from nca.cli import bench, compact, config, doctor, flags, hooks, mcp, models, run, serve, sessions, store
+from nca.cli import bench, compact, config, doctor, flags, hooks, keys, mcp, models, run, serve, sessions, store
 from nca.cli.loop_arguments import LoopArguments
 
 _VALUES = {
@@ -186,6 +186,7 @@ _COMMANDS: dict[str, Callable[..., Any] | typer.Typer] = {
     "sessions": sessions.app,
     "config": config.app,
     "models": models.app,
+    "keys": keys.app,
     "mcp": mcp.app,
     "hooks": hooks.app,
     "store": store.app,

@@ -237,11 +237,14 @@ def _disk(sizes: StoreSizes) -> Finding:
 
 def _keys() -> Iterator[Finding]:
     """The names of the API key variables that are set, never their values."""
+    from nca.models import keys
     from nca.models.providers import PROVIDERS
 
     variables = [variable for facts in PROVIDERS.values() for variable in facts.key_variables]
     present = [variable for variable in dict.fromkeys(variables) if os.environ.get(variable, "").strip()]
-    yield Finding("keys", "ok", ", ".join(present) or "none in the environment")
+    stored = {one for one in present if keys.origin(one, os.environ) == keys.STORED}
+    named = ", ".join(f"{one} (stored)" if one in stored else one for one in present)
+    yield Finding("keys", "ok", named or "none in the environment, and none stored (nca keys add)")
 
 
 def _servers(*, probe: bool) -> Iterator[Finding]:

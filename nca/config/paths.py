@@ -28,6 +28,11 @@ def data_dir(env: Mapping[str, str]) -> Path:
     return home / "data" if home else _folder(env, "data", ".local/share", ("win32", "darwin"))
 
 
+def keys_file(env: Mapping[str, str]) -> Path:
+    """The file of API keys that the person stored, which may not exist."""
+    return data_dir(env) / "keys.json"
+
+
 def cache_dir(env: Mapping[str, str]) -> Path:
     """The folder for what can be made again, which may not exist."""
     home = _nca_home(env)

@@ -1,7 +1,7 @@
 """Choose a model if none is named, and open it.
 
-The order: the configured model, a provider with a key in the environment, a server on this machine, the embedded
-model. Nothing is connected to unless the earlier steps found nothing.
+The order: the configured model, a provider with a key in the environment or stored by nca, a server on this machine,
+the embedded model. Nothing is connected to unless the earlier steps found nothing.
 """
 
 from __future__ import annotations
@@ -154,7 +154,8 @@ def _require_key(choice: Choice) -> None:
         return
     raise ModelUnavailable(
         f"No API key for {choice.model}: {facts.key_variables[0]} is not set.",
-        advice=f"Set it (export {facts.key_variables[0]}=…), or choose another model with --model.",
+        advice=f"Store one (nca keys add {facts.name}) or set it (export {facts.key_variables[0]}=…), or choose another"
+        " model with --model.",
     )
 
 
@@ -197,8 +198,11 @@ def _by_keys(env: Mapping[str, str]) -> Choice | None:
     usable = [one for one in keyed if one[2]]
     if not usable:
         return None
+    # Reads a file, if there is one: only if needed.
+    from nca.models import keys
+
     (model, variable, key), *others = usable
-    why = f"{variable} is in the environment"
+    why = f"{variable} is {keys.origin(variable, env)}"
     return Choice(model, "", key, variable, why, alternatives=tuple(other[0] for other in others))
 
 

@@ -334,7 +334,8 @@ HAS_RUNTIME = importlib.util.find_spec("xllamacpp") is not None
 def test_who_has_no_model_is_asked_once(tmp_path: Path) -> None:
     code = (
         "from nca.cli.chat import ensure_weights; from nca.models.choose import Choice;"
-        "print('chosen:', ensure_weights(Choice('embedded/qwen2.5-coder-1.5b', why='nothing was found')))"
+        "found = Choice('embedded/qwen2.5-coder-1.5b', why='nothing was found');"
+        "print('chosen:', ensure_weights(found, lambda: 'again'))"
     )
     with Tty([sys.executable, "-c", code], environment={**environment(tmp_path), "PYTHONPATH": str(ROOT)}) as tty:
         tty.sees("1, 2 or 3 [1]:")
@@ -343,6 +344,8 @@ def test_who_has_no_model_is_asked_once(tmp_path: Path) -> None:
         tty.sees("Ctrl-C leaves")
         tty.sees("1, 2 or 3 [1]:", times=2)
         tty.line("3")
+        tty.sees("API key (not shown")
+        tty.line("")
         tty.sees("export OPENAI_API_KEY")
         tty.sees("chosen: None")
 

@@ -1,0 +1,107 @@
+"""API keys that the person gave to nca, in a private file of the data directory.
+
+A stored key is like one in the environment, for nca alone: `use` adds it to nca's own, from which commands, hooks and
+servers get no key. A variable that is set there wins.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, MutableMapping
+
+from nca.config.document import shown_path
+from nca.config.paths import keys_file
+from nca.errors import ConfigError
+from nca.models.providers import PROVIDERS, key_of
+from nca.redact import FEWEST_CHARS
+from nca.safe_files import write_atomically
+
+_MAX_BYTES = 1 << 20
+_MOST_CHARS = 1_000
+_BEGINS = {
+    "sk-ant-": "anthropic",
+    "sk-or-": "openrouter",
+    "sk-proj-": "openai",
+    "sk-svcacct-": "openai",
+    "AIza": "gemini",
+    "gsk_": "groq",
+    "xai-": "xai",
+    "csk-": "cerebras",
+    "fw_": "fireworks_ai",
+    "pplx-": "perplexity",
+    "hf_": "huggingface",
+}
+"""How the keys of one provider alone begin, as each documents it. Those of several begin with `sk-`."""
+
+VARIABLES = {
+    name: facts.key_variables[0]
+    for name, facts in PROVIDERS.items()
+    if facts.key_variables and facts.key_variables[0].endswith(("_API_KEY", "_TOKEN"))
+}
+"""The variable of each provider's key, for those that need a key and nothing else."""
+
+STORED = "stored (nca keys)"
+
+
+def stored(env: Mapping[str, str]) -> dict[str, str]:
+    """The keys by variable. Raises ConfigError if there is a file that cannot be read."""
+    path = keys_file(env)
+    try:
+        with path.open("rb") as file:
+            data = json.loads(file.read(_MAX_BYTES))
+        keys = data["keys"].items()
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise ConfigError(
+            f"{shown_path(path)}: the stored keys cannot be read ({type(error).__name__}).",
+            advice="Remove the file, and store the keys again with `nca keys add`.",
+        ) from error
+    return {name: key for name, key in keys if name in VARIABLES.values() and is_key(key)}
+
+
+def use(env: MutableMapping[str, str]) -> None:
+    """Set the variables of stored keys, for providers without a key. Raises ConfigError."""
+    names = {variable: name for name, variable in VARIABLES.items()}
+    for variable, key in stored(env).items():
+        if not key_of(names[variable], env)[1]:
+            env[variable] = key
+
+
+def save(env: Mapping[str, str], variable: str, key: str) -> None:
+    """Raises ConfigError if the file cannot be read or written; it is then unchanged."""
+    _write(env, {**stored(env), variable: key})
+
+
+def remove(env: Mapping[str, str], variable: str) -> bool:
+    """Whether there was one. Raises as `save` does."""
+    keys = stored(env)
+    if keys.pop(variable, None) is None:
+        return False
+    _write(env, keys)
+    return True
+
+
+def origin(variable: str, env: Mapping[str, str]) -> str:
+    """Where the key in this variable comes from. Raises ConfigError."""
+    return STORED if stored(env).get(variable) == env.get(variable) else "in the environment"
+
+
+def is_key(text: object) -> bool:
+    """Whether it could be a key: one word of ASCII."""
+    is_word = isinstance(text, str) and text.isascii() and text.isprintable() and " " not in text
+    return is_word and FEWEST_CHARS <= len(str(text)) <= _MOST_CHARS
+
+
+def provider_by(key: str) -> str:
+    """The provider whose keys begin so; "" if there may be several."""
+    return next((name for begin, name in _BEGINS.items() if key.startswith(begin)), "")
+
+
+def _write(env: Mapping[str, str], keys: Mapping[str, str]) -> None:
+    path = keys_file(env)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        write_atomically(path, json.dumps({"version": 1, "keys": keys}, indent=1).encode())
+    except OSError as error:
+        raise ConfigError(f"{shown_path(path)}: cannot be written ({error.strerror or error}).") from error
