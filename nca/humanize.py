@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import time
 import unicodedata
+from collections.abc import Sequence
 
 _MILLION = 1_000_000
 
@@ -27,6 +28,12 @@ def short_tokens(count: int) -> str:
 def counted(number: int, one: str, many: str = "") -> str:
     """A count with its noun: 1 message, 1,234 messages. Pass `many` for an irregular plural."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def some_of(names: Sequence[str], most: int) -> str:
+    """The first of them, and how many others there are: `a, b and 3 more`."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def one_line(text: str, most_chars: int) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nca.humanize import byte_size, counted, duration, local_time, percent, short_tokens
+from nca.humanize import byte_size, counted, duration, local_time, percent, short_tokens, some_of
 
 
 @pytest.mark.parametrize(
@@ -47,3 +47,10 @@ def test_a_count_a_share_and_a_time_that_is_none() -> None:
     ]
     assert [percent(0), percent(0.004), percent(0.006), percent(1)] == ["0%", "<1%", "1%", "100%"]
     assert local_time(1e30) == "unknown time"
+
+
+@pytest.mark.parametrize(
+    ("most", "text"), [(1, "a and 2 more"), (2, "a, b and 1 more"), (3, "a, b, c"), (4, "a, b, c")]
+)
+def test_the_first_of_some_names(most: int, text: str) -> None:
+    assert some_of(["a", "b", "c"], most) == text

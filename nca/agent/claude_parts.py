@@ -17,6 +17,7 @@ from nca.config.claude_permissions import claude_files
 from nca.config.claude_settings import agent_models, taken
 from nca.config.document import shown_name
 from nca.config.other_agents import unused_settings
+from nca.humanize import some_of
 from nca.safe_files import open_ordinary
 
 USED, AT_ONCE, ONCE_TRUSTED, NOT_USED = "used", "used at once", "once trusted", "not used"
@@ -97,13 +98,8 @@ def unused_parts(directory: Path, home: Path | None, *, runs_own: bool) -> str:
     ]
     others = unused_settings(directory) if directory != home else ()
     found = ((".claude", theirs), *others, ("~/.claude", own))
-    places = [f"of {name}: {_joined(names)}" for name, names in found if names]
+    places = [f"of {name}: {some_of(names, _MOST_NAMED)}" for name, names in found if names]
     return f"Not used here {'; '.join(places)}." if places else ""
-
-
-def _joined(names: list[str]) -> str:
-    more = len(names) - _MOST_NAMED
-    return ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _parts(folder: Path, home: Path | None, runs_own: bool, *, is_read: bool = True) -> Iterator[tuple[Part, str]]:

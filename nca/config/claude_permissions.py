@@ -26,7 +26,7 @@ from typing import Any, Literal, NamedTuple
 from nca.config.document import read_bytes, shown_name, shown_path
 from nca.config.tables import PermissionRule, is_file_pattern
 from nca.errors import ConfigError
-from nca.humanize import counted
+from nca.humanize import counted, some_of
 
 FILES = (".claude/settings.json", ".claude/settings.local.json")
 TOOLS: Mapping[str, str] = {
@@ -323,14 +323,8 @@ def _said(rules: Sequence[HeldRule], file: str) -> Iterator[str]:
         yield f"{' and '.join(words)} of {file} {holds} here."
     others = [rule for rule in rules if not rule.is_exact]
     if wider := list(dict.fromkeys(shown_name(rule.written) for rule in others if rule.decision == "allow")):
-        yield (
-            f"{file}: {_listed(wider)} allow{'s' if len(wider) == 1 else ''} more than a rule of nca can, so nca asks."
-        )
+        allow = "allows" if len(wider) == 1 else "allow"
+        yield f"{file}: {some_of(wider, _MOST_NAMED)} {allow} more than a rule of nca can, so nca asks."
     if unclear := list(dict.fromkeys(shown_name(rule.written) for rule in others if rule.decision != "allow")):
         asked = "are not clear to nca, so it asks" if len(unclear) > 1 else "is not clear to nca, so it asks"
-        yield f"{file}: {_listed(unclear)} {asked} about every call that may be meant."
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = len(names) - _MOST_NAMED
-    return ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+        yield f"{file}: {some_of(unclear, _MOST_NAMED)} {asked} about every call that may be meant."

@@ -13,6 +13,7 @@ from pathlib import Path
 from nca.config.schema import RewindSettings
 from nca.file_history.disk import remove_temporaries
 from nca.file_history.restore import NotRestored, Watch, restore
+from nca.humanize import some_of
 from nca.sessions.file_record import Change, FileRecord
 from nca.sessions.lock import FileLock
 from nca.sessions.store import Store
@@ -147,8 +148,7 @@ def explanation(failed: NotRestored) -> tuple[str, str]:
     if not failed.stuck:
         return f"{said}.", "Nothing was changed, neither files nor chat."
     rows = [f"{path} ({reason})" for path, reason in sorted(failed.stuck.items())]
-    rest = f" and {len(rows) - NAMED} more" if len(rows) > NAMED else ""
-    advice = f"These could not go back and have their other state: {', '.join(rows[:NAMED])}{rest}."
+    advice = f"These could not go back and have their other state: {some_of(rows, NAMED)}."
     return f"{said}.", f"{advice} All other files and the chat are as they were; /changes shows the rest."
 
 

@@ -24,6 +24,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from nca.humanize import some_of
 from nca.terminal.input.prompt_text import is_typed_in
 from nca.terminal.render.sanitize import one_line
 from nca.words import Source, Span, Words, marked, merged, part_of, text_of
@@ -179,8 +180,7 @@ class PastedPaths:
         names = list(dict.fromkeys(one_line(path.name, _NAME_CHARS) for path in self._found.attached))
         if not names:
             return ""
-        more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-        said = f"Enter attaches {', '.join(names[:_MOST_NAMED])}{more}; {KEY} takes that back."
+        said = f"Enter attaches {some_of(names, _MOST_NAMED)}; {KEY} takes that back."
         return said if len(said) <= cells else f"Enter attaches {len(names)}; {KEY} none"
 
     def toggled(self, shown: Words) -> Words | None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.text import Text
 
-from nca.humanize import counted, written_out
+from nca.humanize import counted, some_of, written_out
 from nca.terminal.render.layout import hung
 from nca.terminal.render.sanitize import one_line
 
@@ -202,8 +202,7 @@ def path(one: FileChange) -> str:
 
 def paths(files: Sequence[PlannedChange], most: int = _NAMED) -> str:
     """The first of them by name."""
-    names = ", ".join(path(one) for one in files[:most])
-    return names + (f" and {len(files) - most:,} more" if len(files) > most else "")
+    return some_of([path(one) for one in files], most)
 
 
 def excerpt(point: Point) -> str:
