@@ -16,9 +16,9 @@ from nca.sessions import Store
 from nca.sessions.encoding import encode, encode_bytes
 from nca.sessions.postgres.spool import Kept, spool_of
 from nca.testing.provider import Provider
-from nca.testing.store_suite import made, said
 from tests.cli.command import keys
 from tests.postgres import Cluster
+from tests.sessions.store_suite import made, said
 from tests.testing.forks import forked
 
 PEOPLE = ("ada", "ben")

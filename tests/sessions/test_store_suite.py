@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from nca.sessions import Store
-from nca.testing.store_suite import StoreSuite
 from tests.postgres import Cluster
+from tests.sessions.store_suite import StoreSuite
 
 
 @pytest.fixture

@@ -11,9 +11,9 @@ import pytest
 
 from nca.errors import SessionLocked, StoreError
 from nca.sessions import Session, Store
-from nca.testing.store_suite import made, said
 from tests.postgres import Cluster
 from tests.sessions.postgres.relay import Link, Relay
+from tests.sessions.store_suite import made, said
 
 END_ALL = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'nca'"
 

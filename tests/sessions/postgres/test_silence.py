@@ -11,11 +11,11 @@ import pytest
 
 from nca.errors import StoreUnreachable
 from nca.sessions import Session, Store
-from nca.testing.store_suite import made, said
 from tests.postgres import Cluster
 from tests.sessions.postgres.relay import Link, Relay
 from tests.sessions.postgres.test_connection_lost import texts
 from tests.sessions.postgres.test_spool import impatient, spools
+from tests.sessions.store_suite import made, said
 
 
 @pytest.fixture

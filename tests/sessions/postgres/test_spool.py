@@ -14,10 +14,10 @@ from nca.context.view import View
 from nca.errors import SessionLocked, StoreUnreachable
 from nca.messages import Message, Usage
 from nca.sessions import CompactionRecord, Session, Store
-from nca.testing.store_suite import made, said
 from tests.postgres import Cluster
 from tests.sessions.postgres.relay import Link, Relay
 from tests.sessions.postgres.test_connection_lost import texts
+from tests.sessions.store_suite import made, said
 from tests.testing.forks import standing_code
 
 

@@ -15,8 +15,8 @@ from nca.sessions import Store
 from nca.sessions.past_sessions import PastSessions, Wanted
 from nca.terminal.panels.session_loader import SessionLoader
 from nca.terminal.panels.session_picker import PickerRows
-from nca.testing.store_suite import made
 from tests.postgres import Cluster
+from tests.sessions.store_suite import made
 from tests.testing.forks import standing_code
 
 STARTS = 8

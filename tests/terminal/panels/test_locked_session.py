@@ -10,8 +10,8 @@ import pytest
 from nca.errors import SessionLocked
 from nca.sessions import Store
 from nca.terminal.panels.session_loader import KeyChoice, SessionToOpen, resolve_lock
-from nca.testing.store_suite import made, said
 from tests.postgres import Cluster
+from tests.sessions.store_suite import made, said
 
 
 async def test_it_can_be_taken_over(cluster: Cluster) -> None:

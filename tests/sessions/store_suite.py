@@ -1,4 +1,4 @@
-"""The contract of each store of sessions, as tests. nca runs them on SQLite, on disk and in memory, and on PostgreSQL.
+"""The contract of each store of sessions, as tests: on SQLite, on disk and in memory, and on PostgreSQL.
 
     class TestMyStore(StoreSuite):
         @pytest.fixture
