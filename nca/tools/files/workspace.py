@@ -4,10 +4,7 @@ Links are resolved before the check, so neither `..`, nor an absolute path, nor 
 outside. Files are then opened component by component without following links (nca.safe_files), so a link
 that was created since the check leads nowhere.
 
-No mode but `auto` writes unasked what other programs run, or agents obey, once it is there. To add such a file, put its
-name into the table. A name matches a file or folder at any depth, with all below it; `a/b` for `b` in a folder `a`;
-`*.x` for every name that ends so. `a.json#key` matches the value under that key in a file of this name:
-only a change of that is asked about, and of a file that cannot be read.
+No mode but `auto` writes unasked what other programs run, or agents obey, once it is there: asked.toml names it.
 """
 
 from __future__ import annotations
@@ -19,6 +16,7 @@ import stat
 import unicodedata
 from collections.abc import Callable, Container, Sequence
 from contextlib import AbstractContextManager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -180,60 +178,16 @@ def _refusal(name: str, error: OSError, near: str = "") -> ToolError:
     return ToolError(f"{shown(name)} cannot be read ({error.strerror})")
 
 
-_TABLE = {
-    "git and other version control run the hooks and programs that it names": (
-        ".git .gitattributes .gitmodules .hg .svn .jj .husky .githooks .pre-commit-config.yaml lefthook.yml"
-        " lefthook.yaml .lefthook.yml .lefthook.yaml"
-    ),
-    "an editor runs what is in it when the folder is opened": (
-        ".vscode .idea .run .theia .zed .vs .fleet .devcontainer *.code-workspace *.sublime-project"
-        " .nvim.lua .nvimrc .vimrc .exrc .dir-locals.el .dir-locals-2.el"
-    ),
-    "an agent runs the hooks and servers that it names": (
-        ".claude .cursor .gemini .codex .roo .kiro .windsurf .continue .amazonq .opencode .aider.conf.yml .mcp.json"
-        " .agents opencode.json"
-    ),
-    "programs that you start obey it, where the project is your home directory": (
-        ".ssh .gnupg .gitconfig .config .netrc .pypirc .aws .kube .docker .xprofile .xsessionrc .pam_environment"
-        " .inputrc .local/bin"
-    ),
-    "a shell runs it": (
-        ".envrc .direnv .bashrc .bash_profile .bash_login .bash_logout .profile .zshrc .zshenv .zprofile .zlogin"
-        " .mise.toml mise.toml .tool-versions"
-    ),
-    "a debugger runs it": ".gdbinit .lldbinit .pdbrc",
-    "package managers and build tools run the programs that it names": (
-        ".npmrc .yarnrc .yarnrc.yml .pnpmfile.cjs package.json5 package.yaml .cargo/config.toml .cargo/config .bazelrc"
-    ),
-    # Not the dependencies: to install them is a command, which asks.
-    "it changes what package managers run": " ".join(
-        f"package.json#{key}"
-        for key in (
-            # Commands; what npx runs by name; the package manager itself, fetched and run in the given version.
-            *("scripts", "bin", "wireit", "packageManager", "devEngines"),
-            # Whose scripts run at an installation: folders and dependencies.
-            *("workspaces", "trustedDependencies", "dependenciesMeta", "pnpm"),
-        )
-    ),
-    "it changes what git's hooks run": " ".join(
-        f"package.json#{key}"
-        for key in ("husky", "lint-staged", "nano-staged", "simple-git-hooks", "gitHooks", "pre-commit", "pre-push")
-    ),
-    "Python runs it when it starts, or pytest before the tests": "sitecustomize.py usercustomize.py *.pth conftest.py",
-    "a server runs it, often with secrets": (
-        ".github/workflows .github/actions .gitlab-ci.yml .circleci .travis.yml Jenkinsfile azure-pipelines.yml"
-    ),
-    "make runs it": "Makefile GNUmakefile",
-    "agents take what it says for your own instructions": (
-        "AGENTS.md AGENTS.override.md CLAUDE.md CLAUDE.local.md GEMINI.md .cursorrules .windsurfrules .clinerules"
-        " .goosehints .github/copilot-instructions.md .github/instructions"
-    ),
-}
-"""The reason, for a person who is asked, and the names."""
-_ALL = {name: why for why, names in _TABLE.items() for name in names.split()}
-_NAMES = {tuple(name.casefold().split("/")): why for name, why in _ALL.items() if "#" not in name}
-_KEYS = {(*name.split("#"),): why for name, why in _ALL.items() if "#" in name}
-_ENDINGS = {name[0][1:]: why for name, why in _NAMES.items() if name[0].startswith("*")}
+@cache
+def _asked() -> tuple[dict[str, str], dict[str, str]]:
+    """asked.toml: the reason, for a person who is asked, by the name of a file, and by `FILE#KEY`."""
+    # Only where something is written.
+    import tomllib
+
+    table = tomllib.loads(Path(__file__).with_name("asked.toml").read_text(encoding="utf-8"))
+    whys = {name: why for why, names in table.items() for name in names.split()}
+    files = {name.casefold(): why for name, why in whys.items() if "#" not in name}
+    return files, {name: why for name, why in whys.items() if "#" in name}
 
 
 def why_asked(parts: Sequence[str]) -> str:
@@ -241,10 +195,10 @@ def why_asked(parts: Sequence[str]) -> str:
 
     parts  the components of its path in the project
     """
-    plain = plain_parts(parts)
+    plain, files = plain_parts(parts), _asked()[0]
     for at, part in enumerate(plain):
-        ending = next((why for end, why in _ENDINGS.items() if part.endswith(end)), "")
-        if why := _NAMES.get((part,)) or _NAMES.get(plain[at : at + 2]) or ending:
+        by_ending = (why for name, why in files.items() if name.startswith("*") and part.endswith(name[1:]))
+        if why := files.get(part) or files.get("/".join(plain[at : at + 2])) or next(by_ending, ""):
             return why
     return ""
 
@@ -255,7 +209,7 @@ def why_change_asked(parts: Sequence[str], before: str, after: str) -> str:
     before  "" for a new file
     """
     name = plain_parts(parts)[-1]
-    keys = {key: why for (file, key), why in _KEYS.items() if file == name}
+    keys = {at.partition("#")[2]: why for at, why in _asked()[1].items() if at.startswith(f"{name}#")}
     if not keys:
         return ""
     old, new = _members(before) or _Members([]), _members(after)
