@@ -86,7 +86,6 @@ def fixed(key: Key, seq: int, text: str, order: int = 0, own: tuple[int, ...] = 
 def by_age(
     subjects: Iterable[Subject],
     levels: Sequence[int],
-    power: float = AGE_POWER,
     *,
     above: int = 0,
     is_each: bool = False,
@@ -111,7 +110,7 @@ def by_age(
     def admit() -> None:
         age, subject = next(coming, (0, None))
         if subject is not None:
-            heapq.heappush(waiting, (0.0 if is_each else age**power * levels[0], age, 0, subject))
+            heapq.heappush(waiting, (0.0 if is_each else age**AGE_POWER * levels[0], age, 0, subject))
 
     admit()
     while waiting:
@@ -122,4 +121,4 @@ def by_age(
         if before and subject.size <= before:
             continue
         yield subject.piece(level_at(place))
-        heapq.heappush(waiting, (age**power * level_at(place + 1), age, place + 1, subject))
+        heapq.heappush(waiting, (age**AGE_POWER * level_at(place + 1), age, place + 1, subject))

@@ -19,7 +19,6 @@ LAST = 64 << 13
 LEVELS = (*(64 << power for power in range(14)), 2 * LAST)
 """The shown part of each content, in tokens; of a text with a newer version, the part above the last but
 one."""
-AGE_POWER = 1.0
 LEAST_RESULT_TOKENS = 32
 """Tokens of a result that stay in any case: fewer say nothing."""
 LEAST_WORDS_TOKENS = 256
@@ -51,7 +50,7 @@ def steps_back(history: History, spans: Sequence[Range]) -> Iterator[range]:
 
 def older(past: Past, steps: Iterator[range]) -> Iterator[Piece]:
     """Each step with more and more of its contents."""
-    return by_age((shown(past, seqs) for seqs in steps), LEVELS, AGE_POWER)
+    return by_age((shown(past, seqs) for seqs in steps), LEVELS)
 
 
 def shown(past: Past, seqs: range) -> Subject:
