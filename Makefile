@@ -8,33 +8,47 @@ WEIGHTS := $(VENV)/nca-weights
 # Where `make loop` opens the chat.
 DIR ?= .
 MCP_SERVERS := $(VENV)/mcp-servers
+# How many files are tested at a time.
+WORKERS ?= 5
 # The tests start Python a thousand times; where nothing is kept, each of these compiles everything again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: loop test lint format fuzz mutants soak endings bench bench-quick install release lock clean
+.PHONY: loop test lint style types tests weights servers format fuzz mutants soak endings bench bench-quick install release lock clean
 
 loop: $(RUNNABLE)
 	@[ "$(DIR)" != . ] || echo "This chat works in nca's own folder. To work in yours: make loop DIR=PATH"
 	@NCA_EMBEDDED="$${NCA_EMBEDDED:-recommended}" $(BIN)/python -IS scripts/foreground.py "$(DIR)" $(BIN)/nca loop
 
-# Much of a test's time is waiting for a terminal, a disk or a program: four at a time keep two cores busy.
-test: lint
-	@$(BIN)/python scripts/test_weights.py $(WEIGHTS)
-	@$(BIN)/python scripts/test_mcp_servers.py $(MCP_SERVERS)
-	NCA_TEST_WEIGHTS=$(CURDIR)/$(WEIGHTS) NCA_TEST_MCP_SERVERS=$(CURDIR)/$(MCP_SERVERS) $(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder
+# The types take one core as long as it takes to collect the tests and to run some. Who fails is named at the end.
+test: style
+	@$(MAKE) --no-print-directory -j3 types tests || { $(MAKE) --no-print-directory types; exit 1; }
 
-lint: $(INSTALLED)
+lint: style types
+
+style: $(INSTALLED)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+
+types: $(INSTALLED)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# Much of a test's time is waiting for a terminal, a disk or a program: several at a time keep two cores busy.
+tests: weights servers
+	NCA_TEST_WEIGHTS=$(CURDIR)/$(WEIGHTS) NCA_TEST_MCP_SERVERS=$(CURDIR)/$(MCP_SERVERS) $(BIN)/pytest --workers $(WORKERS)
+
+weights: $(INSTALLED)
+	@$(BIN)/python scripts/test_weights.py $(WEIGHTS)
+
+servers: $(INSTALLED)
+	@$(BIN)/python scripts/test_mcp_servers.py $(MCP_SERVERS)
 
 format: $(INSTALLED)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
 fuzz: $(INSTALLED)
-	NCA_FUZZ_EXAMPLES=100000 $(BIN)/pytest -n 2 tests/context -k "invariants or machine or grid" --timeout 0
+	NCA_FUZZ_EXAMPLES=100000 $(BIN)/pytest --workers 2 tests/context -k "invariants or machine or grid" --timeout 0
 
 # Plants small faults in a copy and counts those that the tests catch. MUTANTS="--planted 60 --seed 1 --only context".
 mutants: $(INSTALLED)

@@ -13,6 +13,8 @@ from hypothesis import settings
 
 from tests.postgres import MISSING, Cluster, programs
 
+pytest_plugins = ("tests.testing.workers",)
+
 # No test asserts timing: how long an example takes depends on what else the machine does. A test run tries the same
 # examples each time, so that none is red by chance; `make fuzz` tries others.
 settings.register_profile("nca", deadline=None, derandomize=not os.environ.get("NCA_FUZZ_EXAMPLES"))

@@ -35,6 +35,7 @@ import certifi
 from tests.cli.command import environment
 from tests.terminal.tty import ROOT
 from tests.testing.forking import LOCK, ORDERS, STANDING, STREAMS
+from tests.testing.workers import TEST_RUN
 
 WAIT_SECONDS = 60.0
 """Only a test that fails waits this long."""
@@ -183,8 +184,8 @@ class Forks:
 
 
 def _test_run() -> str:
-    """The same for all workers of a test run, and nobody can guess it."""
-    return os.environ.get("PYTEST_XDIST_TESTRUNUID", uuid.uuid4().hex)[:16]
+    """The same for all workers of a test run, also for those of `pytest -n`, and nobody can guess it."""
+    return (os.environ.get(TEST_RUN) or os.environ.get("PYTEST_XDIST_TESTRUNUID") or uuid.uuid4().hex)[:16]
 
 
 def _connected(place: Path) -> socket.socket:
