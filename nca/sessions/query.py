@@ -100,6 +100,11 @@ _ENDING_CHARS, _SHORTEST_BEGINNING = 3, 5
 _QUOTED = re.compile(r'["“”]([^"“”]{2,200})["“”]')
 _RUN = re.compile(r"[^\s\"'`’‘“”,;()\[\]{}<>|]+")
 _WORD = re.compile(r"[^\W_]+")
+_LAST_WORD = re.compile(r"[^\W_]+\Z")
+_FEWEST_TYPED = 2
+_CUT_ENDINGS = "ing ings ion ions ation ed er ers es ly al ment ness able ity ive".split()  # noqa: SIM905
+"""Common endings of English words that the index's stemmer (Porter, 1980) cuts off."""
+_FEWEST_BEFORE_ENDING = 3
 _CODE = re.compile(r"(?=.*\d)(?=.*[^\W\d_])[^\W_]+|[0-9a-f]{7,}")
 
 
@@ -114,8 +119,16 @@ class Phrase:
 
 @dataclass(frozen=True, slots=True)
 class Term:
+    """What a passage may hold.
+
+    beginnings  taken instead of the phrases if nothing holds one of them: words that begin with the term's
+    may_go_on   and beside them, however many passages hold it
+    """
+
     phrases: tuple[Phrase, ...]
     weight: float = 1.0
+    beginnings: tuple[Phrase, ...] = ()
+    may_go_on: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,10 +152,30 @@ class Only:
     since: float = 0.0
 
 
-def terms_of(question: str) -> list[Term]:
-    """The terms of any text; none if it holds no word. Stop words count only if there is nothing else."""
+def terms_of(question: str, *, is_typed: bool = False) -> list[Term]:
+    """The terms of any text; none if it holds no word. Stop words count only if there is nothing else.
+
+    is_typed  a person may have typed beginnings of words: a word that nothing holds counts as one, and so does the word
+              that the text ends with, which may be typed further
+    """
     text = unicodedata.normalize("NFKC", clean_text(question[:MAX_CHARS])).replace("\0", " ")
-    return _terms(text, ignores_stop_words=True) or _terms(text, ignores_stop_words=False)
+    terms = _terms(text, ignores_stop_words=True) or _terms(text, ignores_stop_words=False)
+    if not is_typed:
+        return terms
+    last = _LAST_WORD.search(text)
+    return [_begun(term, last[0].lower() if last else "") for term in terms]
+
+
+def _begun(term: Term, last: str) -> Term:
+    """The term of a word that may be the beginning of one; any other as it is. `last`: the word that may go on."""
+    word = term.phrases[0].text
+    if not _WORD.fullmatch(word) or word.startswith(BY) or len(word) < _FEWEST_TYPED or CJK_RUN.search(word):
+        return term
+    # The index holds stems: `compact` does not begin with `compactio`, so an ending that was begun is completed.
+    ends = ((len(word) - size, end) for end in _CUT_ENDINGS for size in range(len(end)) if word.endswith(end[:size]))
+    completed = (Phrase(word[:place] + end, PREFIX_WEIGHT) for place, end in ends if place >= _FEWEST_BEFORE_ENDING)
+    beginnings = (Phrase(word, PREFIX_WEIGHT, is_prefix=True), *completed)
+    return Term(term.phrases, term.weight, beginnings, may_go_on=word == last)
 
 
 def _terms(text: str, *, ignores_stop_words: bool) -> list[Term]:

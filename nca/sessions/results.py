@@ -203,8 +203,8 @@ def find(
 
 
 def find_sessions(database: SessionDatabase, question: str, limit: int) -> list[SessionHit]:
-    """The best sessions for a question, each with its best messages."""
-    ranked, weighed = search.ranked(database, question, None, candidates=SESSION_CANDIDATES)
+    """The best sessions for a question, which a person may still be typing, each with its best messages."""
+    ranked, weighed = search.ranked(database, question, None, candidates=SESSION_CANDIDATES, is_typed=True)
     finder = _finder(database, weighed)
     found = []
     for score, messages in rank_sessions(ranked)[:limit]:

@@ -41,15 +41,17 @@ def ranked(
     candidates: int = CANDIDATES,
     only: Only | None = None,
     beside: Sequence[SessionDatabase] = (),
+    is_typed: bool = False,
 ) -> tuple[list[Ranked], list[WeightedTerm]]:
     """The best messages, in one session (its row) or all, and the weighted terms of the question.
 
     only    the sessions and the time that are searched, of all
     beside  databases that are searched with the same question: a word that is rare in all of them counts most, so the
             scores in each can be compared
+    is_typed  words of the question may be beginnings, as in `terms_of`
     """
     head, last = _size(database, session)
-    weighed = _weighed(database, terms_of(question), last, beside)
+    weighed = _weighed(database, terms_of(question, is_typed=is_typed), last, beside)
     if not weighed:
         return [], []
     is_few = only is not None and _is_few(only)
@@ -78,26 +80,33 @@ def _weighed(
 ) -> list[WeightedTerm]:
     """The terms that occur in the index, rarest first. `last`: the id of the last message."""
     terms = terms[: 4 * MAX_TERMS]
-    phrases = [phrase for term in terms for phrase in term.phrases]
+    phrases = [phrase for term in terms for phrase in _all_phrases(term)]
     counts = _bounds(database, phrases, last)
     sizes = [_size(other, None)[1] for other in beside]
     others = [_bounds(other, phrases, size) for other, size in zip(beside, sizes, strict=True)]
     everywhere = last + sum(sizes)
     found = []
     for term in terms:
-        own = {phrase: counts[phrase] for phrase in term.phrases}
+        own = {phrase: counts[phrase] for phrase in _all_phrases(term)}
         rows = {phrase: count + sum(other[phrase] for other in others) for phrase, count in own.items()}
         kept = tuple(
             phrase
             for phrase, count in rows.items()
+            if phrase in term.phrases
             if count and (phrase.weight == 1.0 or count <= max(_FEW, COMMON_RATIO * everywhere))
         )
+        if term.may_go_on or not any(own[phrase] for phrase in kept):
+            kept = tuple(dict.fromkeys((*kept, *(phrase for phrase in term.beginnings if rows[phrase]))))
         if any(own[phrase] for phrase in kept):
             count = min(everywhere, sum(rows[phrase] for phrase in kept))
             idf = log(1 + (everywhere - count + 0.5) / (count + 0.5))
             total = sum(own[phrase] for phrase in kept)
             found.append(WeightedTerm(Term(kept, term.weight), total, idf * term.weight))
     return sorted(found, key=lambda one: one.rows)[:MAX_TERMS]
+
+
+def _all_phrases(term: Term) -> tuple[Phrase, ...]:
+    return tuple(dict.fromkeys((*term.phrases, *term.beginnings)))
 
 
 def _bounds(database: SessionDatabase, phrases: Sequence[Phrase], last: int) -> dict[Phrase, int]:
