@@ -6,9 +6,10 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from nca.compat.names import FOREIGN_NAMES, PROFILES, ForeignName
+from nca.compat.names import FOREIGN_NAMES, ForeignName
 from nca.config.example import render_example, sections, table_head, toml_value
-from nca.config.schema import KEYS, Key, about_section, walk
+from nca.config.loaded import profile
+from nca.config.schema import KEYS, PROFILES, Key, about_section, walk
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLE_FILE = ROOT / ".nca" / "config.toml.example"
@@ -139,11 +140,11 @@ def _variable(key: Key) -> str:
 
 def _profile_rows() -> Iterator[str]:
     """One table, with a row for each key and a column for each profile."""
-    names = [name for name, values in PROFILES.items() if values]
-    yield " | ".join(f"`{name}`" for name in names) + " |\n|" + " --- |" * (len(names) + 1) + "\n"
+    profiles = [profile(name) for name in PROFILES]
+    yield " | ".join(f"`{name}`" for name in PROFILES) + " |\n|" + " --- |" * (len(PROFILES) + 1) + "\n"
     for key in KEYS:
-        if any(key in PROFILES[name] for name in names):
-            shown = [f"`{toml_value(PROFILES[name][key])}`" if key in PROFILES[name] else "" for name in names]
+        if any(key in values for values in profiles):
+            shown = [f"`{toml_value(values[key])}`" if key in values else "" for values in profiles]
             yield f"| `{key}` | " + " | ".join(shown) + " |\n"
 
 

@@ -7,12 +7,13 @@ that.
 from __future__ import annotations
 
 import fnmatch
+import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from nca.compat.names import PROFILES
 from nca.config.claude_permissions import Decision, HeldRule
 from nca.config.overrides import (
     UNSET,
@@ -119,8 +120,8 @@ class LoadedSettings:
         notes = apply_overrides(overrides, base, Layer.CHAT, current=self.effective)
         below = {key: self.base[key] for key, setting in base.items() if setting.layer == Layer.CHAT}
         covered = {key: self.covered.get(key, setting) for key, setting in below.items()}
-        profile = MappingProxyType(profiled(base))
-        return replace(self, base=profile, notes=merged_notes(self.notes, notes), covered=MappingProxyType(covered))
+        in_effect = MappingProxyType(profiled(base))
+        return replace(self, base=in_effect, notes=merged_notes(self.notes, notes), covered=MappingProxyType(covered))
 
     def _without(self, key: str) -> LoadedSettings:
         """A copy in which the chat did not set this."""
@@ -174,6 +175,22 @@ def _default(key: str) -> SettingValue:
     return SettingValue(KEYS[key].default, "default", Layer.DEFAULT)
 
 
+@functools.cache
+def profile(name: str) -> Mapping[str, Any]:
+    """The settings of one of the five programs, in place of nca's defaults; nothing for "none".
+
+    Each is a settings file. A setting that the program does not have keeps its default. So do the model that writes
+    summaries and whether sessions are kept: a person chooses those. A threshold of 1.0 means: not before the budget is
+    full.
+    """
+    if name == "none":
+        return {}
+    import tomllib
+
+    table = tomllib.loads((Path(__file__).with_name("profiles") / f"{name}.toml").read_text(encoding="utf-8"))
+    return {key: KEYS[key].value_type.read(raw) for key, raw in _flat(table)}
+
+
 def profiled(base: Mapping[str, SettingValue]) -> dict[str, SettingValue]:
     """The values with the profile that they name applied over the defaults.
 
@@ -181,10 +198,10 @@ def profiled(base: Mapping[str, SettingValue]) -> dict[str, SettingValue]:
     the user's sessions.
     """
     name, is_own = base["profile"].value, base["profile"].layer not in (Layer.PROJECT, Layer.FLAG)
-    values = {key: value for key, value in PROFILES[name].items() if is_own or not KEYS[key].user_only}
-    profile = {key: SettingValue(value, f"profile {name}", Layer.PROFILE) for key, value in values.items()}
+    values = {key: value for key, value in profile(name).items() if is_own or not KEYS[key].user_only}
+    applied = {key: SettingValue(value, f"profile {name}", Layer.PROFILE) for key, value in values.items()}
     return {
-        key: setting if setting.layer > Layer.PROFILE else profile.get(key) or _default(key)
+        key: setting if setting.layer > Layer.PROFILE else applied.get(key) or _default(key)
         for key, setting in base.items()
     }
 

@@ -23,7 +23,7 @@ INFO_THRESHOLD = 0.60
 AUTO = "auto"
 """The window decides."""
 PROFILES = ("nca", "neurolink", "cowagent", "neuron", "nexora")
-"""Other programs whose settings can be used; nca.compat.names has their values."""
+"""Programs whose settings can be used: the files in `profiles`."""
 
 
 class ModelSettings(Table):

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from nca.compat.names import PROFILES
 from nca.config.layers import load
-from nca.config.loaded import LoadedSettings, defaults
+from nca.config.loaded import LoadedSettings, defaults, profile
 from nca.config.paths import project_config_file
 from nca.config.saving import save_value
-from nca.config.schema import KEYS, PruneSettings, SummarizeSettings
-from nca.config.schema import PROFILES as NAMES
+from nca.config.schema import KEYS, PROFILES, PruneSettings, SummarizeSettings
 from nca.context.stages.prune import CLEARED
 from nca.context.summary import HEADER
 from nca.errors import ConfigError
@@ -32,9 +31,10 @@ def load_in(project: Path, env: dict[str, str] | None = None, **more: Any) -> Lo
 
 
 def test_there_is_one_for_each_seed_and_each_value_is_what_its_setting_accepts() -> None:
-    assert set(PROFILES) == {"none", *NAMES}
-    for values in PROFILES.values():
-        for key, value in values.items():
+    files = resources.files("nca.config.profiles").iterdir()
+    assert {file.name for file in files} == {f"{name}.toml" for name in PROFILES}
+    for name in PROFILES:
+        for key, value in profile(name).items():
             assert KEYS[key].value_type.read(value) == value
             assert key.split(".")[0] in ("context", "memory", "agent", "session") or key in (
                 "model.output_ratio",
@@ -49,13 +49,13 @@ def test_the_default_texts_are_the_engines() -> None:
     assert SummarizeSettings().header == HEADER
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", PROFILES)
 def test_a_profile_sets_exactly_its_values_and_says_so(project: Path, name: str) -> None:
     loaded = load_in(project, {"NCA_PROFILE": name})
     assert loaded.origin("profile") == "environment NCA_PROFILE"
     for key in KEYS:
-        if key in PROFILES[name]:
-            assert (loaded.value(key), loaded.origin(key)) == (PROFILES[name][key], f"profile {name}")
+        if key in profile(name):
+            assert (loaded.value(key), loaded.origin(key)) == (profile(name)[key], f"profile {name}")
         elif key != "profile":
             assert (loaded.value(key), loaded.origin(key)) == (KEYS[key].default, "default")
 

@@ -13,10 +13,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nca.compat.names import FOREIGN_NAMES, PROFILES
+from nca.compat.names import FOREIGN_NAMES
 from nca.config.example import render_example, toml_value
 from nca.config.layers import defaults, load
-from nca.config.schema import KEYS, walk
+from nca.config.schema import KEYS, PROFILES, walk
 
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "configuration.py"
 WRITER = runpy.run_path(str(SCRIPT))
@@ -73,9 +73,8 @@ def test_every_key_is_explained() -> None:
         if key.value_type.row is not None:
             head = f"[{key.name}.NAME]" if key.value_type.is_named else f"[[{key.name}]]"
             assert f"#### `{head}`" in REFERENCE
-    for name, values in PROFILES.items():
-        if values:
-            assert f"| `{name}` |" in REFERENCE
+    for name in PROFILES:
+        assert f"| `{name}` |" in REFERENCE
     for foreign in FOREIGN_NAMES:
         assert f"`{foreign.names[0]}`" in REFERENCE
 
