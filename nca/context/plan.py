@@ -95,17 +95,15 @@ class Proposal:
         return self.facts.count()[1] if self.facts else 0
 
     @property
-    def stage_notices(self) -> tuple[str, ...]:
-        """Which stages of packages did nothing, and why, in one sentence."""
-        return (f"Not used: {'; '.join(self.stage_failures).rstrip('.')}.",) if self.stage_failures else ()
-
-    @property
     def notices(self) -> tuple[str, ...]:
-        """Problems, one sentence each."""
-        if not self.failures or not self.made_by.endswith(BY_CODE):
-            return self.stage_notices
-        how = "written" if self.made_by == BY_CODE else "finished"
-        return (f"Summary {how} by code: {self.failures[-1].rstrip('.')}.", *self.stage_notices)
+        """Problems, one sentence each: why a model that was asked did not write, and which stages did nothing."""
+        said = []
+        if self.failures and self.made_by.endswith(BY_CODE):
+            how = "written" if self.made_by == BY_CODE else "finished"
+            said.append(f"Summary {how} by code: {self.failures[-1].rstrip('.')}.")
+        if self.stage_failures:
+            said.append(f"Not used: {'; '.join(self.stage_failures).rstrip('.')}.")
+        return tuple(said)
 
 
 def compact(
@@ -332,7 +330,7 @@ class Planning:
 
     def _take(self, written: Written | None) -> None:
         # Of a further round, which asks nobody, the one before knows who wrote and why no model did.
-        if written is not None and (self.written is None or written.failures != (NO_SUMMARIZER,)):
+        if written is not None and (self.written is None or self.job.has_summarizer):
             self.written = written
             self.failures += written.failures
 

@@ -104,13 +104,11 @@ class Engine:
         return await asyncio.to_thread(consult, question, self._stages.__getitem__)
 
     def notices(self, proposal: Proposal) -> tuple[str, ...]:
-        """The notices; without a summarizer, none about a summary that no model wrote."""
-        said = tuple(proposal.notices if self.has_summarizer else proposal.stage_notices)
         if not (self._model and self.facts.is_window_guess):
-            return said
+            return proposal.notices
         window = f"{self.facts.window_tokens:,} tokens"
         guess = f"The window of {shown(self._model)} is not known: {window} are assumed; context_window sets it."
-        return (guess, *said)
+        return (guess, *proposal.notices)
 
     def _meter_for(self, provider: str) -> Meter:
         return Meter(

@@ -18,7 +18,7 @@ from nca.context.request import repair
 from nca.context.rules.untouchable import COLLAPSE
 from nca.context.summary import SummaryFailure, SummaryJob, SummaryReply, SummaryRequest, Written, cut_text, named_by
 from nca.context.summary_input import MAX_CHUNKS, MESSAGE_CHARS
-from nca.context.summary_writer import BY_CODE, NO_SUMMARIZER, Surroundings, write
+from nca.context.summary_writer import BY_CODE, Surroundings, write
 from nca.context.todo import NAME as TODO
 from nca.context.tokens import message_tokens, text_tokens
 from nca.context.view import Marker, Range, Stub, Summary, Verbatim, View, is_in, merge_ranges, seqs, without_ranges
@@ -296,7 +296,7 @@ def _asked(
     history = draft.history
     prior = replace(prior, important=named_by(prior.text, history.head))
     if not most:
-        return Written(prior.text, prior.made_by, () if job.has_summarizer else (NO_SUMMARIZER,)), prior
+        return Written(prior.text, prior.made_by), prior
     shown = [entry for entry in gone if not is_record(entry.message)]
     staying = [entry for entry in history.seen_as(view).visible() if entry.seq > gone[-1].seq]
     said = ("\n".join((one.message.text, *(call.arguments for call in one.message.tool_calls))) for one in staying)
