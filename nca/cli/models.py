@@ -7,6 +7,7 @@ import os
 import shutil
 import sys
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -20,7 +21,7 @@ from nca.terminal.signals import INTERRUPTED_EXIT_CODE
 
 if TYPE_CHECKING:
     from nca.models.choose import Choice
-    from nca.models.embedded.download import Progress
+    from nca.models.embedded.download import Progress, Source
 
 _FACTS = ("name", "title", "licence", "size_bytes", "ram_bytes", "can_use_tools", "can_summarize")
 _BAR_CELLS = 30
@@ -65,13 +66,13 @@ class DownloadProgress:
             print(file=sys.stderr, flush=True)
 
 
-def download_weights(name: str) -> None:
+def download_weights(name: str, source: Source = "auto") -> Path:
     """Download and verify an embedded model's weights. Raises UsageError, ModelUnavailable, NcaError."""
     from nca.models.embedded import weights
 
     progress = DownloadProgress(weights.known(name).name)
     try:
-        weights.get(name, progress=progress)
+        return weights.get(name, source=source, progress=progress)
     finally:
         progress.finish()
 
@@ -143,15 +144,11 @@ def get(
     typer.echo(f"{model.title}, {byte_size(model.size_bytes)}, {model.licence}. {model.ability}")
     if find_spec(RUNTIME) is None:
         typer.echo(f"Its runtime is not installed. To install it: {runtime_command()}")
-    progress = DownloadProgress(model.name)
     try:
-        path = weights.get(model.name, source=valid, progress=progress)
+        path = download_weights(model.name, valid)
     except KeyboardInterrupt:
-        progress.finish()
         typer.echo("nca: interrupted. Run the same command to continue the download.", err=True)
         raise typer.Exit(INTERRUPTED_EXIT_CODE) from None
-    finally:
-        progress.finish()
     typer.echo(f"Installed {model.name}: {one_line(str(path))}")
 
 
