@@ -82,6 +82,8 @@ class Compactor:
         self._memory, self._hooks, self._files, self._wish = memory, hooks, files, wish or CompactionWish()
         self._wish.share = self._share
         self.prepares = prepares
+        self._carded = 0
+        """The message of the person after which a card was shown last."""
 
     def after_turn(self, *, is_preparing: bool = False) -> None:
         """Show the notice that is due. `is_preparing`: a compaction is being prepared in the background."""
@@ -322,9 +324,14 @@ class Compactor:
             saves=saved_cost(self.window.facts, proposal.tokens_before, proposal.tokens_after),
             saves_cached=saved_cost(self.window.facts, proposal.tokens_before, proposal.tokens_after, is_cached=True),
             message=message,
-            card=self.where_we_were(newest=newest) if is_real else (),
+            card=self.where_we_were(newest=newest) if is_real and self._is_news(trigger) else (),
         )
         return CompactionOutcome(is_real, stages_used=proposal.stages_used, message=message, **_numbers(proposal))
+
+    def _is_news(self, trigger: Trigger) -> bool:
+        """Whether a card tells the person anything: once after each of their messages, and whenever they ask."""
+        before, self._carded = self._carded, self.window.history.newest_user or 0
+        return trigger == "manual" or self._carded != before
 
     def where_we_were(self, *, is_answer_shown: bool = False, newest: str = "") -> tuple[str, ...]:
         """For a person who comes back: at most six lines on the task, the last step, the plan, what fails, the cost."""

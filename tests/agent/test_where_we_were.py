@@ -170,6 +170,25 @@ async def test_a_compaction_shows_it_and_a_preview_does_not(room: Room) -> None:
     assert all(not event.card for event in room.of(ContextCompaction) if event.phase != "completed")
 
 
+async def test_of_the_compactions_of_a_turn_the_first_shows_it(room: Room) -> None:
+    for name in ("one", "two", "three", "four"):
+        (room.path / f"{name}.txt").write_text(f"{name} " * 1_000)
+    reads = [calling("read_file", path=f"{name}.txt").message for name in ("one", "two", "three", "four")]
+    settings = {"model.summarizer": "none"}
+    conversation = room.open([*reads, "Read.", *reads, "Read again."], settings=settings)
+    cards = []
+    for request in ("Read the four files, please", "Read all four of them again, please"):
+        before = len(room.of(ContextCompaction))
+        await conversation.send(request)
+        done = [event for event in room.of(ContextCompaction)[before:] if event.phase == "completed"]
+        cards.append([bool(event.card) for event in done])
+    assert all(len(shown) > 1 and shown == [True, *[False] * (len(shown) - 1)] for shown in cards)
+    await conversation.context.compact()
+    (*_, last) = room.of(ContextCompaction)
+    assert last.phase == "completed"
+    assert last.card
+
+
 async def test_a_request_in_a_script_without_blanks_is_a_task(room: Room) -> None:
     conversation = room.open([answer("好的。"), answer("好的。"), answer("好的。")])
     await conversation.send("请修复 parser.py 里的日期解析错误")
