@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import ast
+from pathlib import Path
+
 import pytest
 
+import nca
 from nca.humanize import byte_size, counted, duration, local_time, percent, short_tokens, some_of
 
 
@@ -54,3 +58,41 @@ def test_a_count_a_share_and_a_time_that_is_none() -> None:
 )
 def test_the_first_of_some_names(most: int, text: str) -> None:
     assert some_of(["a", "b", "c"], most) == text
+
+
+CUT_ELSEWHERE = {
+    "agent/hook_process.py": "says below how much it was",
+    "agent/usage_breakdown.py": "is cut again",
+    "cli/sessions.py": "has the sign in `more`",
+    "models/error_details.py": "a number of seconds",
+    "terminal/commands/show.py": "is cut again",
+    "transcripts/archives.py": "a file's name",
+    "transcripts/outgoing/claude.py": "a file's name",
+}
+"""Files in which an f-string has the first characters of a text, and why nobody takes them for all of it."""
+LEAST_OF_A_TEXT = 20
+
+
+def is_beginning_of_text(node: ast.AST) -> bool:
+    """Whether it is `text[:N]`, for as many characters as words have."""
+    if not (isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice) and node.slice.lower is None):
+        return False
+    upper, taken = node.slice.upper, ast.unparse(node.value)
+    is_long = isinstance(upper, ast.Constant) and isinstance(upper.value, int) and upper.value >= LEAST_OF_A_TEXT
+    is_named = upper is not None and ast.unparse(upper).endswith(("_CHARS", "_NAME", "_CHARS - 1"))
+    return (is_long or is_named) and "hex" not in taken and "new_id" not in taken
+
+
+def test_what_is_cut_ends_with_an_ellipsis() -> None:
+    """A message with the beginning of a text reads as if that were all of it: `one_line` says that it is not."""
+    root = Path(nca.__file__).parent
+    found = set()
+    for path in root.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            has_sign = isinstance(node, ast.JoinedStr) and "…" in ast.unparse(node)
+            values = node.values if isinstance(node, ast.JoinedStr) and not has_sign else []
+            shown = [value for value in values if isinstance(value, ast.FormattedValue)]
+            if any(is_beginning_of_text(part) for value in shown for part in ast.walk(value)):
+                found.add(path.relative_to(root).as_posix())
+    # What the model reads of an error is cut in the engine's own way.
+    assert {one for one in found if not one.startswith("context/")} == CUT_ELSEWHERE.keys()

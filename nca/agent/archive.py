@@ -21,6 +21,7 @@ from nca.context.record.excerpt import excerpt
 from nca.context.record.said import said_in
 from nca.context.view import Range, Summary, Verbatim, how_to_recall, is_in, merge_ranges, without_ranges
 from nca.errors import NcaError, SessionNotFound
+from nca.humanize import one_line
 from nca.messages import Entry, Message, ToolCall
 from nca.sessions import Hit, Session, Store
 from nca.sessions.passages import RECALL
@@ -299,7 +300,9 @@ def listed(entries: Iterable[Entry], scope: str) -> list[Listed]:
             return _files(entries)
     if "/" in scope or "." in scope:
         return list(_uses_of(entries, scope))
-    raise ValueError(f"no such scope: {scope[:60]!r}; the scopes are {', '.join(SCOPES)}, turn 12, or a file's path")
+    raise ValueError(
+        f"no such scope: {one_line(scope, 60)!r}; the scopes are {', '.join(SCOPES)}, turn 12, or a file's path"
+    )
 
 
 def turn_in(scope: str) -> int:
@@ -367,5 +370,4 @@ def _uses_of(entries: Iterable[Entry], path: str) -> Iterator[Listed]:
 
 
 def _call_line(call: ToolCall) -> str:
-    about = " ".join(main_argument(call).split())
-    return f"{call.name} {about[:MAX_CALL_CHARS]}".strip()
+    return f"{call.name} {one_line(main_argument(call), MAX_CALL_CHARS)}".strip()

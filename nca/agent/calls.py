@@ -21,6 +21,7 @@ from nca.context.admission import SAVED, LeftOut, admit_output
 from nca.context.file_reads import NOT_RUN
 from nca.context.repeats import Repeats
 from nca.events import Notice, ToolFinished, ToolOutput, ToolProgress, ToolStarted
+from nca.humanize import one_line
 from nca.messages import Message, TextPart, ToolCall, clean_text
 from nca.sessions.passages import RECALL
 from nca.tools.shell.output_capture import Redact, as_on_terminal
@@ -117,7 +118,7 @@ class Calls:
             shown = msgspec.structs.replace(call, id=self._within + call.id)
             self._emit(self._started(call))
             if ruling.decision == "deny":
-                said = " ".join(f"a hook refused it: {ruling.reason} ({ruling.by})".split())[:_SUMMARY_CHARS]
+                said = one_line(f"a hook refused it: {ruling.reason} ({ruling.by})", _SUMMARY_CHARS)
                 return refused(BY_HOOK.format(reason=ruling.reason), said), 0.0
             not_allowed = await self._approvals.check(shown, self._toolbox, ruling)
             # The time a person took to answer is not the tool's.

@@ -20,6 +20,7 @@ from nca.config.schema import MemorySettings
 from nca.context.record.compose import plain_record
 from nca.context.view import Summary
 from nca.errors import ConfigError
+from nca.humanize import one_line
 from nca.messages import clean_text
 from nca.safe_files import open_ordinary, write_atomically
 from nca.tools.files.workspace import shown
@@ -114,7 +115,7 @@ def load_notes(notes: Path) -> list[Note]:
     try:
         return msgspec.json.decode(raw, type=_Notes).notes
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        reason = str(error).splitlines()[0][:120]
+        reason = one_line(str(error), 120)
         raise _left(notes, f"is not a file of notes ({reason})") from error
 
 

@@ -15,6 +15,7 @@ from pathlib import Path, PurePosixPath
 from nca.agent.mentions import Beside, mentioned
 from nca.config.paths import user_config_file
 from nca.errors import UsageError
+from nca.humanize import one_line
 from nca.messages import clean_text
 from nca.tools.skill_places import Place, front_line, places, split_front
 from nca.tools.skills import FOLDER, MAX_SKILL_BYTES, SkillFile, find_skills
@@ -132,4 +133,4 @@ def _described(place: Place, file: str) -> PromptCommand | None:
     first = next((line.strip("# ") for line in body.splitlines() if line.strip("# ")), "")
     about = front_line(found, "description") or first
     hint = front_line(found, "argument-hint")
-    return PromptCommand(name, about[:ABOUT_CHARS], hint[:ABOUT_CHARS], place, file)
+    return PromptCommand(name, one_line(about, ABOUT_CHARS), one_line(hint, ABOUT_CHARS), place, file)

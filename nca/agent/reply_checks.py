@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 
 from nca.context.budget import Measurement
+from nca.humanize import one_line
 from nca.messages import Message
 from nca.models.client import Reply
 from nca.tools.shell.tool import Shell
@@ -78,7 +79,7 @@ def ending(reply: Reply, answer_tokens: int) -> str:
         case reason if reason in _WHOLE:
             return ""
         case reason:
-            return f"The provider ended the answer for a reason of its own: {reason[:_REASON_CHARS]}."
+            return f"The provider ended the answer for a reason of its own: {one_line(reason, _REASON_CHARS)}."
 
 
 def is_cut(measured: Measurement, raw_tokens: int, known_tokens: int, reported_tokens: int) -> bool:

@@ -23,6 +23,7 @@ from typing import Any, Literal
 from nca.agent_hooks import client
 from nca.config.paths import cache_dir, user_home
 from nca.errors import ConfigError, UsageError
+from nca.humanize import one_line
 from nca.mcp_server.install import below, client_named, itself, kept_variables, text_of
 from nca.mcp_server.json_insert import NotInsertable, appended, read, removed
 from nca.transcripts.formats.source import data_folder
@@ -83,7 +84,7 @@ def agent_named(name: str) -> Agent:
     """Raises UsageError, which names those that there are."""
     if name in AGENTS:
         return AGENTS[name]
-    raise UsageError(f"{name[:40]!r} has no hooks that nca knows; valid: {', '.join(AGENTS)}.")
+    raise UsageError(f"{one_line(name, 40)!r} has no hooks that nca knows; valid: {', '.join(AGENTS)}.")
 
 
 _OF_CLAUDE: Mapping[str, Kind] = {

@@ -13,6 +13,7 @@ from nca.cli.early_questions import can_ask, typed_answer, wrapped
 from nca.config.document import shown_path
 from nca.config.paths import keys_file
 from nca.errors import UsageError
+from nca.humanize import one_line
 
 app = typer.Typer(name="keys", help="Store API keys, list and remove them.", no_args_is_help=True)
 
@@ -113,6 +114,6 @@ def _variable(provider: str) -> str:
 
     if provider.lower() not in VARIABLES:
         raise UsageError(
-            f"There is no provider {provider[:40]!r} with a key.", advice=f"Valid: {', '.join(VARIABLES)}."
+            f"There is no provider {one_line(provider, 40)!r} with a key.", advice=f"Valid: {', '.join(VARIABLES)}."
         )
     return VARIABLES[provider.lower()]

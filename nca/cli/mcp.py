@@ -270,7 +270,9 @@ def _server(name: str) -> McpServer:
     """A server that nca would use here. Raises UsageError."""
     servers = {one.name: one for one in load_settings({}, None).settings.mcp.servers}
     if name not in servers:
-        raise UsageError(f"There is no MCP server {name[:40]!r}.", advice=f"Valid: {', '.join(servers) or 'none'}.")
+        raise UsageError(
+            f"There is no MCP server {one_line(name, 40)!r}.", advice=f"Valid: {', '.join(servers) or 'none'}."
+        )
     return servers[name]
 
 

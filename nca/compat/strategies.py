@@ -36,6 +36,7 @@ from nca.context.summary_writer import BY_CODE, write
 from nca.context.tokens import text_tokens
 from nca.context.view import Marker, Summary, View
 from nca.errors import InvalidMessages, UsageError
+from nca.humanize import one_line
 from nca.library.counting import estimate_messages_tokens
 from nca.library.engine import Summarizer, asking
 from nca.library.inputs import history_of, is_list, read_messages, read_text, read_whole
@@ -297,7 +298,7 @@ def _record(history: History, gone: Sequence[Part], room: int) -> str:
 def _cleared(message: Message) -> str:
     first = next((line.strip() for line in message.text.splitlines() if line.strip()), "")
     if message.is_error and first and not first.startswith(CLEARED):
-        return f"{CLEARED} {first[:MAX_ERROR_CHARS]}"
+        return f"{CLEARED} {one_line(first, MAX_ERROR_CHARS)}"
     return CLEARED
 
 

@@ -18,6 +18,7 @@ from nca.config.servers import named_servers
 from nca.config.tables import PermissionRule, Row
 from nca.config.value_types import InvalidValue
 from nca.errors import ConfigError
+from nca.humanize import one_line
 from nca.safe_files import write_atomically
 
 
@@ -236,7 +237,7 @@ def file_to_change(name: str, project: Path, env: Mapping[str, str]) -> Path:
     files = defining_files(project, env)
     if name not in files:
         there = f"Valid: {', '.join(files)}." if files else "None is set up; `nca mcp add` adds one."
-        raise ConfigError(f"There is no MCP server {name[:40]!r}.", advice=there)
+        raise ConfigError(f"There is no MCP server {one_line(name, 40)!r}.", advice=there)
     path = files[name][-1]
     if path not in (project_config_file(project.absolute()), user_config_file(env).absolute()):
         raise ConfigError(f"{shown_path(path)} defines {name}; other agents read it too.", advice="Edit that file.")

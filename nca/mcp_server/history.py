@@ -27,6 +27,7 @@ import msgspec
 
 from nca.agent.instruction_files import Project, real_home
 from nca.errors import NcaError, SessionNotFound, StoreError, UsageError
+from nca.humanize import one_line
 from nca.messages import Entry
 from nca.sessions.foreign_index import Copied
 from nca.sessions.past_sessions import OWN, PastSession, PastSessions, Wanted
@@ -198,17 +199,19 @@ class History:
         exact = [one for one in found if session in (one.session.id, one.session.own_id)]
         if len(found) > 1 and not exact:
             some = ", ".join(one.session.id for one in found)
-            raise ToolError(f"{session[:60]!r} could be any of {some}; give more of the id")
+            raise ToolError(f"{one_line(session, 60)!r} could be any of {some}; give more of the id")
         if not found:
             because = "".join(f"; {note}" for note in notes)
             where = f" in {self.scope}" if allowed is not None else ""
-            raise ToolError(f"there is no session {session[:60]!r}{where}; recall and sessions show the ids{because}")
+            raise ToolError(
+                f"there is no session {one_line(session, 60)!r}{where}; recall and sessions show the ids{because}"
+            )
         return next(iter(exact or found))
 
     def _opened(self, wanted: Wanted) -> tuple[list[tuple[Place, PastSessions]], list[str]]:
         """The places that can hold what is wanted, and why others cannot be read. Raises ToolError if none can."""
         if wanted.agent and wanted.agent not in self.agents:
-            raise ToolError(f"no agent {wanted.agent[:60]!r}; the agents are: {', '.join(self.agents)}")
+            raise ToolError(f"no agent {one_line(wanted.agent, 60)!r}; the agents are: {', '.join(self.agents)}")
         opened: list[tuple[Place, PastSessions]] = []
         problems: list[str] = []
         for place in self._places:

@@ -14,6 +14,7 @@ from typing import Any
 
 from nca.config.paths import user_home
 from nca.errors import ConfigError, UsageError
+from nca.humanize import one_line
 from nca.mcp_server.json_insert import NotInsertable, as_json, inserted, read
 from nca.safe_files import open_ordinary, write_atomically
 
@@ -51,7 +52,9 @@ def client_named(name: str) -> Client:
     for client in CLIENTS:
         if client.name == name:
             return client
-    raise UsageError(f"{name[:40]!r} is not an agent that nca knows; valid: {', '.join(one.name for one in CLIENTS)}.")
+    raise UsageError(
+        f"{one_line(name, 40)!r} is not an agent that nca knows; valid: {', '.join(one.name for one in CLIENTS)}."
+    )
 
 
 def _plain(command: Command) -> dict[str, Any]:

@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from nca.humanize import one_line
+
 _STRING_OR_COMMENT = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _LAST_COMMA = re.compile(r'"(?:[^"\\]|\\.)*"|[{\[]\s*,|,(?=\s*[}\]])', re.DOTALL)
 _BLANKS = " \t\r\n"
@@ -84,7 +86,7 @@ def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value: dict[str, Any] = {}
     for key, one in pairs:
         if key in value:
-            raise NotInsertable(f"{key[:40]!r} is there twice")
+            raise NotInsertable(f"{one_line(key, 40)!r} is there twice")
         value[key] = one
     return value
 

@@ -24,6 +24,7 @@ from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 
 from nca.errors import NcaError
+from nca.humanize import one_line
 from nca.mcp_server import answers
 from nca.mcp_server.history import History
 from nca.mcp_server.tools import HITS, tools_of
@@ -89,7 +90,7 @@ class _Answers:
             await self._history.scope.learn(context.session)
             tool = self._tools.get(parameters.name)
             if tool is None:
-                name, known = plain(parameters.name)[:60], ", ".join(self._tools)
+                name, known = one_line(plain(parameters.name), 60), ", ".join(self._tools)
                 raise ToolError(f"There is no tool {name!r}; the tools are: {known}")
             answer = await tool.answer(parameters.arguments or {})
         except (ValueError, NcaError) as error:  # ToolError is a ValueError, and so is a wrong argument
@@ -105,7 +106,7 @@ class _Answers:
         async with self._refusing(context):
             cursor = "0" if parameters is None or parameters.cursor is None else parameters.cursor
             if not re.fullmatch(r"\d{1,9}", cursor):
-                raise ToolError(f"the cursor {plain(cursor)[:60]!r} is none of this list")
+                raise ToolError(f"the cursor {one_line(plain(cursor), 60)!r} is none of this list")
             page, count, _ = await asyncio.to_thread(self._history.sessions, Wanted(), _LISTED, int(cursor))
         more = int(cursor) + len(page)
         return types.ListResourcesResult(
@@ -127,7 +128,7 @@ class _Answers:
     async def get_prompt(self, context: Any, parameters: Any) -> types.GetPromptResult:
         async with self._refusing(context):
             if parameters.name not in _PROMPTS:
-                name, known = plain(parameters.name)[:60], ", ".join(_PROMPTS)
+                name, known = one_line(plain(parameters.name), 60), ", ".join(_PROMPTS)
                 raise ToolError(f"there is no prompt {name!r}; the prompts are: {known}")
             prompt, asks = _PROMPTS[parameters.name]
             wanted = "".join(one.name for one in prompt.arguments or ())
@@ -173,7 +174,7 @@ _TEMPLATES = [
 def _text(history: History, uri: str) -> str:
     match = _ADDRESS.fullmatch(uri)
     if match is None:
-        raise ToolError(f"there is no resource {plain(uri)[:80]!r}; a session is {_BASE}ID or {_BASE}ID/12-40")
+        raise ToolError(f"there is no resource {one_line(plain(uri), 80)!r}; a session is {_BASE}ID or {_BASE}ID/12-40")
     first = max(1, int(match[2] or 1))
     last = max(first, int(match[3] or (first if match[2] else _MANY)))
     found = answers.of_messages(history, history.find(match[1]), (first, last), int(match[4] or 0))

@@ -11,6 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
+from nca.humanize import one_line
 from nca.mcp_server import answers
 from nca.mcp_server.answers import AnyAnswer, Messages, Results, SessionList
 from nca.mcp_server.history import History
@@ -135,7 +136,7 @@ def since_of(text: str) -> float:
         return max(1.0, datetime.fromisoformat(asked).timestamp())
     except (ValueError, OverflowError, OSError):
         raise ToolError(
-            f"since is a date such as 2026-03-01 or an age such as 12h, 7d or 2w, not {asked[:_SHOWN_CHARS]!r}"
+            f"since is a date such as 2026-03-01 or an age such as 12h, 7d or 2w, not {one_line(asked, _SHOWN_CHARS)!r}"
         ) from None
 
 
@@ -149,7 +150,9 @@ def folder_of(text: str) -> str:
     except RuntimeError:
         folder = Path(asked)
     if not folder.is_absolute() or "\0" in asked:
-        raise ToolError(f"directory is an absolute path such as /home/me/project, not {asked[:_SHOWN_CHARS]!r}")
+        raise ToolError(
+            f"directory is an absolute path such as /home/me/project, not {one_line(asked, _SHOWN_CHARS)!r}"
+        )
     return str(folder)
 
 
@@ -158,7 +161,8 @@ def messages_of(text: str) -> tuple[str, int, int]:
     match = _MESSAGES.fullmatch(text.strip())
     if match is None:
         raise ToolError(
-            f"messages is an id from recall, such as 1a2b3c4d:12 or 1a2b3c4d:12-15, not {text.strip()[:_SHOWN_CHARS]!r}"
+            "messages is an id from recall, such as 1a2b3c4d:12 or 1a2b3c4d:12-15,"
+            f" not {one_line(text, _SHOWN_CHARS)!r}"
         )
     first = max(1, int(match[2]))
     return match[1], first, max(first, int(match[3] or first))

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from nca.errors import ContextDoesNotFit, UsageError
+from nca.humanize import one_line
 from nca.library.compaction import compact
 from nca.library.context_view import ContextView, FittedRequest
 from nca.library.counting import check_context_budget, estimate_messages_tokens
@@ -202,14 +203,14 @@ def _refuse_others(asked: Mapping[str, Any], valid: tuple[str, ...]) -> None:
     """Of a query. Raises UsageError."""
     for name in asked:
         if name not in valid:
-            raise UsageError(f"{name[:40]}: is not known; valid: {', '.join(valid)}.")
+            raise UsageError(f"{one_line(name, 40)}: is not known; valid: {', '.join(valid)}.")
     if "key" not in asked:
         raise UsageError("key: is missing; valid: the key of an earlier request.")
 
 
 def _whole(text: str, name: str) -> int:
     if not text.isdecimal() or len(text) > _MOST_DIGITS:
-        raise UsageError(f"{name} = {text[:40]}: valid: a whole number.")
+        raise UsageError(f"{name} = {one_line(text, 40)}: valid: a whole number.")
     return int(text)
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 from nca.errors import SessionNotFound
+from nca.humanize import one_line
 from nca.messages import Entry, Message, clean_text
 from nca.sessions import results
 from nca.sessions.access import as_origin
@@ -157,7 +158,7 @@ class PastSessions:
         exact = [one for one in found if wanted in (one.id, one.own_id)]
         if len(found) > 1 and not exact:
             some = ", ".join(one.id for one in found[:_LISTED_MATCHES])
-            raise SessionNotFound(f"{wanted[:60]!r} could be any of {some}", advice="Give more of the id.")
+            raise SessionNotFound(f"{one_line(wanted, 60)!r} could be any of {some}", advice="Give more of the id.")
         return next(iter(exact or found), None)
 
     def imported(self) -> dict[tuple[str, str], int]:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from nca.events import Listener
+from nca.humanize import one_line
 
 CAPTURE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 MISSING = (
@@ -47,9 +48,11 @@ def switch(env: Mapping[str, str]) -> Switch:
         protocol = _value(env, f"OTEL_EXPORTER_OTLP_{kind}_PROTOCOL") or _value(env, "OTEL_EXPORTER_OTLP_PROTOCOL")
         found[kind] = exporter == "otlp" and protocol in _PROTOCOLS
         if exporter not in _EXPORTERS:
-            problems.append(f"{name}={exporter[:40]} is not supported; valid: {', '.join(_EXPORTERS)}.")
+            problems.append(f"{name}={one_line(exporter, 40)} is not supported; valid: {', '.join(_EXPORTERS)}.")
         elif exporter == "otlp" and protocol not in _PROTOCOLS:
-            problems.append(f"OTEL_EXPORTER_OTLP_PROTOCOL={protocol[:40]} is not supported; valid: http/protobuf.")
+            problems.append(
+                f"OTEL_EXPORTER_OTLP_PROTOCOL={one_line(protocol, 40)} is not supported; valid: http/protobuf."
+            )
     return Switch(found["TRACES"], found["METRICS"], tuple(dict.fromkeys(problems)))
 
 

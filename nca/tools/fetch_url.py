@@ -23,6 +23,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
+from nca.humanize import one_line
 from nca.models.redirects import is_public
 from nca.tools.programs import python_command, started
 from nca.tools.tool import Approval, Permission, ToolError, ToolOutcome, TypedTool
@@ -228,7 +229,7 @@ async def _body(response: httpx2.Response) -> tuple[bytes, bool]:
     """At most MAX_FETCHED_BYTES of the body, and whether there was more; no more than that is decompressed."""
     packed = response.headers.get("content-encoding", "identity").lower()
     if packed not in ("identity", "", "gzip", "x-gzip", "deflate"):
-        raise ToolError(f"the page has a content encoding that was not asked for ({packed[:20]})")
+        raise ToolError(f"the page has a content encoding that was not asked for ({one_line(packed, 20)})")
     unpacker = None if packed in ("identity", "") else zlib.decompressobj(zlib.MAX_WBITS | 32)
     body = bytearray()
     async for piece in response.aiter_raw(64 * 1024):
@@ -258,7 +259,7 @@ async def _outcome(page: _Page) -> ToolOutcome:
     if not is_text(page.media_type) or (b"\0" in page.body[:8192] and "utf-16" not in charset):
         raise ToolError(f"{page.address} is {page.media_type or 'not text'}; only text can be read")
     title, text = await text_of(page.body, page.media_type, charset)
-    notes = [page.address, *([f"“{title[:200]}”"] if title else []), _FRAME]
+    notes = [page.address, *([f"“{one_line(title, 200)}”"] if title else []), _FRAME]
     if page.is_cut:
         notes.append(f"cut after {MAX_FETCHED_BYTES:,} bytes")
     return ToolOutcome(f"[{'; '.join(notes)}]\n{text or '(no text)'}", summary=f"{len(text):,} characters")

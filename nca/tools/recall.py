@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Annotated, Any, ClassVar, Protocol
 
-from nca.humanize import counted
+from nca.humanize import counted, one_line
 from nca.sessions import Hit
 from nca.sessions.passages import RECALL
 from nca.tools.tool import Permission, ToolError, ToolOutcome, TypedTool
@@ -140,7 +140,7 @@ class Recall(TypedTool):
         piece = fitting(text[offset:], room)
         end = offset + len(piece)
         more = f"; continue with offset={end}" if end < len(text) else ""
-        header = f"[{wanted[:60]}: characters {offset + 1}-{end} of {len(text)}{more}. {_FRAME}]"
+        header = f"[{one_line(wanted, 60)}: characters {offset + 1}-{end} of {len(text)}{more}. {_FRAME}]"
         return ToolOutcome(f"{header}\n{piece}", summary=f"{len(piece):,} characters")
 
 
@@ -227,7 +227,7 @@ def _page_of_lines(text: str, wanted: str, lines: str, room: int) -> ToolOutcome
     """The asked lines of a text, as many as fit, with where to continue."""
     asked = _LINES.fullmatch(lines)
     if asked is None:
-        raise ToolError(f"lines are a range such as 100-200, not {lines[:40]!r}")
+        raise ToolError(f"lines are a range such as 100-200, not {one_line(lines, 40)!r}")
     whole = _LINE.findall(text)
     first = max(1, int(asked[1]))
     last = min(len(whole), int(asked[2] or asked[1]))
@@ -241,7 +241,7 @@ def _page_of_lines(text: str, wanted: str, lines: str, room: int) -> ToolOutcome
         more = f"; line {end} is longer, continue with offset={before}"
     else:
         more = f"; continue with lines={end + 1}-{last}" if end < last else ""
-    header = f"[{wanted[:60]}: lines {first}-{end} of {len(whole)}{more}. {_FRAME}]"
+    header = f"[{one_line(wanted, 60)}: lines {first}-{end} of {len(whole)}{more}. {_FRAME}]"
     return ToolOutcome(f"{header}\n{piece}", summary=counted(shown, "line"))
 
 

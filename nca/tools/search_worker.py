@@ -29,6 +29,7 @@ from typing import Any
 
 import pathspec
 
+from nca.humanize import one_line
 from nca.safe_files import Folder, open_folder
 
 MAX_LINE_CHARS = 2_000
@@ -170,7 +171,7 @@ def matcher(pattern: str) -> Callable[[str], bool]:
     """A function that tests a path with slashes. Raises ValueError for an invalid pattern."""
     cleaned = pattern.strip().removeprefix("./")
     if not cleaned or cleaned.startswith(("!", "/")) or len(cleaned) > MAX_PATTERN_CHARS:
-        raise ValueError(f"{pattern[:60]!r} is not a pattern; patterns look like *.py or src/**/*.ts")
+        raise ValueError(f"{one_line(pattern, 60)!r} is not a pattern; patterns look like *.py or src/**/*.ts")
     options = [_components(option) for option in _options(cleaned)]
     return lambda path: any(_fits(option, path.split("/")) for option in options)
 

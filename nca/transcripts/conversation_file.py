@@ -10,6 +10,7 @@ import msgspec
 
 from nca.context.view import is_in
 from nca.errors import InvalidMessages, UsageError
+from nca.humanize import one_line
 from nca.sessions.access import Origin, goes_on
 from nca.sessions.foreign_rows import MAGIC, foreign_tables
 from nca.sessions.session import SessionInfo
@@ -153,7 +154,7 @@ def chosen_session(found: Format, source: Source, key: str) -> StoredSession:
 
 
 def _listed(shown: Sequence[StoredSession]) -> str:
-    names = [f"{one.key} ({one.title[:60]})" if one.title else one.key for one in shown[:_LISTED_SESSIONS]]
+    names = [f"{one.key} ({one_line(one.title, 60)})" if one.title else one.key for one in shown[:_LISTED_SESSIONS]]
     more = [f"… {len(shown) - _LISTED_SESSIONS} more"] if len(shown) > _LISTED_SESSIONS else []
     return ", ".join([*names, *more])
 

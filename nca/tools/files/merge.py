@@ -17,6 +17,7 @@ from itertools import takewhile
 from pathlib import PurePath
 from typing import Any
 
+from nca.humanize import one_line
 from nca.tools.files.blocks import Block, indented, lines_of, split
 from nca.tools.tool import ToolError
 
@@ -269,7 +270,9 @@ def _refuse_gaps(text: str, code: str) -> None:
     for line in code.split("\n"):
         said = line.strip()
         if said and said not in there and _LEFT_OUT.fullmatch(said):
-            raise ToolError(f"new_text leaves something out ({said[:40]}); write all of the function that changes")
+            raise ToolError(
+                f"new_text leaves something out ({one_line(said, 40)}); write all of the function that changes"
+            )
 
 
 def _refuse_invalid(before: str, after: str, filename: str) -> None:

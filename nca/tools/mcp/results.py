@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from nca.humanize import one_line
 from nca.images import MAX_IMAGE_BYTES, image_kind, image_part, image_problem
 from nca.messages import MediaPart, clean_text
 from nca.tools.mcp.tool import Offer
@@ -110,7 +111,7 @@ def _size(encoded: str) -> str:
 def progress_line(progress: float, total: float | None, message: str | None) -> str:
     """How far a call is, in one line: `3/10 reading`. The server's words are shortened."""
     count = f"{progress:g}" if total is None else f"{progress:g}/{total:g}"
-    words = " ".join(clean_text((message or "")[:_PROGRESS_CHARS]).split())
+    words = one_line(clean_text((message or "")[: 10 * _PROGRESS_CHARS]), _PROGRESS_CHARS)
     return f"{count} {words}".rstrip()
 
 

@@ -12,6 +12,7 @@ from nca.config.schema import McpSettings
 from nca.errors import UsageError
 from nca.events import Listener, Notice
 from nca.file_history import Recorder
+from nca.humanize import one_line
 from nca.tools.mcp.connection import Connection
 from nca.tools.mcp.requests import Host
 from nca.tools.mcp.tool import McpTool
@@ -121,7 +122,7 @@ class Servers:
             if one.server.name == name:
                 return one
         known = ", ".join(self.names) or "none; to add one: nca mcp add NAME -- COMMAND"
-        raise UsageError(f"There is no MCP server {name[:40]!r}.", advice=f"Valid: {known}.")
+        raise UsageError(f"There is no MCP server {one_line(name, 40)!r}.", advice=f"Valid: {known}.")
 
     async def prompt(self, server: str, name: str, words: str) -> str:
         """A server's prompt as text. Its arguments are taken from `words`, and the last one gets the rest.
@@ -135,7 +136,7 @@ class Servers:
         known = {prompt.name: prompt for prompt in one.listing.prompts}
         if name not in known:
             listed = ", ".join(known) or one.reason or "none"
-            raise UsageError(f"{server} has no prompt {name[:60]!r}.", advice=f"Valid: {listed}.")
+            raise UsageError(f"{server} has no prompt {one_line(name, 60)!r}.", advice=f"Valid: {listed}.")
         wanted = known[name].arguments or []
         given = words.split(None, len(wanted) - 1) if wanted else []
         missing = [argument.name for argument in wanted[len(given) :] if argument.required]

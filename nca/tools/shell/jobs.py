@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from contextlib import AsyncExitStack
 
 from nca.file_history import Recorder
+from nca.humanize import one_line
 from nca.tools.shell.output_capture import readable
 from nca.tools.shell.process import Ended, OnOutput, run_process
 from nca.tools.shell.runner import CommandResult, CommandRunner, ending
@@ -103,7 +104,7 @@ class Job:
     @property
     def name(self) -> str:
         """The command in one line, as `!command` is named for the model."""
-        return f"$ {' '.join(self.command.split())[:_NAME_CHARS]}"
+        return f"$ {one_line(self.command, _NAME_CHARS)}"
 
     @property
     def recent(self) -> str:
