@@ -162,6 +162,7 @@ class ContextWarning(_Event, frozen=True):
     """Context usage has risen above a threshold. `message` is the text to display.
 
     compacts  nca makes room by itself
+    is_now    and it does so at once: the event of the compaction follows, with the same numbers
     """
 
     level: Literal["info", "warning"]
@@ -170,6 +171,7 @@ class ContextWarning(_Event, frozen=True):
     budget_tokens: int
     message: str
     compacts: bool = False
+    is_now: bool = False
 
 
 class ContextCompaction(_Event, frozen=True):

@@ -112,7 +112,7 @@ class Compactor:
             await self.compact("asked", focus=focus)
         decision = self.window.decide("before request")
         if decision.notice:
-            self._emit(context_warning(self.window, decision.notice, "Compacting now."))
+            self._emit(context_warning(self.window, decision.notice, "Compacting now.", is_now=True))
         if decision.action == "compact":
             await self.compact(decision.trigger)
             decision = self.window.decide("compaction tried")

@@ -31,8 +31,10 @@ if TYPE_CHECKING:
     from nca.file_history.history import FileHistory
 
 
-def context_warning(window: Window, level: NoticeLevel, what_follows: str = "") -> ContextWarning:
-    """The event of a notice. `what_follows`: the next action, if compaction is automatic."""
+def context_warning(
+    window: Window, level: NoticeLevel, what_follows: str = "", *, is_now: bool = False
+) -> ContextWarning:
+    """The event of a notice. `what_follows`: the next action, if compaction is automatic; `is_now`: it is due now."""
     measured = window.measure()
     message = f"Context: {measured.usage_ratio:.0%} used"
     if level == "warning":
@@ -50,6 +52,7 @@ def context_warning(window: Window, level: NoticeLevel, what_follows: str = "") 
         budget_tokens=measured.budget.budget_tokens,
         message=message,
         compacts=window.context.auto == "on",
+        is_now=is_now and window.context.auto == "on",
     )
 
 

@@ -90,7 +90,7 @@ class Notices:
         if not isinstance(event, RequestStarted | RequestRead | UsageReported):
             self._reason = ""
         if isinstance(event, ContextWarning) and event.compacts and self._has_compacted:
-            return f"Context: {event.usage:.0%} used", "quiet"
+            return None if event.is_now else (f"Context: {event.usage:.0%} used", "quiet")
         return _line(event)
 
 

@@ -6,6 +6,7 @@ import asyncio
 import re
 from collections.abc import Sequence
 
+import msgspec
 import pytest
 
 from nca.agent.context_notices import Exchange
@@ -217,7 +218,8 @@ def test_a_warning_of_what_goes_well_is_short_until_it_fails_or_nca_makes_no_roo
     off = ContextWarning("warning", 0.83, 166, 200, f"{usage} Auto-compaction is off.")
     failed = ContextCompaction("failed", "threshold", message="the disk is full")
     manual = ContextCompaction("completed", "manual", message="Compacted.")
-    lines = seen.lines(warning, manual, warning, COMPACTED, warning, off, failed, warning)
+    now = msgspec.structs.replace(warning, is_now=True)
+    lines = seen.lines(now, manual, warning, COMPACTED, warning, now, off, failed, warning)
     assert [line for line in lines if line.startswith("Context")] == [
         *(warning.message, warning.message),
         *("Context: 83% used", off.message, warning.message),
