@@ -74,12 +74,13 @@ def ran(folder: Path, *arguments: str, errors: str = "") -> tuple[str, int]:
 
 
 def test_each_test_runs_once_and_one_that_ends_its_worker_has_failed(folder: Path) -> None:
-    written, code = ran(folder)
+    written, code = ran(folder, "-rs")
     assert " 2 failed, 13 passed, 5 skipped" in written, written
     assert code == 1
     assert written.count("\nsaid before it failed\n") == written.count("At index 0 diff: 1 != 2") == 1
     assert "\nsaid through what was there at first\n" in written
     assert "nobody reads this" not in written
+    assert written.count("as it is") == 5
     assert "_ test_kills _" in written
     assert "The worker ended here, with exit code 7." in written
     made, ended = (sorted((folder / name).read_text().split()) for name in ("made", "ended"))

@@ -7,6 +7,7 @@ it was at, and another one goes on behind it.
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import select
@@ -139,6 +140,9 @@ class _First:
             hook.pytest_runtest_logfinish(nodeid=worker.at.nodeid, location=worker.at.location)
             worker.at = None
         else:
+            if isinstance(told["longrepr"], list):
+                # Where and why it was skipped; pytest wants what it gave.
+                told["longrepr"] = tuple(told["longrepr"])
             report = hook.pytest_report_from_serializable(config=self.session.config, data=told)
             worker.has_failed |= report.failed
             hook.pytest_runtest_logreport(report=report)
@@ -161,6 +165,9 @@ class _Work:
     def __init__(self, session: pytest.Session, place: socket.socket) -> None:
         self._session, self._place = session, place
         self._answers = place.makefile("rb")
+        self._code = 0
+        # To take down what was collected is two seconds of work for nobody. What tests left to do at the end is done.
+        atexit.register(self._leave)
         # What failed elsewhere is told already; other plugins write nothing of their own.
         session.testsfailed = 0
         vars(session.config)["workerinput"] = {}
@@ -188,11 +195,19 @@ class _Work:
                 if self._session.shouldstop or self._session.shouldfail:
                     return
 
+    def pytest_sessionfinish(self, exitstatus: int) -> None:
+        self._code = int(exitstatus)
+
     def pytest_internalerror(self, excrepr: object) -> None:
         sys.stderr.write(f"{excrepr}\n")
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self._tell(self._session.config.hook.pytest_report_to_serializable(config=self._session.config, report=report))
+
+    def _leave(self) -> None:
+        """Python has told of an error that pytest raised."""
+        sys.stderr.flush()
+        os._exit(self._code or hasattr(sys, "last_value"))
 
     def _ask(self) -> Sequence[pytest.Item]:
         self._tell("wants")
