@@ -115,6 +115,7 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
     path, key   the file, and which of its sessions
     size_bytes  the size of the file when it was read; `at`: when it was last used then, seconds since the epoch
     messages    how many messages of the log come from it: the first ones; `views`: how many views
+    name        the session's name there; a session that still has it follows the file's
     """
 
     agent: str
@@ -125,6 +126,7 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
     at: float = 0.0
     messages: int = 0
     views: int = 1
+    name: str = ""
 
 
 def goes_on(imported: Sequence[Entry], entries: Sequence[Entry]) -> bool:

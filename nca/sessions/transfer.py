@@ -286,6 +286,7 @@ def _renumbered(items: Iterable[StoredItem], rows: dict[int, int]) -> Iterable[S
 def extend(session: Session, copy: SessionCopy) -> None:
     """Append the later messages of `copy`, which begins with the messages of the session, with its views and usage.
 
+    If it still has the name that it came with, it gets the copy's.
     If only views were added, they are; else (a branch was left) the newest one is added as one more current view.
     Raises StoreError, and changes nothing, if the session has messages that the copy does not have.
     """
@@ -306,7 +307,12 @@ def extend(session: Session, copy: SessionCopy) -> None:
         usage.insert(connection, number, used)
         if (origin := copy.info.origin) is not None:
             origin = msgspec.structs.replace(origin, views=_views(session))
-            connection.execute("UPDATE sessions SET origin = ? WHERE number = ?", (encode(origin), number))
+            earlier = before.info.origin
+            is_theirs = earlier is not None and before.info.name == earlier.name
+            name = copy.info.name if is_theirs else before.info.name
+            connection.execute(
+                "UPDATE sessions SET origin = ?, name = ? WHERE number = ?", (encode(origin), name, number)
+            )
         log.touch(connection, number, time.time())
 
 

@@ -131,6 +131,7 @@ def with_origin(copy: SessionCopy, place: StoredSession, session_id: str) -> Ses
             at=place.at,
             messages=len(copy.entries),
             views=len(copy.views),
+            name=copy.info.name,
         )
     )
 

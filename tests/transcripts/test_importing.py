@@ -20,6 +20,7 @@ from nca.transcripts.conversation_file import Imported, import_stored, with_orig
 from nca.transcripts.formats.assemble import assemble
 from nca.transcripts.formats.claude_code import FORMAT
 from nca.transcripts.formats.cline import FORMAT as CLINE
+from nca.transcripts.formats.pi import FORMAT as PI
 from nca.transcripts.formats.records import StoredSession
 from nca.transcripts.formats.source import Source
 from nca.transcripts.session_file import read_session, to_json
@@ -164,3 +165,25 @@ def test_a_session_that_is_open_elsewhere_is_not_touched(tmp_path: Path, file: P
         with other.open_session(first.info.id), pytest.raises(SessionLocked):
             imported(store, file, *START, user("u2", "a1", "c"))
         assert shown(store, first.info) == ["a", "b"]
+
+
+def test_a_name_that_is_given_later_or_changed_is_taken_until_the_person_names_it_here(
+    store: Store, file: Path
+) -> None:
+    rows: list[dict[str, Any]] = [
+        {"type": "session", "version": 3, "id": "s-1", "timestamp": "2026-01-01T00:00:00Z", "cwd": "/"},
+        {"type": "message", "id": "m1", "parentId": None, "message": {"role": "user", "content": "Fix the parser"}},
+    ]
+
+    def named(*names: str) -> SessionInfo:
+        infos = [{"type": "session_info", "id": f"n{number}", "name": name} for number, name in enumerate(names)]
+        file.write_text("\n".join(map(json.dumps, [*rows, *infos])))
+        [stored] = PI.sessions(Source.of_file(file))
+        return import_stored(store, stored).info
+
+    first = named()
+    assert [first.name, named("Parser").name, named("Parser", "Lexer, too").name] == ["", "Parser", "Lexer, too"]
+    with store.open_session(first.id) as session:
+        session.rename("Mine")
+    assert named("Parser", "Lexer, too", "Both of them").name == "Mine"
+    assert [info.id for info in store.list()] == [first.id]
