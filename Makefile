@@ -34,8 +34,10 @@ types: $(INSTALLED)
 	$(BIN)/lint-imports
 
 # Much of a test's time is waiting for a terminal, a disk or a program: several at a time keep two cores busy.
+# A make that a test starts is none of this one's.
 tests: weights servers
-	NCA_TEST_WEIGHTS=$(CURDIR)/$(WEIGHTS) NCA_TEST_MCP_SERVERS=$(CURDIR)/$(MCP_SERVERS) $(BIN)/pytest --workers $(WORKERS)
+	env -u MAKEFLAGS -u MAKELEVEL NCA_TEST_WEIGHTS=$(CURDIR)/$(WEIGHTS) NCA_TEST_MCP_SERVERS=$(CURDIR)/$(MCP_SERVERS) \
+	  $(BIN)/pytest --workers $(WORKERS)
 
 weights: $(INSTALLED)
 	@$(BIN)/python scripts/test_weights.py $(WEIGHTS)
