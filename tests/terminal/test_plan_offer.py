@@ -16,11 +16,14 @@ from tests.terminal.stage import ScriptedReader, a_stage
 from tests.terminal.tty import chat
 
 PLAN = "I would do this:\n\n1. Read a.py\n2. Change it"
+BOXES = "I would do this:\n\n- [ ] Read a.py\n  - [ ] and b.py\n* [x] Change it\n\nThat is all."
+POINTS = "It has two parts:\n\n- the parser\n- the lexer"
+IN_CODE = "A list of tasks in Markdown:\n\n```markdown\n- [ ] One\n- [ ] Two\n1. x\n2. y\n```"
 TODO = Message("assistant", None, (ToolCall("1", "todo", json.dumps({"doing": "read", "open": ["change"]})),))
 
 
 @pytest.mark.parametrize(("answer", "mode"), [("y", "ask"), ("e", "accept-edits"), ("n", "plan"), ("", "plan")])
-@pytest.mark.parametrize("plan", [[PLAN], [TODO, "That is the plan."]])
+@pytest.mark.parametrize("plan", [[PLAN], [BOXES], [TODO, "That is the plan."]])
 async def test_the_answer_leaves_the_mode_or_stays(tmp_path: Path, plan: list[Any], answer: str, mode: str) -> None:
     with a_stage(tmp_path, [*plan, "Carried out."], agent__permission="plan", window_tokens=60_000) as stage:
         person = ScriptedReader([answer])
@@ -32,7 +35,18 @@ async def test_the_answer_leaves_the_mode_or_stays(tmp_path: Path, plan: list[An
         assert (said[0] == CARRY_OUT) == (mode != "plan")
 
 
-@pytest.mark.parametrize(("mode", "reply"), [("ask", PLAN), ("plan", "It adds two numbers."), ("plan", "1. is one")])
+@pytest.mark.parametrize(
+    ("mode", "reply"),
+    [
+        ("ask", PLAN),
+        ("plan", "It adds two numbers."),
+        ("plan", "1. is one"),
+        ("plan", POINTS),
+        ("plan", IN_CODE),
+        ("plan", "All is done:\n\n- [x] One\n- [x] Two"),
+        ("plan", "- [ ] is an open box"),
+    ],
+)
 async def test_nothing_else_is_asked_about(tmp_path: Path, mode: str, reply: str) -> None:
     with a_stage(tmp_path, [reply], agent__permission=mode) as stage:
         person = ScriptedReader(["y"])

@@ -176,10 +176,14 @@ _QUESTION = "Carry this plan out?"
 _KEYS = (("y", "yes, ask before each change"), ("e", "yes, edit without asking"), ("n", "no: say what to change"))
 _MODE_BY_ANSWER = {"y": "ask", "e": "accept-edits"}
 _STEP = re.compile(r"(?m)^ {0,3}(?:#+ |\*\*)?([12])[.)] ")
+_BOX = re.compile(r"(?m)^\s*(?:[-*+]|\d{1,3}[.)]) \[([ xX])\] ")
+_CODE = re.compile(r"(?ms)^ {0,3}(```|~~~).*?(?:^ {0,3}\1|\Z)")
 
 
 def is_plan_written(conversation: Conversation) -> bool:
-    """Whether the last turn, in plan mode, ended with numbered steps or left open ones in the list of steps.
+    """Whether the last turn, in plan mode, ended with numbered steps or boxes to tick, or left open ones in its list.
+
+    Points without numbers or boxes are no plan: an explanation has the same shape.
 
     An answer that ends with a question waits for another answer than yes or no.
     """
@@ -187,7 +191,13 @@ def is_plan_written(conversation: Conversation) -> bool:
         return False
     turn = list(_last_turn(conversation))
     answer = turn[0].text if turn and turn[0].role == "assistant" else ""
-    return not _asks(answer) and ({"1", "2"} <= set(_STEP.findall(answer)) or any(map(_lists_steps, turn)))
+    return not _asks(answer) and (_has_steps(answer) or any(map(_lists_steps, turn)))
+
+
+def _has_steps(answer: str) -> bool:
+    prose = _CODE.sub("", answer)
+    boxes = _BOX.findall(prose)
+    return {"1", "2"} <= set(_STEP.findall(prose)) or (len(boxes) > 1 and " " in boxes)
 
 
 def _asks(answer: str) -> bool:
