@@ -189,10 +189,10 @@ def examined(
     return found
 
 
-def legible(sessions: Sequence[Recorded], draws: int) -> Row:
+def legible(sessions: Sequence[Recorded], draws: int, windows: Sequence[int] = LEGIBLE_WINDOWS) -> Row:
     """By window and way, of how many questions the line is before the model; no model is asked."""
     found: Row = {"sessions": len(sessions), "asked": 0, "windows": {}}
-    for window in LEGIBLE_WINDOWS:
+    for window in windows:
         of_all = [
             examined(session, lambda _, options: options[0], draws, has_whole_log=False, window_tokens=window)
             for session in sessions
