@@ -92,15 +92,19 @@ OTHER_FORMATS = frozenset({".pdf", ".doc", ".docx", ".odt", ".rtf", ".zip", ".cs
 
 
 def format_of(asked: Sequence[str], file: str) -> str:
-    """One of FORMATS: the one asked for, else by the file's extension, else Markdown. Raises UsageError."""
-    if len(set(asked)) > 1:
-        raise UsageError(f"--format: {' and '.join(asked)} exclude each other.")
-    if asked and asked[0] not in FORMATS:
-        raise UsageError(f"--format: {asked[0]!r} is not valid; valid: {', '.join(FORMATS)}.")
-    if asked:
-        return asked[0]
-    extension = Path(file).suffix.lower()
+    """One of FORMATS: the one asked for, else by the file's extension, else Markdown. Raises UsageError.
+
+    asked  names of formats, or their extensions: `md` is what people type for Markdown
+    """
     by_extension = {known: name for name, extensions in FORMATS.items() for known in extensions}
+    named = [by_extension.get(f".{name.lower().removeprefix('.')}", name.lower()) for name in asked]
+    if len(set(named)) > 1:
+        raise UsageError(f"--format: {' and '.join(asked)} exclude each other.")
+    if named and named[0] not in FORMATS:
+        raise UsageError(f"--format: {asked[0]!r} is not valid; valid: {', '.join(FORMATS)}.")
+    if named:
+        return named[0]
+    extension = Path(file).suffix.lower()
     if extension in OTHER_FORMATS:
         raise UsageError(f"{file}: nca does not write {extension} files; valid: {', '.join((*by_extension, '.txt'))}.")
     return by_extension.get(extension, "markdown")

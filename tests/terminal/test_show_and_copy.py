@@ -45,6 +45,7 @@ async def test_the_last_call_its_arguments_and_its_output(tmp_path: Path) -> Non
     with a_stage(tmp_path, [calls, "Done."]) as stage:
         await talk(stage)
         last = await stage.command("/show")
+        assert await stage.command("/show last") == last
         assert last.startswith("read_file\n  path: a.txt\nResult (message 4, ")
         assert "one" in last
         assert (await stage.command("/show 2")).startswith("list_directory\n  path: .\n")

@@ -21,6 +21,9 @@ from nca.transcripts.export_formats import format_of, write_private
         ([], "talk.v2", "markdown"),
         (["html"], "talk.json", "html"),
         (["json", "json"], "talk.pdf", "json"),
+        (["md"], "talk", "markdown"),
+        (["MD", "markdown", ".md"], "talk.html", "markdown"),
+        (["htm"], "-", "html"),
     ],
 )
 def test_what_was_asked_for_else_what_the_name_says(asked: list[str], file: str, chosen: str) -> None:

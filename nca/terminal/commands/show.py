@@ -37,6 +37,7 @@ DIFF_LINES = 2_000
 SUGGESTED = 20
 _ABOUT_CHARS = 70
 _THOUGHTS = ("thoughts", "reasoning")
+_LAST = "last"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +61,10 @@ class ShowCommand(Command):
         if word in _THOUGHTS:
             _show_thoughts(app, backwards())
             return
+        word = word if word != _LAST else "1"
         number = int(word) if word.isdecimal() and len(word) < 9 else 0
         if word and number < 1:
-            raise takes_no(self.name, argument, "Valid: thoughts, or a number (1 is the last call).")
+            raise takes_no(self.name, argument, "Valid: thoughts, last, or a number (1 is the last call).")
         found = next(islice(calls_backwards(backwards()), max(number, 1) - 1, None), None)
         if found is None and not word and _thoughts(backwards()):
             _show_thoughts(app, backwards())
