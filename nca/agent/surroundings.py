@@ -49,7 +49,7 @@ def surroundings(directory: Path, reading: Reading = ANY_READING) -> str:
     """Nothing of it is looked up again, so the prompt stays the same. `reading`: the rules about reading files."""
     folder = _Folder(directory, reading)
     branch = shown(branch_of(directory)[:MAX_BRANCH_CHARS])
-    git = f"git HEAD is {branch}" if branch else "no git repository"
+    git = f"git branch {branch}" if branch else "no git repository"
     today = datetime.now().astimezone().date().isoformat()
     command = folder.test_command()
     tests = f" The project's tests run with `{command}`." if command else ""

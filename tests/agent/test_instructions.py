@@ -124,9 +124,9 @@ def test_it_says_when_and_where(tmp_path: Path) -> None:
     head = tmp_path / ".git" / "HEAD"
     head.write_text("ref: refs/heads/feature/one\n")
     text = system_prompt(settings, tmp_path / "inner")
-    assert re.search(r"Today is \d{4}-\d\d-\d\d; \w+ \S+, commands run with bash, git HEAD is feature/one\.", text)
-    head.write_text(f"{'0123456789' * 4}\n")
-    assert "git HEAD is 0123456" in system_prompt(settings, tmp_path)
+    assert re.search(r"Today is \d{4}-\d\d-\d\d; \w+ \S+, commands run with bash, git branch feature/one\.", text)
+    head.write_text("0123456789abcdef\n")
+    assert "git branch none (detached)." in system_prompt(settings, tmp_path)
     head.unlink()
     head.symlink_to("/etc/passwd")
     assert "no git repository." in system_prompt(settings, tmp_path)
