@@ -192,8 +192,8 @@ class ContextCompaction(_Event, frozen=True):
     saves_cached: float | None = None
     """The same if the whole request is in the prompt cache."""
     card: tuple[str, ...] = ()
-    """Where we are, in at most six lines (nca.agent.context_notices); only of a compaction that took effect. Of automatic
-    ones only the first after each message of the person has it."""
+    """Where we are, in at most six lines (nca.agent.context_notices); only of a compaction that took effect, and of
+    automatic ones of the first after each message of the person."""
 
 
 class RetryScheduled(_Event, frozen=True):

@@ -82,7 +82,7 @@ def test_a_long_list_says_how_many_more_there_are(count: int, ends: str) -> None
 def test_titles_stand_beside_keys_and_are_cut() -> None:
     with pytest.raises(UsageError) as refused:
         chosen_session(Talks("a", "b", title="x" * 61), Source(str(FILE), raw=b""), "")
-    assert f"valid: a ({'x' * 60}), b ({'x' * 60})." in refused.value.message
+    assert f"valid: a ({'x' * 59}…), b ({'x' * 59}…)." in refused.value.message
 
 
 @pytest.mark.parametrize(
