@@ -97,8 +97,10 @@ _LOOK_ALIKES = (
 _MIXED = f"(?<=[A-Za-z]){_LOOK_ALIKES}|{_LOOK_ALIKES}(?=[A-Za-z])"
 """In a word with Latin letters only a trick uses them."""
 _LETTERS = "[\u0370-\u052f\u1f00-\u1fff]+"
-_WORDS = rf"{_LETTERS}(?:\W{{1,2}}{_LETTERS})*"
-"""Greek and Cyrillic words in a row. Real ones do not all look like Latin words; the name of a copied function does."""
+_BETWEEN = r"(?:[^\S\n]|[\d.,:;!?'\"«»„“”‘’…/–—-])"
+_WORDS = rf"{_LETTERS}(?:{_BETWEEN}{{1,8}}{_LETTERS})*"
+"""Greek and Cyrillic words of one line, with the signs of prose, lists and tables between them but none of code. Real
+ones do not all look like Latin words; the name of a copied function does."""
 _ALIKE = rf"(?:{_LOOK_ALIKES}|\W)+"
 _OPENING = "⟨"
 _MOST_MARKS = 30

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from itertools import takewhile
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 from nca.agent.window import Window
@@ -142,8 +142,8 @@ def _task(past: Past, newest: str) -> str:
     for text, answer in _messages(past, newest):
         newest = newest or text
         if _words(text) >= _FEWEST_WORDS + answer.endswith("?") or names_of(_short(text)):
-            return f"Task: {_short(text)}"
-    return f"Task: {_short(newest)}" if newest else ""
+            return f"You said: {_short(text)}"
+    return f"You said: {_short(newest)}" if newest else ""
 
 
 def _words(text: str) -> int:
@@ -178,13 +178,18 @@ def _last_step(past: Past, *, is_answer_shown: bool) -> str:
 
 
 def _plan(window: Window) -> str:
-    plan = window.state.last_todo
+    seq, plan = window.history.newest_list or (0, {})
     done, waiting = (list(map(str, plan.get(part) or ())) for part in ("done", "open"))
     doing = [str(plan["doing"])] if plan.get("doing") else []
     left = [*doing, *waiting]
     if not left:
         return ""
-    return f"Plan: {len(done)} of {len(done) + len(left)} done; open: {_named(left)}"
+    said = (
+        one.seq for one in window.history.backwards() if one.message.role == "user" and not one.message.is_synthetic
+    )
+    is_old = seq < min(islice(said, 2), default=0)
+    which = f"Plan of message {seq}" if is_old else "Plan"
+    return f"{which}: {len(done)} of {len(done) + len(left)} done; open: {_named(left)}"
 
 
 def _failing(past: Past) -> str:
@@ -223,8 +228,8 @@ def _spent(window: Window) -> str:
     total = window.session.usage.totals()
     if not total.prompt_tokens:
         return ""
-    cost = f"{money(total.cost)}, " if total.cost else ""
-    return f"So far: {cost}{total.prompt_tokens:,} tokens read, {total.completion_tokens:,} written"
+    cost = f"{money(total.cost)}; " if total.cost else ""
+    return f"So far: {cost}the model read {total.prompt_tokens:,} tokens and wrote {total.completion_tokens:,}"
 
 
 def _told(called: Called) -> str:

@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from nca.context.admission import PREVIEW_BYTES, Admitted, fit_files
+from nca.context.admission import FILE_CUT, PREVIEW_BYTES, Admitted, fit_files
 from nca.context.tokens import frame_tokens, part_tokens
 from nca.errors import UsageError
 from nca.humanize import counted
@@ -256,7 +256,7 @@ def attached_lines(message: Message, tokens_of: Callable[[int], int]) -> Iterato
             told = f"A hook added {size}" if is_of_hook else " · ".join(filter(None, (f"Attached {name}", size)))
             whole.append(f"{told} · about {tokens_of(part_tokens(part)):,} tokens")
         elif part.text:
-            kept = len(part.text.encode())
+            kept = len((part.text.rpartition(FILE_CUT)[0] or part.text).encode())
             yield f"{what} was cut to fit: {kept:,} of {part.original_bytes:,} bytes."
         else:
             yield f"{what} was left out: there is no room for its {part.original_bytes:,} bytes."

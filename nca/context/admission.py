@@ -26,6 +26,8 @@ SAVED = "[The whole output is in "
 """The beginning of a result's last line, if that names the file with the whole: recall shows that file's lines."""
 PAGE = re.compile(r"\[[^\n]*?: lines (\d+)-(\d+)")
 """The beginning of a result of read_file that shows a part of a file."""
+FILE_CUT = "\n[File truncated from "
+"""The beginning of the notice at the end of an attached file that was cut."""
 _PAGE_END = re.compile(r"\[(?:no more fit; )?continue with offset=\d+\]\Z")
 _SENTENCE_END = re.compile(r"[.!?]\s|\n")
 
@@ -210,7 +212,7 @@ def _shares(wanted: Sequence[int], comes_first: Sequence[bool], budget_tokens: i
 
 
 def _notice(size: int, kept: str) -> str:
-    return f"\n[File truncated from {size} bytes to {len(kept.encode('utf-8', 'replace'))} bytes]"
+    return f"{FILE_CUT}{size} bytes to {len(kept.encode('utf-8', 'replace'))} bytes]"
 
 
 def _cut_sentences(text: str, max_tokens: int, size: int) -> str:

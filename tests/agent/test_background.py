@@ -87,7 +87,7 @@ async def test_its_card_names_the_request_that_it_comes_with(tmp_path: Path) -> 
     await until_ready(conversation)
     await conversation.send("Write the second page now")
     (completed,) = (event for event in compactions(events) if event.phase == "completed")
-    assert completed.card[0] == "Task: Write the second page now"
+    assert completed.card[0] == "You said: Write the second page now"
 
 
 async def test_it_is_dropped_when_the_view_has_changed(tmp_path: Path) -> None:

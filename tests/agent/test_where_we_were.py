@@ -48,15 +48,15 @@ async def test_it_has_task_step_plan_failure_files_and_cost(room: Room) -> None:
     await conversation.send("go on")
     lines = conversation.context.where_we_were()
     assert [line.partition(":")[0] for line in lines] == [
-        "Task", "Last answer", "Plan", "Fails", "Changed", "So far"
+        "You said", "Last answer", "Plan", "Fails", "Changed", "So far"
     ]  # fmt: skip
     task, said, plan, fails, changed, cost = lines
-    assert task == "Task: Mend the parser so that it reads dates, please"
+    assert task == "You said: Mend the parser so that it reads dates, please"
     assert said == "Last answer: I go on."
     assert plan == "Plan: 1 of 4 done; open: mend the parser, write tests, update the docs"
     assert fails.startswith("Fails: shell false → failed")
     assert changed == "Changed: lexer.py, parser.py"
-    assert cost == "So far: $0.0600, 6,000 tokens read, 300 written"
+    assert cost == "So far: $0.0600; the model read 6,000 tokens and wrote 300"
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ async def test_the_task_is_the_newest_message_that_says_what_to_do(room: Room, s
     conversation = room.open([answer(f"You said: {text}") for text in said])
     for text in said:
         await conversation.send(text)
-    assert conversation.context.where_we_were()[0] == f"Task: {task}"
+    assert conversation.context.where_we_were()[0] == f"You said: {task}"
 
 
 async def test_the_reason_of_a_refusal_is_no_task(room: Room) -> None:
@@ -84,7 +84,7 @@ async def test_the_reason_of_a_refusal_is_no_task(room: Room) -> None:
     replies: list[ScriptedReply] = [calling("write_file", path="a.py", content="x"), answer("I did not.")]
     conversation = room.open(replies, person=Refuses())
     await conversation.send("write the first file of the shop")
-    assert conversation.context.where_we_were()[0] == "Task: write the first file of the shop"
+    assert conversation.context.where_we_were()[0] == "You said: write the first file of the shop"
     assert conversation.context.last_exchange() == ("write the first file of the shop", "I did not.", 4)
 
 
@@ -150,6 +150,14 @@ async def test_changed_files_are_those_of_commands_too_and_deleted_ones(room: Ro
     assert changed == "Changed: kept.py, old.py (deleted), new.py"
 
 
+async def test_a_plan_from_before_the_last_request_says_so(room: Room) -> None:
+    conversation = room.open([calling("todo", doing="read it", open=["write tests"]), *map(answer, "abc")])
+    for number, request in enumerate(("Mend the parser, please", "Now the lexer, please", "And the docs, please")):
+        await conversation.send(request)
+        (plan,) = [line for line in conversation.context.where_we_were() if line.startswith("Plan")]
+        assert plan == f"Plan{' of message 2' * (number > 1)}: 0 of 2 done; open: read it, write tests"
+
+
 @pytest.mark.parametrize("text", ["a " * 5_000, "\n".join(f"line {number}" for number in range(3_000))])
 async def test_it_stays_six_short_lines_whatever_was_said(room: Room, text: str) -> None:
     conversation = room.open([answer(text)])
@@ -166,7 +174,7 @@ async def test_a_compaction_shows_it_and_a_preview_does_not(room: Room) -> None:
     await conversation.context.preview()
     await conversation.context.compact()
     *_, completed = (event for event in room.of(ContextCompaction) if event.phase == "completed")
-    assert completed.card[0].startswith("Task: Question number 5")
+    assert completed.card[0].startswith("You said: Question number 5")
     assert all(not event.card for event in room.of(ContextCompaction) if event.phase != "completed")
 
 
@@ -194,7 +202,7 @@ async def test_a_request_in_a_script_without_blanks_is_a_task(room: Room) -> Non
     await conversation.send("请修复 parser.py 里的日期解析错误")
     await conversation.send("把结果写成简短的报告")
     await conversation.send("继续")
-    assert conversation.context.where_we_were()[0] == "Task: 把结果写成简短的报告"
+    assert conversation.context.where_we_were()[0] == "You said: 把结果写成简短的报告"
 
 
 def test_a_call_that_was_killed_has_not_failed(room: Room) -> None:

@@ -65,7 +65,7 @@ async def test_back_and_forth_between_two_sessions(tmp_path: Path) -> None:
         await stage.conversation.send("second question")
         second = stage.conversation.session.info.id
         said = await stage.command(f"/resume {first}")
-        assert "Resuming “first question” (2 messages).\nTask: first question" in said
+        assert "Resuming “first question” (2 messages).\nYou said: first question" in said
         assert "One." not in said  # a pipe has had it
         await stage.conversation.send("third question")
         assert len(stage.conversation.context.entries) == 4

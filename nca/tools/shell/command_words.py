@@ -145,14 +145,20 @@ def remarks(command: str) -> Iterator[str]:
 def may_be_mistaken(char: str) -> bool:
     """Whether somebody may read this character as one of ASCII: a dash, a quote, a digit, ı or ｘ.
 
-    Letters of other scripts that look like Latin ones are written out (`written_out`); å, ж and 修 mean themselves.
+    Letters of other scripts that look like Latin ones are written out (`written_out`); å, ж, 修, «», → and ✓ mean
+    themselves.
     """
     if char.isascii():
         return False
     is_form_of_one = unicodedata.normalize("NFKC", char).isascii() or (
         len(char.upper()) == 1 and char.upper().isascii()
     )
-    return not char.isalpha() or is_form_of_one
+    means_itself = char.isalpha() or char in "«»" or _is_arrow(char) or unicodedata.category(char) in ("So", "Sc")
+    return is_form_of_one or not means_itself
+
+
+def _is_arrow(char: str) -> bool:
+    return "\u2190" <= char <= "\u21ff"
 
 
 def mentioned_names(command: str, directory: Path) -> tuple[str, ...]:

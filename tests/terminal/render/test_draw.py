@@ -304,10 +304,10 @@ def test_of_a_long_answer_the_end_is_shown_and_how_much_stands_above() -> None:
 
 
 def test_a_card_takes_a_row_for_each_line() -> None:
-    card = ("Task: mend the parser", "Last answer: " + "word " * 60)
+    card = ("You said: mend the parser", "Last answer: " + "word " * 60)
     done = ContextCompaction("completed", "manual", message="Compacted.", card=card)
     first, task, answer = Seen(columns=40).lines(done)
-    assert (first, task) == ("Compacted.", "  Task: mend the parser")
+    assert (first, task) == ("Compacted.", "  You said: mend the parser")
     assert answer.startswith("  Last answer: word word")
     assert answer.endswith("…")
 

@@ -180,7 +180,7 @@ def test_nothing_of_it_is_hidden(command: str, shown: str, remark: str) -> None:
 
 
 def test_plain_commands_need_no_remark() -> None:
-    plain = (*HARMLESS, "git commit -m 'Übung, å, đường, привет, 修正'")
+    plain = (*HARMLESS, "git commit -m 'Übung, å, đường, привет, 修正'", "echo 'Ціна «Меду» → 5 € ✓'")
     assert not [command for command in plain if list(remarks(command)) or unambiguous(command) != command]
 
 
