@@ -45,6 +45,13 @@ def is_within_step(entries: Sequence[Entry], newest: tuple[int, Mapping[str, Any
     return last > newest[0]
 
 
+def as_text(arguments: Mapping[str, Any]) -> str:
+    """A list with a box for each step, ticked if it is done."""
+    done, waiting = (list(map(str, arguments.get(part) or ())) for part in ("done", "open"))
+    left = [*([str(arguments["doing"])] if arguments.get("doing") else []), *waiting]
+    return "\n".join((*(f"- [x] {step}" for step in done), *(f"- [ ] {step}" for step in left)))
+
+
 def is_open(arguments: dict[str, Any]) -> bool:
     """Whether something on a list is left to do."""
     return bool(arguments.get("doing") or arguments.get("open"))

@@ -13,6 +13,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from nca.messages import Message
+
 Range = tuple[int, int]
 """First and last seq, both included."""
 _RECALL = re.compile(
@@ -20,6 +22,10 @@ _RECALL = re.compile(
     r"|(?:\n\n\[| )recall expand=[\d-]+ shows (?:it|it whole|the messages that this stands for)\.(?:(?<=for\.)\])?"
 )
 """`how_to_recall` in the forms of placeholders, markers, cuts and imported texts."""
+
+RECALL = "recall"
+_RECALLED = re.compile(r"\[(\d{1,9})(?:-(\d{1,9}))?: (?:characters|lines) \d")
+"""The header of an answer of `recall` that shows messages whole."""
 
 
 class Verbatim(msgspec.Struct, frozen=True, tag_field="type", tag="verbatim"):
@@ -123,6 +129,12 @@ def how_to_recall(ranges: Iterable[Range]) -> str:
     merged = merge_ranges(ranges)
     first, last = merged[0][0], merged[-1][1]
     return f"recall expand={first}" + (f"-{last}" if last > first else "")
+
+
+def shown_by(message: Message, seq: int) -> Range:
+    """The messages to look up for the text of message `seq`: itself, and for an answer of `recall` what it shows."""
+    found = _RECALLED.match(message.text) if message.role == "tool" and message.name == RECALL else None
+    return (int(found[1]), int(found[2] or found[1])) if found is not None else (seq, seq)
 
 
 def without_recall(text: str) -> str:

@@ -24,6 +24,7 @@ WITHOUT_PROBES = {
     "mittaus",
     "pantano",
     "paquete",
+    "pasika",
     "sakagura",
     "sogukhat",
     "speiseplan",

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from heapq import merge
 from itertools import chain, islice
 
 from nca.context.record.excerpt import TALK, excerpt, is_list
 from nca.context.record.past import Answer, Past
 from nca.context.record.piece import Piece, Section, Subject, by_age, fixed
+from nca.context.todo import as_text, is_open
 from nca.context.tokens import text_tokens
 
 LISTS_LEVELS, LATEST_LEVELS, LEVELS = (150,), (40, 150), (40,)
@@ -28,8 +30,16 @@ def latest(past: Past) -> Iterator[Piece]:
 
 
 def lists(past: Past) -> Iterator[Piece]:
-    """Answers with a list: an approved plan, options to choose from. Work refers to its items."""
-    return by_age((_subject(one) for one in past.answers if not one.newer and is_list(one.text)), LISTS_LEVELS)
+    """Answers with a list: an approved plan, options to choose from. Work refers to its items, as it does to those of a
+    todo list that the model has left behind. The list that it works on stays itself."""
+    lists = (_subject(one) for one in past.answers if not one.newer and is_list(one.text))
+    return by_age(merge(lists, _left_behind(past), key=lambda one: -one.seq), LISTS_LEVELS)
+
+
+def _left_behind(past: Past) -> Iterator[Subject]:
+    seq, parts = past.history.newest_list or (0, {})
+    if is_open(parts):
+        yield said_by_model("list", seq, as_text(parts))
 
 
 def answers(past: Past) -> Iterator[Piece]:

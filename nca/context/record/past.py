@@ -30,10 +30,9 @@ from nca.context.record.script import STOPS, UNSPACED_STOPS
 from nca.context.record.text import read_again
 from nca.context.summary import is_summary
 from nca.context.tokens import text_tokens
-from nca.context.view import Marker, Range, without_ranges
+from nca.context.view import RECALL, Marker, Range, without_ranges
 from nca.messages import Entry, Message, ToolCall
 
-RECALL = "recall"
 FAR = 4_000
 """The newest messages, the only ones searched for all kinds but words: recall finds older ones."""
 ASKED_CHARS = 150

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from nca.context.rules.steps import open_step, unseen_step
 from nca.context.todo import is_open
+from nca.context.view import is_in
 from nca.messages import Entry
 
 if TYPE_CHECKING:
@@ -22,12 +23,20 @@ def untouchable(history: History) -> set[int]:
     kept |= {pin for pin in history.pins if pin <= history.head}
     if history.newest_user is not None:
         kept.add(history.newest_user)
-    if (todo := history.newest_list) is not None and is_open(todo[1]):
+    if (todo := history.newest_list) is not None and is_open(todo[1]) and is_in_work(history, todo[0]):
         kept.add(todo[0])
     step = _newest_step(history)
     if open_step([entry.message for entry in step]) is not None:
         kept.update(entry.seq for entry in step)
     return kept
+
+
+def is_in_work(history: History, seq: int) -> bool:
+    """Whether a list was written for one of the person's two newest requests: a model that left it behind, open or not,
+    works on something else, and can ask for it."""
+    between = range((history.newest_user or 0) - 1, seq, -1)
+    messages = (history.message(one) for one in between if not is_in(one, history.view.aside))
+    return not any(message.role == "user" and not message.is_synthetic for message in messages)
 
 
 def unseen(history: History) -> set[int]:

@@ -10,6 +10,8 @@ from nca.context.admission import admit_output, is_whole
 from nca.context.draft import Block, Draft
 from nca.context.record.steps import SEAM_TOKENS, cut_content
 from nca.context.tokens import content_tokens
+from nca.context.view import shown_by
+from nca.humanize import one_line
 from nca.messages import Message
 
 CLEARED = "[cleared: recall expand={seq}]"
@@ -112,9 +114,9 @@ def stub_text(message: Message, seq: int, placeholder: str = CLEARED) -> str:
     """
     if message.text.startswith(placeholder.partition(SEQ)[0]):
         return message.text
-    text = placeholder.replace(SEQ, str(seq))
+    text = placeholder.replace(SEQ, str(shown_by(message, seq)[0]))
     said = message.text.strip() if message.is_error else ""
-    return f"{text} {said.splitlines()[0].rstrip()[:MAX_ERROR_CHARS]}" if said else text
+    return f"{text} {one_line(said.splitlines()[0], MAX_ERROR_CHARS)}" if said else text
 
 
 def _candidates(draft: Draft, settings: PruneSettings, budget_tokens: int) -> list[tuple[Block, int, str, int]]:

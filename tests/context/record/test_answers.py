@@ -5,7 +5,7 @@ from __future__ import annotations
 from nca.context.history import History
 from nca.context.record.answers import answers, latest, lists
 from nca.context.record.past import Past
-from nca.messages import Entry, Message
+from nca.messages import Entry, Message, ToolCall
 
 PLAN = "Here is the plan:\n\n" + "\n".join(
     f"{n}. Step {n} changes the module number {n} and its tests" for n in range(1, 9)
@@ -25,6 +25,17 @@ def test_an_older_version_is_replaced_by_the_newest() -> None:
     assert first[2] == "replaced by (6)"
     assert first[6].startswith("Line 0")
     assert first[4] == "Something else."
+
+
+def test_a_todo_list_that_the_model_left_open_is_a_list() -> None:
+    steps = '{"done": ["read"], "doing": "mend", "open": ["test"]}'
+    listed = Message("assistant", None, (ToolCall("t", "todo", steps),))
+    result = Message("tool", "[1 of 3 done]", tool_call_id="t", name="todo")
+    said = [Message("user", "Go on."), listed, result, Message("assistant", PLAN), Message("user", "And now?")]
+    history = History(Entry(seq, message) for seq, message in enumerate(said, 1))
+    pieces = {piece.subject.seq: piece.text for piece in lists(Past(history, ((1, history.head),)))}
+    assert pieces.keys() == {2, 4}
+    assert pieces[2] == "- [x] read\n- [ ] mend\n- [ ] test"
 
 
 def test_answers_that_share_a_phrase_are_no_versions() -> None:

@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nca.context.rules.untouchable import untouchable
+from nca.context.todo import NAME as TODO
 from nca.context.view import Marker, View
-from nca.messages import Message
+from nca.messages import Message, ToolCall
 from tests.context.logs import history_of, logs
 from tests.context.samples import assistant, call, calling, result, some, user
 
@@ -28,6 +29,16 @@ def test_what_stays() -> None:
     assert untouchable(history) == {1, 3, 4, 6, 7}
     assert untouchable(history_of([*LOG, result("b")])) == {1, 4}
     assert history_of([assistant()]).newest_user is None
+
+
+def test_the_open_list_stays_until_the_model_has_left_it_behind() -> None:
+    listed = calling(ToolCall("t", TODO, '{"doing": "read", "open": ["test"]}'))
+    log = [user("One."), listed, Message("tool", "[0 of 2 done]", tool_call_id="t", name=TODO), assistant()]
+    assert untouchable(history_of(log)) == {1, 2}
+    log += [user("Two."), assistant(), Message("user", "A note.", source="nca"), assistant()]
+    assert untouchable(history_of(log)) == {2, 5}
+    log += [user("Three."), assistant()]
+    assert untouchable(history_of(log)) == {9}
 
 
 def test_a_hidden_system_message_has_gone_already() -> None:

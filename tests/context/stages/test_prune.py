@@ -13,6 +13,7 @@ from nca.config.schema import ContextSettings, PruneSettings
 from nca.context.admission import admit_output
 from nca.context.draft import Draft
 from nca.context.meter import Meter
+from nca.context.record.steps import cut_content
 from nca.context.rules.untouchable import COLLAPSE
 from nca.context.stages.prune import CLEARED, SMALLEST_FILL_TOKENS, fill, prune, stub_text
 from nca.context.view import Stub, Verbatim, View
@@ -187,7 +188,7 @@ def test_an_error_keeps_its_first_line_and_its_mark() -> None:
     failed = result("a", "\n  Error: no such file  \n" + "trace\n" * 100, is_error=True)
     cleared = "[cleared: recall expand=3]"
     assert stub_text(failed, 3) == f"{cleared} Error: no such file"
-    assert stub_text(result("a", "x" * 900, is_error=True), 3) == f"{cleared} " + "x" * 200
+    assert stub_text(result("a", "x" * 900, is_error=True), 3) == f"{cleared} " + "x" * 199 + "…"
     assert stub_text(result("a", "fine"), 3) == cleared
     assert stub_text(result("a", "", is_error=True), 3) == cleared
     assert (
@@ -271,3 +272,19 @@ def test_a_compaction_fills_its_target_with_the_newest_results() -> None:
     cleared = [item.seq for item in history.view.items if isinstance(item, Stub)]
     assert cleared == list(range(3, cleared[-1] + 1, 2)), "the oldest, without a gap"
     assert len(cleared) < 40
+
+
+def test_what_recall_showed_is_looked_up_where_it_was_said() -> None:
+    """Else the pointer leads from one cut answer of `recall` to the next."""
+    page = "[57: lines 1-40 of 90; continue with lines=41-90. From the log.]\n" + "a row of the table\n" * 90
+    found = result("a", page)
+    shown = Message(found.role, page, tool_call_id="a", name="recall")
+    assert stub_text(shown, 80) == CLEARED.format(seq=57)
+    cut = cut_content(shown, 80, 40)
+    assert cut is not None
+    assert cut.text.endswith("recall expand=57 …]")
+    several = Message("tool", page.replace("57:", "57-60:"), tool_call_id="a", name="recall")
+    cut = cut_content(several, 80, 40)
+    assert cut is not None
+    assert cut.text.endswith("recall expand=57-60 …]")
+    assert stub_text(Message("tool", page, tool_call_id="a", name="shell"), 80) == CLEARED.format(seq=80)
