@@ -98,7 +98,7 @@ def test_a_wrong_rule_is_refused_before_anything_is_sent(provider: Provider, tmp
 
 
 def test_completion_offers_the_tools_that_ask(tmp_path: Path) -> None:
-    words = {"COMP_WORDS": "nca run --allow ", "COMP_CWORD": "3", "_NCA_COMPLETE": "complete_bash"}
+    words: dict[str, Any] = {"COMP_WORDS": "nca run --allow ", "COMP_CWORD": "3", "_NCA_COMPLETE": "complete_bash"}
     assert set(forked(home=tmp_path, **words).stdout.split()) == set(_ASKING)
 
 
