@@ -97,7 +97,8 @@ def test_a_second_ctrl_c_leaves(start: Callable[..., Tty]) -> None:
     tty.send(CTRL_C)
     tty.sees("Ctrl-C twice leaves")
     tty.send(CTRL_C)
-    assert tty.ends() == 130
+    # On a busy machine the second comes more than two seconds after the first.
+    assert tty.ends(again=CTRL_C) == 130
 
 
 def test_lines_typed_ahead_are_sent_one_after_the_other(start: Callable[..., Tty]) -> None:

@@ -17,7 +17,7 @@ import pyte
 from nca.terminal.input.keyboard import PAUSE_SECONDS, QUIET_SECONDS
 
 ROOT = Path(__file__).parents[2]
-WAIT_SECONDS = 30.0
+WAIT_SECONDS = 60.0
 """Only a test that fails waits this long."""
 _MARGIN_SECONDS = 0.2
 """The program may read one key late, but not the next one: then the pause between them was shorter for it."""
@@ -117,12 +117,14 @@ class Tty:
         while self._read(0.3, is_drawn=is_drawn) or (_has_work(self.process.pid) and time.monotonic() < deadline):
             pass
 
-    def ends(self) -> int:
-        """Wait for the end; the exit code."""
+    def ends(self, *, again: str = "") -> int:
+        """Wait for the end; the exit code. `again`: a key that may have come too late, to be pressed each second."""
         deadline = time.monotonic() + WAIT_SECONDS
-        while self._read(1) or self.process.isalive():
+        while (has_read := self._read(1)) or self.process.isalive():
             if time.monotonic() > deadline:
                 raise AssertionError(f"the program has not ended:\n{self.text()}")
+            if again and not has_read:
+                self.send(again)
         self.process.close()
         signal: int | None = self.process.signalstatus
         status: int | None = self.process.exitstatus
