@@ -26,6 +26,8 @@ _MARGIN_SECONDS = 0.2
 class Tty:
     """`sees` waits until a text is on the screen (or scrolled off it); `raw` is every byte that was written."""
 
+    wait_seconds = WAIT_SECONDS
+
     def __init__(
         self, command: list[str], *, columns: int = 100, rows: int = 30, environment: Mapping[str, str] | None = None
     ) -> None:
@@ -77,7 +79,7 @@ class Tty:
 
     def sees(self, text: str, *, times: int = 1) -> str:
         """The whole text so far, once `text` is in it."""
-        deadline = time.monotonic() + WAIT_SECONDS
+        deadline = time.monotonic() + self.wait_seconds
         while (whole := self.text()).count(text) < times:
             if time.monotonic() > deadline or not self._read():
                 raise AssertionError(f"{text!r} is not on the screen:\n{whole}")
@@ -101,7 +103,7 @@ class Tty:
 
     def until(self, holds: Callable[[], bool]) -> None:
         """Wait until it holds of what is on the screen."""
-        deadline = time.monotonic() + WAIT_SECONDS
+        deadline = time.monotonic() + self.wait_seconds
         while not holds():
             if time.monotonic() > deadline or not self._read():
                 raise AssertionError(f"it does not hold of the screen:\n{self.text()}")
@@ -113,13 +115,13 @@ class Tty:
 
         is_drawn  on the screen, which takes 15 microseconds for each character; all of it is in `raw` in any case
         """
-        deadline = time.monotonic() + WAIT_SECONDS
+        deadline = time.monotonic() + self.wait_seconds
         while self._read(0.3, is_drawn=is_drawn) or (_has_work(self.process.pid) and time.monotonic() < deadline):
             pass
 
     def ends(self, *, again: str = "") -> int:
         """Wait for the end; the exit code. `again`: a key that may have come too late, to be pressed each second."""
-        deadline = time.monotonic() + WAIT_SECONDS
+        deadline = time.monotonic() + self.wait_seconds
         while (has_read := self._read(1)) or self.process.isalive():
             if time.monotonic() > deadline:
                 raise AssertionError(f"the program has not ended:\n{self.text()}")
@@ -139,9 +141,9 @@ class Tty:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _read(self, timeout: float = WAIT_SECONDS, *, is_drawn: bool = True) -> bool:
+    def _read(self, timeout: float | None = None, *, is_drawn: bool = True) -> bool:
         try:
-            data = self.process.read_nonblocking(65_536, timeout)
+            data = self.process.read_nonblocking(65_536, self.wait_seconds if timeout is None else timeout)
         except (pexpect.TIMEOUT, pexpect.EOF):
             return False
         self.raw += data
