@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from itertools import islice, takewhile
+from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 from nca.agent.window import Window
@@ -19,6 +19,7 @@ from nca.context.record.calls import call_text
 from nca.context.record.past import Called, Past, asked, changes_file
 from nca.context.record.said import Said
 from nca.context.record.script import words_in
+from nca.context.rules.untouchable import is_in_work
 from nca.context.view import Stub, without_ranges
 from nca.errors import ContextDoesNotFit, StoreError
 from nca.events import ContextWarning
@@ -184,11 +185,7 @@ def _plan(window: Window) -> str:
     left = [*doing, *waiting]
     if not left:
         return ""
-    said = (
-        one.seq for one in window.history.backwards() if one.message.role == "user" and not one.message.is_synthetic
-    )
-    is_old = seq < min(islice(said, 2), default=0)
-    which = f"Plan of message {seq}" if is_old else "Plan"
+    which = "Plan" if is_in_work(window.history, seq) else f"Plan of message {seq}"
     return f"{which}: {len(done)} of {len(done) + len(left)} done; open: {_named(left)}"
 
 

@@ -15,6 +15,7 @@ from nca.context.record.past import Answer, Past
 from nca.context.record.piece import Piece, Section, Subject, by_age, fixed
 from nca.context.todo import as_text, is_open
 from nca.context.tokens import text_tokens
+from nca.context.view import is_in
 
 LISTS_LEVELS, LATEST_LEVELS, LEVELS = (150,), (40, 150), (40,)
 """The first forms, in tokens."""
@@ -38,7 +39,7 @@ def lists(past: Past) -> Iterator[Piece]:
 
 def _left_behind(past: Past) -> Iterator[Subject]:
     seq, parts = past.history.newest_list or (0, {})
-    if is_open(parts):
+    if is_open(parts) and is_in(seq, past.spans):
         yield said_by_model("list", seq, as_text(parts))
 
 

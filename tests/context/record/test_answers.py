@@ -36,6 +36,8 @@ def test_a_todo_list_that_the_model_left_open_is_a_list() -> None:
     pieces = {piece.subject.seq: piece.text for piece in lists(Past(history, ((1, history.head),)))}
     assert pieces.keys() == {2, 4}
     assert pieces[2] == "- [x] read\n- [ ] mend\n- [ ] test"
+    cleared = Past(history, ((4, history.head),))
+    assert {piece.subject.seq for piece in lists(cleared)} == {4}, "nothing is told of what is no part of it"
 
 
 def test_answers_that_share_a_phrase_are_no_versions() -> None:
