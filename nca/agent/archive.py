@@ -19,12 +19,11 @@ from nca.context.file_reads import file_use, main_argument
 from nca.context.history import History
 from nca.context.record.excerpt import excerpt
 from nca.context.record.said import said_in
-from nca.context.view import Range, Summary, Verbatim, how_to_recall, is_in, merge_ranges, without_ranges
+from nca.context.view import RECALL, Range, Summary, Verbatim, how_to_recall, is_in, merge_ranges, without_ranges
 from nca.errors import NcaError, SessionNotFound
 from nca.humanize import one_line
 from nca.messages import Entry, Message, ToolCall
 from nca.sessions import Hit, Session, Store
-from nca.sessions.passages import RECALL
 from nca.sessions.query import stop_words
 from nca.sessions.results import SNIPPET_CHARS, cut
 from nca.sessions.search import RankingWeights

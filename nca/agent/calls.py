@@ -20,10 +20,10 @@ from nca.agent.project_instructions import ProjectInstructions
 from nca.context.admission import SAVED, LeftOut, admit_output
 from nca.context.file_reads import NOT_RUN
 from nca.context.repeats import Repeats
+from nca.context.view import RECALL
 from nca.events import Notice, ToolFinished, ToolOutput, ToolProgress, ToolStarted
 from nca.humanize import one_line
 from nca.messages import Message, TextPart, ToolCall, clean_text
-from nca.sessions.passages import RECALL
 from nca.tools.shell.output_capture import Redact, as_on_terminal
 from nca.tools.tool import ToolOutcome, current_call, interrupt_listener, output_listener, progress_listener
 

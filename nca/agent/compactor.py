@@ -23,13 +23,12 @@ from nca.context.provider_side import ProviderSummary, adopt
 from nca.context.retention import kept_in_words
 from nca.context.stages.prune import SHORTENED, shorten_earlier
 from nca.context.summary import SummaryRequest
-from nca.context.view import Range, Summary, View
+from nca.context.view import RECALL, Range, Summary, View
 from nca.errors import NcaError, ProviderFailure, UsageError
 from nca.events import ContextCompaction, Listener, Notice
 from nca.file_history.history import FileHistory
 from nca.models.catalog import saved_cost
 from nca.models.client import Reply
-from nca.sessions.passages import RECALL
 from nca.sessions.views import CompactionRecord
 from nca.tools.planning import CompactionWish
 

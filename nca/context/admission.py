@@ -54,10 +54,10 @@ class LeftOut:
     last_line: int
     bytes: int
 
-    def seam(self, seq: int = 0, *, has_lines: bool = True) -> str:
+    def seam(self, seq: int | str = 0, *, has_lines: bool = True) -> str:
         """The line that replaces them.
 
-        seq        the message under which recall has the whole text
+        seq        the message under which recall has the whole text, or messages: 57-60
         has_lines  the lines are those of the whole text, so that recall can be asked for them
         """
         lines = self.last_line - self.first_line + 1
@@ -126,12 +126,12 @@ def is_whole(text: str, seq: int) -> bool:
     return SAVED not in text and f"recall expand={seq} lines=" not in text
 
 
-def without_middle(text: str, max_tokens: int, seq: int, *, has_lines: bool = False) -> str:
+def without_middle(text: str, max_tokens: int, seq: int | str, *, has_lines: bool = False) -> str:
     """At most `max_tokens` raw tokens: beginning and end, in whole lines if these are short, and the missing part.
 
     A page of a file keeps as many of its first lines as fit.
 
-    seq        the message under which recall has the whole text
+    seq        the message under which recall has the whole text, or messages: 57-60
     has_lines  recall has it line by line as it is here
     """
     if text_tokens(text) <= max_tokens:
@@ -160,7 +160,7 @@ def without_middle(text: str, max_tokens: int, seq: int, *, has_lines: bool = Fa
     return within(max_tokens, max_tokens - text_tokens(longest) - text_tokens(ending), cut)
 
 
-def _without(text: str, head: str, tail: str, seq: int, *, has_lines: bool) -> str:
+def _without(text: str, head: str, tail: str, seq: int | str, *, has_lines: bool) -> str:
     """A text's beginning and end, with a placeholder for the rest between them."""
     tail = tail[max(0, len(head) + len(tail) - len(text)) :]
     missing = text[len(head) : len(text) - len(tail)]

@@ -24,7 +24,8 @@ _RECALL = re.compile(
 """`how_to_recall` in the forms of placeholders, markers, cuts and imported texts."""
 
 RECALL = "recall"
-_RECALLED = re.compile(r"\[(\d{1,9})(?:-(\d{1,9}))?: (?:characters|lines) \d")
+"""The tool that shows hidden messages. Its own calls and results are not looked for: they are told elsewhere."""
+_RECALLED = re.compile(r"\[(\d{1,9}(?:-\d{1,9})?): (?:characters|lines) \d")
 """The header of an answer of `recall` that shows messages whole."""
 
 
@@ -131,10 +132,10 @@ def how_to_recall(ranges: Iterable[Range]) -> str:
     return f"recall expand={first}" + (f"-{last}" if last > first else "")
 
 
-def shown_by(message: Message, seq: int) -> Range:
-    """The messages to look up for the text of message `seq`: itself, and for an answer of `recall` what it shows."""
+def looked_up(message: Message, seq: int) -> str:
+    """What `recall` shows for the text of message `seq`: itself, and for an answer of `recall` what that showed."""
     found = _RECALLED.match(message.text) if message.role == "tool" and message.name == RECALL else None
-    return (int(found[1]), int(found[2] or found[1])) if found is not None else (seq, seq)
+    return found[1] if found is not None else str(seq)
 
 
 def without_recall(text: str) -> str:

@@ -19,13 +19,14 @@ from pathlib import Path
 
 import msgspec
 
+from nca.context.view import RECALL
 from nca.errors import NcaError, StoreError
 from nca.mcp_server.history import Copies, Imported, Place
 from nca.messages import Entry, Message
 from nca.sessions import foreign_index
 from nca.sessions.lock import FileLock
 from nca.sessions.log import title_of
-from nca.sessions.passages import RECALL, plain_text
+from nca.sessions.passages import plain_text
 from nca.sessions.past_sessions import PastSession, PastSessions
 from nca.transcripts.formats import records
 from nca.transcripts.formats.records import Format, Record, Said, StoredSession

@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from nca.context.view import RECALL
 from nca.errors import ContextDoesNotFit, UsageError
 from nca.humanize import one_line
 from nca.library.compaction import compact
@@ -21,7 +22,6 @@ from nca.library.counting import check_context_budget, estimate_messages_tokens
 from nca.library.inputs import is_list
 from nca.library.view_state import SavedState
 from nca.sessions import Store
-from nca.sessions.passages import RECALL
 from nca.shapes.responses import CALLS, OUTPUTS
 from nca.wire import kind_name
 

@@ -21,6 +21,7 @@ from typing import Any
 
 import msgspec
 
+from nca.context.view import RECALL
 from nca.errors import StoreDamaged
 from nca.messages import AttachmentPart, Message, TextPart, clean_text
 from nca.safe_files import open_ordinary
@@ -31,8 +32,6 @@ MAX_PASSAGES = 4_096
 """Of one message; later text is not indexed. A row of the index is `message id * MAX_PASSAGES + place`."""
 COUNTED = 4_000
 """A word in more passages than this is common: its count is extrapolated from the first so many."""
-RECALL = "recall"
-"""The tool whose calls and results are not indexed: once found, they would be found again each time."""
 
 _LEAST_PASSAGE = PASSAGE_CHARS // 2
 _OUTPUT = re.compile(r"\[The whole output is in .*?([0-9A-Za-z_-]+)[/\\](\d+\.txt)\]\s*\Z")

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Annotated, Any, ClassVar, Protocol
 
+from nca.context.view import RECALL
 from nca.humanize import counted, one_line
 from nca.sessions import Hit
-from nca.sessions.passages import RECALL
 from nca.tools.tool import Permission, ToolError, ToolOutcome, TypedTool
 
 MAX_ANSWER_TOKENS = 1_500

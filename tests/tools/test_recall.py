@@ -14,7 +14,7 @@ from nca.agent.archive import Archive
 from nca.agent.memory import Memory
 from nca.agent.state import SessionState
 from nca.config.loaded import defaults
-from nca.context.view import Marker, View
+from nca.context.view import Marker, View, looked_up
 from nca.messages import Message, ToolCall
 from nca.models.catalog import ModelFacts
 from nca.sessions import Hit, Session, Store
@@ -63,6 +63,15 @@ async def test_it_reads_only_and_is_there_with_an_archive_only(box: Toolbox, tmp
     assert box.describe(ToolCall("1", "recall", '{"expand": "12"}')) == "recall 12"
     assert box.describe(ToolCall("1", "recall", '{"scope": "rules"}')) == "recall rules"
     assert box.describe(ToolCall("1", "recall", '{"query": "x", "scope": "a.py"}')) == "recall “x” in a.py"
+
+
+async def test_a_cut_answer_is_looked_up_where_it_was_said(box: Toolbox) -> None:
+    whole, several = {"expand": "5"}, {"expand": "5-6"}
+    for arguments in (whole, several, {**whole, "lines": "1-1"}, {**whole, "offset": 9}):
+        shown = Message("tool", (await run(box, **arguments)).text, tool_call_id="1", name="recall")
+        assert looked_up(shown, 80) == arguments["expand"]
+    found = Message("tool", (await run(box, query="walrus")).text, tool_call_id="1", name="recall")
+    assert looked_up(found, 80) == "80"
 
 
 async def test_an_answer_carries_ids_that_expand(box: Toolbox, store: Store) -> None:

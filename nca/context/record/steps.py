@@ -11,7 +11,7 @@ from nca.context.record.past import Past
 from nca.context.record.piece import Piece, Subject, by_age
 from nca.context.rules.cut_points import blocks, regular_spans
 from nca.context.tokens import text_tokens
-from nca.context.view import Range, Stub, how_to_recall, shown_by
+from nca.context.view import Range, Stub, looked_up
 from nca.messages import Message
 from nca.wire import content_text
 
@@ -103,7 +103,7 @@ def cut_content(message: Message, seq: int, level: int) -> Stub | None:
 
 
 def _cut(message: Message, seq: int, text: str, *, numbered: bool) -> Stub:
-    recall = f"; {how_to_recall([shown_by(message, seq)])}" if numbered else ""
+    recall = f"; recall expand={looked_up(message, seq)}" if numbered else ""
     lines = content_text(message.content).count("\n") + 1
     return Stub(seq, f"{text}\n[… cut from {lines:,} lines{recall} …]", CUT)
 

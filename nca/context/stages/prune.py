@@ -10,7 +10,7 @@ from nca.context.admission import admit_output, is_whole
 from nca.context.draft import Block, Draft
 from nca.context.record.steps import SEAM_TOKENS, cut_content
 from nca.context.tokens import content_tokens
-from nca.context.view import shown_by
+from nca.context.view import looked_up
 from nca.humanize import one_line
 from nca.messages import Message
 
@@ -114,7 +114,7 @@ def stub_text(message: Message, seq: int, placeholder: str = CLEARED) -> str:
     """
     if message.text.startswith(placeholder.partition(SEQ)[0]):
         return message.text
-    text = placeholder.replace(SEQ, str(shown_by(message, seq)[0]))
+    text = placeholder.replace(SEQ, looked_up(message, seq))
     said = message.text.strip() if message.is_error else ""
     return f"{text} {one_line(said.splitlines()[0], MAX_ERROR_CHARS)}" if said else text
 

@@ -13,7 +13,7 @@ from nca.context.draft import Block, Draft, Part, covered
 from nca.context.record.past import is_record
 from nca.context.summary import cut_text
 from nca.context.tokens import message_tokens, text_tokens
-from nca.context.view import Marker, Summary, how_to_recall, shown_by
+from nca.context.view import Marker, Summary, how_to_recall, looked_up
 from nca.messages import Message
 from nca.wire import content_text
 
@@ -126,9 +126,9 @@ def cut_message(draft: Draft, block: Block, seq: int, keep_tokens: int, stage: s
     # A cut text is cut again from the whole, so that it says how much of that is missing.
     now = draft.history.message(seq) if stub is not None and stub.stage in CUTTING else _now(draft, block, seq)
     whole = content_text(now.content)
-    first, last = shown_by(now, seq)
-    has_lines = now.role == "tool" and first == seq and is_whole(whole, seq)
-    text = without_middle(whole, keep_tokens, first if first == last else seq, has_lines=has_lines)
+    wanted = looked_up(now, seq)
+    has_lines = now.role == "tool" and wanted == str(seq) and is_whole(whole, seq)
+    text = without_middle(whole, keep_tokens, wanted, has_lines=has_lines)
     if draft.saving(block, seq, text) <= 0 or (text == whole and now.attachments):
         return False
     draft.put_stub(block, seq, text, stage)

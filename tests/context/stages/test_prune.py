@@ -287,4 +287,5 @@ def test_what_recall_showed_is_looked_up_where_it_was_said() -> None:
     cut = cut_content(several, 80, 40)
     assert cut is not None
     assert cut.text.endswith("recall expand=57-60 …]")
+    assert stub_text(several, 80) == CLEARED.format(seq="57-60")
     assert stub_text(Message("tool", page, tool_call_id="a", name="shell"), 80) == CLEARED.format(seq=80)
