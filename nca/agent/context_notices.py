@@ -20,6 +20,7 @@ from nca.context.record.past import Called, Past, asked, changes_file
 from nca.context.record.said import Said
 from nca.context.record.script import words_in
 from nca.context.rules.untouchable import is_in_work
+from nca.context.todo import steps_of
 from nca.context.view import Stub, without_ranges
 from nca.errors import ContextDoesNotFit, StoreError
 from nca.events import ContextWarning
@@ -180,9 +181,7 @@ def _last_step(past: Past, *, is_answer_shown: bool) -> str:
 
 def _plan(window: Window) -> str:
     seq, plan = window.history.newest_list or (0, {})
-    done, waiting = (list(map(str, plan.get(part) or ())) for part in ("done", "open"))
-    doing = [str(plan["doing"])] if plan.get("doing") else []
-    left = [*doing, *waiting]
+    done, left = steps_of(plan)
     if not left:
         return ""
     which = "Plan" if is_in_work(window.history, seq) else f"Plan of message {seq}"

@@ -45,10 +45,15 @@ def is_within_step(entries: Sequence[Entry], newest: tuple[int, Mapping[str, Any
     return last > newest[0]
 
 
+def steps_of(arguments: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    """The steps of a list that are done, and those that are left: first the one that is worked on."""
+    done, waiting = (list(map(str, arguments.get(part) or ())) for part in ("done", "open"))
+    return done, [*([str(arguments["doing"])] if arguments.get("doing") else []), *waiting]
+
+
 def as_text(arguments: Mapping[str, Any]) -> str:
     """A list with a box for each step, ticked if it is done."""
-    done, waiting = (list(map(str, arguments.get(part) or ())) for part in ("done", "open"))
-    left = [*([str(arguments["doing"])] if arguments.get("doing") else []), *waiting]
+    done, left = steps_of(arguments)
     return "\n".join((*(f"- [x] {step}" for step in done), *(f"- [ ] {step}" for step in left)))
 
 

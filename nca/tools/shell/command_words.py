@@ -153,12 +153,8 @@ def may_be_mistaken(char: str) -> bool:
     is_form_of_one = unicodedata.normalize("NFKC", char).isascii() or (
         len(char.upper()) == 1 and char.upper().isascii()
     )
-    means_itself = char.isalpha() or char in "«»" or _is_arrow(char) or unicodedata.category(char) in ("So", "Sc")
-    return is_form_of_one or not means_itself
-
-
-def _is_arrow(char: str) -> bool:
-    return "\u2190" <= char <= "\u21ff"
+    is_arrow, is_symbol = "\u2190" <= char <= "\u21ff", unicodedata.category(char) in ("So", "Sc")
+    return is_form_of_one or not (char.isalpha() or char in "«»" or is_arrow or is_symbol)
 
 
 def mentioned_names(command: str, directory: Path) -> tuple[str, ...]:
