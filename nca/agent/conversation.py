@@ -15,12 +15,12 @@ import msgspec
 from nca.agent import mentions, reply_checks
 from nca.agent.approvals import Nobody, Person
 from nca.agent.assembly import assemble, secrets_of
+from nca.agent.beside import Beside
 from nca.agent.context import Context
 from nca.agent.mcp import join_servers
 from nca.agent.parts import ConversationParts
 from nca.agent.project_instructions import UsualNotice
 from nca.agent.rewinding import FINISHED_STEPS, FIRST_PROGRESS_SECONDS, NEXT_PROGRESS_SECONDS, WAITING, Rewinds
-from nca.agent.subtask import Beside
 from nca.agent.turn import Turn
 from nca.config.loaded import LoadedSettings
 from nca.config.overrides import canonical
@@ -234,6 +234,7 @@ class Conversation:
 
     def _ended(self, finished: TurnFinished, text: str, asked: int) -> TurnFinished:
         """Finish a turn: prepare or announce a compaction, and tell listeners how the turn ended."""
+        self.beside.settle()
         if finished.reason == "answered":
             self._compactor.consider()
         self._compactor.after_turn(is_preparing=self.context.is_preparing)
@@ -354,6 +355,7 @@ class Conversation:
         A session without messages is deleted.
         """
         await self._compactor.close()
+        await self.beside.close()
         running = [job.name for job in self.jobs.all if job.is_running]
         await self.jobs.close()
         if running:

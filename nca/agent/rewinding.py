@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from nca.agent.background import Background
-from nca.agent.subtask import BESIDE
+from nca.agent.beside import NAME as BESIDE
 from nca.agent.user_input import UserInput
 from nca.agent.window import Window
 from nca.context.view import is_in

@@ -1,11 +1,9 @@
-"""Answer a question in a context of its own, or beside the conversation. Only the answer comes back.
+"""Answer a question in a context of its own. Only the answer comes back.
 
 A subtask is the same turn loop over a session in memory. It has the conversation's model, tools (but not the task
 tool), permissions and limits. An agent (a file, see nca.tools.skills) adds its text, and may have fewer tools
 and a model of its own (`agent.models`). The cost is recorded in the conversation's session as it is spent. The log is
 gone once it has answered.
-
-A question beside the conversation is asked of the model that sees all of it, and nothing is added to it.
 """
 
 from __future__ import annotations
@@ -23,16 +21,15 @@ from nca.agent.fallbacks import Fallbacks
 from nca.agent.instructions import SystemPrompt
 from nca.agent.parts import Parts
 from nca.agent.project_instructions import NestedInstructions
-from nca.agent.spending import ask_beside
 from nca.agent.state import SessionState
 from nca.agent.tool_selection import own_toolbox
-from nca.agent.turn import Turn, request_of
+from nca.agent.turn import Turn
 from nca.agent.user_input import TaskInput
 from nca.agent.window import Window
-from nca.errors import NcaError, UsageError
+from nca.errors import NcaError
 from nca.humanize import counted
 from nca.messages import Message, Usage, clean_text
-from nca.models.model import Delta, Model, ModelRequest, server_of
+from nca.models.model import Model
 from nca.sessions.store import Store
 from nca.sessions.usage import BESIDE as BESIDE_SEQ
 from nca.tools.files.reading_rules import FilesRead
@@ -188,62 +185,3 @@ class _TaskWindow(Window):
     def _charge(self, model: str, usage: Usage, seq: int = BESIDE_SEQ) -> None:
         self.spent_tokens += usage.prompt_tokens + usage.completion_tokens
         self._parent.record_beside(model, usage, seq=seq)
-
-
-BESIDE = "btw"
-"""The participant's name on the messages of such a question, in the log and in exports."""
-INSTRUCTION = "[A question beside the work: answer it from this conversation, and call no tool.]"
-
-
-class Beside:
-    """Question and answer are in the log, and not part of the conversation."""
-
-    def __init__(self, parts: Parts) -> None:
-        self._window, self._models, self._spending, self._emit = parts.window, parts.models, parts.spending, parts.emit
-
-    async def ask(self, question: str) -> str:
-        """The answer; its text goes to the listeners as it comes. Raises UsageError, CostLimitReached, ProviderError.
-
-        The tools go along, because what a provider has cached begins with them. None of them runs.
-        """
-        window = self._window
-        if not question.strip():
-            raise UsageError("There is no question.", advice="Valid: /btw QUESTION.")
-        window.session.refuse_reader()
-        self._spending.check()
-        asked = Message("user", clean_text(question), name=BESIDE)
-        request = self._request(asked)
-        window.append_beside(asked)
-        said: list[str] = []
-        measured = window.measure()
-        budget, server = measured.budget.budget_tokens, server_of(self._models.active)
-        self._emit(events.RequestStarted(1, window.facts.name, measured.used_tokens, budget, server))
-
-        def hear(delta: Delta) -> None:
-            if delta.text:
-                said.append(delta.text)
-                self._emit(events.TextDelta(delta.text))
-
-        try:
-            reply = await ask_beside(window, self._models.active, request, "question", self._emit, hear)
-        except BaseException:
-            if text := clean_text("".join(said)).strip():
-                window.append_beside(Message("assistant", text, name=BESIDE, is_interrupted=True))
-            raise
-        text = clean_text(reply.message.text).strip()
-        if not text:
-            raise UsageError("The model gave no answer; no tool was run.", advice="Ask it as a message instead.")
-        window.append_beside(Message("assistant", text, name=BESIDE))
-        return text
-
-    def _request(self, asked: Message) -> ModelRequest:
-        window = self._window
-        sent = Message("user", f"{INSTRUCTION}\n\n{asked.text}")
-        measured = window.measure()
-        needed = measured.used_tokens + window.meter.scaled(window.history.message_tokens(sent))
-        if needed > measured.budget.budget_tokens:
-            raise UsageError(
-                f"There is no room for the question: {needed:,} of {measured.budget.budget_tokens:,} tokens.",
-                advice="/compact makes room.",
-            )
-        return request_of(window, window.request_messages(sent), may_compact=False)

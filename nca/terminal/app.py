@@ -146,6 +146,7 @@ class ChatApp:
     async def _round(self) -> None:
         """Read one line and carry it out."""
         line = await self._read()
+        self.conversation.beside.settle()
         if not text_of(line).strip():
             return
         match line_kind(line):

@@ -18,6 +18,7 @@ from nca.terminal.input.first_prompt import FirstPrompt
 from nca.terminal.input.keyboard import KeyQuestion
 from nca.terminal.input.toolbar import ToolbarStatus, activity_of
 from nca.terminal.interrupts import Interrupts
+from nca.terminal.meanwhile import Meanwhile
 from nca.terminal.panels.key_question import (
     MOST_TYPED_CHARS,
     ApprovalKeys,
@@ -71,6 +72,7 @@ class PromptReader(Reader):
         files = FileFinder(completions.conversation.directory)
         completer = partial(PromptCompleter, completions, files)
         self._prompt.serve(completer, lambda: self._next_mode(completions.conversation))
+        self._prompt.type_ahead.take_meanwhile = Meanwhile(completions, self._draw, self._first.remember).take
         try:
             with self._first.quiet_terminal():
                 yield

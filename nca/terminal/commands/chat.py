@@ -27,6 +27,7 @@ class BtwCommand(Command):
     name = "btw"
     usage = "/btw QUESTION"
     about = "Ask a side question: the answer comes from the context and leaves it unchanged"
+    works_meanwhile = True
 
     async def run(self, app: App, argument: str) -> None:
         await app.conversation.beside.ask(argument)

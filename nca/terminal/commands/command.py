@@ -105,7 +105,8 @@ def number_to_remove(command: str, written: str, most: int) -> int:
 class Command(ABC):
     """One slash command. `usage` shows how it is written, `about` is one line of help.
 
-    further  for a command without an argument: what to do in place of giving one
+    further          for a command without an argument: what to do in place of giving one
+    works_meanwhile  typed while nca works, it does not wait for the prompt (`nca.terminal.meanwhile`)
     """
 
     name: str
@@ -113,6 +114,7 @@ class Command(ABC):
     usage: str
     about: str
     further = ""
+    works_meanwhile = False
 
     async def call(self, app: App, argument: str) -> None:
         """Run it, unless it takes no argument and got one."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from prompt_toolkit.history import InMemoryHistory
 
-from nca.terminal.input.history import DraftFile, PrivateHistory
+from nca.terminal.input.history import DraftFile, PrivateHistory, remember
 from nca.terminal.input.pastes import FoldedPastes
 from nca.terminal.input.prompt import Prompt
 from nca.terminal.input.prompt_text import PromptText
@@ -31,12 +31,16 @@ class FirstPrompt:
         draft = DraftFile(history_file, pastes)
         text = PromptText(draft.note_prompt)
         history = PrivateHistory(history_file, pastes, text) if history_file else InMemoryHistory()
-        self._history, self._text = history, text
+        self._history, self._text, self._pastes = history, text, pastes
         self.prompt = Prompt(settings, directory, history, pastes, text, draft, interrupts)
         self._terminal = ExitStack()
         self._is_quiet = False
         self._reading: asyncio.Task[Words] | None = None
         self._waiting: list[Callable[[], None]] = []
+
+    def remember(self, line: Words) -> None:
+        """Put a line that no prompt read into the history."""
+        remember(self._pastes.fold(line), self._history, self._text)
 
     def note_outcome(self, line: Words, *, was_refused: bool) -> None:
         """Suggest this line no more if it was refused, until it has an effect."""

@@ -7,7 +7,8 @@ they were typed.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from prompt_toolkit.input.typeahead import get_typeahead, store_typeahead
@@ -207,6 +208,9 @@ def _lines(keys: Sequence[KeyPress], *, is_shown: bool) -> Iterator[TypedLine]:
     yield TypedLine(line.said, unknown, line.place, start, len(keys) - start, False, line.leaves)
 
 
+TakeLine = Callable[[Words, Callable[[], None]], bool]
+"""Carries out a line that need not wait for the prompt. Until it calls the function that comes with the line, the line
+counts as unsent. False: it waits."""
 _SHOWN_KEYS = 2_000
 """The preview is made of this many of the newest keys, at every frame."""
 
@@ -218,6 +222,9 @@ class UnsentKeys:
         self._keyboard = keyboard
         self._keys: list[KeyPress] = []
         self._held: list[list[KeyPress]] = []
+        self._taken: list[Words] = []
+        """Lines that are being carried out, and are not in the log yet."""
+        self.take_meanwhile: TakeLine = lambda *_: False
 
     def typed(self) -> Typed:
         """The text typed so far."""
@@ -258,14 +265,32 @@ class UnsentKeys:
         """Remove and return `unsent`."""
         said = self.unsent()
         get_typeahead(self._keyboard)
-        self._keys.clear()
-        self._held.clear()
+        for kept in (self._keys, self._held, self._taken):
+            kept.clear()
         return said
+
+    def offer_lines(self) -> None:
+        """Enter was pressed, or work has begun: a line that ended may be carried out now."""
+        left: list[KeyPress] = []
+        for line in _lines(self._keys, is_shown=False):
+            if line.is_sent and not line.unknown and self.take_meanwhile(line.said, partial(self._logged, line.said)):
+                self._taken.append(line.said)
+            else:
+                left += self._keys[line.start : line.start + line.keys]
+        self._keys[:] = left
+
+    def _logged(self, said: Words) -> None:
+        if said in self._taken:
+            self._taken.remove(said)
+            self.note(is_entered=True)
+
+    def note(self, *, is_entered: bool) -> None:
+        """What was typed has changed."""
 
     def unsent(self) -> list[Words]:
         """All that was typed and never sent, in the order in which it was typed."""
         parts = [*self._held, *separated(self._waiting())]
-        return [said for said in map(unsent, parts) if text_of(said).strip()]
+        return [*self._taken, *(said for said in map(unsent, parts) if text_of(said).strip())]
 
     def _waiting(self) -> list[KeyPress]:
         """The keys that wait for the next prompt."""

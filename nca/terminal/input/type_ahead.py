@@ -111,6 +111,7 @@ class TypeAhead(UnsentKeys):
         self._is_collecting = True
         if self._take_over():
             loop.call_soon(self._interrupts.interrupt)
+        loop.call_soon(self.offer_lines)  # behind the beginning of the work
         try:
             yield
         finally:
@@ -317,7 +318,12 @@ class TypeAhead(UnsentKeys):
             self.next_mode()
         elif key.key != Keys.Up or not self.take_back_queued():
             self._keys.append(key)
-        self._note(self.unsent, key.key == Keys.ControlM)
+            if key.key == Keys.ControlM:
+                self.offer_lines()
+        self.note(is_entered=key.key == Keys.ControlM)
+
+    def note(self, *, is_entered: bool) -> None:
+        self._note(self.unsent, is_entered)
 
     def _take_over(self) -> bool:
         """Take the keys that the last prompt read and did not use. True: one is a Ctrl-C for the work that begins."""

@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 from rich.console import Group, RenderableType
@@ -37,7 +37,7 @@ from nca.terminal.render import event_lines
 from nca.terminal.render.calls import ReasoningCounter, ReasoningLines, RunningCalls, is_nested, last_lines
 from nca.terminal.render.file_changes import diff_lines
 from nca.terminal.render.layout import Parted, broken_at_gaps, hung
-from nca.terminal.render.output import ANSWER_LINES, Notifier, RecentCalls, codes, lines_above
+from nca.terminal.render.output import ANSWER_LINES, Notifier, RecentCalls, TypedAhead, codes, lines_above
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.screen import Screen
 from nca.terminal.render.theme import theme_for
@@ -60,13 +60,6 @@ DIFF_LINES = 40
 
 _TYPED, _MORE = "› ", "Waiting for more of the answer"
 _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
-
-
-class TypedAhead(Protocol):
-    """The text that the person types while nca works."""
-
-    def typed_ahead_lines(self) -> tuple[Sequence[str], str, int]:
-        """The lines below everything else: notes, then the typed line; and the cursor's cell in it."""
 
 
 class Draw:
@@ -100,6 +93,7 @@ class Draw:
         """Calls that the person was asked about. They have seen the change."""
         self._last_frame = 0.0
         self._is_at_work = False
+        self._later: list[Callable[[], None]] = []
 
     def apply(self, settings: TerminalSettings) -> None:
         if settings.theme != self._theme:
@@ -189,7 +183,7 @@ class Draw:
             shown.truncate(self.screen.console.width, overflow="ellipsis")
             self.screen.print(shown)
 
-    def exchange(self, said: Exchange) -> None:
+    def exchange(self, said: Exchange, most_lines: int = ANSWER_LINES) -> None:
         if said.asked:
             self._line(f"{_TYPED}{said.asked}", "none", section="asked")
         if not said.answer.strip():
@@ -197,9 +191,15 @@ class Draw:
         self._begin("answer")
         stream, console = self._new_answer(), self.screen.console
         lines = console.render_lines(Group(*stream.feed(said.answer), *stream.finish()), pad=False)
-        if (above := len(lines) - ANSWER_LINES) > 0:
+        if (above := len(lines) - most_lines) > 0:
             self.screen.print(Text(lines_above(above, said), style="quiet"))
-        self.screen.print(SegmentLines(lines[-ANSWER_LINES:], new_lines=True))
+        self.screen.print(SegmentLines(lines[-most_lines:], new_lines=True))
+
+    def between(self, show: Callable[[], None]) -> None:
+        """Call `show`, which may draw, when no answer is being drawn."""
+        self._later.append(show)
+        if self._answer is None and self._reasoning_stream is None:
+            self._end_stream()
 
     def error(self, message: str, advice: str = "") -> None:
         self._line(message, "failure")
@@ -317,8 +317,7 @@ class Draw:
 
     def _behind_mark(self, line: Text) -> Iterator[Text]:
         """The rows of a line that begins with a mark: further ones begin below its text."""
-        console = self.screen.console
-        return hung(line, console, console.width, before=2)
+        return hung(line, self.screen.console, self.screen.console.width, before=2)
 
     def _begin(self, section: str) -> None:
         """Print an empty line between sections of different kinds."""
@@ -337,6 +336,9 @@ class Draw:
             finished = [*finished, *self._behind_mark(reasoning.line())]
         if fed or finished:
             self._frame([*fed, *finished])
+        later, self._later = self._later, []
+        for show in later:
+            show()
 
     def _set_status(self, status: str, *, goes_on: bool = False) -> None:
         """Change the status. `goes_on`: the same work continues, so its time keeps counting."""

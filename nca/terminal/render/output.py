@@ -97,8 +97,8 @@ class Output(Protocol):
     def card(self, lines: Sequence[str]) -> None:
         """Show a few short lines that belong to the last output, in grey, each on one row."""
 
-    def exchange(self, said: Exchange) -> None:
-        """Show the last exchange of a resumed session: of a long answer the end."""
+    def exchange(self, said: Exchange, most_lines: int = ANSWER_LINES) -> None:
+        """Show the last exchange of a resumed session, or another one: of a long answer the end."""
 
     def error(self, message: str, advice: str = "") -> None:
         """Show an error in red, and what to do about it."""
@@ -111,6 +111,13 @@ class Output(Protocol):
 
     def at_work(self, label: str) -> AbstractAsyncContextManager[None]:
         """Show that work is going on while the context is entered; `label` names it."""
+
+
+class TypedAhead(Protocol):
+    """The text that the person types while nca works."""
+
+    def typed_ahead_lines(self) -> tuple[Sequence[str], str, int]:
+        """The lines below everything else: notes, then the typed line; and the cursor's cell in it."""
 
 
 BELL = "\a"

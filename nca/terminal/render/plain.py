@@ -166,7 +166,7 @@ class PlainDraw:
         for line in lines:
             self._aside(line)
 
-    def exchange(self, said: Exchange) -> None:
+    def exchange(self, said: Exchange, most_lines: int = ANSWER_LINES) -> None:
         if not self._is_terminal:
             # The reader of a pipe waits for the answers to its messages.
             return
@@ -175,9 +175,9 @@ class PlainDraw:
         if not said.answer.strip():
             return
         lines = said.answer.strip().split("\n")
-        if (above := len(lines) - ANSWER_LINES) > 0:
+        if (above := len(lines) - most_lines) > 0:
             self._aside(lines_above(above, said))
-        self.show("\n".join(lines[-ANSWER_LINES:]))
+        self.show("\n".join(lines[-most_lines:]))
 
     def error(self, message: str, advice: str = "") -> None:
         self._aside(message)

@@ -292,3 +292,39 @@ def test_what_is_typed_behind_a_command_that_opens_a_list_searches_it() -> None:
         tty.send("/config\rhello\r")
         tty.sees("The script is over")
         assert "Search:" not in "\n".join(tty.shown())
+
+
+def test_a_question_beside_is_asked_at_once_and_answered_between_two_parts_of_the_turn() -> None:
+    with chat("It is *blue*.", "First.", columns=80) as tty:
+        tty.sees("›")
+        tty.line("PAUSE first")
+        tty.send("/btw which colour?\r")
+        tty.sees("› /btw which colour?\n\nIt is blue.")
+        tty.sees("First.")
+        tty.send(UP)
+        tty.sees("› /btw which colour?")
+
+
+def test_an_answer_beside_does_not_part_an_answer_that_is_being_drawn() -> None:
+    with at_work(columns=80) as tty:
+        tty.send("/btw which colour?\rlater\r")
+        tty.sees("  queued: later")
+        tty.sees_no("never")
+        tty.send(ESCAPE)
+        tty.sees("never")
+        tty.sees("Interrupted")
+        shown = tty.text()
+        assert shown.index("The first piece.") < shown.index("/btw which colour?") < shown.index("never")
+
+
+def test_a_question_beside_survives_a_kill(tmp_path: Path) -> None:
+    with at_work(home=str(tmp_path)) as tty:
+        tty.send("/btw which colour?\r")
+        while not any("which colour" in one.read_text() for one in tmp_path.glob("history.draft-*")):
+            time.sleep(0.02)
+        tty.process.kill(signal.SIGKILL)
+        tty.ends()
+    with chat(home=str(tmp_path)) as tty:
+        tty.sees("›")
+        tty.send(UP)
+        tty.sees("› /btw which colour?")

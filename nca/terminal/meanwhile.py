@@ -1,0 +1,54 @@
+"""Carry out a line that need not wait for the prompt: a question of `/btw` that is typed while nca works."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from nca.errors import NcaError
+from nca.terminal.commands.command import find_command
+from nca.terminal.input.line_kind import line_kind
+from nca.terminal.reader import Completions
+from nca.terminal.render.draw import Draw
+from nca.terminal.render.event_lines import error_line
+from nca.words import Words, source_at, stripped, text_of
+
+if TYPE_CHECKING:
+    from nca.agent.beside import Beside
+
+
+class Meanwhile:
+    """The questions that are asked while nca works. An answer is shown whole, between two parts of the turn."""
+
+    def __init__(self, chat: Completions, draw: Draw, remember: Callable[[Words], None]) -> None:
+        """`remember` puts a line into the history of what was typed."""
+        self._chat, self._draw, self._remember = chat, draw, remember
+        self._asking: set[asyncio.Task[None]] = set()
+
+    def take(self, line: Words, logged: Callable[[], None]) -> bool:
+        """Carry a typed line out. False: it waits for the prompt. `logged` is called once it is in the log."""
+        if line_kind(line) != "command" or source_at(line, 0) != "typed":
+            return False
+        name, _, question = text_of(stripped(line))[1:].partition(" ")
+        command, beside = find_command(name), self._chat.conversation.beside
+        if command is None or not command.works_meanwhile or not beside.can_ask_meanwhile:
+            return False
+        self._remember(line)
+        task = asyncio.create_task(self._ask(beside, question.strip(), logged))
+        self._asking.add(task)
+        task.add_done_callback(self._asking.discard)
+        return True
+
+    async def _ask(self, beside: Beside, question: str, logged: Callable[[], None]) -> None:
+        from nca.agent.context_notices import Exchange
+
+        draw = self._draw
+        try:
+            answer = await beside.ask_meanwhile(question, logged)
+        except NcaError as error:
+            shown = error_line(error)
+            draw.between(lambda: draw.error(*shown))
+        else:
+            draw.between(lambda: draw.exchange(Exchange(f"/btw {question}", answer, 0), sys.maxsize))
