@@ -12,6 +12,7 @@ import unicodedata
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cache
+from math import ceil
 from pathlib import Path
 
 from nca.messages import clean_text
@@ -102,9 +103,8 @@ _RUN = re.compile(r"[^\s\"'`’‘“”,;()\[\]{}<>|]+")
 _WORD = re.compile(r"[^\W_]+")
 _LAST_WORD = re.compile(r"[^\W_]+\Z")
 _FEWEST_TYPED = 2
-_CUT_ENDINGS = "ing ings ion ions ation ed er ers es ly al ment ness able ity ive".split()  # noqa: SIM905
-"""Common endings of English words that the index's stemmer (Porter, 1980) cuts off."""
-_FEWEST_BEFORE_ENDING = 3
+_LEAST_BEGINNING_RATIO = 0.4
+"""The least share of a typed word that a word of the index begins with: `token`, the stem of `tokenisation`."""
 _CODE = re.compile(r"(?=.*\d)(?=.*[^\W\d_])[^\W_]+|[0-9a-f]{7,}")
 
 
@@ -121,7 +121,8 @@ class Phrase:
 class Term:
     """What a passage may hold.
 
-    beginnings  taken instead of the phrases if nothing holds one of them: words that begin with the term's
+    beginnings  of words, from long to short: the first that the index has is taken instead of the phrases if nothing
+                holds one of these
     may_go_on   and beside them, however many passages hold it
     """
 
@@ -156,7 +157,7 @@ def terms_of(question: str, *, is_typed: bool = False) -> list[Term]:
     """The terms of any text; none if it holds no word. Stop words count only if there is nothing else.
 
     is_typed  a person may have typed beginnings of words: a word that nothing holds counts as one, and so does the word
-              that the text ends with, which may be typed further
+              that the text ends with, which may be typed further. Where no word begins with it, ever less of it counts.
     """
     text = unicodedata.normalize("NFKC", clean_text(question[:MAX_CHARS])).replace("\0", " ")
     terms = _terms(text, ignores_stop_words=True) or _terms(text, ignores_stop_words=False)
@@ -171,10 +172,10 @@ def _begun(term: Term, last: str) -> Term:
     word = term.phrases[0].text
     if not _WORD.fullmatch(word) or word.startswith(BY) or len(word) < _FEWEST_TYPED or CJK_RUN.search(word):
         return term
-    # The index holds stems: `compact` does not begin with `compactio`, so an ending that was begun is completed.
-    ends = ((len(word) - size, end) for end in _CUT_ENDINGS for size in range(len(end)) if word.endswith(end[:size]))
-    completed = (Phrase(word[:place] + end, PREFIX_WEIGHT) for place, end in ends if place >= _FEWEST_BEFORE_ENDING)
-    beginnings = (Phrase(word, PREFIX_WEIGHT, is_prefix=True), *completed)
+    # Ever shorter: the index holds stems, and `compact` does not begin with `compactio`.
+    least = max(_FEWEST_TYPED, ceil(_LEAST_BEGINNING_RATIO * len(word)))
+    lengths = range(len(word), least - 1, -1)
+    beginnings = tuple(Phrase(word[:length], PREFIX_WEIGHT, is_prefix=True) for length in lengths)
     return Term(term.phrases, term.weight, beginnings, may_go_on=word == last)
 
 

@@ -96,7 +96,8 @@ def _weighed(
             if count and (phrase.weight == 1.0 or count <= max(_FEW, COMMON_RATIO * everywhere))
         )
         if term.may_go_on or not any(own[phrase] for phrase in kept):
-            kept = tuple(dict.fromkeys((*kept, *(phrase for phrase in term.beginnings if rows[phrase]))))
+            begun = next((phrase for phrase in term.beginnings if rows[phrase]), None)
+            kept = (*kept, *([begun] if begun and begun not in kept else ()))
         if any(own[phrase] for phrase in kept):
             count = min(everywhere, sum(rows[phrase] for phrase in kept))
             idf = log(1 + (everywhere - count + 0.5) / (count + 0.5))

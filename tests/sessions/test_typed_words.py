@@ -15,6 +15,8 @@ SAID = [
     "Nothing in the settings was parsed beside the databases; everything else is a reminder.",
     "東京タワーへ行きたいです。予約してください。",
     "Ναι, και ελληνικά ευχαριστώ. Привет, переименовать функцию.",
+    "Kirjastossa luettiin kaupungeista, joissa junat pysähtyvät.",
+    "Kitaplarımızdan öğrendiklerimizi evlerimizde konuşuyoruz.",
 ]
 
 
@@ -35,7 +37,7 @@ def found(store: Store, text: str) -> list[str]:
     return [hit.hits[0].snippet for hit in store.search_sessions(text, 100)]
 
 
-@pytest.mark.parametrize("said", [SAID[0], SAID[1], SAID[3]])
+@pytest.mark.parametrize("said", [SAID[0], SAID[1], *SAID[3:]])
 def test_each_beginning_of_each_word_finds_the_session(store: Store, said: str) -> None:
     missing = [
         word[:length]
@@ -65,9 +67,33 @@ def test_the_word_that_is_being_typed_may_go_on_although_it_is_one(store: Store)
     assert found(store, "win ") == ["Who will win?"]
 
 
-@pytest.mark.parametrize("text", ["parson", "tokex", "comq", "settee", "nothung"])
-def test_other_words_of_the_same_beginning_are_not_found(store: Store, text: str) -> None:
-    assert found(store, text) == []
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("compactify", SAID[0]),
+        ("tokenisation", SAID[0]),
+        ("kirjastoihin", SAID[4]),
+        ("kaupungissa", SAID[4]),
+        ("kitaplarından", SAID[5]),
+        ("evlerinizden", SAID[5]),
+    ],
+)
+def test_where_no_word_begins_with_a_word_as_much_of_it_counts_as_one_begins_with(
+    store: Store, text: str, said: str
+) -> None:
+    assert found(store, text) == [said]
+
+
+def test_a_longer_beginning_comes_before_a_shorter_one(store: Store) -> None:
+    with store.create(directory="/", model="m") as session:
+        session.log.append([Message("user", "A tokamak is hot.")])
+    assert found(store, "tokex") == [SAID[0]]
+    assert len(found(store, "tokx")) == 2
+
+
+@pytest.mark.parametrize("text", ["tokio", "comp", "kirja", "evler"])
+def test_a_small_share_of_a_word_does_not_count(store: Store, text: str) -> None:
+    assert found(store, f"{text}{'x' * 2 * len(text)}") == []
 
 
 def test_recall_takes_words_as_they_are(store: Store) -> None:
