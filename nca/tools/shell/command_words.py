@@ -121,6 +121,8 @@ _MOST_WORDS_OF_A_RULE = 3
 """A rule that denies, up to so many words, is looked for anywhere in a command."""
 _NO_NAME = re.compile(r"[^A-Za-z0-9_./+@:~-]+")
 _BORDER = re.compile(r"[;&|\n(){}<>`$]+")
+_LIKE_SIGNS = frozenset("‐‑‒–—―−⁃﹘‘’‚‛′‵´“”„‟″‶⁄∕⧸⟋∖⧵⧹⟍∣│∶։׃‧·٫،∗⁎٭∼⁓∽‹›⟨⟩❮❯❨❩❲❳❴❵٪‗")
+"""Signs that look like one of ASCII, by Unicode's list of confusable characters (UTS #39)."""
 _MOST_FOLDERS = 20
 _SEARCHERS = ("grep", "rg")
 _QUOTING = re.compile(r"[\"'\\]")
@@ -143,18 +145,15 @@ def remarks(command: str) -> Iterator[str]:
 
 
 def may_be_mistaken(char: str) -> bool:
-    """Whether somebody may read this character as one of ASCII: a dash, a quote, a digit, ı or ｘ.
+    """Whether somebody may read this character as one of ASCII: a dash, a quote, ı or ｘ.
 
-    Letters of other scripts that look like Latin ones are written out (`written_out`); å, ж, 修, «», → and ✓ mean
-    themselves.
+    Letters of other scripts that look like Latin ones are written out (`written_out`).
     """
-    if char.isascii():
-        return False
-    is_form_of_one = unicodedata.normalize("NFKC", char).isascii() or (
-        len(char.upper()) == 1 and char.upper().isascii()
+    return not char.isascii() and (
+        char in _LIKE_SIGNS
+        or unicodedata.normalize("NFKC", char).isascii()
+        or (len(char.upper()) == 1 and char.upper().isascii())
     )
-    is_arrow, is_symbol = "\u2190" <= char <= "\u21ff", unicodedata.category(char) in ("So", "Sc")
-    return is_form_of_one or not (char.isalpha() or char in "«»" or is_arrow or is_symbol)
 
 
 def mentioned_names(command: str, directory: Path) -> tuple[str, ...]:

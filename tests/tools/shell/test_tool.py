@@ -169,6 +169,7 @@ MISTAKEN = "What looks like ASCII may be something else"
         ("a\u200bb", "a⟨U+200B⟩b", WRITTEN_OUT),
         ("l\u0455", "l⟨U+0455⟩", WRITTEN_OUT),
         ("ls –l fıle ｘ", "ls –l fıle ｘ", f"{MISTAKEN}: ı (U+0131), – (U+2013), ｘ (U+FF58)."),
+        ("rm “a∕b” −r", "rm “a∕b” −r", f"{MISTAKEN}: “ (U+201C), ” (U+201D), − (U+2212), ∕ (U+2215)."),
         ("a⟨U+001B⟩", "a⟨U+27E8⟩U+001B⟩", f"{MISTAKEN}: ⟨ (U+27E8), ⟩ (U+27E9)."),
         ("x" * 600, "x" * 600, "The command is long: 600 characters."),
         ("a\n\n\nb\n", "a\n\n\nb\n", "The command has 4 lines."),
@@ -180,7 +181,8 @@ def test_nothing_of_it_is_hidden(command: str, shown: str, remark: str) -> None:
 
 
 def test_plain_commands_need_no_remark() -> None:
-    plain = (*HARMLESS, "git commit -m 'Übung, å, đường, привет, 修正'", "echo 'Ціна «Меду» → 5 € ✓'")
+    written = ("Übung, å, đường, привет, 修正。", "Ціна «Меду» → 5 € ✓", "¿Qué? हिन्दी, ภาษาไทยที่ดี §3 ≤ ٣")
+    plain = (*HARMLESS, *(f"git commit -m '{text}'" for text in written))
     assert not [command for command in plain if list(remarks(command)) or unambiguous(command) != command]
 
 
