@@ -179,13 +179,12 @@ def _use_stored_keys() -> None:
     from nca.errors import ConfigError
 
     try:
-        has_keys = keys_file(os.environ).exists()
-    except ConfigError:  # no home directory: whoever needs one says so
-        return
-    if has_keys:
-        from nca.models.keys import use
+        if keys_file(os.environ).exists():
+            from nca.models.keys import use
 
-        use(os.environ)
+            use(os.environ)
+    except ConfigError:  # no home directory, or a file that cannot be read: whoever needs it says so
+        return
 
 
 def _with_typer(arguments: list[str]) -> int:

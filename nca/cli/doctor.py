@@ -242,8 +242,8 @@ def _keys() -> Iterator[Finding]:
 
     variables = [variable for facts in PROVIDERS.values() for variable in facts.key_variables]
     present = [variable for variable in dict.fromkeys(variables) if os.environ.get(variable, "").strip()]
-    stored = {one for one in present if keys.origin(one, os.environ) == keys.STORED}
-    named = ", ".join(f"{one} (stored)" if one in stored else one for one in present)
+    stored = keys.stored(os.environ)
+    named = ", ".join(f"{one} (stored)" if stored.get(one) == os.environ[one] else one for one in present)
     yield Finding("keys", "ok", named or "none in the environment, and none stored (nca keys add)")
 
 

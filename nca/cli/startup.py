@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nca.config.paths import data_dir, user_config_file
-from nca.errors import ModelUnavailable, StoreDamaged, StoreError, StoreTooNew, UsageError
+from nca.errors import ConfigError, ModelUnavailable, StoreDamaged, StoreError, StoreTooNew, UsageError
 
 if TYPE_CHECKING:
     from nca.agent.approvals import Person
@@ -232,6 +232,7 @@ async def open_conversation(
     """
     from nca.agent.conversation import Conversation
     from nca.events import Notice
+    from nca.models import keys
     from nca.models.choose import open_model
     from nca.terminal.render.event_lines import reserve_line
 
@@ -256,6 +257,10 @@ async def open_conversation(
         raise
     if line := reserve_line(loaded.settings.model.max_output_tokens, conversation.context.reserve_tokens):
         listener(Notice(line))
+    try:
+        keys.stored(os.environ)
+    except ConfigError as error:  # they were not needed
+        listener(Notice(str(error)))
     return conversation
 
 

@@ -148,10 +148,13 @@ async def open_model(choice: Choice | str, loaded: LoadedSettings, on_retry: OnR
 
 
 def _require_key(choice: Choice) -> None:
-    """Raise if the provider's key is missing, unless the endpoint may not need one."""
+    """Raise if the provider's key is missing or cannot be read, unless the endpoint may not need one."""
     facts = PROVIDERS.get(_provider(choice.model))
     if facts is None or not facts.model or choice.api_base or choice.api_key:
         return
+    from nca.models import keys
+
+    keys.stored(os.environ)
     raise ModelUnavailable(
         f"No API key for {choice.model}: {facts.key_variables[0]} is not set.",
         advice=f"Store one (nca keys add {facts.name}) or set it (export {facts.key_variables[0]}=…), or choose another"
@@ -193,14 +196,15 @@ def _at_endpoint(base: str, origin: str, env: Mapping[str, str]) -> Choice:
 
 
 def _by_keys(env: Mapping[str, str]) -> Choice | None:
-    """The first provider with a key; the others are alternatives."""
+    """The first provider with a key; the others are alternatives. Raises ConfigError if none can be read."""
     keyed = [(facts.model, *key_of(facts.name, env)) for facts in PROVIDERS.values() if facts.model]
     usable = [one for one in keyed if one[2]]
-    if not usable:
-        return None
     # Reads a file, if there is one: only if needed.
     from nca.models import keys
 
+    if not usable:
+        keys.stored(env)
+        return None
     (model, variable, key), *others = usable
     why = f"{variable} is {keys.origin(variable, env)}"
     return Choice(model, "", key, variable, why, alternatives=tuple(other[0] for other in others))

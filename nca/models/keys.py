@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, MutableMapping
+from contextlib import suppress
 
 from nca.config.document import shown_path
 from nca.config.paths import keys_file
@@ -39,8 +40,6 @@ VARIABLES = {
     if facts.key_variables and facts.key_variables[0].endswith(("_API_KEY", "_TOKEN"))
 }
 """The variable of each provider's key, for those that need a key and nothing else."""
-
-STORED = "stored (nca keys)"
 
 
 def stored(env: Mapping[str, str]) -> dict[str, str]:
@@ -83,8 +82,11 @@ def remove(env: Mapping[str, str], variable: str) -> bool:
 
 
 def origin(variable: str, env: Mapping[str, str]) -> str:
-    """Where the key in this variable comes from. Raises ConfigError."""
-    return STORED if stored(env).get(variable) == env.get(variable) else "in the environment"
+    """Where the key in this variable comes from."""
+    with suppress(ConfigError):  # what cannot be read was not used
+        if stored(env).get(variable) == env.get(variable):
+            return "stored (nca keys)"
+    return "in the environment"
 
 
 def is_key(text: object) -> bool:

@@ -64,9 +64,27 @@ def test_a_file_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
     path = keys_file(env(tmp_path))
     path.parent.mkdir(parents=True)
     path.write_text("{")
-    done = forked("run", "Hello", "-m", "openai/x", home=tmp_path)
-    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
-    assert str(path) in done.stderr
+    for words in (("run", "Hello", "-m", "openai/x"), ("run", "Hello"), ("keys", "list"), ("keys", "add", "openai")):
+        done = forked(*words, home=tmp_path, stdin=KEY)
+        assert (done.returncode, len(done.stderr.splitlines())) == (2, 1), words
+        assert str(path) in done.stderr
+    assert path.read_text() == "{"
+
+
+def test_a_file_that_cannot_be_read_stops_nothing_that_needs_no_key_of_it(tmp_path: Path) -> None:
+    path = keys_file(env(tmp_path))
+    path.parent.mkdir(parents=True)
+    path.write_text("{")
+    for words in (("sessions", "list"), ("config", "show"), ("config", "get", "model.name")):
+        done = forked(*words, home=tmp_path)
+        assert (done.returncode, done.stderr) == (0, ""), words
+    with Provider(api_key=KEY) as provider:
+        asked = ("run", "Hello", "-m", "openai/test-model")
+        done = forked(*asked, home=tmp_path, OPENAI_API_BASE=provider.url, OPENAI_API_KEY=KEY)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("the stored keys cannot be read") == 1
+    checked = forked("doctor", home=tmp_path)
+    assert (checked.returncode, checked.stdout.count("the stored keys cannot be read")) == (1, 1)
 
 
 def test_a_typed_key_is_never_on_the_screen(tmp_path: Path) -> None:
