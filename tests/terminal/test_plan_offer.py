@@ -54,6 +54,14 @@ async def test_nothing_else_is_asked_about(tmp_path: Path, mode: str, reply: str
         assert person.questions == []
 
 
+async def test_a_list_that_is_done_at_the_end_is_no_plan(tmp_path: Path) -> None:
+    done = Message("assistant", None, (ToolCall("2", "todo", json.dumps({"done": ["read", "change"]})),))
+    with a_stage(tmp_path, [TODO, done, "It is so."], agent__permission="plan", window_tokens=60_000) as stage:
+        person = ScriptedReader(["y"])
+        await stage.with_reader(person).app._send(words("What does it do?"))
+        assert person.questions == []
+
+
 async def test_an_answer_that_ends_with_a_question_waits_for_no_yes(tmp_path: Path) -> None:
     with a_stage(tmp_path, [f"{PLAN}\n\n**Which of the two do you want?**\n"], agent__permission="plan") as stage:
         person = ScriptedReader(["y"])

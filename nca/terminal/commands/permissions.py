@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -20,8 +20,7 @@ from nca.config.paths import user_config_file
 from nca.config.saving import ALLOW, ASK, DENY, RuleList
 from nca.config.schema import KEYS
 from nca.config.tables import PermissionRule
-from nca.context.file_reads import arguments_of
-from nca.context.todo import NAME as TODO
+from nca.context.todo import is_open, newest_list
 from nca.errors import UsageError
 from nca.terminal.commands.command import App, Command, Suggestion, beginning_with, number_to_remove, takes_no
 from nca.terminal.render.layout import WHOLE, fitting_table
@@ -31,7 +30,7 @@ from nca.tools.mcp.tool import rule_in_words
 
 if TYPE_CHECKING:
     from nca.agent.conversation import Conversation
-    from nca.messages import Message
+    from nca.messages import Entry
     from nca.terminal.reader import Reader
     from nca.terminal.render.output import Output
 
@@ -189,9 +188,15 @@ def is_plan_written(conversation: Conversation) -> bool:
     """
     if conversation.approvals.mode != "plan" or conversation.session.is_read_only:
         return False
-    turn = list(_last_turn(conversation))
-    answer = turn[0].text if turn and turn[0].role == "assistant" else ""
-    return not _asks(answer) and (_has_steps(answer) or any(map(_lists_steps, turn)))
+    turn = [*takewhile(_is_of_turn, conversation.context.backwards())][::-1]
+    answer = turn[-1].message.text if turn and turn[-1].message.role == "assistant" else ""
+    _, todo = newest_list(turn) or (0, {})
+    return not _asks(answer) and (_has_steps(answer) or is_open(todo))
+
+
+def _is_of_turn(entry: Entry) -> bool:
+    """Whether it is not the message of the person with which a turn begins."""
+    return entry.message.role != "user" or entry.message.is_synthetic
 
 
 def _has_steps(answer: str) -> bool:
@@ -212,13 +217,3 @@ async def carry_out(conversation: Conversation, reader: Reader, output: Output) 
     if mode is not None:
         output.notice(f"{set_mode(conversation, mode)}.")
     return mode is not None
-
-
-def _last_turn(conversation: Conversation) -> Iterator[Message]:
-    """Its messages after the person's, newest first."""
-    messages = (entry.message for entry in conversation.context.backwards())
-    return takewhile(lambda message: message.role != "user" or message.is_synthetic, messages)
-
-
-def _lists_steps(message: Message) -> bool:
-    return any(call.name == TODO and arguments_of(call).get("open") for call in message.tool_calls)
