@@ -13,15 +13,16 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from nca.context.tokens import text_tokens
 from nca.mcp_server.history import History, Recalled, Source
 from nca.messages import Entry, clean_text
 from nca.sessions.past_sessions import PastSession
 from nca.sessions.results import Hit
-from nca.tools.recall import fitting, plain, token_bound
+from nca.tools.recall import fitting, plain
 from nca.tools.tool import ToolError
 
 MAX_TOKENS = 2_000
-"""Of the results of a search, and of a list. By `token_bound`, which no common tokenizer exceeds on ordinary text."""
+"""Of the results of a search, and of a list."""
 MAX_EXPANDED_TOKENS = 6_000
 _FEWEST_TOKENS = 300
 """With less room than this a message is left to the next answer."""
@@ -231,7 +232,7 @@ def of_messages(history: History, source: Source, asked: tuple[int, int], offset
         before = min(offset, len(text)) if entry.seq == first else 0
         shown = _shown(entry)
         room -= _cost(shown, shown.line)
-        if parts and room < min(_FEWEST_TOKENS, token_bound(text[: 8 * _FEWEST_TOKENS])):
+        if parts and room < min(_FEWEST_TOKENS, text_tokens(text[: 8 * _FEWEST_TOKENS])):
             next_messages = _range(session, entry.seq, last)
             break
         piece = _fitting(text[before:], room) if text[before:] else ""
@@ -286,7 +287,7 @@ def _notes(notes: Iterable[str]) -> tuple[str, ...]:
 def _fitting_parts(parts: Sequence[Part], notes: Iterable[str]) -> tuple[list[Part], int]:
     """The parts that fit beside the notes, in order, at least one; and the tokens that are left."""
     kept: list[Part] = []
-    room = MAX_TOKENS - _FRAME_TOKENS - token_bound("".join(notes))
+    room = MAX_TOKENS - _FRAME_TOKENS - text_tokens("".join(notes))
     for one in parts:
         cost = _cost(one, one.line)
         if cost > room and kept:
@@ -298,18 +299,18 @@ def _fitting_parts(parts: Sequence[Part], notes: Iterable[str]) -> tuple[list[Pa
 
 def _cost(one: _Data, line: str) -> int:
     """The tokens that a part of an answer takes, as a line or as JSON."""
-    return max(token_bound(line), token_bound(msgspec.json.encode(one).decode())) + 1
+    return max(text_tokens(line), text_tokens(msgspec.json.encode(one).decode())) + 1
 
 
 def _text_cost(text: str) -> int:
-    return max(token_bound(text), token_bound(json.dumps(text, ensure_ascii=False)))
+    return max(text_tokens(text), text_tokens(json.dumps(text, ensure_ascii=False)))
 
 
 def _fitting(text: str, room: int) -> str:
     """The longest beginning that fits as text and as JSON, or nearly; at least one character."""
     piece = fitting(text, room)
     while (cost := _text_cost(piece)) > room:
-        shorter = fitting(piece, token_bound(piece) * max(0, room) // cost)
+        shorter = fitting(piece, text_tokens(piece) * max(0, room) // cost)
         if len(shorter) == len(piece):
             break
         piece = shorter

@@ -9,20 +9,20 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil
 from typing import Annotated, Any, ClassVar, Protocol
 
+from nca.context.tokens import text_tokens
 from nca.context.view import RECALL
 from nca.humanize import counted, one_line
 from nca.sessions import Hit
 from nca.tools.tool import Permission, ToolError, ToolOutcome, TypedTool
+from nca.vocabulary import fitting_start
 
 MAX_ANSWER_TOKENS = 1_500
 MAX_EXPANDED_TOKENS = 4_000
-"""In a window of any size. Both by `token_bound`, which no common tokenizer exceeds on ordinary text or code."""
+"""In a window of any size."""
 HITS = 10
 MOST_SHOWN = 60
 """Statements of one kind that an answer shows, if it has room for them."""
@@ -37,8 +37,6 @@ _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _POINTER = re.compile(r"\s*(?:recall\s+)?expand=(\S+?)(?:\s+lines=(\S+))?[\s\]]*")
 _CONTROL = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _RETURN = re.compile(r"\r+\n?")
-_PIECE = re.compile(r"[^\W\d_]+|\d+|\s+|.", re.DOTALL)
-_LETTERS_A_TOKEN, _DIGITS_A_TOKEN = 5, 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,10 +157,10 @@ def answer(
         for hit, before, day in zip(hits, ["", *days], days, strict=False)
     ]
     last = [_named(in_view)] if in_view else []
-    room = max_tokens - token_bound("\n".join([_header(offset, len(hits) - 1, count), *last]))
+    room = max_tokens - text_tokens("\n".join([_header(offset, len(hits) - 1, count), *last]))
     shown = 0
     for block in blocks:
-        cost = token_bound(block[0]) + 1
+        cost = text_tokens(block[0]) + 1
         if cost > room and shown:
             break
         room -= cost
@@ -171,7 +169,7 @@ def answer(
         session, colon, _ = hit.id.rpartition(":")
         for beside in hit.around:
             line = plain(f"  [{session}{colon}{beside.seq}] {beside.role}: {beside.snippet}")
-            cost = token_bound(line) + 1
+            cost = text_tokens(line) + 1
             if cost <= room:
                 room -= cost
                 block.append(line)
@@ -182,21 +180,6 @@ def answer(
 def plain(text: str) -> str:
     """A text without control characters and escape sequences; every line ends with a line feed."""
     return _CONTROL.sub("", _RETURN.sub("\n", text))
-
-
-def token_bound(text: str) -> int:
-    """An upper bound for the tokens of a text: words and numbers in short pieces, each other character by itself."""
-    return sum(map(_piece_bound, _PIECE.findall(text)))
-
-
-def _piece_bound(piece: str) -> int:
-    if not piece.isascii():
-        return len(piece) if len(piece) > 1 else 2
-    if piece.isalpha():
-        return ceil(len(piece) / _LETTERS_A_TOKEN)
-    if piece.isdigit():
-        return ceil(len(piece) / _DIGITS_A_TOKEN)
-    return 0 if piece.isspace() and len(piece) == 1 else 1
 
 
 def _header(offset: int, shown: int, count: int) -> str:
@@ -247,23 +230,6 @@ def _page_of_lines(text: str, wanted: str, lines: str, room: int) -> ToolOutcome
 
 def fitting(text: str, max_tokens: int) -> str:
     """The longest beginning within `max_tokens`, at least one character; it ends with a line if one fits."""
-    text = text[: max(1, max_tokens) * 8]
-    ends = _ends(text)
-    cut = max(1, bisect_right(ends, max_tokens, key=lambda end: end[1]))
-    end = ends[cut - 1][0]
-    if end >= len(text):
-        return text
-    line = text.rfind("\n", end // 2, end)
-    return text[: line + 1] if line >= 0 else text[:end]
-
-
-def _ends(text: str) -> list[tuple[int, int]]:
-    """The possible ends of a text's beginnings, with the bound of each."""
-    found, tokens = [], 0
-    for match in _PIECE.finditer(text):
-        # A long piece is taken in parts, so that a text without blanks can be cut.
-        for first in range(0, len(match[0]), _LETTERS_A_TOKEN):
-            part = match[0][first : first + _LETTERS_A_TOKEN]
-            tokens += _piece_bound(part)
-            found.append((match.start() + first + len(part), tokens))
-    return found
+    start = fitting_start(text, max_tokens) or text[:1]
+    line = start.rfind("\n", len(start) // 2)
+    return start if len(start) == len(text) or line < 0 else start[: line + 1]

@@ -20,7 +20,7 @@ from nca.models.catalog import ModelFacts
 from nca.models.client import ModelRequest
 from nca.sessions.store import Store
 from nca.testing.scripted import ScriptedModel, ScriptedReply
-from nca.tools.recall import token_bound
+from nca.vocabulary import count
 from tests.sessions.samples import said
 
 FACTS = ModelFacts(name="scripted/model", provider="scripted", window_tokens=20_000, can_use_tools=True)
@@ -202,7 +202,7 @@ async def test_five_recalls_of_one_step_share_one_part_of_a_small_window(store: 
     conversation.context.clear()
     told = await answers(conversation)
     assert len(told) == 5
-    assert sum(map(token_bound, told)) <= conversation.context.archive.room_tokens() + 5 * 60
+    assert sum(map(count, told)) <= conversation.context.archive.room_tokens() + 5 * 60
     assert all("must feed walrus" in text for text in told[:3])
     shown = [message["content"] for message in model.requests[-1].messages if message["role"] == "tool"]
     assert shown == told

@@ -17,8 +17,9 @@ from nca.mcp_server.history import History, OwnStore
 from nca.mcp_server.tools import folder_of, messages_of, since_of, tools_of
 from nca.messages import Message
 from nca.sessions import Store
-from nca.tools.recall import plain, token_bound
+from nca.tools.recall import plain
 from nca.tools.tool import ToolError
+from nca.vocabulary import count
 from tests.mcp_server.asking import ran, talk
 
 _ID = re.compile(r"^\[([0-9a-f]{8}):\d+\]", re.MULTILINE)
@@ -83,8 +84,8 @@ async def test_results_and_sessions_are_read_page_by_page(history: History, path
     while True:
         page = await answered(history, "sessions", offset=offset)
         text = page.text
-        assert token_bound(text) <= MAX_TOKENS
-        assert token_bound(json.dumps(page.data)) <= MAX_TOKENS
+        assert count(text) <= MAX_TOKENS
+        assert count(json.dumps(page.data)) <= MAX_TOKENS
         seen += re.findall(r"^\[([0-9a-f]{8})\]", text, re.MULTILINE)
         more = re.search(r"continue with offset=(\d+)", text)
         if more is None:
@@ -92,7 +93,7 @@ async def test_results_and_sessions_are_read_page_by_page(history: History, path
         offset = int(more[1])
     assert seen == ids[::-1]
     found = await answered(history, "recall", query="apple")
-    assert token_bound(json.dumps(found.data)) <= MAX_TOKENS
+    assert count(json.dumps(found.data)) <= MAX_TOKENS
     first = found.text
     more = re.search(r"continue with offset=(\d+)", first)
     assert more
@@ -114,9 +115,9 @@ async def test_messages_are_read_whole_over_several_answers(
         history, wanted, offset, shown = History([OwnStore(path)]), f"{session.info.id}:1-99", 0, ""
         for _ in range(100):
             page = await answered(history, "expand", messages=wanted, offset=offset)
-            assert token_bound(json.dumps(page.data, ensure_ascii=False)) <= MAX_EXPANDED_TOKENS
+            assert count(json.dumps(page.data, ensure_ascii=False)) <= MAX_EXPANDED_TOKENS
             answer = page.text
-            assert token_bound(answer) <= MAX_EXPANDED_TOKENS
+            assert count(answer) <= MAX_EXPANDED_TOKENS
             head, _, rest = answer.partition("\n\n")
             for block in re.split(r"^\[\d+\] (?:user|assistant|tool shell), .*:\n", rest, flags=re.MULTILINE):
                 shown += block

@@ -12,7 +12,7 @@ from mcp_types import TextContent, TextResourceContents
 
 from nca.mcp_server.answers import MAX_EXPANDED_TOKENS, MAX_TOKENS
 from nca.sessions import Store
-from nca.tools.recall import token_bound
+from nca.vocabulary import count
 from tests.mcp_server.asking import served, store_of, talk
 
 _NEXT = re.compile(r"continue with (nca://\S+?)\. From past sessions")
@@ -21,7 +21,7 @@ _NEXT = re.compile(r"continue with (nca://\S+?)\. From past sessions")
 async def read(client: Client, uri: str) -> str:
     [content] = (await client.read_resource(uri)).contents
     assert isinstance(content, TextResourceContents)
-    assert token_bound(content.text) <= MAX_EXPANDED_TOKENS
+    assert count(content.text) <= MAX_EXPANDED_TOKENS
     return content.text
 
 
@@ -92,7 +92,7 @@ async def test_prompts_bring_what_the_sessions_say(tmp_path: Path) -> None:
         assert text.startswith("What was decided about this: rounding the tax\n")
         assert f"[{tax}:2]" in text
         assert "round each line of the invoice" in text
-        assert token_bound(text) <= MAX_TOKENS + 300
+        assert count(text) <= MAX_TOKENS + 300
         assert "Nothing was found." in await prompted(client, "tried", problem="zebras")
         text = await prompted(client, "where_we_were")
         assert f"[{last} " in text

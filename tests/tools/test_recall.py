@@ -19,9 +19,10 @@ from nca.messages import Message, ToolCall
 from nca.models.catalog import ModelFacts
 from nca.sessions import Hit, Session, Store
 from nca.sessions.results import Neighbour
-from nca.tools.recall import MAX_ANSWER_TOKENS, MAX_EXPANDED_TOKENS, Recall, answer, token_bound
+from nca.tools.recall import MAX_ANSWER_TOKENS, MAX_EXPANDED_TOKENS, Recall, answer
 from nca.tools.tool import ToolOutcome
 from nca.tools.toolbox import Toolbox, default_toolbox
+from nca.vocabulary import count
 from tests.sessions.samples import said
 
 LONG = "0123456789abcdef walrus é漢字 {}[]();: " * 200
@@ -107,8 +108,15 @@ async def test_other_sessions_are_found_when_asked_for(box: Toolbox) -> None:
 async def test_every_answer_is_bounded(box: Toolbox) -> None:
     for arguments in ({"query": "walrus"}, {"expand": "5"}, {"expand": "1-22"}, {"expand": "5", "offset": 3000}):
         text = (await run(box, **arguments)).text
-        assert token_bound(text) <= (MAX_EXPANDED_TOKENS if "expand" in arguments else MAX_ANSWER_TOKENS)
+        assert count(text) <= (MAX_EXPANDED_TOKENS if "expand" in arguments else MAX_ANSWER_TOKENS)
         assert len(text) > 1_000
+
+
+@pytest.mark.parametrize("word", ["hive ", "вулик ", "蜂の巣箱", "मधुमक्खी ", "0.25; "])
+async def test_a_page_fills_its_room_in_any_script(word: str, box: Toolbox, session: Session) -> None:
+    [message] = session.log.append([Message("user", word * 6_000)])
+    text = (await run(box, expand=str(message.seq))).text
+    assert 0.9 * MAX_EXPANDED_TOKENS <= count(text) <= MAX_EXPANDED_TOKENS
 
 
 async def test_lines_of_a_message_are_shown_in_pieces_that_join(box: Toolbox, session: Session) -> None:
@@ -205,7 +213,7 @@ def test_any_hits_make_a_bounded_answer(snippets: list[str]) -> None:
         for seq, text in enumerate(snippets, 1)
     ]
     text, shown = answer(hits)
-    assert token_bound(text) <= MAX_ANSWER_TOKENS
+    assert count(text) <= MAX_ANSWER_TOKENS
     assert not {char for char in text if char < " "} - {"\n", "\t"}
     assert shown == sum(f"[s:{seq}] user" in text for seq in range(1, len(hits) + 1))
 
@@ -214,7 +222,7 @@ def test_hits_beyond_the_limit_are_not_shown() -> None:
     hits = [Hit(f"s:{seq}", "s", seq, "user", 0.0, 1.0, "word " * 120, (1, 2), ()) for seq in range(20)]
     text, shown = answer(hits)
     assert 8 <= shown < 20
-    assert token_bound(text) <= MAX_ANSWER_TOKENS
+    assert count(text) <= MAX_ANSWER_TOKENS
 
 
 def test_recall_is_a_typed_tool_with_a_description(box: Toolbox) -> None:
