@@ -8,10 +8,7 @@ it was at, and another one goes on behind it.
 from __future__ import annotations
 
 import atexit
-import json
 import os
-import select
-import socket
 import sys
 import threading
 import uuid
@@ -20,6 +17,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import groupby
+from multiprocessing.connection import Connection, Pipe, wait
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
@@ -70,7 +68,6 @@ class _Worker:
     given: deque[int] = field(default_factory=deque)
     at: pytest.Item | None = None
     has_failed: bool = False
-    unread: bytes = b""
 
 
 class _First:
@@ -78,14 +75,14 @@ class _First:
 
     def __init__(self, session: pytest.Session, waiting: deque[list[int]]) -> None:
         self.session, self.waiting = session, waiting
-        self.workers: dict[socket.socket, _Worker] = {}
+        self.workers: dict[Connection, _Worker] = {}
         self._directories: Any = vars(session.config)["_tmp_path_factory"]
         self._directories.getbasetemp()
 
-    def fork(self) -> socket.socket | None:
+    def fork(self) -> Connection | None:
         """In the worker: what connects it with this process."""
         assert threading.active_count() == 1
-        here, there = socket.socketpair()
+        here, there = Pipe()
         sys.stdout.flush()
         if pid := os.fork():
             there.close()
@@ -99,19 +96,16 @@ class _First:
         return there
 
     def listen(self) -> None:
-        """To those that have something to say; they are heard to the end."""
-        for connection in select.select(list(self.workers), [], [])[0]:
-            worker = self.workers[connection]
-            data = b""
-            with suppress(ConnectionResetError):
-                data = connection.recv(1 << 20)
-            *lines, worker.unread = (worker.unread + data).split(b"\n")
-            for line in lines:
-                self._hear(connection, worker, json.loads(line))
-            if not data:
-                del self.workers[connection]
-                self._part(worker)
+        """To those that have something to say, once each."""
+        for connection in wait(list(self.workers)):
+            assert isinstance(connection, Connection)
+            try:
+                told = connection.recv()
+            except (EOFError, OSError):
                 connection.close()
+                self._part(self.workers.pop(connection))
+            else:
+                self._hear(connection, self.workers[connection], told)
         if self.session.shouldfail:
             raise self.session.Failed(self.session.shouldfail)
         if self.session.shouldstop:
@@ -124,14 +118,14 @@ class _First:
         for worker in self.workers.values():
             os.waitpid(worker.pid, 0)
 
-    def _hear(self, connection: socket.socket, worker: _Worker, told: Any) -> None:
+    def _hear(self, connection: Connection, worker: _Worker, told: Any) -> None:
         hook = self.session.config.hook
         if told == "wants":
             numbers = self.waiting.popleft() if self.waiting else []
             worker.given += numbers
             # Whether it is gone is known when it is heard again.
             with suppress(OSError):
-                _tell(connection, numbers)
+                connection.send(numbers)
         elif told == "begins":
             worker.at = self.session.items[worker.given.popleft()]
             hook.pytest_runtest_logstart(nodeid=worker.at.nodeid, location=worker.at.location)
@@ -140,9 +134,6 @@ class _First:
             hook.pytest_runtest_logfinish(nodeid=worker.at.nodeid, location=worker.at.location)
             worker.at = None
         else:
-            if isinstance(told["longrepr"], list):
-                # Where and why it was skipped; pytest wants what it gave.
-                told["longrepr"] = tuple(told["longrepr"])
             report = hook.pytest_report_from_serializable(config=self.session.config, data=told)
             worker.has_failed |= report.failed
             hook.pytest_runtest_logreport(report=report)
@@ -162,9 +153,8 @@ class _First:
 class _Work:
     """What a worker does."""
 
-    def __init__(self, session: pytest.Session, place: socket.socket) -> None:
+    def __init__(self, session: pytest.Session, place: Connection) -> None:
         self._session, self._place = session, place
-        self._answers = place.makefile("rb")
         self._code = 0
         # To take down what was collected is two seconds of work for nobody. What tests left to do at the end is done.
         atexit.register(self._leave)
@@ -211,14 +201,12 @@ class _Work:
 
     def _ask(self) -> Sequence[pytest.Item]:
         self._tell("wants")
-        return [self._session.items[number] for number in json.loads(self._answers.readline() or b"[]")]
+        with suppress(EOFError, OSError):
+            return [self._session.items[number] for number in self._place.recv()]
+        return []
 
     def _tell(self, value: object) -> None:
         try:
-            _tell(self._place, value)
+            self._place.send(value)
         except BrokenPipeError:
             self._session.shouldstop = "nobody listens"
-
-
-def _tell(connection: socket.socket, value: object) -> None:
-    connection.sendall(json.dumps(value).encode() + b"\n")
