@@ -10,17 +10,26 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nca.cli.startup import choose_model, load_settings, open_chat_conversation, open_store, settings_of, store_place
+from nca.cli.startup import (
+    choose_model,
+    load_settings,
+    open_chat_conversation,
+    open_store,
+    rules_of,
+    settings_of,
+    store_place,
+)
 from nca.config.paths import data_dir, workspace_file
 from nca.errors import ModelUnavailable, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from nca.agent.conversation import Conversation
     from nca.cli.choose_session import WantedSession
     from nca.cli.loop_arguments import LoopArguments
     from nca.config.loaded import LoadedSettings
+    from nca.config.tables import PermissionRule
     from nca.events import Event, Listener
     from nca.models.catalog import ModelFacts
     from nca.models.choose import Choice
@@ -57,6 +66,7 @@ def open_chat(words: LoopArguments) -> int:
         raise UsageError(f"nca loop takes no {texts[0]!r}.", advice="A message of several words stands in quotes.")
     if words.resume and words.continue_:
         raise UsageError("--continue and --resume exclude each other.")
+    rules = rules_of(words.allow)
     loaded = load_settings(settings_of(**words._asdict()), words.config, trust=words.trust, asks=True, remembers=True)
     with signals.raised():  # a download has something to clear away
         chosen = choose_model(loaded)
@@ -70,17 +80,25 @@ def open_chat(words: LoopArguments) -> int:
         has_screen=has_screen(loaded.settings.terminal),
     )
     # A download has written lines.
-    return asyncio.run(_chat(loaded, choice, wanted, message, is_alone=is_alone and choice is chosen))
+    return asyncio.run(_chat(loaded, choice, wanted, message, rules, is_alone=is_alone and choice is chosen))
 
 
-async def _chat(loaded: LoadedSettings, choice: Choice, wanted: WantedSession, message: str, *, is_alone: bool) -> int:
+async def _chat(
+    loaded: LoadedSettings,
+    choice: Choice,
+    wanted: WantedSession,
+    message: str,
+    rules: Sequence[PermissionRule],
+    *,
+    is_alone: bool,
+) -> int:
     from nca.terminal.interrupts import Interrupts
     from nca.terminal.open_terminal import has_screen
 
     settings, interrupts = loaded.settings, Interrupts()
     if not has_screen(settings.terminal):
         _load()
-        return await _opened(loaded, choice, wanted, message, None, interrupts)
+        return await _opened(loaded, choice, wanted, message, rules, None, interrupts)
 
     from nca.terminal.input.first_prompt import FirstPrompt
 
@@ -92,7 +110,7 @@ async def _chat(loaded: LoadedSettings, choice: Choice, wanted: WantedSession, m
             await _load_behind(first)
         else:
             _load()
-        return await _opened(loaded, choice, wanted, message, first, interrupts)
+        return await _opened(loaded, choice, wanted, message, rules, first, interrupts)
     finally:
         await first.close()
 
@@ -137,6 +155,7 @@ async def _opened(
     choice: Choice,
     wanted: WantedSession,
     message: str,
+    rules: Sequence[PermissionRule],
     first: FirstPrompt | None,
     interrupts: Interrupts,
 ) -> int:
@@ -165,6 +184,7 @@ async def _opened(
         except Leave as leave:
             return leave.exit_code
         conversation, choice = await open_chat_conversation(loaded, choice, store, events, earlier, reader)
+        conversation.approvals.session_rules += rules
         first_line, *lines = _first_lines(conversation, choice, is_first=is_first)
         output.title(first_line)
         for line in lines:

@@ -161,6 +161,7 @@ def loop(
     context_window: flags.ContextWindow = None,
     max_output_tokens: flags.MaxOutputTokens = None,
     permission: flags.Permission = None,
+    allow: flags.Allow = None,
     max_cost: flags.MaxCost = None,
     trust: flags.Trust = False,
     profile: flags.Profile = None,

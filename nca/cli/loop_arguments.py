@@ -22,6 +22,7 @@ class LoopArguments(NamedTuple):
     context_window: str | None = None
     max_output_tokens: str | None = None
     permission: str | None = None
+    allow: Sequence[str] | None = None
     max_cost: str | None = None
     trust: bool = False
     profile: str | None = None
@@ -35,6 +36,7 @@ _FLAGS = {f"--{name.rstrip('_').replace('_', '-')}": name for name in LoopArgume
 SWITCHES = {flag: name for flag, name in _FLAGS.items() if LoopArguments._field_defaults[name] is False}
 VALUES = {flag: name for flag, name in _FLAGS.items() if LoopArguments._field_defaults[name] is None}
 """The flags without and with a value, and their parameters. A test compares them with the command."""
+_SEVERAL = ("texts", "allow")
 
 
 def parse(arguments: Sequence[str]) -> LoopArguments | None:
@@ -46,14 +48,19 @@ def parse(arguments: Sequence[str]) -> LoopArguments | None:
         flag, has_value, value = word.partition("=")
         if word in SWITCHES:
             found[SWITCHES[word]] = True
-        elif flag in VALUES and has_value and flag.startswith("--"):
-            found[VALUES[flag]] = value
+            continue
+        if flag in VALUES and has_value and flag.startswith("--"):
+            name = VALUES[flag]
         elif word in VALUES and waiting and not waiting[0].startswith("-"):
-            found[VALUES[word]] = waiting.pop(0)
+            name, value = VALUES[word], waiting.pop(0)
         elif not word.startswith("-"):
-            found.setdefault("texts", []).append(word)
+            name, value = "texts", word
         else:
             return None
+        if name in _SEVERAL:
+            found.setdefault(name, []).append(value)
+        else:
+            found[name] = value
     if "config" in found:
         found["config"] = Path(found["config"])
     return LoopArguments(**found)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from nca.cli import flags
-from nca.cli.startup import load_settings, open_conversation, open_store, settings_of
+from nca.cli.startup import load_settings, open_conversation, open_store, rules_of, settings_of
 from nca.errors import UsageError
 from nca.terminal.render.sanitize import json_to_terminal
 from nca.terminal.render.sessions import short_id
@@ -61,19 +61,9 @@ def run(
     if continue_ and session is not None:
         raise UsageError("--continue and --session exclude each other.")
     loaded = load_settings(settings_of(**locals()), config, trust=trust).with_default("context.fit", "refuse")
-    rules = _rules(allow or ())
+    rules = rules_of(allow)
     said = _words(prompt)
     return asyncio.run(_turn(loaded, said, rules, session, as_json, stream, continues=continue_))
-
-
-def _rules(lines: Sequence[str]) -> list[PermissionRule]:
-    """The rules of --allow. They hold as if the person had answered `s` in a chat: below each that denies or asks."""
-    if not lines:
-        return []
-    from nca.agent.tool_selection import OWN_TOOLS
-    from nca.config.rule_line import rules_of_line
-
-    return [rule for line in lines for rule in rules_of_line(line, OWN_TOOLS)]
 
 
 def _words(prompt: str | None) -> Words:

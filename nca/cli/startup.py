@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from nca.agent.conversation import Conversation
     from nca.config.loaded import LoadedSettings
     from nca.config.schema import SessionSettings
+    from nca.config.tables import PermissionRule
     from nca.events import Listener
     from nca.models.choose import Choice
     from nca.sessions.session import Kind
@@ -78,6 +79,19 @@ def settings_of(**parameters: Any) -> dict[str, Any]:
         found["model.name"], level = split_level(found["model.name"])
         found |= {"model.reasoning": level} if level else {}
     return found
+
+
+def rules_of(lines: Sequence[str] | None) -> list[PermissionRule]:
+    """The rules of --allow. They hold as if the person had answered `s` in a chat: below each that denies or asks.
+
+    Raises UsageError.
+    """
+    if not lines:
+        return []
+    from nca.agent.tool_selection import OWN_TOOLS
+    from nca.config.rule_line import rules_of_line
+
+    return [rule for line in lines for rule in rules_of_line(line, OWN_TOOLS)]
 
 
 class StorePlace(NamedTuple):

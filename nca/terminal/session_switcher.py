@@ -1,7 +1,8 @@
 """Switch the chat to another session, and remember the model that was chosen in a project.
 
 Every part that needs the conversation asks for it each time. The model and the settings stay the same in the next
-session, unless another model was chosen in it. The rules "for this session" and the MCP servers end with the old one.
+session, unless another model was chosen in it. The MCP servers and the rules "for this session" end with the old one;
+those of the command line stay.
 """
 
 from __future__ import annotations
@@ -110,6 +111,8 @@ class SessionSwitcher:
         self.told_jobs: list[Job] = []
         """The person was told just now that these would end."""
         self.conversation = conversation
+        self._given_rules = [*conversation.approvals.session_rules]
+        """From the command line: they hold in each session of the chat."""
 
     async def close(self) -> None:
         """Close the conversation that the chat ends with, after those that are still being closed."""
@@ -175,6 +178,7 @@ class SessionSwitcher:
             notified=before.notified,
             person=self._reader,
         )
+        conversation.approvals.session_rules += self._given_rules
         if name:
             conversation.session.rename(name)
         self.conversation = conversation

@@ -41,6 +41,10 @@ def test_flags_and_parameters_are_those_of_the_command() -> None:
         (["-m", "openai/x", "--plain"], LoopArguments(model="openai/x", plain=True)),
         (["--model=a=b", "--config", "f.toml"], LoopArguments(model="a=b", config=Path("f.toml"))),
         (["--model", ""], LoopArguments(model="")),
+        (
+            ["--allow", "shell make", "--allow=edit_file", "hi"],
+            LoopArguments(allow=["shell make", "edit_file"], texts=["hi"]),
+        ),
     ],
 )
 def test_plain_words(words: list[str], meant: LoopArguments) -> None:

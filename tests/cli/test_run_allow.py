@@ -1,9 +1,10 @@
-"""nca run --allow: rules for one run, which allow no more than the same rules in the person's own file."""
+"""--allow: rules for one run or chat, which allow no more than the same rules in the person's own file."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from nca.testing.provider import Provider
 from nca.testing.scripted import Answer
 from nca.tools.shell.runner import CommandRunner
 from nca.tools.toolbox import ToolContext, default_toolbox
+from tests.cli.command import keys, nca
 from tests.cli.test_run import run
 from tests.testing.forks import forked
 
@@ -39,6 +41,16 @@ def test_what_a_rule_names_runs(provider: Provider, tmp_path: Path, rule: str) -
     done = run(provider, tmp_path, "Write it", "--allow", "shell make", "--allow", rule)
     assert (done.returncode, done.stdout) == (0, "Done.\n"), done.stderr
     assert (tmp_path / "src" / "a.txt").read_text() == "one"
+
+
+def test_what_a_rule_names_runs_in_a_chat(provider: Provider, tmp_path: Path) -> None:
+    calling(provider, WRITE)
+    chat = partial(nca, "loop", "--model", "openai/test-model", home=tmp_path, cwd=None, timeout=90, **keys(provider))
+    done = chat("--allow", "shell make", "--allow=write_file src/**", "Write it")
+    assert (done.returncode, done.stdout) == (0, "Done.\n"), done.stderr
+    assert (tmp_path / "src" / "a.txt").read_text() == "one"
+    refused = chat("--allow", "nothing")
+    assert (refused.returncode, "there is no tool nothing" in refused.stderr) == (2, True)
 
 
 @pytest.mark.parametrize("rule", ["edit_file", "write_file src", "write_file lib/**", "shell"])

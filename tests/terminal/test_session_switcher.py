@@ -44,6 +44,17 @@ async def test_a_new_session_has_the_model_and_settings_and_nothing_else_of_the_
         await after.close()
 
 
+async def test_rules_of_the_command_line_hold_in_each_session_of_the_chat(tmp_path: Path) -> None:
+    given, answered = PermissionRule("write_file", "", ""), PermissionRule("shell", "git status", str(tmp_path))
+    with a_stage(tmp_path, ["One."]) as stage:
+        stage.conversation.approvals.session_rules.append(given)
+        stage = stage.with_reader(ScriptedReader())
+        stage.conversation.approvals.session_rules.append(answered)
+        await stage.conversation.send("a question")
+        await stage.command("/new")
+        assert stage.conversation.approvals.session_rules == [given]
+
+
 async def test_a_new_session_has_no_name_of_before(tmp_path: Path) -> None:
     with a_stage(tmp_path, ["One."]) as stage:
         await stage.command("/rename my work")
