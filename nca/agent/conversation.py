@@ -335,6 +335,7 @@ class Conversation:
     async def use_model(self, model: Model) -> None:
         """Go on with another model. A smaller window cuts instructions and tools, and may make a compaction due."""
         await self._compactor.close()
+        self._parts.redactor.learn(secrets_of(self.loaded.settings))
         old = self._parts.models.replace_first(model)
         if not self.session.is_read_only:
             self.session.set_model(model.facts.name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 from pathlib import Path
 
@@ -13,8 +14,10 @@ from nca.context.retention import FILES, WORDS
 from nca.errors import ConfigError, ModelUnavailable, UsageError
 from nca.events import Event
 from nca.humanize import percent
+from nca.models import keys
 from nca.terminal.commands.command import advice_for, all_commands, find_command, foreign_names
 from nca.terminal.interrupts import Leave
+from tests.agent.test_conversation import call
 from tests.terminal.stage import Stage, a_stage
 
 LONG = "The parser reads src/parse.py and fails at line 12 with ValueError: bad token. " * 40
@@ -199,6 +202,26 @@ async def test_config_saves_what_is_in_force(tmp_path: Path) -> None:
         assert "Saved context.target_ratio in" in said
         await stage.command("/config context.stages summarize,truncate --save")
         assert path.read_text() == '[context]\ntarget_ratio = 0.4\nstages = ["summarize", "truncate"]\n'
+
+
+async def test_a_key_that_is_stored_while_the_chat_is_open_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NCA_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("OPENAI_API_KEY", "")
+    key = "sk-proj-walrus-walrus-walrus"
+    (tmp_path / "notes.txt").write_text(f"the key is {key}")
+    with a_stage(tmp_path, [call("read_file", '{"path": "notes.txt"}'), "Read."]) as stage:
+        model = stage.conversation.model
+        with pytest.raises(ModelUnavailable):
+            await stage.command("/model openai/gpt-4.1")
+        keys.save(os.environ, "OPENAI_API_KEY", key)
+        assert "openai/gpt-4.1 answers from now on." in await stage.command("/model openai/gpt-4.1")
+        await stage.conversation.use_model(model)
+        await stage.conversation.send("Read notes.txt")
+        assert [entry.message.text for entry in stage.conversation.context.entries][
+            2
+        ] == "the key is [redacted OPENAI_API_KEY]"
 
 
 async def test_model_shows_and_switches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from nca.errors import ConfigError
+from nca.models import keys
 from nca.models.choose import named, open_model
 from nca.models.lookup import Offer, known, look_up, offers, once, served_beside
 from nca.models.reasoning import AUTO, LEVELS, OFF, split_level
@@ -40,6 +43,9 @@ class ModelCommand(Command):
         return "chooses who sees the conversation" if argument else ""
 
     async def run(self, app: App, argument: str) -> None:
+        # A key may have been stored since the chat began. One that cannot be read is reported where it is needed.
+        with suppress(ConfigError):
+            keys.use(os.environ)
         argument = argument or await self._chosen(app)
         if not argument:
             return
