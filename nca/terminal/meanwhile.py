@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 class Meanwhile:
     """The questions that are asked while nca works. An answer is shown whole, between two parts of the turn."""
 
-    def __init__(self, chat: Completions, draw: Draw, remember: Callable[[Words], None]) -> None:
-        """`remember` puts a line into the history of what was typed."""
-        self._chat, self._draw, self._remember = chat, draw, remember
+    def __init__(self, chat: Completions, draw: Draw, note: Callable[[Words], None]) -> None:
+        """`note` is told of a line that is carried out."""
+        self._chat, self._draw, self._note = chat, draw, note
         self._asking: set[asyncio.Task[None]] = set()
 
     def take(self, line: Words, logged: Callable[[], None]) -> bool:
@@ -35,7 +35,7 @@ class Meanwhile:
         command, beside = find_command(name), self._chat.conversation.beside
         if command is None or not command.works_meanwhile or not beside.can_ask_meanwhile:
             return False
-        self._remember(line)
+        self._note(line)
         task = asyncio.create_task(self._ask(beside, question.strip(), logged))
         self._asking.add(task)
         task.add_done_callback(self._asking.discard)

@@ -72,7 +72,7 @@ class PromptReader(Reader):
         files = FileFinder(completions.conversation.directory)
         completer = partial(PromptCompleter, completions, files)
         self._prompt.serve(completer, lambda: self._next_mode(completions.conversation))
-        self._prompt.type_ahead.take_meanwhile = Meanwhile(completions, self._draw, self._first.remember).take
+        self._prompt.type_ahead.take_meanwhile = Meanwhile(completions, self._draw, self._taken_meanwhile).take
         try:
             with self._first.quiet_terminal():
                 yield
@@ -103,6 +103,10 @@ class PromptReader(Reader):
             if is_other or (shown.cache and cache_left(conversation) != shown.cache):
                 shown = self._show_status(conversation)
             await asyncio.sleep(WATCH_SECONDS)
+
+    def _taken_meanwhile(self, line: Words) -> None:
+        self._first.remember(line)
+        self._prompt.hint("Asked. The answer comes between two parts of the turn.")
 
     def _show_status(self, conversation: Conversation) -> ToolbarStatus:
         """Show the current state; the person's command adds its line when it has one."""

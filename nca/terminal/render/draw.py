@@ -194,6 +194,7 @@ class Draw:
         if (above := len(lines) - most_lines) > 0:
             self.screen.print(Text(lines_above(above, said), style="quiet"))
         self.screen.print(SegmentLines(lines[-most_lines:], new_lines=True))
+        self._section = "exchange"
 
     def between(self, show: Callable[[], None]) -> None:
         """Call `show`, which may draw, when no answer is being drawn."""

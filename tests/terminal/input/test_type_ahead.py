@@ -299,15 +299,16 @@ def test_a_question_beside_is_asked_at_once_and_answered_between_two_parts_of_th
         tty.sees("›")
         tty.line("PAUSE first")
         tty.send("/btw which colour?\r")
-        tty.sees("› /btw which colour?\n\nIt is blue.")
-        tty.sees("First.")
+        tty.sees("› /btw which colour?\n\nIt is blue.\n\nFirst.")
         tty.send(UP)
         tty.sees("› /btw which colour?")
 
 
 def test_an_answer_beside_does_not_part_an_answer_that_is_being_drawn() -> None:
     with at_work(columns=80) as tty:
-        tty.send("/btw which colour?\rlater\r")
+        tty.send("/btw which colour?\r")
+        tty.sees("  Asked. The answer comes between two parts of the turn.")
+        tty.send("later\r")
         tty.sees("  queued: later")
         tty.sees_no("never")
         tty.send(ESCAPE)
