@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from math import ceil
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from nca import vocabulary
 from nca.events import MessageTaken
@@ -202,7 +202,7 @@ class PromptReader(Reader):
     def lend_terminal(self) -> AbstractContextManager[object]:
         return self._prompt.lent_terminal()
 
-    async def walk(self, panel: ListPanel[T]) -> T | None:
+    async def walk(self, panel: ListPanel[Any, T]) -> T | None:
         with self._prompt.lent_terminal(is_quiet=True):
             if panel.is_typed:
                 panel.buffer.insert_text(self._prompt.type_ahead.take_open())

@@ -9,7 +9,7 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
-from typing import TYPE_CHECKING, Protocol, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TextIO, TypeVar
 
 from nca.agent.approvals import Answer, Nobody
 from nca.events import ApprovalAsked
@@ -110,7 +110,7 @@ class Reader(Nobody, ABC):
         """While another program, such as an editor, has the terminal."""
         return nullcontext()
 
-    async def walk(self, panel: ListPanel[T]) -> T | None:
+    async def walk(self, panel: ListPanel[Any, T]) -> T | None:
         """Show a list that the person walks with the keys. None if they leave it, or there is no screen for it."""
         return None
 

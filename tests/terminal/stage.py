@@ -46,7 +46,7 @@ class ScriptedReader(Reader):
         self.questions.append(question)
         return self._answers.pop(0)
 
-    async def walk(self, panel: ListPanel[Any]) -> Any:
+    async def walk(self, panel: ListPanel[Any, Any]) -> Any:
         return self._picks.pop(0)
 
 

@@ -46,7 +46,7 @@ _EDITING = (
 )
 
 
-class ConfigBrowser(ListPanel[Sequence[str]]):
+class ConfigBrowser(ListPanel[str, Sequence[str]]):
     """`run` returns a line for each change that was made."""
 
     most_lines = 30
@@ -61,8 +61,7 @@ class ConfigBrowser(ListPanel[Sequence[str]]):
         super().__init__(theme)
         self._loaded = loaded
         self._change = change
-        self._names = ordered()
-        self._chosen = self._names[0]
+        self.rows = ordered()
         self._is_changed_only = False
         self._search = ""
         self._edited = ""
@@ -75,19 +74,22 @@ class ConfigBrowser(ListPanel[Sequence[str]]):
         return f"{self._edited} = " if self._edited else "Search: "
 
     def listing(self, columns: int) -> Listing:
-        rows = self._rows()
-        if not rows:
-            nothing = "Nothing is changed." if self._is_changed_only and not self._search else "Nothing found."
-            return Listing(1, lambda _: [("class:quiet", nothing)], -1, self._way_on(columns), self._keys(), [])
-        chosen = rows.index(self._chosen)
-        return Listing(
-            len(rows), lambda number: self._row(rows[number], columns), chosen, self._about(columns), self._keys()
+        """Each group comes after its own name: `context.` before the settings of `context`."""
+        found, chosen = super().listing(columns), self.chosen
+        if chosen is None:
+            return found
+        shown = [row for group, names in groupby(self.rows, section_of) for row in (f"{group}.", *names)]
+        return found._replace(
+            total=len(shown), row=lambda number: self.row(shown[number], columns), chosen=shown.index(chosen)
         )
 
+    def nothing(self) -> str:
+        return "Nothing is changed." if self._is_changed_only and not self._search else "Nothing found."
+
     def move(self, by: int) -> None:
-        if self._names and not self._edited:
-            number = self._names.index(self._chosen) + by
-            self._choose(self._names[max(0, min(len(self._names) - 1, number))])
+        if not self._edited:
+            self._said = ""
+            super().move(by)
 
     def typed(self, text: str) -> None:
         if not self._edited:
@@ -96,7 +98,7 @@ class ConfigBrowser(ListPanel[Sequence[str]]):
             if words := text.strip():
                 # The setting that is meant, wherever it stands in the list: names count before descriptions.
                 likely = (words.lower(), *containing(words), *matching(words))
-                self._chosen = next((name for name in likely if name in self._names), self._chosen)
+                self.selected = next((self.rows.index(name) for name in likely if name in self.rows), self.selected)
         self._said = ""
 
     def keys(self) -> Mapping[str, Callable[[], None]]:
@@ -105,11 +107,11 @@ class ConfigBrowser(ListPanel[Sequence[str]]):
     def enter(self) -> None:
         if self._edited:
             self._set(is_saving=False)
-        elif self._names and KEYS[self._chosen].value_type.row is not None:
+        elif self.chosen and KEYS[self.chosen].value_type.row is not None:
             self._said = "It holds tables. Write them in a file: .nca/config.toml, or your own."
-        elif self._names:
-            self._edited = self._chosen
-            self._type(_as_typed(self._loaded().value(self._chosen)))
+        elif self.chosen:
+            self._edited = self.chosen
+            self._type(_as_typed(self._loaded().value(self.chosen)))
 
     def leave(self) -> None:
         if self._edited:
@@ -120,7 +122,7 @@ class ConfigBrowser(ListPanel[Sequence[str]]):
     def _turn(self) -> None:
         """The next valid value while one is typed; else between all settings and those that are changed."""
         if not self._edited:
-            self._is_changed_only = not self._is_changed_only
+            self._is_changed_only, self._said = not self._is_changed_only, ""
             self._filter()
         elif choices := KEYS[self._edited].value_type.choices:
             text = self.buffer.text
@@ -128,11 +130,11 @@ class ConfigBrowser(ListPanel[Sequence[str]]):
 
     def _set(self, *, is_saving: bool) -> None:
         """Set the typed value, or save the chosen setting unchanged."""
-        if not self._names:
+        if self.chosen is None:
             return
         written = (self.buffer.text.strip() or '""') if self._edited else ""
         try:
-            said = self._change(self._chosen, written, is_saving)
+            said = self._change(self.chosen, written, is_saving)
         except NcaError as error:
             self._said = str(error)
             return
@@ -152,20 +154,11 @@ class ConfigBrowser(ListPanel[Sequence[str]]):
     def _filter(self) -> None:
         loaded = self._loaded()
         found = set(matching(self._search)) if self._search.strip() else set(KEYS)
-        self._names = [
-            name for name in ordered() if name in found and (not self._is_changed_only or is_changed(loaded, name))
-        ]
-        if self._names and self._chosen not in self._names:
-            self._choose(self._names[0])
+        self.fill(
+            [name for name in ordered() if name in found and (not self._is_changed_only or is_changed(loaded, name))]
+        )
 
-    def _choose(self, name: str) -> None:
-        self._chosen, self._said = name, ""
-
-    def _rows(self) -> list[str]:
-        """The names, each group after its own: `context.` comes before the settings of `context`."""
-        return [row for group, names in groupby(self._names, section_of) for row in (f"{group}.", *names)]
-
-    def _row(self, row: str, columns: int) -> Line:
+    def row(self, row: str, columns: int) -> Line:
         if row.endswith("."):
             group = row.removesuffix(".")
             return [("class:label", group or "others"), ("class:quiet", f"  {about_section(group)}" if group else "")]
@@ -178,9 +171,11 @@ class ConfigBrowser(ListPanel[Sequence[str]]):
             line.append(("class:quiet", place(loaded.origin(row)) if changed else KEYS[row].about))
         return line
 
-    def _about(self, columns: int) -> Sequence[Line]:
+    def about(self, columns: int) -> Sequence[Line]:
         """The meaning of the chosen setting; then the last result or refusal, else the valid values."""
-        key = KEYS[self._chosen]
+        if self.chosen is None:
+            return self._way_on(columns)
+        key = KEYS[self.chosen]
         lines: list[Line] = [[("", line)] for line in wrapped(f"{key.name}: {key.about}", columns, _ABOUT_LINES)]
         if self._said:
             return lines + [[("class:notice", line)] for line in wrapped(self._said, columns, _FACT_LINES)]
@@ -197,14 +192,14 @@ class ConfigBrowser(ListPanel[Sequence[str]]):
             way = f"Did you mean {near}? {way}"
         return [[("class:quiet", line)] for line in wrapped(way, columns, _ABOUT_LINES)]
 
-    def _keys(self) -> Sequence[str]:
+    def key_texts(self) -> Sequence[str]:
         if self._edited:
             tab = " · Tab next" if KEYS[self._edited].value_type.choices else ""
             return [text.format(tab=tab) for text in _EDITING]
         other = "shows all" if self._is_changed_only else "only changed"
-        if not self._names:
+        if not self.rows:
             return [f"Tab {other} · Esc leaves", "Tab · Esc"]
-        place = f"{self._names.index(self._chosen) + 1} of {len(self._names)}"
+        place = f"{self.selected + 1} of {len(self.rows)}"
         return [text.format(place=place, other=other) for text in _BROWSING]
 
 

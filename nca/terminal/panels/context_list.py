@@ -16,7 +16,7 @@ from rich.text import Text
 from nca.context.parts import KINDS, LABELS
 from nca.errors import NcaError
 from nca.humanize import counted, percent
-from nca.terminal.panels.list_panel import BAR, Line, Listing, ListPanel, cut, wrapped
+from nca.terminal.panels.list_panel import BAR, Line, ListPanel, cut, wrapped
 from nca.terminal.render.sanitize import one_line
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _WITH_BAR_FROM, _WITH_STATE_FROM = 56, 72
 """Columns of a window from which on rows have a bar, and their mark in words."""
 
 
-class ContextList(ListPanel[Mapping[str, Change]]):
+class ContextList(ListPanel["ContextItem", Mapping[str, Change]]):
     """`run` returns the change for each marked item, by its id; None if the person left with Escape."""
 
     def __init__(self, context: Context, see: Callable[[str], Awaitable[None]], theme: str, most_lines: int) -> None:
@@ -45,51 +45,49 @@ class ContextList(ListPanel[Mapping[str, Change]]):
         self._frees = cache(lambda *seqs: context.collapse_tokens(seqs))
         self._in_order = context.items()
         self._is_by_size = True
-        self._items = self._arranged()
+        self.rows = self._arranged()
         self._pinned = {str(pin.seq): pin.tokens for pin in context.pins()}
-        self._largest = max((item.tokens for item in self._items), default=1) or 1
-        self._selected = 0
+        self._largest = max((item.tokens for item in self.rows), default=1) or 1
         self._said = ""
         self._search = ""
         self._is_searching = False
         self.marks: dict[str, Change] = {}
 
-    def listing(self, columns: int) -> Listing:
-        order, other = ("largest first", "in order") if self._is_by_size else ("in order", "largest first")
-        count = len(self.marks)
+    @property
+    def _orders(self) -> tuple[str, str]:
+        """The order of the rows, and the other one."""
+        return ("largest first", "in order") if self._is_by_size else ("in order", "largest first")
+
+    def key_texts(self) -> Sequence[str]:
+        if self._is_searching:
+            return (f"Search: {self._search}▏ · ↑↓ · Enter keeps the matches · Esc ends the search",)
+        count, other = len(self.marks), self._orders[1]
         applies = f"a applies {counted(count, 'change')}{self._freed()} · " if count else ""
         leave = "Esc shows all" if self._search else "Esc drops them" if count else "Esc leaves"
         whole = "Esc shows all" if self._search else "Esc leaves, no changes"
-        keys: Sequence[str] = (
+        return (
             f"↑↓ · Enter shows it whole · Tab {other} · / searches · {applies}{whole}",
             f"↑↓ · Enter shows it whole · Tab {other} · {applies}{whole}",
             f"↑↓ · Enter shows · Tab order · {applies}{leave}",
             f"{applies}{leave}" if count else "↑↓ · Enter · Tab · Esc",
             f"a applies {count} · Esc" if count else "Esc leaves",
         )
-        if self._is_searching:
-            keys = (f"Search: {self._search}▏ · ↑↓ · Enter keeps the matches · Esc ends the search",)
-        place = self._selected + 1 if self._items else 0
-        head = f"  {'message':>9} {'tokens':>9}  {place:,} of {len(self._items):,}"
+
+    def head(self, columns: int) -> Line:
+        order, place = self._orders[0], self.selected + 1 if self.rows else 0
+        head = f"  {'message':>9} {'tokens':>9}  {place:,} of {len(self.rows):,}"
         head += f" with “{one_line(self._search, 20)}”" if self._search else ""
         head += next((f", {one}" for one in (order, order.split()[0]) if len(head) + len(one) + 2 <= columns), "")
-        return Listing(
-            len(self._items),
-            lambda number: self._row(self._items[number], columns),
-            self._selected,
-            self._about(self._chosen, columns) if self._items else (),
-            keys,
-            [("class:quiet", head)],
-        )
+        return [("class:quiet", head)]
 
     def move(self, by: int) -> None:
         self._said = ""
-        self._selected = max(0, min(len(self._items) - 1, self._selected + by))
+        super().move(by)
 
     def enter(self) -> None:
         if not self._is_searching:
-            self.background(self._show(self._chosen.id))
-        elif self._items:
+            self.background(self._show(self._item.id))
+        elif self.rows:
             self._is_searching = False
         else:
             self.leave()
@@ -109,7 +107,7 @@ class ContextList(ListPanel[Mapping[str, Change]]):
         actions: Mapping[str, Callable[[], None]] = {
             "c": lambda: self._mark("collapse"),
             "e": lambda: self._mark("expand"),
-            "p": lambda: self._mark("unpin" if self._chosen.id in self._pinned else "pin"),
+            "p": lambda: self._mark("unpin" if self._item.id in self._pinned else "pin"),
             "f": lambda: self._mark("compact"),
             "a": lambda: self.end(self.marks),
         }
@@ -124,8 +122,8 @@ class ContextList(ListPanel[Mapping[str, Change]]):
             self._said = f"{one_line(key, 1)} does nothing here; keys: {', '.join(actions)}, / to search."
 
     @property
-    def _chosen(self) -> ContextItem:
-        return self._items[self._selected]
+    def _item(self) -> ContextItem:
+        return self.rows[self.selected]
 
     async def _show(self, wanted: str) -> None:
         try:
@@ -141,20 +139,16 @@ class ContextList(ListPanel[Mapping[str, Change]]):
 
     def _look_for(self, text: str) -> None:
         """Only the items with this text in their number, label or beginning; the chosen one stays, if it has it."""
-        chosen = self._chosen if self._items else None
         self._search, self._said = text, ""
         wanted = text.casefold()
-        self._items = [
-            item for item in self._arranged() if wanted in f"{item.id} {item.label} {item.excerpt}".casefold()
-        ]
-        self._selected = self._items.index(chosen) if chosen in self._items else 0
+        self.fill([item for item in self._arranged() if wanted in f"{item.id} {item.label} {item.excerpt}".casefold()])
 
     def _arranged(self) -> list[ContextItem]:
         return sorted(self._in_order, key=lambda item: -item.tokens) if self._is_by_size else self._in_order
 
     def _mark(self, change: Change) -> None:
         """Mark the chosen item, or take back the mark that it has already."""
-        wanted = self._chosen.id
+        wanted = self._item.id
         self._said = self._refusal(change)
         if self.marks.get(wanted) == change:
             del self.marks[wanted]
@@ -165,7 +159,7 @@ class ContextList(ListPanel[Mapping[str, Change]]):
 
     def _refusal(self, change: Change) -> str:
         """Why the chosen item cannot be changed so; "" if it can."""
-        item = self._chosen
+        item = self._item
         if change == "collapse" and not item.is_collapsible:
             return "It cannot be collapsed: it is short, pinned, or still needed in full."
         if change == "expand" and item.is_whole:
@@ -186,7 +180,7 @@ class ContextList(ListPanel[Mapping[str, Change]]):
         freed = (tokens for wanted, tokens in self._pinned.items() if self.marks.get(wanted) == "unpin")
         return sum(self._pinned.values()) + sum(marked) - sum(freed)
 
-    def _row(self, item: ContextItem, columns: int) -> Line:
+    def row(self, item: ContextItem, columns: int) -> Line:
         change = self.marks.get(item.id)
         mark = _MARKS[change] if change else "●" if item.id in self._pinned else " "
         row = [("class:notice", mark), ("class:accent", f"{one_line(item.id, 8):>8}"), ("", f" {item.tokens:>9,}  ")]
@@ -206,8 +200,10 @@ class ContextList(ListPanel[Mapping[str, Change]]):
             return f"collapse {_signed(-self._frees(int(item.id)))}"
         return "compact from here" if change == "compact" else change or ("pinned" if item.id in self._pinned else "")
 
-    def _about(self, item: ContextItem, columns: int) -> Sequence[Line]:
+    def about(self, columns: int) -> Sequence[Line]:
         """The chosen item, its beginning, and its keys; a narrow window needs two lines for these."""
+        if (item := self.chosen) is None:
+            return ()
         what = f"message {item.id}" if item.id.isdecimal() else f"summary {one_line(item.id, 20)}"
         facts = [what] + (["pinned"] if item.id in self._pinned else [])
         if item.score is not None:

@@ -26,6 +26,7 @@ from nca.terminal.input.keyboard import ESCAPE_SECONDS, Keyboard, terminal_outpu
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.theme import prompt_styles
 
+R = TypeVar("R")
 T = TypeVar("T")
 
 Line = Sequence[tuple[str, str]]
@@ -61,9 +62,17 @@ class Listing(NamedTuple):
     head: Line = ()
 
 
-class ListPanel(ABC, Generic[T]):
-    """One list, shown once. `most_lines`: how many lines it takes at most, without the line that is typed into."""
+class ListPanel(ABC, Generic[R, T]):
+    """One list, shown once.
 
+    rows        what it lists now
+    selected    the number of the chosen row
+    most_lines  how many lines it takes at most, without the line that is typed into
+    """
+
+    rows: Sequence[R] = ()
+    selected = 0
+    _before: R | None = None
     most_lines = MOST_LINES
 
     def __init__(self, theme: str = "auto", *, is_typed: bool = True) -> None:
@@ -73,12 +82,45 @@ class ListPanel(ABC, Generic[T]):
         self.is_typed = is_typed
 
     @abstractmethod
-    def listing(self, columns: int) -> Listing:
-        """The current content, in a window of so many columns."""
+    def row(self, row: R, columns: int) -> Line:
+        """A row in a window of so many columns."""
 
     @abstractmethod
+    def about(self, columns: int) -> Sequence[Line]:
+        """Lines about the chosen row."""
+
+    @abstractmethod
+    def key_texts(self) -> Sequence[str]:
+        """What the keys do, from long to short."""
+
+    def head(self, columns: int) -> Line:
+        """The line above the rows."""
+        return ()
+
+    def nothing(self) -> str:
+        """What stands in place of the rows, if there is none."""
+        return "nothing found"
+
+    def listing(self, columns: int) -> Listing:
+        """The current content, in a window of so many columns."""
+        rows, about, keys, head = self.rows, self.about(columns), self.key_texts(), self.head(columns)
+        if not rows:
+            return Listing(1, lambda _: [("class:quiet", self.nothing())], -1, about, keys, head)
+        return Listing(len(rows), lambda number: self.row(rows[number], columns), self.selected, about, keys, head)
+
+    @property
+    def chosen(self) -> R | None:
+        return self.rows[self.selected] if self.rows else None
+
+    def fill(self, rows: Sequence[R]) -> None:
+        """List other rows. The chosen one stays chosen, if it is among them; where there were none, the one before."""
+        self._before = self.chosen or self._before
+        self.rows = rows
+        self.selected = rows.index(self._before) if self._before in rows else 0
+
     def move(self, by: int) -> None:
         """Choose the row so many below the chosen one, or the last one before the end of the list."""
+        self.selected = max(0, min(len(self.rows) - 1, self.selected + by))
 
     @abstractmethod
     def enter(self) -> None:

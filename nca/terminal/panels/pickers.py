@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from itertools import islice
 
 from nca.agent.rewinding import Point, Rewinds
 from nca.errors import StoreError
 from nca.humanize import local_time, short_tokens
 from nca.models.catalog import ModelFacts, describe
 from nca.models.lookup import Offer, once
-from nca.terminal.panels.list_panel import Line, Listing, ListPanel
+from nca.terminal.panels.list_panel import Line, ListPanel
 from nca.terminal.render.file_changes import totals
 from nca.terminal.render.sanitize import one_line, to_terminal
 
@@ -25,7 +27,7 @@ _NAME_CELLS, _MEASURED = 44, 100
 """Most cells of the names' column, and how many names it is as wide as."""
 
 
-class ModelPicker(ListPanel[str]):
+class ModelPicker(ListPanel[Offer, str]):
     """Picks once. `known` reads every known model, when something is typed first; `served` asks a server for its."""
 
     def __init__(
@@ -38,32 +40,19 @@ class ModelPicker(ListPanel[str]):
     ) -> None:
         """`in_use`: the model that answers now, with the window in force."""
         super().__init__(theme)
-        self._likely = list(likely)
-        self._read_known, self._ask_served = known, served
-        self._known: Sequence[Offer] | None = None
-        self._matching = self._likely
-        self._selected = 0
+        self.rows = self._likely = list(likely)
+        self._read_known, self._ask_served = cache(known), served
         self._facts = {in_use.name: in_use} if in_use else {}
 
-    def listing(self, columns: int) -> Listing:
-        shown = self._matching
-        if not shown:
-            nothing = [("class:quiet", "none is known; Enter takes the name as typed")]
-            return Listing(1, lambda _: nothing, -1, [[("", "")]], _MODEL_KEYS)
-        about: Line = [("class:quiet", self._about(shown[self._selected]))]
-        return Listing(
-            len(shown), lambda number: self._row(shown[number], columns), self._selected, [about], _MODEL_KEYS
-        )
+    def key_texts(self) -> Sequence[str]:
+        return _MODEL_KEYS
 
-    def move(self, by: int) -> None:
-        self._selected = max(0, min(len(self._matching) - 1, self._selected + by))
+    def nothing(self) -> str:
+        return "none is known; Enter takes the name as typed"
 
     def enter(self) -> None:
-        typed = self.buffer.text.strip()
-        if self._matching:
-            self.end(self._matching[self._selected].name)
-        elif typed:
-            self.end(typed)
+        if name := self.chosen.name if self.chosen else self.buffer.text.strip():
+            self.end(name)
 
     def begin(self) -> None:
         self.background(self._wait_for_server())
@@ -75,36 +64,34 @@ class ModelPicker(ListPanel[str]):
     def add(self, served: Sequence[Offer]) -> None:
         """Add what a server lists; the chosen row stays chosen."""
         self._likely = once([*self._likely, *served])
-        chosen = self._matching[self._selected : self._selected + 1]
         self._filter(self.buffer.text)
-        self._selected = self._matching.index(chosen[0]) if chosen else 0
 
     def typed(self, text: str) -> None:
         self._filter(text)
-        self._selected = 0
+        self.selected = 0
 
     def _filter(self, text: str) -> None:
         words = text.lower().split()
-        if words and self._known is None:
-            self._known = self._read_known()
-        every = once([*self._likely, *(self._known or ())]) if words else self._likely
-        self._matching = [offer for offer in every if all(word in offer.name.lower() for word in words)]
+        every = once([*self._likely, *self._read_known()]) if words else self._likely
+        self.fill([offer for offer in every if all(word in offer.name.lower() for word in words)])
 
     def _describe(self, name: str) -> ModelFacts:
         if name not in self._facts:
             self._facts[name] = describe(name)
         return self._facts[name]
 
-    def _row(self, offer: Offer, columns: int) -> Line:
+    def row(self, offer: Offer, columns: int) -> Line:
         name = one_line(offer.name, 120)
         if columns < _NARROW:
             return [("", name)]
         facts = self._describe(offer.name)
         window = "" if facts.is_window_guess else short_tokens(facts.window_tokens)
-        cells = min(_NAME_CELLS, max(len(one.name) for one in self._matching[:_MEASURED]))
+        cells = min(_NAME_CELLS, max(len(one.name) for one in self.rows[:_MEASURED]))
         return [("", f"{name:<{cells}}"), ("class:quiet", f"{window:>7}  {_prices(facts):<20}  {offer.why}")]
 
-    def _about(self, offer: Offer) -> str:
+    def about(self, columns: int) -> Sequence[Line]:
+        if (offer := self.chosen) is None:
+            return [[("", "")]]
         facts = self._describe(offer.name)
         window = f"window {facts.window_tokens:,} tokens" + (" (assumed)" if facts.is_window_guess else "")
         takes = [word for word, can in (("tools", facts.can_use_tools), ("images", facts.can_see)) if can]
@@ -114,7 +101,7 @@ class ModelPicker(ListPanel[str]):
             _prices(facts) or "price not known",
             f"takes {' and '.join(takes)}" if takes else "",
         )
-        return " · ".join(filter(None, parts))
+        return [[("class:quiet", " · ".join(filter(None, parts)))]]
 
 
 def _prices(facts: ModelFacts) -> str:
@@ -136,7 +123,7 @@ LEFT_MARK = "↩"
 _LEFT_KEYS = tuple(f"{keys} · {LEFT_MARK} other branch" for keys in _REWIND_KEYS)
 
 
-class RewindPicker(ListPanel[Point]):
+class RewindPicker(ListPanel[Point, Point]):
     """Picks once."""
 
     def __init__(self, rewinds: Rewinds, theme: str = "auto") -> None:
@@ -144,8 +131,6 @@ class RewindPicker(ListPanel[Point]):
         self._rewinds = rewinds
         self._coming: Iterator[Point] = rewinds.points()
         self._points: list[Point] = []
-        self._matching: list[Point] = []
-        self._selected = 0
         self._totals: dict[tuple[int, int], str] = {}
         self._counting: asyncio.Task[None] | None = None
         self._read(_AT_ONCE)
@@ -157,49 +142,31 @@ class RewindPicker(ListPanel[Point]):
     def begin(self) -> None:
         self._count()
 
-    def listing(self, columns: int) -> Listing:
-        shown = self._matching
-        if not shown:
-            return Listing(1, lambda _: [("class:quiet", "nothing found")], -1, self._about(None), _REWIND_KEYS)
-        return Listing(
-            len(shown),
-            lambda number: self._row(shown[number], columns),
-            self._selected,
-            self._about(self._chosen),
-            _LEFT_KEYS + _REWIND_KEYS[1:] if any(point.is_left for point in shown) else _REWIND_KEYS,
-            self._head(columns),
-        )
+    def key_texts(self) -> Sequence[str]:
+        return _LEFT_KEYS + _REWIND_KEYS[1:] if any(point.is_left for point in self.rows) else _REWIND_KEYS
 
     def move(self, by: int) -> None:
-        if self._selected + by >= len(self._matching):
+        if self.selected + by >= len(self.rows):
             self._read(_AT_ONCE)
-        self._selected = max(0, min(len(self._matching) - 1, self._selected + by))
+        super().move(by)
         self._count()
 
     def enter(self) -> None:
-        if self._chosen is not None:
-            self.end(self._chosen)
+        if self.chosen is not None:
+            self.end(self.chosen)
 
     def typed(self, text: str) -> None:
-        self._selected = 0
         self._read(_SEARCHED - len(self._points))
+        self.selected = 0
         self._count()
-
-    @property
-    def _chosen(self) -> Point | None:
-        return self._matching[self._selected] if self._matching else None
 
     def _read(self, most: int) -> None:
         """Take up so many more points."""
-        for _, point in zip(range(most), self._coming, strict=False):
-            self._points.append(point)
-        self._filter()
-
-    def _filter(self) -> None:
+        self._points += islice(self._coming, max(0, most))
         words = self.buffer.text.lower().split()
-        self._matching = [one for one in self._points if all(word in one.text.lower() for word in words)]
+        self.fill([one for one in self._points if all(word in one.text.lower() for word in words)])
 
-    def _head(self, columns: int) -> Line:
+    def head(self, columns: int) -> Line:
         """The headings above the columns of the rows, after the mark."""
         if columns < _DATED_FROM:
             head = "when  message"
@@ -216,7 +183,7 @@ class RewindPicker(ListPanel[Point]):
         widest = max(map(len, self._totals.values()), default=0)
         return max(widest, len("changed")) if widest else 0
 
-    def _row(self, point: Point, columns: int) -> Line:
+    def row(self, point: Point, columns: int) -> Line:
         style = "class:quiet" if point.is_left else ""
         mark = f"{LEFT_MARK} " if point.is_left else ""
         text = f"{mark}{'the end of another branch: ' if point.rewind else ''}{one_line(point.text, _TEXT_CHARS)}"
@@ -229,8 +196,8 @@ class RewindPicker(ListPanel[Point]):
         size = "" if point.rewind else short_tokens(point.tokens)
         return [(style, f"{when} {size:>6}  {changed:<{self._widest}}{'  ' if self._widest else ''}{text}")]
 
-    def _about(self, point: Point | None) -> list[Line]:
-        if point is None:
+    def about(self, columns: int) -> Sequence[Line]:
+        if (point := self.chosen) is None:
             return [[("", "")]] * 2
         if point.rewind:
             facts = ["the end of another branch; going there shows it again"]
@@ -247,7 +214,7 @@ class RewindPicker(ListPanel[Point]):
 
     async def _count_near(self) -> None:
         """Look up what the turns near the chosen one changed."""
-        near = self._matching[max(0, self._selected - self.most_lines) : self._selected + self.most_lines]
+        near = self.rows[max(0, self.selected - self.most_lines) : self.selected + self.most_lines]
         for point in near:
             if (key := (point.seq, point.rewind)) not in self._totals:
                 try:

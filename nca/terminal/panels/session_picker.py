@@ -17,7 +17,7 @@ from nca.humanize import byte_size, counted, local_time
 from nca.sessions.results import SessionHit
 from nca.sessions.session import SessionInfo, SessionPreview
 from nca.sessions.sql import Whose
-from nca.terminal.panels.list_panel import Line, Listing, ListPanel
+from nca.terminal.panels.list_panel import Line, ListPanel
 from nca.terminal.panels.session_loader import SessionLoader
 from nca.terminal.render.sanitize import one_line, to_terminal
 from nca.terminal.render.sessions import begun_by, end_of, place, short_id, title
@@ -48,12 +48,23 @@ class _Known(NamedTuple):
         return is_named or (not is_here and word in self.directory)
 
 
-class PickerRows:
-    """The state of the list: `shown` has the matching sessions, `selected` the index of the one that Enter opens."""
+class SessionList(ListPanel[SessionInfo, SessionInfo]):
+    """The sessions that match, and the chosen one.
 
-    def __init__(
-        self, infos: Sequence[SessionInfo], directory: str, current: str = "", whose: Mapping[str, Whose] | None = None
-    ) -> None:
+    previews  of sessions, by their ids, as far as they are loaded
+    """
+
+    def __init__(self, directory: str, current: str = "", theme: str = "auto") -> None:
+        """`directory`: its sessions come first; `current`: the id of the open session."""
+        super().__init__(theme)
+        self._directory = directory
+        self._current = current
+        self._text = ""
+        self._found: dict[str, str] = {}
+        """The snippet of each session that the full-text search found, best first."""
+        self.previews: dict[str, SessionPreview | None] = {}
+
+    def offer(self, infos: Sequence[SessionInfo], whose: Mapping[str, Whose] | None = None) -> None:
         """infos: the newest first. whose: the person who began each session, if the store is shared."""
         self._whose = whose or {}
         self._known = [
@@ -61,107 +72,71 @@ class PickerRows:
             for info in infos
         ]
         self._by_id = {info.id: info for info in infos}
-        self._here = {info.id for info in infos if info.directory == directory}
-        self._current = current
-        self._text = ""
-        self._found: dict[str, str] = {}
-        """The snippet of each session that the full-text search found, best first."""
-        self.is_here = bool(self._here)
+        self._here = {info.id for info in infos if info.directory == self._directory}
+        self._is_here = bool(self._here)
         """Whether only sessions of this directory are shown."""
-        self.shown: list[SessionInfo] = []
-        self.selected = 0
         self._filter()
         # Nobody picks the session that is already open.
-        self.selected = 1 if len(self.shown) > 1 and self.shown[0].id == current else 0
+        self.selected = 1 if len(self.rows) > 1 and self.rows[0].id == self._current else 0
 
-    @property
-    def chosen(self) -> SessionInfo | None:
-        return self.shown[self.selected] if self.shown else None
+    def enter(self) -> None:
+        if self.chosen is not None:
+            self.end(self.chosen)
 
     def search(self, text: str) -> None:
         """Filter titles now. The results of the full-text search follow with `take`."""
-        self._text, self._found, self.selected = text, {}, 0
+        self._text, self._found = text, {}
         self._filter()
+        self.selected = 0
 
     def take(self, text: str, hits: Sequence[SessionHit]) -> None:
         """Add the results of a full-text search, unless the text has changed. The chosen session stays chosen."""
-        if text != self._text:
-            return
-        self._found = {hit.session: hit.hits[0].snippet for hit in hits if hit.hits}
-        self._refill()
+        if text == self._text:
+            self._found = {hit.session: hit.hits[0].snippet for hit in hits if hit.hits}
+            self._filter()
 
     def turn(self) -> None:
         """Switch between this directory and all."""
-        self.is_here = not self.is_here
-        self._refill()
-
-    def move(self, by: int) -> None:
-        self.selected = max(0, min(len(self.shown) - 1, self.selected + by))
-
-    def snippet(self, session_id: str) -> str:
-        return self._found.get(session_id, "")
-
-    def listing(self, preview: SessionPreview | None, columns: int) -> Listing:
-        """The list with a `preview` of the chosen session, for a window of so many columns."""
-        about = self._about(preview)
-        if not self.shown:
-            return Listing(1, lambda _: self._nothing(), -1, about, self._keys())
-        return Listing(
-            len(self.shown),
-            lambda number: self._row(number, columns),
-            self.selected,
-            about,
-            self._keys(),
-            self._head(columns),
-        )
-
-    def _refill(self) -> None:
-        before = self.chosen
+        self._is_here = not self._is_here
         self._filter()
-        places = {info.id: place for place, info in enumerate(self.shown)}
-        self.selected = places.get(before.id, 0) if before else 0
 
     def _filter(self) -> None:
         words = self._text.lower().split()
         shown = [
             one.info
             for one in self._known
-            if (not self.is_here or one.info.id in self._here)
-            and all(one.holds(word, is_here=self.is_here) for word in words)
+            if (not self._is_here or one.info.id in self._here)
+            and all(one.holds(word, is_here=self._is_here) for word in words)
         ]
-        if self._found:
-            by_title = {info.id for info in shown}
-            inside = [name for name in self._found if name in self._by_id and name not in by_title]
-            shown += [self._by_id[name] for name in inside if not self.is_here or name in self._here]
-        self.shown = shown
+        by_title = {info.id for info in shown}
+        inside = [name for name in self._found if name in self._by_id and name not in by_title]
+        self.fill([*shown, *(self._by_id[name] for name in inside if not self._is_here or name in self._here)])
 
-    def _nothing(self) -> Line:
+    def nothing(self) -> str:
         said = "nothing found" if self._text.strip() else "no sessions"
-        where = " in this directory; Tab shows all" if self.is_here else ""
-        return [("class:quiet", f"{said}{where}")]
+        return f"{said}{' in this directory; Tab shows all' if self._is_here else ''}"
 
-    def _head(self, columns: int) -> Line:
+    def head(self, columns: int) -> Line:
         """The headings above the columns of the rows, after the mark."""
         if columns < _NARROW:
             return [("class:label", "  when  session")]
-        where = "" if self.is_here else f"{'directory':<{_PLACE_CELLS}}  "
+        where = "" if self._is_here else f"{'directory':<{_PLACE_CELLS}}  "
         return [("class:label", f"  {'when':<16} {'messages':>8}  {where}session")]
 
-    def _row(self, number: int, columns: int) -> Line:
-        info = self.shown[number]
+    def row(self, info: SessionInfo, columns: int) -> Line:
         marks = "(this) " if info.id == self._current else ""
         about = f"{marks}{'(run) ' if info.kind == 'run' else ''}{title(info)}"
         if columns < _NARROW:
             return [("", f"{local_time(info.updated_at)[5:10]} {about}")]
-        where = "" if self.is_here else f"{set_cell_size(end_of(place(info.directory), _PLACE_CELLS), _PLACE_CELLS)}  "
+        where = "" if self._is_here else f"{set_cell_size(end_of(place(info.directory), _PLACE_CELLS), _PLACE_CELLS)}  "
         # How many messages another agent's session has is not known before it is read.
         messages = f"{info.messages:,}" if info.messages else "–"
         return [("", f"{local_time(info.updated_at)} {messages:>8}  {where}{about}")]
 
-    def _about(self, preview: SessionPreview | None) -> list[Line]:
-        info = self.chosen
-        if info is None:
-            return []
+    def about(self, columns: int) -> Sequence[Line]:
+        if (info := self.chosen) is None:
+            return ()
+        preview = self.previews.get(info.id)
         if "\0" in info.id:
             # Another agent's: its id is made of its file.
             facts = [f"a session of {one_line(info.model, 60)}, imported when it is opened"]
@@ -171,7 +146,7 @@ class PickerRows:
         by = begun_by(self._whose.get(info.id))
         facts += [f"began {local_time(info.created_at)}", *([by] if by else [])]
         facts += ["from nca run"] if info.kind == "run" else []
-        found = self.snippet(info.id)
+        found = self._found.get(info.id)
         lines = [
             ("class:quiet", " · ".join(facts)),
             ("class:quiet", place(info.directory)),
@@ -182,9 +157,9 @@ class PickerRows:
         filled: list[Line] = [[line] for line in lines if line[1]]
         return filled + [[("", "")]] * (_PREVIEW_LINES - len(filled))
 
-    def _keys(self) -> tuple[str, ...]:
-        other = "all directories" if self.is_here else "this directory"
-        chosen = f"{self.selected + 1:,} of {len(self.shown):,}" if self.shown else "0"
+    def key_texts(self) -> Sequence[str]:
+        other = "all directories" if self._is_here else "this directory"
+        chosen = f"{self.selected + 1:,} of {len(self.rows):,}" if self.rows else "0"
         return tuple(keys.format(chosen=chosen, other=other) for keys in _KEYS)
 
 
@@ -194,16 +169,12 @@ _PREVIEW_SECONDS = 0.06
 """After this long on one row, its preview is loaded."""
 
 
-class SessionPicker(ListPanel[SessionInfo]):
-    """Picks once. `directory`: its sessions come first; `current`: the id of the open session."""
+class SessionPicker(SessionList):
+    """Picks once."""
 
     def __init__(self, loader: SessionLoader, directory: str, current: str = "", theme: str = "auto") -> None:
-        super().__init__(theme)
+        super().__init__(directory, current, theme)
         self._loader = loader
-        self._directory = directory
-        self._current = current
-        self._rows = PickerRows((), directory)
-        self._previews: dict[str, SessionPreview | None] = {}
         self._searching: asyncio.Task[None] | None = None
         self._looking: asyncio.Task[None] | None = None
 
@@ -212,42 +183,34 @@ class SessionPicker(ListPanel[SessionInfo]):
         infos = await self._loader.sessions()
         if not infos:
             raise UsageError("There is no session to resume.")
-        self._rows = PickerRows(infos, self._directory, self._current, await self._loader.whose(infos))
+        self.offer(infos, await self._loader.whose(infos))
         return await super().run()
 
     def begin(self) -> None:
         self._look()
 
-    def listing(self, columns: int) -> Listing:
-        chosen = self._rows.chosen
-        return self._rows.listing(self._previews.get(chosen.id) if chosen else None, columns)
-
     def move(self, by: int) -> None:
-        self._rows.move(by)
+        super().move(by)
         self._look()
 
-    def enter(self) -> None:
-        if self._rows.chosen is not None:
-            self.end(self._rows.chosen)
-
     def keys(self) -> Mapping[str, Callable[[], None]]:
-        return {"tab": self._turn}
+        return {"tab": self.turn}
 
     def typed(self, text: str) -> None:
-        self._rows.search(text)
+        self.search(text)
         if self._searching is not None:
             self._searching.cancel()
         self._searching = self.background(self._search(text))
         self._look()
 
-    def _turn(self) -> None:
-        self._rows.turn()
+    def turn(self) -> None:
+        super().turn()
         self._look()
 
     async def _search(self, text: str) -> None:
         await asyncio.sleep(SEARCH_SECONDS)
         if text.strip():
-            self._rows.take(text, await self._loader.search(text))
+            self.take(text, await self._loader.search(text))
             self._look()
             self.redraw()
 
@@ -257,8 +220,8 @@ class SessionPicker(ListPanel[SessionInfo]):
             self._looking = self.background(self._read_previews())
 
     async def _read_previews(self) -> None:
-        while (chosen := self._rows.chosen) is not None and chosen.id not in self._previews:
+        while (chosen := self.chosen) is not None and chosen.id not in self.previews:
             await asyncio.sleep(_PREVIEW_SECONDS)
-            if self._rows.chosen is chosen:
-                self._previews[chosen.id] = await self._loader.preview(chosen.id)
+            if self.chosen is chosen:
+                self.previews[chosen.id] = await self._loader.preview(chosen.id)
                 self.redraw()

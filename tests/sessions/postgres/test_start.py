@@ -14,7 +14,7 @@ from nca.errors import ConfigError, StoreError, StoreTooNew
 from nca.sessions import Store
 from nca.sessions.past_sessions import PastSessions, Wanted
 from nca.terminal.panels.session_loader import SessionLoader
-from nca.terminal.panels.session_picker import PickerRows
+from nca.terminal.panels.session_picker import SessionList
 from tests.postgres import Cluster
 from tests.sessions.store_suite import made
 from tests.testing.forks import standing_code
@@ -111,6 +111,7 @@ def test_the_picker_of_a_chat_offers_the_sessions_of_the_database(cluster: Clust
         with closing(SessionLoader(store)) as loader:
             assert asyncio.run(loader.sessions()) == [session.info]
             whose = asyncio.run(loader.whose([session.info]))
-        rows = PickerRows([session.info], "/work", whose=whose)
-        about = "".join(text for line in rows.listing(None, 120).about for _, text, *_ in line)
+        rows = SessionList("/work")
+        rows.offer([session.info], whose)
+        about = "".join(text for line in rows.listing(120).about for _, text, *_ in line)
         assert f" · owner@{socket.gethostname()}" in about

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from nca.sessions import Store
 from nca.terminal.panels.offered_sessions import OfferedSessions, OtherSessions
-from nca.terminal.panels.session_picker import PickerRows
+from nca.terminal.panels.session_picker import SessionList
 from tests.sessions.samples import said
 from tests.transcripts.formats import test_codex as codex
 from tests.transcripts.formats.test_claude_code import raw, user
@@ -39,8 +39,9 @@ def test_both_kinds_are_offered_and_what_is_imported_already_only_once(tmp_path:
         others = OtherSessions({}, tmp_path, "/work")
         assert sorted(offered(store, others)) == ["Claude Code: Fix \x1b[2Ja", "mine"]
         [theirs] = others.rows(store)
-        rows = PickerRows([theirs], "/work")
-        shown = rows.listing(None, 100)
+        rows = SessionList("/work")
+        rows.offer([theirs])
+        shown = rows.listing(100)
         assert "\x1b" not in shown.row(0)[0][1]
         assert "–" in shown.row(0)[0][1]
         imported = others.chosen(store, theirs)

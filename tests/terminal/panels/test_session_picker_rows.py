@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from rich.cells import cell_len
 
 from nca.sessions import Hit, SessionHit, SessionInfo, SessionPreview
 from nca.terminal.panels.list_panel import fitted_listing
-from nca.terminal.panels.session_picker import PickerRows
+from nca.terminal.panels.session_picker import SessionList
 
 EVIL = "\x1b]0;title\x07a \x9b2J漢字\u202e name"
 
@@ -22,16 +24,22 @@ def found(session: str, snippet: str) -> SessionHit:
     return SessionHit(session, 1.0, (Hit(f"{session}:1", session, 1, "user", 0.0, 1.0, snippet, (1, 2)),))
 
 
-def text(rows: PickerRows, columns: int = 80, height: int = 20, preview: SessionPreview | None = None) -> list[str]:
-    return [line.rstrip() for line in shown(fitted_listing(rows.listing(preview, columns), columns, height))]
+def listed(infos: Sequence[SessionInfo], directory: str, current: str = "") -> SessionList:
+    rows = SessionList(directory, current)
+    rows.offer(infos)
+    return rows
+
+
+def text(rows: SessionList, columns: int = 80, height: int = 20) -> list[str]:
+    return [line.rstrip() for line in shown(fitted_listing(rows.listing(columns), columns, height))]
 
 
 def shown(parts: StyleAndTextTuples) -> list[str]:
     return "".join(part[1] for part in parts).split("\n")
 
 
-def ids(rows: PickerRows) -> list[str]:
-    return [one.id for one in rows.shown]
+def ids(rows: SessionList) -> list[str]:
+    return [one.id for one in rows.rows]
 
 
 INFOS = [
@@ -43,25 +51,25 @@ INFOS = [
 
 
 def test_this_directory_first_then_all() -> None:
-    rows = PickerRows(INFOS, "/here")
+    rows = listed(INFOS, "/here")
     assert ids(rows) == ["a1", "c3"]
     rows.move(1)
     rows.turn()
     assert ids(rows) == ["a1", "b2", "c3", "d4"]
     assert rows.chosen is INFOS[2]
     # Where nothing was said here yet, all are shown at once.
-    assert ids(PickerRows(INFOS, "/nowhere")) == ["a1", "b2", "c3", "d4"]
+    assert ids(listed(INFOS, "/nowhere")) == ["a1", "b2", "c3", "d4"]
 
 
 def test_the_session_one_is_in_is_listed_and_not_offered() -> None:
-    rows = PickerRows(INFOS, "/here", "a1")
+    rows = listed(INFOS, "/here", "a1")
     assert rows.chosen is INFOS[2]
     assert text(rows)[0].split() == ["when", "messages", "session"]
     assert "(this) the parser bug" in text(rows)[1]
 
 
 def test_a_run_stands_at_its_time_with_a_mark() -> None:
-    rows = PickerRows([info("r1", "count the lines", kind="run"), INFOS[0]], "/here")
+    rows = listed([info("r1", "count the lines", kind="run"), INFOS[0]], "/here")
     assert ids(rows) == ["r1", "a1"]
     assert [line.split()[-4:] for line in text(rows)[1:3]] == [
         ["(run)", "count", "the", "lines"],
@@ -70,7 +78,7 @@ def test_a_run_stands_at_its_time_with_a_mark() -> None:
 
 
 def test_words_are_found_at_once_and_texts_follow() -> None:
-    rows = PickerRows(INFOS, "/here")
+    rows = listed(INFOS, "/here")
     rows.turn()
     rows.search("PARSER the")
     assert ids(rows) == ["a1", "d4"]
@@ -87,7 +95,7 @@ def test_words_are_found_at_once_and_texts_follow() -> None:
 
 
 def test_the_beginning_of_an_id_is_found_and_a_number_is_a_word() -> None:
-    rows = PickerRows([info("0dedb1a3", "question 4"), info("1c11de00", "question 0")], "/here")
+    rows = listed([info("0dedb1a3", "question 4"), info("1c11de00", "question 0")], "/here")
     rows.search("question 0")
     assert ids(rows) == ["1c11de00"]
     rows.search("0ded")
@@ -95,17 +103,17 @@ def test_the_beginning_of_an_id_is_found_and_a_number_is_a_word() -> None:
 
 
 def test_nothing_found_says_where_else_to_look() -> None:
-    rows = PickerRows(INFOS, "/here")
+    rows = listed(INFOS, "/here")
     rows.search("nothing like it")
     rows.move(1)
     assert rows.chosen is None
-    assert "nothing found in this directory; Tab shows all" in text(rows)[0]
+    assert "nothing found in this directory; Tab shows all" in text(rows)[1]
     rows.turn()
-    assert text(rows)[0].strip() == "nothing found"
+    assert text(rows)[1].strip() == "nothing found"
 
 
 def test_the_chosen_one_is_always_on_the_screen() -> None:
-    rows = PickerRows([info(f"{number:04}", f"talk {number}") for number in range(500)], "/here")
+    rows = listed([info(f"{number:04}", f"talk {number}") for number in range(500)], "/here")
     for step in (1, 10, 400, 500, -3, -490, -90):
         rows.move(step)
         lines = text(rows, height=30)
@@ -118,10 +126,12 @@ def test_the_chosen_one_is_always_on_the_screen() -> None:
 @pytest.mark.parametrize("columns", [1, 2, 7, 20, 56, 80, 200])
 @pytest.mark.parametrize("height", [0, 1, 2, 3, 4, 10, 11, 18, 50])
 def test_it_fits_every_window_and_nothing_hostile_gets_in(columns: int, height: int) -> None:
-    rows = PickerRows([info(f"{EVIL}{n}", EVIL, directory=f"/{EVIL}", model=EVIL) for n in range(9)], "/here", "x")
+    rows = listed([info(f"{EVIL}{n}", EVIL, directory=f"/{EVIL}", model=EVIL) for n in range(9)], "/here", "x")
     rows.search("name")
     rows.take("name", [found(f"{EVIL}1", EVIL)])
-    lines = text(rows, columns, height, SessionPreview(EVIL * 40, EVIL, 5_000_000))
+    assert rows.chosen is not None
+    rows.previews[rows.chosen.id] = SessionPreview(EVIL * 40, EVIL, 5_000_000)
+    lines = text(rows, columns, height)
     assert len(lines) <= max(height, 1)
     assert all(cell_len(line) <= columns for line in lines)
     assert not set("".join(lines)) & set("\x1b\x07\x9b\u202e")
