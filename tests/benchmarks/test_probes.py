@@ -15,16 +15,11 @@ from benchmarks.stated import OWN, sessions_in, shown
 SESSIONS = sessions_in(OWN)
 WITHOUT_PROBES = {
     "betrieb",
-    "brygga",
     "colloque",
     "hangul",
-    "hoian",
-    "mahrajan",
     "merleg",
-    "mittaus",
     "pantano",
     "paquete",
-    "pasika",
     "sakagura",
     "sogukhat",
     "speiseplan",
