@@ -14,7 +14,7 @@ from nca.acp.tool_calls import fenced
 from nca.agent.prompt_commands import find_prompts
 from nca.errors import UsageError
 from nca.models.lookup import offers
-from nca.terminal.commands.command import advice_for, find_command
+from nca.terminal.commands.command import find_command
 from nca.terminal.commands.model import MEANINGS, RECENT_SESSIONS
 from nca.terminal.commands.permissions import MODES
 from nca.terminal.render.plain import PlainDraw
@@ -99,10 +99,6 @@ def offered(name: str) -> Command | None:
     if command.name not in OFFERED:
         raise UsageError(f"/{command.name} works in the terminal (nca loop); nothing was sent.")
     return command
-
-
-def unknown(name: str) -> UsageError:
-    return UsageError(f"There is no command /{one_line(name, 60)}; nothing was sent.", advice=advice_for(name))
 
 
 def _offer(name: str) -> schema.AvailableCommand:

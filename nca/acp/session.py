@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 from acp import helpers, schema
 
-from nca.acp.commands import EditorCommands, command_for, config_options, offered, unknown
+from nca.acp.commands import EditorCommands, command_for, config_options, offered
 from nca.acp.content import Block, Prompt, prompt_of
 from nca.acp.stdio import request_error
 from nca.acp.tool_calls import Outlet
 from nca.acp.updates import Updates
 from nca.config.servers import McpServer
 from nca.errors import NcaError, UsageError
-from nca.terminal.commands.command import find_command
+from nca.terminal.commands.command import find_command, unknown
 from nca.terminal.render.sanitize import one_line
 from nca.words import Words, part_of, stripped, text_of, words
 

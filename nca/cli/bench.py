@@ -218,9 +218,8 @@ def _lines_of_loss(agent: str, one: CompactionLoss) -> Iterator[str]:
 
 
 def _fact_line(fact: LostFact) -> str:
-    text = one_line(fact.text)
-    text = text if len(text) <= _FACT_CHARS else text[: _FACT_CHARS - 1] + "…"
-    return f"    {'' if fact.with_nca else '(nca too) '}{_SINGULAR[fact.kind]} in message {fact.seq}: {text}"
+    which = f"{'' if fact.with_nca else '(nca too) '}{_SINGULAR[fact.kind]} in message {fact.seq}"
+    return f"    {which}: {one_line(fact.text, _FACT_CHARS)}"
 
 
 def _dollars(cost: float | None) -> str:

@@ -324,12 +324,9 @@ def _endpoint(base: str) -> Finding:
 
 
 def _version(distribution: str) -> str:
-    from importlib import metadata
+    from nca.models.fetched_prices import version_of
 
-    try:
-        return metadata.version(distribution)
-    except metadata.PackageNotFoundError:
-        return ""
+    return version_of(distribution)
 
 
 def _numbers(version: str) -> tuple[int, ...]:

@@ -269,7 +269,7 @@ async def open_conversation(
     except BaseException:
         await model.close()
         raise
-    if line := reserve_line(loaded.settings.model.max_output_tokens, conversation.context.reserve_tokens):
+    if line := reserve_line(conversation):
         listener(Notice(line))
     try:
         keys.stored(os.environ)

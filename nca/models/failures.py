@@ -17,7 +17,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from nca.errors import Action, ProviderError, ProviderFailure
 from nca.events import RetryScheduled
@@ -241,10 +241,10 @@ def retry_after_seconds(headers: Mapping[str, str], text: str = "", *, now: date
     Reads the lower-case headers `retry-after-ms` and `retry-after` (seconds or an HTTP date), and in the text
     "try again in 4.77s", "retry after 86400 seconds", `retryDelay: "37s"`. Negative and past waits are 0.
     """
-    if (milliseconds := _number(headers.get("retry-after-ms", ""))) is not None:
+    if (milliseconds := number_in(headers.get("retry-after-ms", ""))) is not None:
         return max(0.0, milliseconds / 1000)
     value = headers.get("retry-after", "").strip()
-    if (seconds := _number(value)) is not None:
+    if (seconds := number_in(value)) is not None:
         return max(0.0, seconds)
     if value and (when := _date(value)) is not None:
         return max(0.0, (when - (now or datetime.now(UTC))).total_seconds())
@@ -260,10 +260,11 @@ def _from_text(text: str) -> float | None:
     return float(found["number"]) * scale + float(found["seconds"] or 0)
 
 
-def _number(value: str) -> float | None:
+def number_in(value: Any) -> float | None:
+    """The number in a header; None if there is none that can be true."""
     try:
         number = float(value)
-    except ValueError:
+    except (TypeError, ValueError):
         return None
     return number if abs(number) < 1e9 else None
 

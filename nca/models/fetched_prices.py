@@ -169,10 +169,15 @@ def _days_since(day: str) -> str:
 
 
 def litellm_version() -> str:
+    return version_of("litellm")
+
+
+def version_of(package: str) -> str:
+    """The installed version of a package; "" if there is none."""
     from importlib import metadata
 
     try:
-        return metadata.version("litellm")
+        return metadata.version(package)
     except metadata.PackageNotFoundError:
         return ""
 

@@ -60,6 +60,7 @@ class RedirectRefused(Exception):
     """A server pointed to another one, which got nothing. Both are origins: scheme, host and port."""
 
     def __init__(self, source: str, target: str) -> None:
+        source, target = source[:_MOST_CHARS], target[:_MOST_CHARS]
         super().__init__(f"{source} answered with a redirect to {target}")
         self.source, self.target = source, target
 
@@ -76,9 +77,9 @@ def refuse_elsewhere(response: Any) -> None:
         target = asked.join(response.headers["location"])
     # The libraries' own InvalidURL is not a ValueError.
     except Exception as error:
-        raise RedirectRefused(_origin(asked), "an address that is not valid") from error
+        raise RedirectRefused(origin_of(asked), "an address that is not valid") from error
     if _parts(asked) != _parts(target):
-        raise RedirectRefused(_origin(asked), _origin(target))
+        raise RedirectRefused(origin_of(asked), origin_of(target))
 
 
 def certificates_for(api_base: str) -> ssl.SSLContext | bool:
@@ -105,7 +106,7 @@ def refuse_inward(response: Any) -> None:
     target = asked.join(response.headers["location"])
     loses_encryption = asked.scheme == "https" != target.scheme
     if loses_encryption or (_is_public(asked.host) and not _is_public(target.host)):
-        raise RedirectRefused(_origin(asked), _origin(target))
+        raise RedirectRefused(origin_of(asked), origin_of(target))
 
 
 async def refuse_elsewhere_async(response: Any) -> None:
@@ -125,8 +126,8 @@ def _parts(url: Any) -> tuple[str, bytes, int | None]:
     return url.scheme, url.raw_host, url.port or _PORTS.get(url.scheme)
 
 
-def _origin(url: Any) -> str:
+def origin_of(url: Any) -> str:
     """Scheme, host in ASCII and port, as a person writes them."""
     host = url.raw_host.decode("ascii")
     host = f"[{host}]" if ":" in host else host
-    return f"{url.scheme}://{host}{f':{url.port}' if url.port else ''}"[:_MOST_CHARS]
+    return f"{url.scheme}://{host}{f':{url.port}' if url.port else ''}"

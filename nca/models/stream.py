@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncIterator, Awaitable, Mapping
-from math import isfinite
 from typing import Any, TypeVar
 
 from nca.config.schema import ModelSettings
 from nca.messages import ResponseFacts
 from nca.models.assemble import Assembler, add_facts
 from nca.models.explain import BrokenStream, EmptyAnswer
+from nca.models.failures import number_in
 from nca.models.model import Delta
 
 _LEFT = re.compile(r"ratelimit-(?:remaining-([a-z-]+)|([a-z-]+)-remaining)$")
@@ -159,19 +159,10 @@ def limits_of(headers: Mapping[str, Any]) -> str:
     found: list[tuple[float, str]] = []
     for name, value in headers.items():
         if match := _LEFT.search(str(name).lower()):
-            limit = _number(headers.get(name.replace("remaining", "limit")))
-            left = _number(value)
-            if left is not None and limit:
-                found.append((min(left / limit, 1.0), (match[1] or match[2]).replace("-", " ")))
+            limit, left = number_in(headers.get(name.replace("remaining", "limit"))), number_in(value)
+            if left is not None and limit and limit > 0:
+                found.append((min(max(left / limit, 0.0), 1.0), (match[1] or match[2]).replace("-", " ")))
     if not found:
         return ""
     ratio, kind = min(found)
     return f"{ratio:.0%} of {kind} left"
-
-
-def _number(value: Any) -> float | None:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        return None
-    return max(number, 0.0) if isfinite(number) else None

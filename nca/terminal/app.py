@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from nca.errors import NcaError, UsageError
 from nca.events import MessageTaken
-from nca.terminal.commands.command import advice_for, find_command
+from nca.terminal.commands.command import find_command, unknown
 from nca.terminal.input.line_kind import line_kind, line_of, message_of
 from nca.terminal.interrupts import Interrupts, Leave, Stopped
 from nca.terminal.reader import Reader
@@ -392,4 +392,4 @@ class ChatApp:
 
 
 async def _refused(name: str) -> None:
-    raise UsageError(f"There is no command /{one_line(name, 60)}; nothing was sent.", advice=advice_for(name))
+    raise unknown(name)

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from nca.humanize import one_line
-from nca.models.redirects import is_public
+from nca.models.redirects import is_public, origin_of
 from nca.tools.programs import python_command, started
 from nca.tools.tool import Approval, Permission, ToolError, ToolOutcome, TypedTool
 
@@ -194,9 +194,7 @@ def _written(host: str) -> list[str]:
 
 
 def _ascii(url: httpx2.URL) -> str:
-    host = f"[{_host(url)}]" if ":" in _host(url) else _host(url)
-    port = f":{url.port}" if url.port else ""
-    return f"{url.scheme}://{host}{port}{url.raw_path.decode('ascii')}"
+    return origin_of(url) + url.raw_path.decode("ascii")
 
 
 def _is_same_site(url: httpx2.URL, target: httpx2.URL) -> bool:

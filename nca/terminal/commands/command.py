@@ -183,6 +183,11 @@ def find_command(name: str) -> Command | None:
     return begun.pop() if len(begun) == 1 else None
 
 
+def unknown(name: str) -> UsageError:
+    """The error for a command that does not exist."""
+    return UsageError(f"There is no command /{one_line(name, 60)}; nothing was sent.", advice=advice_for(name))
+
+
 def advice_for(name: str) -> str:
     """The suggestion for a command that does not exist."""
     word, known = name.lower(), _by_name()

@@ -159,8 +159,7 @@ def _change(app: App, written: str, value: str, *, is_saving: bool, hint: str = 
         hint = hint and (_KEEPS_OWN if KEYS[key].user_only else hint)
         said = f"{key} = {value_text(key, conversation.loaded.value(key))}{_reach(app, key)}{hint}."
         yield said if key == written.strip().lower() else f"{one_line(written, 80)} is {key} in nca. {said}"
-        wanted = conversation.loaded.settings.model.max_output_tokens
-        if key == "model.max_output_tokens" and (line := reserve_line(wanted, conversation.context.reserve_tokens)):
+        if key == "model.max_output_tokens" and (line := reserve_line(conversation)):
             yield line
     if is_saving:
         yield _save(app, key, UNSET if is_default else _raw(conversation.loaded.value(key)))

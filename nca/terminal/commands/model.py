@@ -65,8 +65,7 @@ class ModelCommand(Command):
         # Who names the model that answers already has chosen nothing for later chats.
         if (is_other or level) and (remembered := remember(conversation, argument)):
             app.output.notice(remembered)
-        wanted = conversation.loaded.settings.model.max_output_tokens
-        for line in filter(None, (reserve_line(wanted, conversation.context.reserve_tokens), caution)):
+        for line in filter(None, (reserve_line(conversation), caution)):
             app.output.warn(line)
 
     def complete(self, app: App, argument: str) -> Iterable[Suggestion]:

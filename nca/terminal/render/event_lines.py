@@ -6,6 +6,7 @@ import math
 import re
 import shlex
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from nca.errors import NcaError, sentence
 from nca.events import (
@@ -27,6 +28,9 @@ from nca.events import (
 from nca.humanize import counted, duration
 from nca.models.catalog import money
 from nca.terminal.render.sanitize import one_line
+
+if TYPE_CHECKING:
+    from nca.agent.conversation import Conversation
 
 TOOL_CHARS = 160
 ERROR_CHARS = 600
@@ -165,8 +169,10 @@ def _rule_to_pass(asked: ApprovalAsked) -> str:
     return f'"{rule}"' if "'" in rule and not _SPECIAL.search(rule) else shlex.quote(rule)
 
 
-def reserve_line(wanted_tokens: int, reserve_tokens: int) -> str:
+def reserve_line(conversation: Conversation) -> str:
     """Why the answer gets less room than model.max_output_tokens asks for; "" if it gets all of it."""
+    wanted_tokens = conversation.loaded.settings.model.max_output_tokens
+    reserve_tokens = conversation.context.reserve_tokens
     if wanted_tokens <= reserve_tokens:
         return ""
     return (

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
+from nca.tools.files.blocks import indent_of
 from nca.tools.files.text_file import TextFile
 from nca.tools.tool import ToolError
 
@@ -114,7 +115,7 @@ def _replaced(text: str, file: TextFile, span: tuple[int, int], new: str, lines:
     new_indent = _least_indent(new_lines)
     if old_indent is None or new_indent is None or old_indent == new_indent:
         return Replaced(text, lines)
-    place = next(at for at, line in enumerate(new_lines) if line.strip() and _indent(line) == new_indent)
+    place = next(at for at, line in enumerate(new_lines) if line.strip() and indent_of(line) == new_indent)
     at = before.count("\n", 0, first) + place
     how = "less" if len(new_indent) < len(old_indent) else "more" if len(new_indent) > len(old_indent) else "otherwise"
     moved = f"line {at + 1} is now indented {how} than the text that it replaces"
@@ -123,12 +124,8 @@ def _replaced(text: str, file: TextFile, span: tuple[int, int], new: str, lines:
     return Replaced(text, lines, moved=moved, around=_excerpt(whole, above, at + _EXCERPT_LINES // 2))
 
 
-def _indent(line: str) -> str:
-    return line[: len(line) - len(line.lstrip(" \t"))]
-
-
 def _least_indent(lines: Sequence[str]) -> str | None:
-    return min((_indent(line) for line in lines if line.strip()), key=len, default=None)
+    return min((indent_of(line) for line in lines if line.strip()), key=len, default=None)
 
 
 def _bare_spans(text: str, old: str) -> list[tuple[int, int]]:
