@@ -21,6 +21,11 @@ if TYPE_CHECKING:
     from nca.library.compaction import CompactionResult
     from nca.library.engine import Summarizer
 
+STAGES_HELP = (
+    "The stages in order, with commas: prune, deduplicate, summarize, truncate. What is still over the budget after"
+    " them is truncated, named or not."
+)
+
 
 def compact(
     file: flags.ConversationFile = "-",
@@ -28,9 +33,7 @@ def compact(
     context_window: flags.ContextWindow = None,
     max_output_tokens: flags.MaxOutputTokens = None,
     target: Annotated[str | None, typer.Option(help="The share of the budget to compact down to.")] = None,
-    stages: Annotated[
-        str | None, typer.Option(help="The stages in order, with commas: prune, deduplicate, summarize, truncate.")
-    ] = None,
+    stages: Annotated[str | None, typer.Option(help=STAGES_HELP)] = None,
     summarizer: flags.Summarizer = None,
     fit: flags.Fit = None,
     focus: Annotated[str, typer.Option(help="What summaries should keep above all.")] = "",
@@ -88,7 +91,7 @@ def _write(result: CompactionResult, as_json: bool, out: Path | None) -> None:
 
     rows: Sequence[Any] = result.messages
     if as_json:
-        rows = [{**msgspec.to_builtins(result), "kept_facts": result.kept_facts}]
+        rows = [{**msgspec.to_builtins(result), "kept_facts": result.kept_facts, "kept": result.kept}]
     elif result.request is not None and result.shape != "openai":
         rows = [result.request]
     data = b"".join(msgspec.json.encode(row) + b"\n" for row in rows)
@@ -104,12 +107,12 @@ def _write(result: CompactionResult, as_json: bool, out: Path | None) -> None:
 
 def _report(result: CompactionResult) -> str:
     """One line for standard error, so that standard output stays clean for a pipe."""
+    from nca.context.retention import kept_in_words
+
     if result.compacted:
-        kept = result.kept_facts
-        line = (
-            f"Compacted {result.tokens_before:,} → {result.tokens_after:,} tokens"
-            f" ({', '.join(result.stages_used)}; kept {kept['kept']} of {kept['total']} messages and changed files)."
-        )
+        kept = f"; kept {kept_in_words(result.kept)}" if result.kept else ""
+        numbers = f"{result.tokens_before:,} → {result.tokens_after:,} tokens"
+        line = f"Compacted {numbers} ({', '.join(result.stages_used)}{kept})."
     else:
         line = f"Nothing to compact: {result.tokens_before:,} tokens, the target is {result.target_tokens:,}."
     return " ".join([line, *map(one_line, result.notices)])

@@ -43,7 +43,7 @@ class CompactionResult(_Counting):
     messages   a valid request, in the shape of the input; if `compacted` is False, the input, repaired
     items      the view: the messages that are verbatim, stubbed, summarized or left out, by position from 1; a system
                prompt, and each tool result, counts as a message of its own
-    notices    problems, one sentence each: a summarizer that failed, or a stage of another package
+    notices    problems, one sentence each: a summarizer that failed, or what had to be cut
     shape      openai, anthropic or responses: the recognized shape of the messages
     request    the object that was passed in, with these messages instead of its own; None for a list
     """
@@ -67,12 +67,20 @@ class CompactionResult(_Counting):
 
     @property
     def kept_facts(self) -> dict[str, int]:
-        """{"kept", "total"}: of the person's messages and the changed files, those that the result still shows.
+        """{"kept", "total"}: of the person's messages and the changed files, those of which the result shows something.
 
-        Counted on first access.
+        A message counts from its first 80 characters on: `kept` says how many are whole. Counted on first access.
         """
         kept, total = self._facts.count() if self._facts else (0, 0)
         return {"kept": kept, "total": total}
+
+    @property
+    def kept(self) -> dict[str, tuple[int, int]]:
+        """(kept, all) by kind: `words`, of these `whole`, `files`, `answers`, `answers_cut` (see docs/library.md).
+
+        Kinds of which there is nothing are left out, and `whole` if all kept ones are. Counted on first access.
+        """
+        return dict(self._facts.by_kind()) if self._facts else {}
 
 
 def compact(
@@ -95,7 +103,8 @@ def compact(
                  them beside its system prompt and tools (see docs/library.md)
     model, context_window, max_output_tokens   determine the budget; 0: the known value of the model
     target       size limit of the result, as a share of the budget; None: the setting context.target_ratio
-    stages       the stages, in order; None: the setting context.stages
+    stages       the stages, in order; None: the setting context.stages. What is still over the budget after them is
+                 truncated down to the target, named or not, and a notice says so
     summarizer   takes a list of messages and returns the summary's text; None: the summary is an extract made by code.
                  Its input fits the window of the model that the setting model.summarizer names, else of `model`;
                  longer input is split into several calls

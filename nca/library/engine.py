@@ -104,11 +104,19 @@ class Engine:
         return await asyncio.to_thread(consult, question, self._stages.__getitem__)
 
     def notices(self, proposal: Proposal) -> tuple[str, ...]:
-        if not (self._model and self.facts.is_window_guess):
-            return proposal.notices
-        window = f"{self.facts.window_tokens:,} tokens"
-        guess = f"The window of {shown(self._model)} is not known: {window} are assumed; context_window sets it."
-        return (guess, *proposal.notices)
+        said = list(proposal.notices)
+        if self._model and self.facts.is_window_guess:
+            window = f"{self.facts.window_tokens:,} tokens"
+            said.insert(
+                0, f"The window of {shown(self._model)} is not known: {window} are assumed; context_window sets it."
+            )
+        stages = self.settings.stages
+        if proposal.cut_newest:
+            said.append("The newest message is larger than the window and was cut.")
+        elif "truncate" in proposal.stages_used and "truncate" not in stages:
+            left = f"After {', '.join(stages)} it was still over the budget" if stages else "No stage is named"
+            said.append(f"{left}, so the last resort (truncate) hid or cut the oldest.")
+        return tuple(said)
 
     def _meter_for(self, provider: str) -> Meter:
         return Meter(

@@ -69,7 +69,7 @@ def test_without_json_the_messages_are_lines_and_the_numbers_on_stderr(tmp_path:
     )
     assert done.returncode == 0
     assert done.stdout == ""
-    assert re.search(r"^Compacted .* kept \d+ of \d+ messages and changed files\)", done.stderr)
+    assert re.search(r"^Compacted .* kept \d+ of \d+ of your messages, .*\d+ of \d+ changed files", done.stderr)
     assert all(json.loads(line)["role"] for line in out.read_text().splitlines())
 
 
@@ -150,6 +150,39 @@ def test_a_session_is_compacted_by_its_id(tmp_path: Path) -> None:
     assert "Nothing to compact" in done.stderr
 
 
+def rules() -> list[dict[str, Any]]:
+    """Twenty messages of the person, of which a small window has room for the beginnings alone, and the answers."""
+    said = [f"Rule {number}: " + " ".join(f"detail{number}_{word}" for word in range(60)) for number in range(20)]
+    pairs = zip(said, [f"Yes, {number}. {'Because. ' * 150}" for number in range(20)], strict=True)
+    return [
+        {"role": role, "content": text}
+        for pair in pairs
+        for role, text in zip(("user", "assistant"), pair, strict=True)
+    ]
+
+
+def test_a_message_that_is_cut_is_not_said_to_be_kept_whole(tmp_path: Path) -> None:
+    done = nca("compact", "-", "--context-window", "5000", "--json", home=tmp_path, stdin=json.dumps(rules()))
+    result = json.loads(done.stdout)
+    shown = "\n".join(row["content"] for row in result["messages"])
+    whole = sum(row["content"] in shown for row in rules() if row["role"] == "user")
+    assert result["kept"]["whole"][0] == whole < result["kept"]["words"][0] == result["kept_facts"]["kept"]
+    done = nca("compact", "-", "--context-window", "5000", home=tmp_path, stdin=json.dumps(rules()))
+    assert f" of your messages, {whole} of them whole" in done.stderr
+
+
+def test_a_stage_that_nobody_named_is_said(tmp_path: Path) -> None:
+    flags, stdin = ("--context-window", "5000", "--stages"), json.dumps(rules())
+    done = nca("compact", "-", *flags, "prune", home=tmp_path, stdin=stdin)
+    assert "(truncate; " in done.stderr
+    assert (
+        "After prune it was still over the budget, so the last resort (truncate) hid or cut the oldest." in done.stderr
+    )
+    named = nca("compact", "-", *flags, "prune,truncate", home=tmp_path, stdin=stdin)
+    assert "(truncate; " in named.stderr
+    assert "last resort" not in named.stderr
+
+
 def test_what_cannot_fit_exits_with_4(tmp_path: Path) -> None:
     messages = [{"role": "system", "content": "rule " * 9_000}, {"role": "user", "content": "Hi"}]
     done = nca("compact", "-", "--context-window", "4000", home=tmp_path, stdin=json.dumps(messages))
@@ -169,6 +202,8 @@ def test_a_newest_message_that_is_larger_than_the_window_is_refused_unless_it_ma
     assert newest.startswith("The first word.")
     assert "The last word." in newest
     assert result["tokens_after"] <= result["budget_tokens"]
+    assert result["notices"] == ["The newest message is larger than the window and was cut."]
+    assert result["kept"]["whole"] == [1, 2]
     wrong = nca("compact", "-", "--fit", "drop", home=tmp_path, stdin=stdin)
     assert wrong.returncode == 2
     assert "--fit" in wrong.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import time
@@ -123,6 +124,8 @@ def test_a_message_larger_than_the_window_is_refused_unless_it_may_be_cut(provid
     assert sent.startswith("Sum it up:")
     assert "The last word." in sent
     assert "cut from 4,0" in sent
+    # Its typed part is whole, and the message is not.
+    assert re.search(r"kept 1 of 1 of your messages, the newest one cut\)", cut.stderr)
 
 
 def test_ndjson_is_every_event_in_order(provider: Provider, tmp_path: Path) -> None:
