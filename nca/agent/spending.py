@@ -102,19 +102,21 @@ def refuse_above_limit(window: Window, model: Model | None = None, count: Callab
     if 0 < limit <= spent:
         raise CostLimitReached(
             f"This session has cost {money(spent)}, and session.max_cost is {money(limit)}. Nothing was sent.",
-            advice=_allowing(f"{2 * limit:g}"),
+            advice=_allowing(spent),
         )
 
     if limit and model is not None and spent + (cost := _least_cost(window, model, count())) > limit:
         raise CostLimitReached(
             f"This request alone costs about {money(cost)}, and {money(limit - spent)} is left of {money(limit)}"
             " (session.max_cost). Nothing was sent.",
-            advice=_allowing(f"{2 * (spent + cost):.2g}"),
+            advice=_allowing(spent + cost),
         )
 
 
-def _allowing(limit: str) -> str:
-    return f"`--max-cost {limit}` allows more; the same message then continues."
+def _allowing(needed: float) -> str:
+    """The advice to allow twice of what the session has cost, or would have with this request."""
+    limit = float(f"{2 * needed:.2g}")
+    return f"`--max-cost {limit:g}` allows more; the same message then continues."
 
 
 def _least_cost(window: Window, model: Model, prompt_tokens: int) -> float:

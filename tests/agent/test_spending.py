@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,7 @@ async def test_at_the_limit_the_turn_ends_in_one_line_and_nothing_is_lost(tmp_pa
     assert (finished.reason, finished.cost, error.exit_code) == ("failed", 0.0, CostLimitReached.exit_code)
     assert "$1.10" in error.message
     assert "session.max_cost is $1.00" in error.message
-    assert "`--max-cost 2` allows more" in error.advice
+    assert "`--max-cost 2.2` allows more" in error.advice
     assert len(room.model.requests) == 2
     # What was typed is there, and goes on where the limit is raised.
     assert conversation.context.entries[-1].message.text == "Three"
@@ -64,6 +65,22 @@ async def test_at_the_limit_the_turn_ends_in_one_line_and_nothing_is_lost(tmp_pa
         "Three",
     ]
     await conversation.close()
+
+
+@pytest.mark.parametrize("price", [0.0, 0.001])
+async def test_the_limit_that_is_advised_lets_the_message_continue(tmp_path: Path, price: float) -> None:
+    """Also where the session has long cost many times the limit, and where the request alone costs too much."""
+    facts = ModelFacts("scripted/model", "scripted", 32_000, input_cost=price, output_cost=price)
+    room = Room(tmp_path, costing(60.0), costing(0.0), limit=0.0, facts=facts)
+    await room.conversation.send("One")
+    room.conversation.set("session.max_cost", 60.001 if price else 0.001)
+    assert (await room.conversation.send("Two")).reason == "failed"
+    (error,) = [event for event in room.events if isinstance(event, ErrorRaised)]
+    advised = re.search(r"`--max-cost (\d+(?:\.\d+)?)`", error.advice)
+    assert advised
+    room.conversation.set("session.max_cost", float(advised[1]))
+    assert (await room.conversation.send("Two")).reason == "answered"
+    await room.conversation.close()
 
 
 async def test_at_four_fifths_it_is_said_once(tmp_path: Path) -> None:
