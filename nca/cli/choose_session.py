@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nca.cli.early_questions import can_ask, typed_answer, wrapped
+from nca.cli.startup import latest_here
 from nca.errors import UsageError
 from nca.terminal.interrupts import Leave
 
@@ -60,10 +61,7 @@ class WantedSession:
 
     async def _earlier(self, store: Store, output: Output) -> SessionInfo | None:
         if self._is_continuing:
-            found = store.latest(str(Path.cwd()))
-            if found is None:
-                output.notice("There is no earlier session in this directory. Starting a new one.")
-            return found
+            return latest_here(store, output.notice)
         if not self._is_resuming:
             return None
         agent = _agent_named(self._session) if self._session else ""

@@ -297,11 +297,12 @@ def _weights() -> Iterator[Finding]:
 def _model(*, probe: bool) -> Iterator[Finding]:
     """The model that `nca loop` would use, as far as is known without --probe."""
     from nca.models.choose import choose
+    from nca.models.providers import endpoint_of
 
     try:
         loaded = load_settings({}, None, remembers=True)
         settings = loaded.settings.model
-        base = settings.api_base or os.environ.get("OPENAI_API_BASE", "") or os.environ.get("OPENAI_BASE_URL", "")
+        base, _ = endpoint_of("openai", settings.api_base, os.environ)
         if base and not settings.name:
             yield _endpoint(base) if probe else Finding("model", "ok", f"from {base} (--probe lists its models)")
             return

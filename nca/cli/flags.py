@@ -172,29 +172,22 @@ def stored_session(file: str) -> SessionCopy | None:
         ) from error
 
 
-def read_input(file: str) -> tuple[bytes, str]:
-    """The content, and the name of its source for messages. Raises UsageError if the file cannot be read."""
-    if file == "-":
-        return sys.stdin.buffer.read(), "standard input"
-    try:
-        return Path(file).read_bytes(), file
-    except OSError as error:
-        raise UsageError(f"{file}: cannot be read ({error.strerror or error}).") from error
-
-
 def open_source(file: str) -> tuple[Source, str]:
     """The file as a source, and for FILE#KEY the key of a session in it. Raises UsageError if it cannot be read."""
     from nca.transcripts.formats.source import Source
 
-    name, key = file, ""
-    if file != "-" and not Path(file).exists():
-        before, mark, after = file.rpartition("#")
-        if mark and Path(before).exists():
-            name, key = before, after
-    if name != "-" and (Path(name).is_file() or Path(name).is_dir()):
-        return Source.of_file(Path(name)), key
-    raw, place = read_input(name)
-    return Source(place, raw=raw), key
+    if file == "-":
+        return Source("standard input", raw=sys.stdin.buffer.read()), ""
+    name, key = Path(file), ""
+    before, mark, after = file.rpartition("#")
+    if mark and not name.exists() and Path(before).exists():
+        name, key = Path(before), after
+    if name.is_file() or name.is_dir():
+        return Source.of_file(name), key
+    try:
+        return Source(str(name), raw=name.read_bytes()), key
+    except OSError as error:
+        raise UsageError(f"{name}: cannot be read ({error.strerror or error}).") from error
 
 
 def print_notes(notes: Sequence[str]) -> None:

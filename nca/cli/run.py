@@ -6,13 +6,12 @@ import io
 import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from nca.cli import flags
-from nca.cli.startup import load_settings, open_conversation, open_store, rules_of, settings_of
+from nca.cli.startup import latest_here, load_settings, open_conversation, open_store, rules_of, settings_of
 from nca.errors import UsageError
 from nca.terminal.render.sanitize import json_to_terminal
 from nca.terminal.render.sessions import short_id
@@ -22,8 +21,7 @@ if TYPE_CHECKING:
     from nca.agent.conversation import Conversation
     from nca.config.loaded import LoadedSettings
     from nca.config.tables import PermissionRule
-    from nca.events import ApprovalAsked, Event, Listener, TurnFinished
-    from nca.sessions.store import Store
+    from nca.events import ApprovalAsked, Event, TurnFinished
     from nca.terminal.interrupts import Interrupts
     from nca.words import Words
 
@@ -94,13 +92,15 @@ async def _turn(
     *,
     continues: bool,
 ) -> int:
+    from nca.events import Notice
     from nca.terminal.interrupts import Interrupts, Stopped
 
     interrupts = Interrupts(ends_at_first=True)
     printer = _TurnPrinter(as_json, stream, interrupts)
     with open_store(loaded, printer.on_event) as store:
         if continues:
-            session = _latest(store, printer.on_event)
+            found = latest_here(store, lambda text: printer.on_event(Notice(text)), kind="run")
+            session = found.id if found is not None else None
         conversation = await open_conversation(loaded, store, printer.on_event, session=session, kind="run")
         conversation.approvals.session_rules += rules
         try:
@@ -112,16 +112,6 @@ async def _turn(
         finally:
             await conversation.close()
     return finished.exit_code if interrupts.exit_code is None else interrupts.exit_code
-
-
-def _latest(store: Store, listener: Listener) -> str | None:
-    """The id of the last session of this directory, one of `nca run` if there is one; None, with a notice: none is."""
-    from nca.events import Notice
-
-    found = store.latest(str(Path.cwd()), kind="run")
-    if found is None:
-        listener(Notice("There is no earlier session in this directory. Starting a new one."))
-    return found.id if found is not None else None
 
 
 class _TurnPrinter:

@@ -217,9 +217,9 @@ def export_session(
 
 
 def _export_as(name: str, copy: SessionCopy, file: str) -> None:
-    from nca.transcripts.outgoing.conversation import agent_named, write_for
+    from nca.transcripts.outgoing.conversation import write_for
 
-    written = write_for(agent_named(name), copy, os.environ, Path.home(), file)
+    written = write_for(name, copy, os.environ, Path.home(), file)
     for line in written_lines(written):
         typer.echo(line, err=True)
     typer.echo(one_line(written.command))

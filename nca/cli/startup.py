@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from nca.config.tables import PermissionRule
     from nca.events import Listener
     from nca.models.choose import Choice
-    from nca.sessions.session import Kind
+    from nca.sessions.session import Kind, SessionInfo
     from nca.sessions.store import Store
     from nca.terminal.panels.session_loader import SessionToOpen
     from nca.tools.tool import Editor
@@ -56,6 +56,14 @@ def load_settings(
     chosen = ChosenModels(os.environ).of(project) if remembers else None
     decide = trusts(by_flag=trust, asks=asks)
     return load(project=project, env=os.environ, flags=flags, config_file=config_file, trusts=decide, chosen=chosen)
+
+
+def latest_here(store: Store, tell: Callable[[str], None], *, kind: Kind = "chat") -> SessionInfo | None:
+    """The last session of this directory, of this kind if there is one; None: a line to `tell` says so."""
+    found = store.latest(str(Path.cwd()), kind=kind)
+    if found is None:
+        tell("There is no earlier session in this directory. Starting a new one.")
+    return found
 
 
 _SWITCHES = {"disable_compaction": "off", "plain": "true"}

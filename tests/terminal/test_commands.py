@@ -114,7 +114,7 @@ async def test_compact_undo_redo_and_history_agree(tmp_path: Path) -> None:
         assert summary.id in await stage.command("/context show")
         with pytest.raises(UsageError, match=summary.id):
             await stage.command("/context show nothing")
-        with pytest.raises(UsageError, match="nothing to redo"):
+        with pytest.raises(UsageError, match="no compaction to redo"):
             await stage.command("/context redo")
         stage.conversation.set("context.compact_threshold", 0.05)
         said = (await stage.command("/context undo")).replace("\n", " ")

@@ -93,21 +93,18 @@ async def _clear(app: App, argument: str) -> None:
 
 
 async def _undo(app: App, argument: str) -> None:
-    record = app.conversation.context.undo()
-    if record is None:
-        raise UsageError("There is no compaction to undo.")
-    app.output.show(f"Undid the {_kind(record)}. {usage_line(app)} /context redo takes this back.")
+    _show_change(app, app.conversation.context.undo(), "undo", "Undid", " /context redo takes this back.")
 
 
 async def _redo(app: App, argument: str) -> None:
-    record = app.conversation.context.redo()
+    _show_change(app, app.conversation.context.redo(), "redo", "Redid")
+
+
+def _show_change(app: App, record: CompactionRecord | None, word: str, done: str, then: str = "") -> None:
     if record is None:
-        raise UsageError("There is nothing to redo.")
-    app.output.show(f"Redid the {_kind(record)}. {usage_line(app)}")
-
-
-def _kind(record: CompactionRecord) -> str:
-    return f"{'change' if record.is_by_hand else 'compaction'} of {local_time(record.at)}"
+        raise UsageError(f"There is no compaction to {word}.")
+    kind = "change" if record.is_by_hand else "compaction"
+    app.output.show(f"{done} the {kind} of {local_time(record.at)}. {usage_line(app)}{then}")
 
 
 class Subcommand(NamedTuple):

@@ -235,15 +235,14 @@ def _exported(conversation: Conversation, asked: _Asked) -> list[str]:
     from nca.models.providers import known_secrets
     from nca.redact import Redactor
     from nca.transcripts.export_formats import FORMATS, format_of, rendered, write_private
-    from nca.transcripts.outgoing.conversation import agent_named, write_for
+    from nca.transcripts.outgoing.conversation import write_for
     from nca.transcripts.session_file import redacted
 
     session = conversation.session.info.id
     path = conversation.directory / Path(asked.name).expanduser()
     copy = redacted(conversation.store.copy_of(session), Redactor(known_secrets(os.environ)))
     if asked.agent is not None:
-        agent = agent_named(asked.agent)
-        written = write_for(agent, copy, os.environ, Path.home(), str(path) if asked.name else "")
+        written = write_for(asked.agent, copy, os.environ, Path.home(), str(path) if asked.name else "")
         return [*written_lines(written), f"Resume it with: {written.command}"]
     formats = [_FLAGS[flag][0] for flag in asked.flags if flag != _FORCE]
     if asked.name and not formats and not Path(asked.name).suffix:

@@ -5,6 +5,7 @@ A subclass defines the list's content and its keys: sessions, the context, setti
 
 from __future__ import annotations
 
+import asyncio
 import textwrap
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -73,6 +74,7 @@ class ListPanel(ABC, Generic[R, T]):
     rows: Sequence[R] = ()
     selected = 0
     _before: R | None = None
+    _looking: asyncio.Task[None] | None = None
     most_lines = MOST_LINES
 
     def __init__(self, theme: str = "auto", *, is_typed: bool = True) -> None:
@@ -172,6 +174,11 @@ class ListPanel(ABC, Generic[R, T]):
     def background(self, work: Coroutine[Any, Any, None]) -> Any:
         """Start a task that is cancelled when the list ends."""
         return self._app.create_background_task(work)
+
+    def look(self, near: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Look something up about the rows near the chosen one, unless that is being done."""
+        if self._looking is None or self._looking.done():
+            self._looking = self.background(near())
 
     @cached_property
     def _app(self) -> Application[T | None]:

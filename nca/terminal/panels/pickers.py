@@ -132,7 +132,6 @@ class RewindPicker(ListPanel[Point, Point]):
         self._coming: Iterator[Point] = rewinds.points()
         self._points: list[Point] = []
         self._totals: dict[tuple[int, int], str] = {}
-        self._counting: asyncio.Task[None] | None = None
         self._read(_AT_ONCE)
 
     @property
@@ -140,7 +139,7 @@ class RewindPicker(ListPanel[Point, Point]):
         return not self._points
 
     def begin(self) -> None:
-        self._count()
+        self.look(self._count_near)
 
     def key_texts(self) -> Sequence[str]:
         return _LEFT_KEYS + _REWIND_KEYS[1:] if any(point.is_left for point in self.rows) else _REWIND_KEYS
@@ -149,7 +148,7 @@ class RewindPicker(ListPanel[Point, Point]):
         if self.selected + by >= len(self.rows):
             self._read(_AT_ONCE)
         super().move(by)
-        self._count()
+        self.look(self._count_near)
 
     def enter(self) -> None:
         if self.chosen is not None:
@@ -158,7 +157,7 @@ class RewindPicker(ListPanel[Point, Point]):
     def typed(self, text: str) -> None:
         self._read(_SEARCHED - len(self._points))
         self.selected = 0
-        self._count()
+        self.look(self._count_near)
 
     def _read(self, most: int) -> None:
         """Take up so many more points."""
@@ -207,10 +206,6 @@ class RewindPicker(ListPanel[Point, Point]):
             facts += ["on another branch"] if point.is_left else []
         facts.append(local_time(point.at))
         return [[("class:quiet", " · ".join(facts))], [("", f"› {to_terminal(one_line(point.text, _TEXT_CHARS))}")]]
-
-    def _count(self) -> None:
-        if self._counting is None or self._counting.done():
-            self._counting = self.background(self._count_near())
 
     async def _count_near(self) -> None:
         """Look up what the turns near the chosen one changed."""

@@ -176,7 +176,6 @@ class SessionPicker(SessionList):
         super().__init__(directory, current, theme)
         self._loader = loader
         self._searching: asyncio.Task[None] | None = None
-        self._looking: asyncio.Task[None] | None = None
 
     async def run(self) -> SessionInfo | None:
         """The chosen session, or None if the person cancels. Raises UsageError if there are no sessions."""
@@ -187,11 +186,11 @@ class SessionPicker(SessionList):
         return await super().run()
 
     def begin(self) -> None:
-        self._look()
+        self.look(self._read_previews)
 
     def move(self, by: int) -> None:
         super().move(by)
-        self._look()
+        self.look(self._read_previews)
 
     def keys(self) -> Mapping[str, Callable[[], None]]:
         return {"tab": self.turn}
@@ -201,25 +200,21 @@ class SessionPicker(SessionList):
         if self._searching is not None:
             self._searching.cancel()
         self._searching = self.background(self._search(text))
-        self._look()
+        self.look(self._read_previews)
 
     def turn(self) -> None:
         super().turn()
-        self._look()
+        self.look(self._read_previews)
 
     async def _search(self, text: str) -> None:
         await asyncio.sleep(SEARCH_SECONDS)
         if text.strip():
             self.take(text, await self._loader.search(text))
-            self._look()
+            self.look(self._read_previews)
             self.redraw()
 
-    def _look(self) -> None:
-        """Load the preview of the chosen session, unless it is loaded or loading."""
-        if self._looking is None or self._looking.done():
-            self._looking = self.background(self._read_previews())
-
     async def _read_previews(self) -> None:
+        """Load the preview of the chosen session, unless it is loaded."""
         while (chosen := self.chosen) is not None and chosen.id not in self.previews:
             await asyncio.sleep(_PREVIEW_SECONDS)
             if self.chosen is chosen:

@@ -66,6 +66,9 @@ class _ChangingTool(TypedTool):
         self._approved: tuple[dict[str, Any], str] | None = None
         """The newest arguments that somebody was asked about, and the diff that they saw."""
 
+    def summarize(self, arguments: dict[str, Any]) -> str:
+        return f"{self.name.removesuffix('_file')} {shown(str(arguments.get('path', '')))}"
+
     def needs(self, arguments: dict[str, Any]) -> Permission:
         try:
             path = self._workspace.resolve(str(arguments.get("path") or ""))
@@ -199,9 +202,6 @@ class WriteFile(_ChangingTool):
         """Create a file, or replace all of one that was read; edit_file changes parts."""
         return await asyncio.to_thread(self._carry_out, path=path, content=content)
 
-    def summarize(self, arguments: dict[str, Any]) -> str:
-        return f"write {shown(str(arguments.get('path', '')))}"
-
     def _plan(self, path: str, content: str) -> Change:
         content = _checked(content, "content")
         file, before, facts = self._current(path)
@@ -263,9 +263,6 @@ class EditFile(_ChangingTool):
             "description": "Put changed code into a file that was read; all else in it stays.",
             "parameters": {"type": "object", "properties": properties, "required": list(properties)},
         }
-
-    def summarize(self, arguments: dict[str, Any]) -> str:
-        return f"edit {shown(str(arguments.get('path', '')))}"
 
     def _plan(
         self,

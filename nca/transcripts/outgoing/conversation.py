@@ -268,9 +268,9 @@ def agent_named(name: str) -> Agent:
     return agent
 
 
-def write_for(agent: Agent, copy: SessionCopy, env: Mapping[str, str], home: Path, file: str = "") -> Written:
-    """Write the session where the agent looks for it, or to `file`. Raises UsageError, NcaError."""
-    out = outgoing(copy)
+def write_for(name: str, copy: SessionCopy, env: Mapping[str, str], home: Path, file: str = "") -> Written:
+    """Write the session where the agent of this name looks for it, or to `file`. Raises UsageError, NcaError."""
+    agent, out = agent_named(name), outgoing(copy)
     place = agent.place(out, env, home)
     target = Path(file) if file else place
     if os.path.lexists(target):

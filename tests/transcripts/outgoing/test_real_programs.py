@@ -17,7 +17,7 @@ import pytest
 
 from nca.messages import Message
 from nca.sessions.transfer import SessionCopy
-from nca.transcripts.outgoing.conversation import Written, agent_named, write_for
+from nca.transcripts.outgoing.conversation import Written, write_for
 from nca.wire import content_text
 from tests.transcripts.outgoing.loopback_models import ANSWER, LoopbackModels
 from tests.transcripts.outgoing.sessions import SUMMARIZED, SUMMARY, TALK, compacted, real_talks, session
@@ -156,7 +156,7 @@ def _resumed(name: str, copy: SessionCopy, folder: Path, file: str = "") -> list
     program = PROGRAMS[name]
     with LoopbackModels() as models:
         env = {"PATH": os.environ["PATH"], "HOME": str(home), **program.set_up(home, models.url)}
-        done: Written = write_for(agent_named(name), copy, env, home, file)
+        done: Written = write_for(name, copy, env, home, file)
         executable, *arguments = program.arguments(done.command.partition(" && ")[2].split()[1:])
         ran = subprocess.run(
             [Path(FOLDER) / "node_modules" / executable, *arguments],

@@ -31,7 +31,7 @@ PNG = "data:image/png;base64,iVBORw0KGgo="
 
 
 def written(name: str, copy: SessionCopy, home: Path) -> Written:
-    return write_for(agent_named(name), copy, {}, home)
+    return write_for(name, copy, {}, home)
 
 
 def read(done: Written) -> ConversationFile:
@@ -170,7 +170,7 @@ def test_an_existing_file_stays(tmp_path: Path) -> None:
     file = tmp_path / "talk.jsonl"
     file.write_text("mine")
     with pytest.raises(UsageError, match=r"talk\.jsonl already exists; nothing was written"):
-        write_for(agent_named("claude"), session(), {}, tmp_path, str(file))
+        write_for("claude", session(), {}, tmp_path, str(file))
     assert file.read_text() == "mine"
 
 
