@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from nca.config.saving import save_value
 from nca.config.schema import KEYS
 from nca.errors import ConfigError, UsageError
 from nca.terminal.commands.command import find_command
-from nca.terminal.panels.config_browser import value_text
+from nca.terminal.panels.config_browser import matching, value_text
 from tests.terminal.stage import a_stage
 
 
@@ -61,6 +62,23 @@ async def test_a_word_finds_settings_and_a_group_lists_them(tmp_path: Path) -> N
             await stage.command("/config threshold 0.5")
         names = [f"context.{name}_threshold" for name in ("info", "idle", "compact")]
         assert all(name in (refused.value.advice or "") for name in names)
+
+
+@pytest.mark.parametrize("columns", [60, 80, 100, 140])
+async def test_nothing_is_left_out_of_a_list_of_settings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    with a_stage(tmp_path) as stage:
+        await stage.command("/config context.target_ratio 0.45")
+        for wanted, names in (("threshold", matching("threshold")), ("all", list(KEYS))):
+            # Columns part the words of a cell, and no dot stands at the end of a row.
+            letters = Counter("".join((await stage.command(f"/config {wanted}")).split()))
+            loaded = stage.conversation.loaded
+            said = [(name, value_text(name, loaded.value(name)), KEYS[name].about) for name in names]
+            said = [one if one[0] != "context.target_ratio" else (*one[:2], "set in this chat") for one in said]
+            told = Counter("".join("".join(part for one in said for part in one).split()))
+            assert set(told - letters) <= {"·"}
 
 
 async def test_the_end_of_a_name_is_enough_if_only_one_setting_has_it(tmp_path: Path) -> None:

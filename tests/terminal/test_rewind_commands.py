@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from nca.errors import ProviderError, UsageError
+from nca.humanize import local_time
 from nca.messages import Message, ToolCall, Usage
 from nca.models.client import Reply
 from nca.terminal.panels.pickers import RewindPicker
@@ -166,6 +167,25 @@ async def test_without_a_screen_messages_are_listed_and_chosen_by_number(stage: 
     for line in ("/rewind x", "/rewind 1 all", "/rewind 2"):
         with pytest.raises(UsageError):
             await stage.command(line)
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80])
+async def test_the_list_of_messages_keeps_its_numbers_in_a_narrow_window(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    with a_stage(tmp_path, ["One.", "Two."]) as stage:
+        points = stage.conversation.rewinds.points
+        for what in ("First", "Second"):
+            await stage.conversation.send(
+                f"{what}, a question whose text is longer than any of these columns, and more"
+            )
+        lines = (await stage.command("/rewind")).splitlines()
+        for point in points():
+            [line] = [line for line in lines if local_time(point.at) in line and str(point.seq) == line.split()[0]]
+            below = lines[lines.index(line) + 1]
+            assert f"{point.tokens:,}" in line
+            assert point.text.split(",")[0] in line + below
 
 
 async def test_a_branch_that_was_left_is_chosen_from_the_list(stage: Stage, tmp_path: Path) -> None:

@@ -96,6 +96,23 @@ async def test_sessions_are_listed_searched_and_suggested(tmp_path: Path) -> Non
                 await stage.command(wrong)
 
 
+async def test_a_list_that_is_not_whole_says_so_and_marks_runs(tmp_path: Path) -> None:
+    with a_stage(tmp_path) as stage:
+        with stage.conversation.store.create(directory="/x", model="m", kind="run") as session:
+            session.log.append(said("by a program"))
+        for number in range(18):
+            add(stage, f"question {number}")
+        for command in ("/sessions list", "/resume"):
+            whole = await stage.command(command)
+            assert "(run) by a program" in whole
+            assert "older" not in whole
+        add(stage, "question 18")
+        for command in ("/sessions list", "/resume"):
+            cut = await stage.command(command)
+            assert "(this)" not in cut, "nothing was said in this one, so it is the oldest"
+            assert "… and older ones: /sessions search TEXT finds them" in cut
+
+
 async def test_delete_asks_and_needs_somebody_to_ask(tmp_path: Path) -> None:
     with a_stage(tmp_path) as stage:
         name = add(stage, "the parser")

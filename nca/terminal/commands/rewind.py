@@ -8,7 +8,6 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args
 
 from rich.console import Group
-from rich.table import Column
 from rich.text import Text
 
 from nca.agent.instruction_files import head_moved
@@ -32,7 +31,7 @@ from nca.terminal.render.file_changes import (
     totals,
     unset_lines,
 )
-from nca.terminal.render.layout import new_table
+from nca.terminal.render.layout import fitting_table
 from nca.terminal.render.sanitize import one_line
 
 if TYPE_CHECKING:
@@ -142,15 +141,16 @@ async def _chosen(app: App) -> Point | None:
 
 def _list(app: App) -> None:
     """The newest messages of the person, for output where nobody can pick one with the keys."""
-    right = [Column(title, justify="right", no_wrap=True) for title in ("number", "when", "tokens")]
-    table = new_table(*right, Column("what", overflow="ellipsis", no_wrap=True), has_header=True)
-    for point in islice(app.conversation.rewinds.points(), _LISTED):
-        if not point.rewind:
-            text = f"{'(other branch) ' if point.is_left else ''}{one_line(point.text, 200)}"
-            table.add_row(str(point.seq), local_time(point.at), f"{point.tokens:,}", Text(text))
-    if not table.row_count:
+    points = [point for point in islice(app.conversation.rewinds.points(), _LISTED) if not point.rewind]
+    if not points:
         raise UsageError("You have not sent a message yet.")
-    app.output.show(table)
+    columns = {
+        "number": [Text(str(point.seq)) for point in points],
+        "when": [Text(local_time(point.at)) for point in points],
+        "tokens": [Text(f"{point.tokens:,}") for point in points],
+        "what": [Text(f"{'(other branch) ' if point.is_left else ''}{one_line(point.text, 200)}") for point in points],
+    }
+    app.output.show(fitting_table(columns, numbers=("number", "tokens"), gives_way="what"))
     app.output.notice("/rewind N goes back to before that message.")
 
 

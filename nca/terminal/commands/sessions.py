@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from nca.sessions.session import SessionInfo
 
 _SHOWN = 20
+_OLDER = "… and older ones: /sessions search TEXT finds them, and nca sessions list --all lists every one."
 _FOUND = 10
 _SUGGESTED = 50
 _ACTIONS = (
@@ -93,11 +94,13 @@ def suggestions(app: App, argument: str) -> list[Suggestion]:
 
 def _list(app: App) -> None:
     store = app.conversation.store
-    found = store.list(limit=_SHOWN)
+    found = store.list(limit=_SHOWN + 1)
     if not found:
         app.output.show("No sessions yet.")
         return
-    app.output.show(_table(app, found))
+    app.output.show(_table(app, found[:_SHOWN]))
+    if len(found) > _SHOWN:
+        app.output.notice(_OLDER)
 
 
 def _table(app: App, infos: Sequence[SessionInfo]) -> RenderableType:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from prompt_toolkit.document import Document
 from rich.console import Group, RenderableType
+from rich.padding import Padding
 from rich.table import Column
 from rich.text import Text
 
@@ -244,33 +245,32 @@ def overview(loaded: LoadedSettings) -> RenderableType:
 def listed(loaded: LoadedSettings, names: Sequence[str]) -> RenderableType:
     """One a row: a mark if it is changed, name, value; and its origin, else its meaning.
 
-    In a narrow window the meaning is cut; in a still narrower one the value is below the name.
+    In a narrow window the meaning stands below.
     """
     width = shutil.get_terminal_size((PLAIN_WIDTH, 24)).columns
-    room = width - max(map(len, names), default=0) - 4
-    if room < _VALUE_COLUMNS // 2:
+    if width - max(map(len, names), default=0) - 4 < 2 * _VALUE_COLUMNS:
         return Group(*(line for name in names for line in _stacked(loaded, name)))
-    has_about = room >= 2 * _VALUE_COLUMNS
-    columns = [Column(no_wrap=True), Column(no_wrap=True), Column(max_width=_VALUE_COLUMNS if has_about else room)]
-    table = new_table(*columns, *([Column(ratio=1)] if has_about else ()), gap=1)
+    value, about = Column(max_width=_VALUE_COLUMNS, overflow="fold"), Column(ratio=1, overflow="fold")
+    table = new_table(Column(no_wrap=True), Column(no_wrap=True), value, about, gap=1)
     for name in names:
-        changed = is_changed(loaded, name)
-        about = place(loaded.origin(name)) if changed else KEYS[name].about
-        cells = [_value(loaded, name)]
-        cells += [Text(about, style="quiet", no_wrap=True, overflow="ellipsis")] if has_about else []
-        table.add_row(CHANGED if changed else "", name, *cells)
+        mark = CHANGED if is_changed(loaded, name) else ""
+        table.add_row(mark, name, _value(loaded, name), _remark(loaded, name))
     return table
 
 
-def _stacked(loaded: LoadedSettings, name: str) -> tuple[Text, Text]:
+def _stacked(loaded: LoadedSettings, name: str) -> tuple[RenderableType, ...]:
     mark = CHANGED if is_changed(loaded, name) else " "
-    return Text(f"{mark} {name}"), Text("    ", no_wrap=True, overflow="ellipsis").append_text(_value(loaded, name))
+    line = Text(f"{mark} {name}  ").append_text(_value(loaded, name))
+    return line, Padding(_remark(loaded, name), (0, 0, 0, 4))
 
 
 def _value(loaded: LoadedSettings, name: str) -> Text:
     value = one_line(value_text(name, loaded.value(name)))
-    style = "accent" if is_changed(loaded, name) else ""
-    return Text(value, style=style, no_wrap=True, overflow="ellipsis")
+    return Text(value, style="accent" if is_changed(loaded, name) else "")
+
+
+def _remark(loaded: LoadedSettings, name: str) -> Parted:
+    return Parted(place(loaded.origin(name)) if is_changed(loaded, name) else KEYS[name].about, style="quiet")
 
 
 def matching(words: str) -> list[str]:

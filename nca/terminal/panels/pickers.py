@@ -12,7 +12,7 @@ from nca.errors import StoreError
 from nca.humanize import local_time, short_tokens
 from nca.models.catalog import ModelFacts, describe
 from nca.models.lookup import Offer, once
-from nca.terminal.panels.list_panel import Line, ListPanel
+from nca.terminal.panels.list_panel import Line, ListPanel, wrapped
 from nca.terminal.render.file_changes import totals
 from nca.terminal.render.sanitize import one_line, to_terminal
 
@@ -23,6 +23,7 @@ _MODEL_KEYS = (
 )
 _MILLION = 1_000_000
 _NARROW = 70
+_ABOUT_LINES = 2
 _NAME_CELLS, _MEASURED = 44, 100
 """Most cells of the names' column, and how many names it is as wide as."""
 
@@ -91,7 +92,7 @@ class ModelPicker(ListPanel[Offer, str]):
 
     def about(self, columns: int) -> Sequence[Line]:
         if (offer := self.chosen) is None:
-            return [[("", "")]]
+            return [[("", "")]] * _ABOUT_LINES
         facts = self._describe(offer.name)
         window = f"window {facts.window_tokens:,} tokens" + (" (assumed)" if facts.is_window_guess else "")
         takes = [word for word, can in (("tools", facts.can_use_tools), ("images", facts.can_see)) if can]
@@ -101,7 +102,7 @@ class ModelPicker(ListPanel[Offer, str]):
             _prices(facts) or "price not known",
             f"takes {' and '.join(takes)}" if takes else "",
         )
-        return [[("class:quiet", " · ".join(filter(None, parts)))]]
+        return [[("class:quiet", line)] for line in wrapped(" · ".join(filter(None, parts)), columns, _ABOUT_LINES)]
 
 
 def _prices(facts: ModelFacts) -> str:

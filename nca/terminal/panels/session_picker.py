@@ -17,12 +17,13 @@ from nca.humanize import byte_size, counted, local_time
 from nca.sessions.results import SessionHit
 from nca.sessions.session import SessionInfo, SessionPreview
 from nca.sessions.sql import Whose
-from nca.terminal.panels.list_panel import Line, ListPanel
+from nca.terminal.panels.list_panel import Line, ListPanel, wrapped
 from nca.terminal.panels.session_loader import SessionLoader
 from nca.terminal.render.sanitize import one_line, to_terminal
 from nca.terminal.render.sessions import begun_by, end_of, place, short_id, title
 
-_PREVIEW_LINES = 5
+_FACT_LINES = 2
+_PREVIEW_LINES = _FACT_LINES + 4
 _LEAST_OF_ID = 4
 """Fewer characters are not taken for the start of an id, because many ids start with the same one."""
 _NARROW = 56
@@ -141,14 +142,15 @@ class SessionList(ListPanel[SessionInfo, SessionInfo]):
             # Another agent's: its id is made of its file.
             facts = [f"a session of {one_line(info.model, 60)}, imported when it is opened"]
         else:
-            facts = [f"{short_id(info.id)} · {one_line(info.model, 60)} · {counted(info.messages, 'message')}"]
+            model = [one_line(info.model, 60)] if info.model else []
+            facts = [short_id(info.id), *model, counted(info.messages, "message")]
         facts += [byte_size(preview.size_bytes)] if preview else []
         by = begun_by(self._whose.get(info.id))
         facts += [f"began {local_time(info.created_at)}", *([by] if by else [])]
         facts += ["from nca run"] if info.kind == "run" else []
         found = self._found.get(info.id)
         lines = [
-            ("class:quiet", " · ".join(facts)),
+            *(("class:quiet", line) for line in wrapped(" · ".join(facts), columns, _FACT_LINES)),
             ("class:quiet", place(info.directory)),
             ("", f"found: {one_line(found, _SHOWN_CHARS)}" if found else ""),
             ("", f"› {one_line(preview.asked, _SHOWN_CHARS)}" if preview and preview.asked else ""),

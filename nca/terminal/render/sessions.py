@@ -56,7 +56,7 @@ def session_table(
     infos: Iterable[SessionInfo], current: str = "", whose: Mapping[str, Whose] | None = None
 ) -> RenderableType:
     """Sessions as a table, for output where nobody can pick one with the keys. After the id comes "(this)" for
-    `current`, and "*" for those that are never archived automatically."""
+    `current`, and "*" for those that are never archived automatically; before the title "(run)" for one of nca run."""
     from rich.text import Text
 
     from nca.terminal.render.layout import fitting_table
@@ -69,7 +69,7 @@ def session_table(
         "messages": [Text(f"{info.messages:,}") for info in listed],
         **({"begun by": [Text(begun_by(whose.get(info.id))) for info in listed]} if whose else {}),
         **({"directory": [Text(end_of(one, _PLACE_CHARS)) for one in places]} if len(set(places)) > 1 else {}),
-        "title": [Text(title(info)) for info in listed],
+        "title": [Text(f"{'(run) ' if info.kind == 'run' else ''}{title(info)}") for info in listed],
     }
     drops = [head for head in ("messages", "directory", "last used", "begun by") if head in columns]
     return fitting_table(columns, numbers=("messages",), gives_way="title", drops=drops)

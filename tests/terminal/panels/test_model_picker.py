@@ -89,6 +89,13 @@ def test_a_window_that_is_a_guess_is_said_to_be_one() -> None:
         assert any(f"used before · {shown} ·" in line for line in drawn)
 
 
+def test_what_is_said_of_the_chosen_one_wraps_in_a_narrow_window() -> None:
+    picker = ModelPicker([Offer("openai/of-my-own", "used before")], list)
+    about = "".join(text for line in picker.listing(50).about for _, text in line)
+    assert "price not known" in about
+    assert "…" not in about
+
+
 def test_in_a_terminal_the_chosen_model_answers() -> None:
     with chats() as begin:
         tty = begin("Fine.", env={"OPENAI_API_KEY": "sk-none"})

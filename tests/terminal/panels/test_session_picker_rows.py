@@ -124,7 +124,7 @@ def test_the_chosen_one_is_always_on_the_screen() -> None:
 
 
 @pytest.mark.parametrize("columns", [1, 2, 7, 20, 56, 80, 200])
-@pytest.mark.parametrize("height", [0, 1, 2, 3, 4, 10, 11, 18, 50])
+@pytest.mark.parametrize("height", [0, 1, 2, 3, 4, 10, 12, 18, 50])
 def test_it_fits_every_window_and_nothing_hostile_gets_in(columns: int, height: int) -> None:
     rows = listed([info(f"{EVIL}{n}", EVIL, directory=f"/{EVIL}", model=EVIL) for n in range(9)], "/here", "x")
     rows.search("name")
@@ -135,5 +135,16 @@ def test_it_fits_every_window_and_nothing_hostile_gets_in(columns: int, height: 
     assert len(lines) <= max(height, 1)
     assert all(cell_len(line) <= columns for line in lines)
     assert not set("".join(lines)) & set("\x1b\x07\x9b\u202e")
-    if height >= 11 and columns >= 80:
+    if height >= 12 and columns >= 80:
         assert any("5.0 MB" in line for line in lines)
+
+
+def test_what_is_said_of_the_chosen_one_wraps_in_a_narrow_window_and_has_no_empty_part() -> None:
+    model = "anthropic/claude-of-a-long-name-2026"
+    rows = listed([info("a1", "x", model=model, kind="run")], "/here")
+    rows.previews["a1"] = SessionPreview("asked", "answered", 5_000_000)
+    said = " ".join(line.strip() for line in text(rows, 60))
+    assert f"a1 · {model} · 2 messages" in said
+    assert "from nca run" in said
+    assert "…" not in said
+    assert "a1 · 2 messages" in " ".join(text(listed([info("a1", "x", model="")], "/here")))
