@@ -14,6 +14,7 @@ NcaError                     exit code 1
 └── StoreError               1  the session database
     ├── SessionNotFound      2
     ├── SessionLocked        1  another process writes this session
+    ├── NotAStore            2  a file that was never nca's is in the place of the database
     ├── StoreDamaged         1
     ├── StoreTooNew          1
     └── StoreUnreachable     1  the database server does not answer
@@ -135,6 +136,12 @@ class SessionNotFound(StoreError):
 
 class SessionLocked(StoreError):
     """Another process has this session open; the message names its pid."""
+
+
+class NotAStore(StoreError):
+    """The file is not nca's and never was. It was left as it is."""
+
+    exit_code = 2
 
 
 class StoreDamaged(StoreError):

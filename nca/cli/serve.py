@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from nca.cli import flags
-from nca.cli.startup import choose_model, load_settings, named_place, open_chat_conversation, open_store, settings_of
+from nca.cli.startup import (
+    choose_model,
+    load_settings,
+    named_place,
+    open_chat_conversation,
+    open_store,
+    settings_of,
+    tell,
+)
 from nca.errors import UsageError
 
 if TYPE_CHECKING:
@@ -64,7 +72,9 @@ def serve(
         timeout_seconds=timeout,
     )
     if views := open_views(options):
-        views.close()  # a fault of the store is reported here, once
+        for note in views.notes:
+            tell(note)
+        views.close()  # what there is to say of the store is said here, once
     _listen(options, host, port, workers)
     return 0
 

@@ -256,6 +256,10 @@ def copy_sessions(
     """Copy sessions to another store, each exactly and under its id. Those that are there already stay as they are."""
     begins = named_place("--from", source) if source else store_place()
     ends = named_place("--to", to) if to else store_place()
+    if source and not (begins.url or begins.path.exists()):
+        raise UsageError(f"--from {source}: there is no such file.")
+    if to and not (ends.url or ends.path.parent.is_dir()):
+        raise UsageError(f"--to {to}: there is no folder {ends.path.parent}.")
     if begins == ends:
         raise UsageError("--from and --to are the same store.", advice="Example: --to postgresql://ada@db.example/nca")
     copied = same = 0
@@ -272,7 +276,10 @@ def copy_sessions(
                 problems.append(f"{session_id}: {error}")
             else:
                 copied, same = copied + is_new, same + (not is_new)
-    typer.echo(f"Copied {counted(copied, 'session')}." + (f" {same:,} were already there." if same else ""))
+    typer.echo(
+        f"Copied {counted(copied, 'session')}."
+        + (f" {same:,} {'was' if same == 1 else 'were'} already there." if same else "")
+    )
     for problem in problems:
         typer.echo(f"nca: {one_line(problem)}", err=True)
     return 1 if problems else 0

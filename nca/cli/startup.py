@@ -157,13 +157,14 @@ def open_session_store(*, read_only: bool, place: StorePlace | None = None, of_t
         raise UsageError(
             "--team needs a store in PostgreSQL.", advice="`nca config set --user session.store URL` sets it."
         )
-    store = Store.open(path, read_only=read_only, url=url, tell=_tell, of_team=of_team)
+    store = Store.open(path, read_only=read_only, url=url, tell=tell, of_team=of_team)
     for note in store.notes:
-        _tell(note)
+        tell(note)
     return store
 
 
-def _tell(text: str) -> None:
+def tell(text: str) -> None:
+    """Say something beside the command's own output."""
     from nca.terminal.render.sanitize import one_line
 
     print(f"nca: {one_line(text)}", file=sys.stderr)

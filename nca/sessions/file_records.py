@@ -11,10 +11,9 @@ from pathlib import Path
 from nca.config.paths import workspace_file
 from nca.sessions.file_record import FileRecord
 from nca.sessions.opening import Kind, open_for_reading, open_for_writing, open_in_memory, rebuild
-from nca.sessions.paths import log_of, size_of
+from nca.sessions.paths import FILES, log_of, size_of
 from nca.sessions.sql import scripts
 
-_NAME = "files.db"
 _ROWS_AT_ONCE = 500
 """Rows that one transaction removes, so that no other process waits long for its own."""
 _UNUSED = (
@@ -25,7 +24,7 @@ _UNUSED = (
 
 
 _LOST = "changes to files before now cannot be taken back"
-_KIND = Kind(0x6E63660A, scripts("files_1", "files_2"), lambda *_: _LOST)
+_KIND = Kind(0x6E63660A, scripts("files_1", "files_2"), lambda *_: _LOST, FILES)
 """`ncf` and a newline."""
 
 
@@ -34,7 +33,7 @@ class FileRecords:
 
     def __init__(self, store: Path | None, *, is_read_only: bool) -> None:
         """store: the sessions' database; None: in memory. Raises StoreTooNew, StoreDamaged, StoreError."""
-        self.path = store.with_name(_NAME) if store else None
+        self.path = store.with_name(FILES) if store else None
         if self.path is None:
             self._opened = open_in_memory(_KIND)
         else:
@@ -49,7 +48,7 @@ class FileRecords:
     @staticmethod
     def exist(store: Path | None) -> bool:
         """Whether anything was ever recorded beside this store."""
-        return store is not None and store.with_name(_NAME).exists()
+        return store is not None and store.with_name(FILES).exists()
 
     @staticmethod
     def sizes(store: Path) -> tuple[int, int]:
@@ -64,7 +63,7 @@ class FileRecords:
             )
         finally:
             records.close()
-        return (pages - free) * page_bytes, free * page_bytes + size_of(log_of(store.with_name(_NAME)))
+        return (pages - free) * page_bytes, free * page_bytes + size_of(log_of(store.with_name(FILES)))
 
     def vacuum(self) -> None:
         """Remove the contents that nothing refers to, and give their room back. Raises StoreError."""

@@ -5,10 +5,13 @@
 | nothing, or an empty file                     | a new database                         | an empty store |
 | ours, of an older schema                      | backed up and migrated                 | migrated copy in memory |
 | ours, of a newer schema                       | StoreTooNew                            | StoreTooNew    |
-| a directory; another program's database       | StoreError                             | StoreError     |
+| a directory; a file that was never nca's      | NotAStore                              | NotAStore      |
 | garbage, cut short, damaged pages             | set aside; the readable part is kept   | StoreDamaged   |
 | a log with commits behind damage              | set aside; these are kept too          | StoreDamaged   |
 | unreadable, unwritable, a full disk           | StoreError "cannot write …"            | StoreError     |
+
+Only nca's own file is ever set aside, replaced or changed. It is nca's if its header says so, if nca left a lock file
+for it, or if it is at nca's own place; see `_refuse_others`.
 """
 
 from __future__ import annotations
@@ -24,7 +27,8 @@ from typing import NamedTuple
 
 import apsw
 
-from nca.errors import StoreDamaged, StoreError, StoreTooNew
+from nca.config.paths import data_dir
+from nca.errors import ConfigError, NotAStore, StoreDamaged, StoreError, StoreTooNew
 from nca.safe_files import sync_folder
 from nca.sessions import paths, sql
 from nca.sessions import store_errors as faults
@@ -41,6 +45,7 @@ _ENDINGS = ("", "-wal", "-shm")
 """A database is up to three files."""
 _COPIES = 2
 """A rebuilt database is written to the log, and then to the file."""
+_ANOTHERS = "another program's database"
 _STEPS = 100_000
 """Instructions of SQLite between two looks at whether the person has interrupted: some milliseconds."""
 
@@ -49,17 +54,20 @@ class Kind(NamedTuple):
     """The expected kind of a file: the store of sessions, or the record of file changes.
 
     recover  saves what can be read of a damaged file in a new one, and says what that is
+    name     what the file is called in nca's data folder, where no other program writes
     """
 
     application_id: int
     migrations: tuple[str, ...]
     recover: Callable[[Path, Database], str]
+    name: str = ""
 
 
 SESSIONS = Kind(
     sql.APPLICATION_ID,
     sql.MIGRATIONS,
     lambda damaged, fresh: f"{recover_readable(damaged, fresh)}; this is kept in a new store",
+    paths.SESSIONS,
 )
 
 
@@ -87,7 +95,7 @@ def open_in_memory(kind: Kind = SESSIONS) -> Opened:
 
 def open_for_reading(path: Path, kind: Kind = SESSIONS) -> Opened:
     """Open without writing. Raises StoreDamaged, StoreTooNew, StoreError."""
-    _refuse_non_files(path)
+    _refuse_others(path, kind)
     if _is_blank(path):
         return open_in_memory(kind)
     _check_header(path, kind)
@@ -114,10 +122,10 @@ def open_for_reading(path: Path, kind: Kind = SESSIONS) -> Opened:
 
 
 def open_for_writing(path: Path, kind: Kind = SESSIONS) -> Opened:
-    """Create missing files and set aside damaged ones. Raises StoreTooNew, StoreError."""
-    _refuse_non_files(path)
+    """Create missing files and set aside damaged ones. Raises NotAStore, StoreTooNew, StoreError."""
     with faults.explained(path):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _refuse_others(path, kind)
     with opening_lock(path):
         use = _use_of(path)
         alone = FileLock.acquire(use)
@@ -155,7 +163,8 @@ def _is_in_use(path: Path) -> bool:
 def _open_or_set_aside(path: Path, kind: Kind, *, is_alone: bool) -> tuple[Database, tuple[str, ...]]:
     # The new store is complete before the damaged one moves: until then, a kill or a full disk changes nothing.
     fresh = path.with_name(path.name + ".new")
-    if is_alone and not path.exists() and paths.size_of(fresh) > 0 and paths.size_of(paths.log_of(fresh)) == 0:
+    is_whole = paths.is_of(_header(fresh), kind.application_id) and paths.size_of(paths.log_of(fresh)) == 0
+    if is_alone and is_whole and not path.exists():
         # Killed between the two moves.
         _set_aside(path)
         note = f"{path} was damaged and has been set aside; the readable part is kept in a new store."
@@ -215,10 +224,36 @@ def _open_existing(path: Path, kind: Kind, *, is_alone: bool) -> Database:
     return database
 
 
-def _refuse_non_files(path: Path) -> None:
+def _refuse_others(path: Path, kind: Kind) -> None:
+    """Refuse whatever is at `path` and was never nca's, before anything is written. Raises NotAStore, StoreError."""
     if path.exists() and not path.is_file():
-        what = "a directory, not a session database" if path.is_dir() else "not a file"
-        raise StoreError(f"{path} is {what}", advice="Move it away, or set NCA_HOME.")
+        raise _not_a_store(path, kind, "a directory, not a session database" if path.is_dir() else "not a file")
+    with faults.explained(path, "read"):
+        if paths.size_of(path) == 0 and paths.size_of(paths.log_of(path)) == 0:
+            return
+    header = _header(path)
+    if not (paths.is_of(header, kind.application_id) or _use_of(path).exists() or _is_at_home(path, kind)):
+        raise _not_a_store(path, kind, _ANOTHERS if header.startswith(paths.MAGIC) else "not a session database")
+
+
+def _header(path: Path) -> bytes:
+    """The first bytes of the file; none if there is no file."""
+    with faults.explained(path, "read"), suppress(FileNotFoundError), path.open("rb") as file:
+        return file.read(paths.HEADER_BYTES)
+    return b""
+
+
+def _is_at_home(path: Path, kind: Kind) -> bool:
+    with suppress(ConfigError):
+        return path.name == kind.name and path.is_relative_to(data_dir(os.environ))
+    return False
+
+
+def _not_a_store(path: Path, kind: Kind, what: str) -> NotAStore:
+    return NotAStore(
+        f"{path} is {what}; it was left alone",
+        advice="Move it away, or set NCA_HOME." if _is_at_home(path, kind) else "Name another file.",
+    )
 
 
 def _is_blank(path: Path) -> bool:
@@ -262,9 +297,8 @@ def _check(database: Database, kind: Kind) -> int:
     if not is_likely and tables and _newest_schema(kind) <= _schema_of(database):
         raise faults.damaged(database.path, "a wrong header")
     if not is_ours and (application_id or version or tables):
-        raise StoreError(
-            f"{database.path} is another program's database; it was left alone", advice="Move it away, or set NCA_HOME."
-        )
+        assert database.path
+        raise _not_a_store(database.path, kind, _ANOTHERS)
     if version > newest:
         raise StoreTooNew(
             f"{database.path} was written by a newer nca (schema {version}; this one knows {newest})",

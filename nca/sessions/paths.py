@@ -13,6 +13,9 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
+SESSIONS, FILES = "sessions.db", "files.db"
+"""What nca calls its databases: of sessions, and beside it of the files that they changed."""
+
 
 def unused(path: Path) -> Path:
     """`path`, or the first of path-2, path-3 … that does not exist."""
@@ -68,7 +71,7 @@ _FIXED_WITH_TABLES = {44: b"\0\0\0\4", 56: b"\0\0\0\1"}
 
 
 def is_of(header: bytes, application_id: int) -> bool:
-    return header[_APPLICATION_ID] == application_id.to_bytes(4)
+    return header.startswith(MAGIC) and header[_APPLICATION_ID] == application_id.to_bytes(4)
 
 
 def is_sound(header: bytes) -> bool:

@@ -61,6 +61,7 @@ def test_copies_go_both_ways(tmp_path: Path, url: str) -> None:
     found = json.loads(forked("sessions", "search", "zebra", "--json", home=tmp_path, **env).stdout)
     assert [hit["session"] for hit in found] == ids[:1]
     back = tmp_path / "back" / "sessions.db"
+    back.parent.mkdir()
     done = forked("sessions", "copy", "--to", str(back), ids[0], home=tmp_path, **env)
     assert done.stdout == "Copied 1 session.\n"
     with Store.open(back) as store, Store.open(None, url=url) as there:

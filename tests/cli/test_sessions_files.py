@@ -182,9 +182,25 @@ def test_backup(tmp_path: Path, talk: str) -> None:
     assert nca("sessions", "backup", "x.db", home=tmp_path / "empty").returncode == 2
 
 
+def test_a_copy_goes_to_a_new_file_or_a_store_and_never_over_another_file(tmp_path: Path, talk: str) -> None:
+    notes = tmp_path / "notes.txt"
+    notes.write_text("my notes")
+    before = sorted(tmp_path.iterdir())
+    for option in ("--to", "--from"):
+        done = nca("sessions", "copy", option, "notes.txt", home=tmp_path)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr == f"nca: {notes} is not a session database; it was left alone. Name another file.\n"
+    assert (notes.read_text(), sorted(tmp_path.iterdir())) == ("my notes", before)
+    assert nca("sessions", "copy", "--to", "copy.db", home=tmp_path).stdout == "Copied 1 session.\n"
+    again = nca("sessions", "copy", talk, "--to", "copy.db", home=tmp_path)
+    assert again.stdout == "Copied 0 sessions. 1 was already there.\n"
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
+        (["copy", "--from", "typo.db"], "--from typo.db: there is no such file."),
+        (["copy", "--to", "nowhere/copy.db"], "--to nowhere/copy.db: there is no folder "),
         (["export", "nowhere"], "There is no session 'nowhere'"),
         (["export", "the talk", "--format", "pdf"], "valid: markdown, json, jsonl, html"),
         (["export", "the talk", "--html", "--json"], "exclude each other"),
@@ -198,6 +214,7 @@ def test_wrong_words_are_one_line_and_exit_2(tmp_path: Path, talk: str, argument
     assert (done.returncode, done.stdout) == (2, "")
     assert said in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
+    assert not (tmp_path / "nowhere").exists()
 
 
 def test_json_lines_are_a_transcript_for_other_commands(tmp_path: Path) -> None:

@@ -113,7 +113,7 @@ def test_another_programs_file_is_left_alone_and_the_session_kept_in_memory(
 ) -> None:
     before = prepared(path, _another_programs)
     looked = listed(tmp_path)
-    assert (looked.returncode, looked.stdout) == (1, "")
+    assert (looked.returncode, looked.stdout) == (2, "")
     assert len(looked.stderr.splitlines()) == 1
     assert "another program's database" in looked.stderr
     done = asked(provider, tmp_path, "run")

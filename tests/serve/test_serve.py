@@ -372,6 +372,7 @@ def test_it_answers_what_it_has_begun_before_it_ends() -> None:
         (["--port", "99999"], "--port"),
         (["--keep-messages"], "--keep-messages: there is no store to keep them in"),
         (["--store", "postgresql://ada:secret@db.example/nca"], "--store: write no password here"),
+        (["--store", "short"], "short is not a session database; it was left alone"),
         (["--store", "postgresql://[db.example/nca"], "--store: not an address such as postgresql://"),
     ],
 )
@@ -382,3 +383,14 @@ def test_what_cannot_be_served_is_refused(arguments: list[str], said: str, tmp_p
     assert said in ran.stderr
     assert "secret" not in ran.stderr
     assert ran.stderr.count("\n") == 1
+    assert (tmp_path / "short").read_text() == "ada secret\n"
+
+
+def test_that_a_damaged_store_was_set_aside_is_said(tmp_path: Path) -> None:
+    views = tmp_path / "views.db"
+    nca.Store.open(views).close()
+    views.write_bytes(views.read_bytes()[:5_000])
+    (tmp_path / "t").write_text("ada a-token-of-ada-0123\n")
+    ran = forked("serve", "--store", str(views), "--host", "256.0.0.1", "--tokens", str(tmp_path / "t"), home=tmp_path)
+    [aside] = tmp_path.glob("*.corrupt-*")
+    assert ran.stderr.count(aside.name) == 1

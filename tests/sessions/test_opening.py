@@ -14,7 +14,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from nca.errors import StoreDamaged, StoreError, StoreTooNew
+from nca.errors import NotAStore, StoreDamaged, StoreError, StoreTooNew
 from nca.sessions import Store, sql
 from tests.sessions.damage import unnoticed
 from tests.sessions.samples import MANUAL, filled, hiding, said
@@ -99,6 +99,59 @@ def test_a_reader_refuses_a_damaged_file_and_touches_nothing(path: Path, damage:
         read_everything(path)
     assert "never overwrites" in caught.value.advice
     assert snapshot(path.parent) == before
+
+
+def _of_sqlite_cut_short(path: Path) -> None:
+    connection = apsw.Connection(str(path))
+    connection.execute("CREATE TABLE theirs (x); INSERT INTO theirs VALUES (zeroblob(90000))")
+    connection.close()
+    _cut(path)
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda path: path.write_text("my notes\n"),
+        lambda path: path.write_text("x" * 68 + "nca\n"),  # where a database says whose it is
+        lambda path: path.write_bytes(random.Random(1).randbytes(20_000)),
+        lambda path: path.with_name(path.name + "-wal").write_bytes(b"something" * 100),
+        _of_sqlite_cut_short,
+    ],
+)
+def test_a_file_that_was_never_ncas_is_refused_and_stays_as_it_is(
+    path: Path, make: Callable[[Path], object], read_only: bool
+) -> None:
+    path.parent.mkdir()
+    make(path)
+    before = {file: (file.read_bytes(), file.stat().st_mode) for file in path.parent.iterdir()}
+    with pytest.raises(NotAStore, match="it was left alone") as caught:
+        Store.open(path, read_only=read_only)
+    assert str(path) in str(caught.value)
+    assert caught.value.advice == "Name another file."
+    assert {file: (file.read_bytes(), file.stat().st_mode) for file in path.parent.iterdir()} == before
+
+
+def test_at_ncas_own_place_no_other_file_is_expected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NCA_HOME", str(tmp_path))
+    own = tmp_path / "data" / "sessions.db"
+    own.parent.mkdir()
+    own.write_text("no database")
+    beside = own.with_name("notes.db")
+    beside.write_text("no database")
+    with Store.open(own) as store:
+        assert "is damaged (not a database)" in store.notes[0]
+    with pytest.raises(NotAStore):
+        Store.open(beside)
+
+
+def test_a_file_with_the_name_of_a_half_made_store_is_not_taken_for_one(path: Path) -> None:
+    path.parent.mkdir()
+    other = path.with_name(path.name + ".new")
+    other.write_text("what is new")
+    with Store.open(path) as store:
+        assert (store.notes, store.list()) == ((), [])
+    assert other.read_text() == "what is new"
 
 
 def test_what_a_killed_opening_left_half_made_is_in_nobodys_way(path: Path) -> None:
