@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from nca.agent.window import Window
 from nca.compat.stages import keep_text
-from nca.context.draft import Draft, Part, covered
+from nca.context.draft import Draft
 from nca.context.history import History
 from nca.context.plan import is_answered
 from nca.context.restore import block_of, hidden_item
@@ -17,8 +17,6 @@ from nca.context.stages.truncate import cut_message
 from nca.context.view import Marker, Range, Summary, View, hidden_by, is_in, ranges_of, without_ranges
 from nca.errors import UsageError
 
-SECOND_TRY = "retry"
-"""The stage that is recorded where a message that failed gives way to what the person sent in its place."""
 FEWEST_RESTORED_TURNS = 3
 """CowAgent restores max(3, max_context_turns / 6) turns."""
 COLLAPSED_TOKENS = 32
@@ -78,14 +76,6 @@ def _collapse(window: Window, draft: Draft, seqs: Sequence[int]) -> dict[int, in
                 draft.put_stub(block, seq, text, COPY if seq in pointers else COLLAPSE)
         saved[seq] = before - draft.raw
     return saved
-
-
-def without_newest(window: Window, first: int) -> View:
-    """The view without the messages from `first` on."""
-    draft = Draft(window.history, window.meter)
-    gone: list[Part] = [block for block in draft.blocks() if block.first >= first]
-    draft.replace(gone, Marker(f"retry{first}", covered(gone), ""))
-    return draft.view()
 
 
 def cleared(window: Window) -> View:

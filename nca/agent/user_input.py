@@ -9,7 +9,6 @@ import msgspec
 
 from nca.agent.approvals import Person
 from nca.agent.hooks import Hooks
-from nca.agent.manual_edits import SECOND_TRY, without_newest
 from nca.agent.mentions import HOOK, Beside, attached_lines, mentioned, with_attachments
 from nca.agent.window import Window
 from nca.config.tables import Injection
@@ -18,6 +17,7 @@ from nca.context.budget import Measurement
 from nca.context.fit import too_large
 from nca.context.reminders import Reminders, shown_injections, with_reminders
 from nca.context.tokens import message_tokens
+from nca.context.view import is_in
 from nca.errors import UsageError
 from nca.events import Listener, MessageTaken, Notice
 from nca.messages import AttachmentPart, Message, clean_text, user_message
@@ -91,7 +91,7 @@ class UserInput:
         self._newest_view = window.session.views.current_id
         """The newest view that was looked at for reminders."""
         self._taken_back = 0
-        """The message of a failed turn; its text is in the prompt again."""
+        """The message of a turn without an answer; the person has its text again."""
 
     def share(self, name: str, text: str, source: Source) -> None:
         """Attach a text to the next message, as a file of this name would be."""
@@ -107,8 +107,19 @@ class UserInput:
         del self._shared[most:]
 
     def take_back(self) -> None:
-        """The newest message failed, and the person has its text again: the next message takes its place."""
-        self._taken_back = self._window.history.newest_user or 0
+        """The newest message was not answered, and its text went back to the person: it is no part of the conversation.
+
+        If steps followed it, it stays: they go on where the same text is sent next.
+        """
+        window, history = self._window, self._window.history
+        self._taken_back = first = history.newest_user or 0
+        if first and first not in history.pins and not self._steps(first):
+            window.put_aside(first)
+
+    def _steps(self, first: int) -> list[Message]:
+        """What followed a message, without an answer that broke off."""
+        since = [entry.message for entry in self._window.history.entries[first:]]
+        return since[:-1] if since and since[-1].is_interrupted else since
 
     async def admit(self, text: str) -> None:
         """Ask the hooks about a message; their additions are attached to it. Raises UsageError if one stops it."""
@@ -121,7 +132,7 @@ class UserInput:
         Raises UsageError for a file that cannot be attached, ContextDoesNotFit for a message that can never be sent
         and must not be cut; then nothing is stored.
         """
-        if self._goes_on(said) and not attachments and not self._shared:
+        if not attachments and not self._shared and self._goes_on(said):
             return
         measured = self._window.measure()
         named = mentioned(said, self._directory, self._servers.names)
@@ -140,23 +151,21 @@ class UserInput:
         self._say_attached(message)
 
     def _goes_on(self, said: Words) -> bool:
-        """Leave out the message that this one replaces; True if the steps of its first try continue with it."""
+        """Whether this is the message that was taken back: it is said again with all that went with it, or its steps
+        continue.
+        """
         window, history = self._window, self._window.history
         first, self._taken_back = self._taken_back, 0
-        if not first or first != history.newest_user or first in history.pins:
+        if not first or merged(history.message(first).said) != merged(said):
             return False
-        since = [entry.message for entry in history.entries[first:]]
-        is_partial = bool(since) and since[-1].is_interrupted
-        steps = since[: len(since) - is_partial]
-        is_same = merged(history.message(first).said) == merged(said)
-        if not steps:
-            if is_partial or not is_same:
-                window.put_in_force(without_newest(window, first), SECOND_TRY)
+        if is_in(first, history.view.aside):
+            window.append(history.message(first))
+            return True
+        steps = self._steps(first)
+        if first != history.newest_user or not steps or steps[-1].role != "tool":
             return False
-        if not is_same or steps[-1].role != "tool":
-            return False
-        if is_partial:
-            window.put_in_force(without_newest(window, history.head), SECOND_TRY)
+        if first + len(steps) < history.head:
+            window.put_aside(history.head)
         return True
 
     async def goes_on(self, answer: str) -> bool:

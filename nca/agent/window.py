@@ -21,11 +21,12 @@ from nca.context.policy import FRESH, Action, Decision, Moment, Rung, decide, is
 from nca.context.repair_cost import repair_costs
 from nca.context.request import request_messages
 from nca.context.todo import is_within_step
-from nca.context.view import View
+from nca.context.view import View, put_aside
 from nca.errors import ProviderFailure, StoreUnreachable
 from nca.messages import Entry, Message, Usage
 from nca.models.catalog import ModelFacts
 from nca.models.claude import compaction_refusal
+from nca.sessions import view_rows
 from nca.sessions.usage import BESIDE, Learned, UsageRow
 from nca.sessions.views import CURRENT, CompactionRecord
 from nca.tools.toolbox import Toolbox
@@ -317,6 +318,10 @@ class Window:
         committed = self.session.views.commit(view, record, expected_head=head, parent=parent, files=files)
         self.show(view)
         return committed
+
+    def put_aside(self, first: int) -> None:
+        """The messages from `first` on are no part of the conversation. Durable on return."""
+        self.go_to(put_aside(self.history.view, [(first, self.history.head)]), view_rows.BESIDE, view_rows.BESIDE)
 
     def show(self, view: View) -> None:
         """Show a view that is current in the store. Raises StoreError if its messages cannot be read."""

@@ -251,14 +251,15 @@ class ChatApp:
             return
         except NcaError as error:
             self.output.error(*error_line(error))
-            self._failed(error.exit_code, line)
+            self._take_back(line)
+            self._leave_with(error.exit_code)
             return
         if finished.reason == "interrupted":
-            if self._give_back(line if finished.is_empty else ()):
-                self.conversation.take_back()
+            self._take_back(line if finished.is_empty else ())
             self._interrupted()
         elif finished.reason == "failed":
-            self._failed(finished.exit_code, line)
+            self._take_back(line)
+            self._leave_with(finished.exit_code)
         elif finished.exit_code:
             self._leave_with(finished.exit_code)
         else:
@@ -281,10 +282,13 @@ class ChatApp:
         if not self.reader.is_interactive:
             self.interrupts.end(INTERRUPTED_EXIT_CODE)
 
-    def _failed(self, exit_code: int, line: Words) -> None:
-        if self._give_back(line):
+    def _take_back(self, line: Words) -> None:
+        """A line had no answer. A person has it again, in the prompt or in the history, and the model does not."""
+        is_given = self._give_back(line)
+        if line and self.reader.is_interactive:
             self.conversation.take_back()
-        self._leave_with(exit_code)
+            if not is_given:
+                self.output.notice("Your message had no answer, so it is taken back: Up brings it.")
 
     def _give_back(self, line: Words) -> bool:
         """Put a line that had no effect in the next prompt, and send nothing until Enter is pressed again.

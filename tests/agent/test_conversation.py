@@ -332,11 +332,37 @@ async def test_a_message_that_went_back_to_the_prompt_gives_way_to_its_second_tr
     conversation.take_back()
     assert (await conversation.send(second)).text == "Now."
     assert sent_by(conversation)[1:] == [second]
-    assert len(conversation.context.entries) == (2 if second == "Hello" else 3)
+    assert [entry.message.text for entry in conversation.context.entries] == ["Hello", second, "Now."]
+    assert conversation.context.undo() is None, "nothing was compacted"
     # It is said once: what is sent without a failure before it takes nothing's place.
     await conversation.send("And more")
     assert sent_by(conversation)[1:] == [second, "Now.", "And more"]
     assert conversation.context.stats().used_tokens > used
+
+
+async def test_a_message_that_was_taken_back_is_sent_by_no_later_chat(room: Room) -> None:
+    """It came back when the chat was left and the session continued."""
+    conversation = room.open(["Hi.", ProviderError("down")])
+    await conversation.send("hello")
+    await conversation.send("delete all the tests")
+    conversation.take_back()
+    session = conversation.session.info.id
+    await conversation.close()
+    conversation = room.open(["4.", "Fine."], session=session)
+    await conversation.send("what is 2+2")
+    assert sent_by(conversation)[1:] == ["hello", "Hi.", "what is 2+2"]
+    assert [record.trigger for record in conversation.session.views.records()] == ["beside"]
+    # It is in the log, and can be gone back to.
+    assert {point.text for point in conversation.rewinds.points() if point.is_left} == {"delete all the tests"}
+
+
+async def test_what_went_with_a_message_that_was_taken_back_goes_with_its_second_try(room: Room) -> None:
+    conversation = room.open([ProviderError("down"), "It failed."])
+    conversation.share("the command's output", "3 failed")
+    await conversation.send("Why?")
+    conversation.take_back()
+    await conversation.send("Why?")
+    assert "3 failed" in sent_by(conversation)[-1]
 
 
 async def test_a_message_that_did_not_fit_leaves_its_room_to_a_shorter_one(room: Room) -> None:
@@ -375,7 +401,7 @@ async def test_what_was_seen_of_an_answer_that_broke_off_gives_way_too(room: Roo
     assert (await conversation.send("Tell me all")).text == "Fine."
     roles = [row["role"] for row in conversation.model.requests[-1].messages]  # type: ignore[attr-defined]
     assert roles == ["system", "user", *["assistant", "tool"] * steps]
-    assert conversation.context.undo() is not None
+    assert conversation.context.undo() is None, "nothing was compacted"
 
 
 def sent_by(conversation: Conversation) -> list[str]:

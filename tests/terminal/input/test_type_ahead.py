@@ -329,3 +329,19 @@ def test_a_question_beside_survives_a_kill(tmp_path: Path) -> None:
         tty.sees("›")
         tty.send(UP)
         tty.sees("› /btw which colour?")
+
+
+def test_a_message_that_was_stopped_before_an_answer_is_taken_back_where_another_is_typed() -> None:
+    with chat("Here.", "Nothing of it.", columns=80) as tty:
+        tty.sees("›")
+        tty.line("PAUSE, drop the database")
+        tty.send("no wai")
+        tty.sees("› no wai (Enter queues it)")
+        tty.send(ESCAPE)
+        tty.sees("Your message had no answer, so it is taken back: Up brings it.")
+        tty.send("\x15")
+        tty.settle()
+        tty.send(UP)
+        tty.sees("› PAUSE, drop the database")
+        tty.send("\x15" + "/context all\r")
+        tty.sees("0 messages in 0 turns.")
