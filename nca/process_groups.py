@@ -37,6 +37,15 @@ _POLL_SECONDS = 0.01
 _living: set[int] = set()
 
 
+def how_ended(code: int) -> str:
+    """`ended with exit code 3`, or `was ended by SIGTERM` for the negative code that a signal leaves."""
+    return f"ended with exit code {code}" if code >= 0 else f"was ended by {signal_name(-code)}"
+
+
+def signal_name(number: int) -> str:
+    return {int(one): one.name for one in signal.Signals}.get(number, f"signal {number}")
+
+
 async def start(*argv: str, **options: Any) -> Process:
     """Start a program in its own session, with the options of `asyncio.create_subprocess_exec`, and register its group.
 

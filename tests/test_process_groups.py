@@ -158,3 +158,11 @@ async def test_one_that_cannot_be_started_does_not_hide_that_the_work_was_stoppe
         await work
     with pytest.raises(FileNotFoundError):
         await process_groups.start("/nowhere/program")
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [(3, "ended with exit code 3"), (-9, "was ended by SIGKILL"), (-1_000, "was ended by signal 1000")],
+)
+def test_how_a_program_ended_is_said_in_words(code: int, said: str) -> None:
+    assert process_groups.how_ended(code) == said

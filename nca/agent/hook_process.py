@@ -32,6 +32,7 @@ from nca.errors import NcaError
 from nca.events import Listener
 from nca.messages import Entry, clean_text
 from nca.models.model import ModelRequest
+from nca.process_groups import how_ended
 from nca.safe_files import PRIVATE
 from nca.shapes.anthropic import new_blocks
 from nca.tools.programs import find_shell
@@ -114,7 +115,7 @@ def stopped_after(seconds: float) -> str:
 
 def exited(code: int, complaint: str) -> str:
     first = complaint.partition("\n")[0]
-    return f"it ended with exit code {code}" + (f": {cut(first)}" if first else "")
+    return f"it {how_ended(code)}" + (f": {cut(first)}" if first else "")
 
 
 def read_answer(event: str, exit_code: int, printed: str, complaint: str) -> Answer:

@@ -105,9 +105,7 @@ class EmbeddedServer:
             return ""
         if code == -signal.SIGKILL:
             return "it was killed, most likely because memory ran out"
-        if code < 0:
-            return f"it ended by signal {-code} ({signal.strsignal(-code)})"
-        return f"it ended with code {code}{self._last_words()}"
+        return f"it {process_groups.how_ended(code)}{self._last_words() if code > 0 else ''}"
 
     def _spawn(self) -> subprocess.Popen[bytes]:
         try:

@@ -7,7 +7,6 @@ import contextlib
 import os
 import re
 import shlex
-import signal
 import sys
 import tempfile
 from asyncio.subprocess import Process
@@ -18,6 +17,7 @@ from pathlib import Path
 
 from nca.errors import UsageError
 from nca.messages import clean_text
+from nca.process_groups import how_ended
 from nca.terminal.render.sanitize import one_line
 from nca.words import Span, Words, merged, part_of, text_of
 
@@ -92,7 +92,7 @@ async def edited(text: str, lent_terminal: AbstractContextManager[object], *, na
             async with _started([*command, str(path)]) as process:
                 code = await process.wait()
         if code:
-            raise UsageError(f"The editor {_end(code)}; nothing was changed.")
+            raise UsageError(f"The editor {how_ended(code)}; nothing was changed.")
         try:
             return clean_text(path.read_bytes().decode("utf-8", "replace")).replace("\r\n", "\n")
         except OSError as error:
@@ -137,13 +137,3 @@ async def _started(command: Sequence[str]) -> AsyncIterator[Process]:
                 await asyncio.wait_for(process.wait(), _END_SECONDS)
             except TimeoutError:
                 process.kill()
-
-
-def _end(code: int) -> str:
-    """How a program failed, in words."""
-    if code > 0:
-        return f"ended with exit code {code}"
-    try:
-        return f"was ended by {signal.Signals(-code).name}"
-    except ValueError:
-        return f"was ended by signal {-code}"

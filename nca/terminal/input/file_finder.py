@@ -15,13 +15,15 @@ import shlex
 import threading
 import time
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 from urllib.parse import unquote, urlsplit
+
+T = TypeVar("T")
 
 MAX_SUGGESTIONS = 50
 
@@ -85,6 +87,24 @@ def _is_file(path: str) -> bool:
         return False
 
 
+def on_thread(work: Callable[[], T], otherwise: T, name: str) -> Future[T]:
+    """Look something up on a thread; `otherwise` is the answer if that fails.
+
+    Not a pool: its threads keep the program from ending, and a folder may be on a disk that hangs.
+    """
+    answer: Future[T] = Future()
+
+    def find() -> None:
+        found = otherwise
+        try:
+            found = work()
+        finally:
+            answer.set_result(found)
+
+    threading.Thread(target=find, daemon=True, name=name).start()
+    return answer
+
+
 MAX_FILES = 100_000
 KEEP_SECONDS = 5.0
 """How long a walk stays valid; a long walk stays valid for ten times its duration."""
@@ -135,18 +155,9 @@ class FileFinder:
         """Start a search. The same question gets the same answer while the walk is complete and valid."""
         if self._asked is not None and self._asked[0] == wanted and not self._walk.is_old:
             return self._asked[1]
-        answer: Future[list[str]] = Future()
+        answer = on_thread(lambda: self._search(wanted.removeprefix('"')), list[str](), "nca-files")
         self._asked = None if self._walk.is_old else (wanted, answer)
-        # Not a pool: its threads keep the program from ending, and a folder may be on a disk that hangs.
-        threading.Thread(target=self._answer, args=(wanted, answer), daemon=True, name="nca-files").start()
         return answer
-
-    def _answer(self, wanted: str, answer: Future[list[str]]) -> None:
-        found: list[str] = []
-        try:
-            found = self._search(wanted.removeprefix('"'))
-        finally:
-            answer.set_result(found)
 
     def _search(self, wanted: str) -> list[str]:
         if wanted.startswith(("/", "~", "..")):

@@ -16,7 +16,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
@@ -25,6 +24,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from nca.humanize import some_of
+from nca.terminal.input.file_finder import on_thread
 from nca.terminal.input.prompt_text import is_typed_in
 from nca.terminal.render.sanitize import one_line
 from nca.words import Source, Span, Words, marked, merged, part_of, text_of
@@ -206,27 +206,21 @@ class PastedPaths:
             return _Found(shown)
 
     def _begin(self, shown: Words) -> Future[_Found]:
-        answer: Future[_Found] = Future()
-        # Not a pool: its threads keep the program from ending, and a path may be on a disk that hangs.
-        threading.Thread(target=self._answer, args=(shown, self._chosen, answer), daemon=True, name="nca-paths").start()
-        return answer
+        chosen = self._chosen
+        return on_thread(lambda: self._find(shown, chosen), _Found(shown), "nca-paths")
 
-    def _answer(self, shown: Words, chosen: frozenset[str], answer: Future[_Found]) -> None:
-        found = _Found(shown)
-        try:
-            # Imported here: the first prompt does not need it.
-            from nca.agent.mentions import existing
+    def _find(self, shown: Words, chosen: frozenset[str]) -> _Found:
+        # Imported here: the first prompt does not need it.
+        from nca.agent.mentions import existing
 
-            said = self._unfold(shown)
+        said = self._unfold(shown)
 
-            def files(source: Source) -> list[_Path]:
-                there = existing(said, self._directory, source)
-                return [_Path(one.name, one.start, one.end) for one in there if one.path.is_file()]
+        def files(source: Source) -> list[_Path]:
+            there = existing(said, self._directory, source)
+            return [_Path(one.name, one.start, one.end) for one in there if one.path.is_file()]
 
-            attached = [path for path in files("typed") if path.name in chosen] if chosen else []
-            found = _Found(shown, said, files("pasted"), attached)
-        finally:
-            answer.set_result(found)
+        attached = [path for path in files("typed") if path.name in chosen] if chosen else []
+        return _Found(shown, said, files("pasted"), attached)
 
 
 def _with_source(said: Words, paths: Sequence[_Path], source: Source) -> Words:

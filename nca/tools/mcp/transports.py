@@ -139,7 +139,8 @@ class ServerProcess:
         with contextlib.suppress(TimeoutError):
             # Its last output says why it ended.
             await asyncio.wait_for(self._said_all.wait(), CLOSE_SECONDS)
-        return _how_it_ended(process.returncode)
+        code = process.returncode
+        return "it closed its output" if code is None else f"it {process_groups.how_ended(code)}"
 
     async def _write(self, process: asyncio.subprocess.Process, to_it: Any, to_us: Any) -> None:
         assert process.stdin is not None
@@ -173,15 +174,6 @@ class ServerProcess:
                 return
             process_groups.send(process.pid, number)
         await has_ended(process, CLOSE_SECONDS)
-
-
-def _how_it_ended(code: int | None) -> str:
-    if code is None:
-        return "it closed its output"
-    if code < 0:
-        names = {int(one): one.name for one in signal.Signals}
-        return f"it was ended by {names.get(-code, f'signal {-code}')}"
-    return f"it ended with exit code {code}"
 
 
 def _parsed(line: bytes) -> Any:

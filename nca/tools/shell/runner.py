@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import shlex
-import signal
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from nca.context.admission import SAVED, LeftOut, Limits
 from nca.context.file_reads import CUT_OFF_BY_USER
 from nca.humanize import counted
 from nca.models.providers import known_secrets
+from nca.process_groups import signal_name
 from nca.redact import Redactor
 from nca.tools.files.workspace import shown
 from nca.tools.programs import command_environment, find_program, find_shell, path_outside, sandboxed
@@ -88,13 +88,9 @@ def ending(ended: Ended, timeout_seconds: float) -> str:
     """A note that says how a command ended; "" for exit code 0."""
     if ended.is_timeout:
         return f"[stopped: it ran longer than {timeout_seconds:g} seconds]" if timeout_seconds else "[stopped]"
-    if ended.exit_code >= 0:
-        return f"[exit code {ended.exit_code}]" if ended.exit_code else ""
-    try:
-        name = signal.Signals(-ended.exit_code).name
-    except ValueError:
-        name = str(-ended.exit_code)
-    return f"[ended by {name}]"
+    if ended.exit_code < 0:
+        return f"[ended by {signal_name(-ended.exit_code)}]"
+    return f"[exit code {ended.exit_code}]" if ended.exit_code else ""
 
 
 class CommandRunner:
