@@ -1,6 +1,7 @@
 """Measure nca beside other programs.
 
     python -m benchmarks [--quick] [--transcripts FOLDER] [--data DIR] [--model NAME] [--page] [--resume]
+    python -m benchmarks --only PART [--label PROGRAM] [--session NAME]
 
 Writes docs/benchmarks.json, docs/benchmarks.md and its details with their pictures, and README's table. A quick run
 measures nca alone and writes nothing of that: it shows the page's text under .bench/. It ends with 1 where a figure is
@@ -56,6 +57,8 @@ BY_LABEL = (
     *("saved", "errors", "crossed", "public"),
 )
 """Parts whose rows say which program they are of."""
+BY_SESSION = ("headline", "next_steps")
+"""Parts that can be measured for some of the played sessions."""
 
 
 def main() -> None:
@@ -106,10 +109,13 @@ def measured(options: argparse.Namespace) -> Figures:
         found = beside.materials(real)
         parts: dict[str, Callable[[], Any]] = {
             "compactions": lambda: _told("compactions", beside.compactions(environments, found, folder, chosen)),
-            "headline": lambda: _told("headline", replayed(environments, _played(real), folder, chosen)),
+            "headline": lambda: _told(
+                "headline", replayed(environments, named_by(_played(real), options.session), folder, chosen)
+            ),
             "marked": lambda: _told("marked", _marked(environments, real, folder, chosen)) if is_whole else [],
             "next_steps": lambda: _told(
-                "next steps", next_steps.measured(environments, _stepped(real), folder, chosen)
+                "next steps",
+                next_steps.measured(environments, named_by(_stepped(real), options.session), folder, chosen),
             ),
             "effects": lambda: list(effects.measured(environments, real, folder, chosen)) if real is not None else [],
             "times": lambda: _told("times", beside.times(environments, folder)),
@@ -205,6 +211,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--skip", action="append", default=[], choices=("loop", "growth"), help="what takes longest")
     parser.add_argument("--only", action="append", default=[], help="measure this part alone, the rest stays as it is")
     parser.add_argument("--label", action="append", default=[], help="with --only: this program, as the page names it")
+    parser.add_argument("--session", action="append", default=[], help="with --only: this played session")
     parser.add_argument("--model", action="append", default=[], help="in the loop too, beside the embedded one")
     options = parser.parse_args()
     labels = sorted({one.label for one in beside.VARIANTS} | {RECALL, BOTH})
@@ -214,12 +221,22 @@ def _options() -> argparse.Namespace:
         parser.error("--label needs --only, which says what to measure again")
     if options.label and (unknown := sorted(set(options.only) - set(BY_LABEL))):
         parser.error(f"--label: {unknown[0]!r} has no rows by program; valid with it: {', '.join(BY_LABEL)}")
+    if options.session and (not options.only or set(options.only) - set(BY_SESSION)):
+        parser.error(f"--session needs --only, and no part but {' or '.join(BY_SESSION)}")
     if options.quick:
         options.only = options.only or list(COMPARED)
         options.label = [one.label for one in beside.VARIANTS if one.peer == NCA.name]
         if unknown := sorted(set(options.only) - set(COMPARED)):
             parser.error(f"--quick: {unknown[0]!r} is not compared with the page; valid: {', '.join(COMPARED)}")
     return options
+
+
+def named_by(sessions: Sequence[Recorded], names: Sequence[str]) -> list[Recorded]:
+    """The sessions of these names; all where there are none. Raises SystemExit for a name that no session has."""
+    known = [one.name for one in sessions]
+    if unknown := sorted(set(names) - set(known)):
+        raise SystemExit(f"--session: there is no session {unknown[0]!r}; valid: {', '.join(known)}")
+    return [one for one in sessions if one.name in (names or known)]
 
 
 def _corpora(folder: Path | None) -> list[Path]:

@@ -39,6 +39,16 @@ def with_others(found: Figures) -> Figures:
     return {**before, **found, "renewed": renewed_on}
 
 
+def as_first_counted(before: Figures, figures: Figures) -> Figures:
+    """These figures with what nca kept of sessions of first contact as it was counted first.
+
+    A session says what nca does with one that it has never met only once: later it may have been changed for it.
+    """
+    new = figures["settings"].get("first_contact", {}).get("sessions", ())
+    first = {_case(row): row for row in before.get("headline") or () if row["peer"] == "nca" and row["session"] in new}
+    return {**figures, "headline": [first.get(_case(row), row) for row in figures.get("headline") or ()]}
+
+
 def renewed_among(before: Figures, found: Figures, labels: Sequence[str]) -> Figures:
     """Parts that were measured again, for variants of these names only (none: for all); the others keep their rows.
 
@@ -63,6 +73,10 @@ def _joined(before: Any, rows: Any, labels: Sequence[str]) -> Any:
     kept = [row for row in before or () if _place(row) not in places or (labels and row["label"] not in labels)]
     new = [row for row in rows if not labels or row["label"] in labels]
     return sorted([*kept, *new], key=lambda row: order.get((row["peer"], row.get("variant", "")), len(order)))
+
+
+def _case(row: Row) -> tuple[Any, ...]:
+    return row["peer"], row["variant"], row["session"], row["window_tokens"]
 
 
 def _place(row: Row) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks import growth
-from benchmarks.figures import DOCS, Figures, save, with_others
+from benchmarks.figures import DOCS, Figures, as_first_counted, on_page, save, with_others
 from benchmarks.headline import README_HEAD, readme_rows
 from benchmarks.page import details, page, pictures
 from benchmarks.summed import table
@@ -14,7 +14,7 @@ BEGIN, END = "<!-- figures: made by `make bench` -->", "<!-- end of figures -->"
 
 def saved(found: Figures) -> None:
     """Put these figures in place of the earlier ones, and publish all."""
-    figures = with_others(found)
+    figures = as_first_counted(on_page(), with_others(found))
     save(figures)
     publish(figures)
 

@@ -17,7 +17,7 @@ Row = dict[str, Any]
 OWN = Path(__file__).parent.parent / "tests" / "data" / "sessions"
 FIRST_CONTACT = OWN / "first_contact.json"
 """By release: the `sessions` that were played for it and counted before anything was changed for them, and what was
-changed for them `since`."""
+changed for them `since`, which is not in their figures."""
 SPEAKERS = {"user": "person", "assistant": "model", "tool": "tool"}
 MARKS = Path(__file__).parent / "marks"
 RULE = "rule"

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.__main__ import TOO_BUSY, compared, one_by_one
-from benchmarks.figures import FIGURES, NOT_ASKED, on_page, renewed_among, with_others
+from benchmarks.__main__ import TOO_BUSY, compared, named_by, one_by_one
+from benchmarks.figures import FIGURES, NOT_ASKED, as_first_counted, on_page, renewed_among, with_others
 from benchmarks.peers.side import NO_END
+from benchmarks.stated import Recorded
 from tests.testing.forks import standing
 
 
@@ -63,6 +64,19 @@ def test_sessions_that_are_not_here_keep_their_rows() -> None:
     assert row("llm", "here", 3) in renewed_among(before, found, ["nca"])["headline"]
 
 
+def test_what_nca_kept_of_a_session_at_first_contact_stays_as_first_counted() -> None:
+    def row(peer: str, session: str, told: int, window: int = 8_000) -> dict[str, object]:
+        return {"peer": peer, "variant": "v", "session": session, "window_tokens": window, "told": told}
+
+    settings = {"first_contact": {"sessions": ["new"]}}
+    before = {"headline": [row("nca", "new", 1), row("nca", "old", 1), row("llm", "new", 1)], "settings": {}}
+    again = [row("nca", "new", 2), row("nca", "new", 2, 12_000), row("nca", "old", 2), row("llm", "new", 2)]
+    found = as_first_counted(before, {"settings": settings, "headline": again})["headline"]
+    assert found == [row("nca", "new", 1), *again[1:]], "what was not counted before is counted first now"
+    assert as_first_counted({}, {"settings": settings, "headline": again})["headline"] == again
+    assert as_first_counted(before, {"settings": {}, "headline": again})["headline"] == again
+
+
 def test_what_another_command_has_measured_leaves_the_dates_of_the_parts() -> None:
     found = with_others({"probes": {"rows": []}})
     assert found["renewed"] == on_page()["renewed"]
@@ -82,6 +96,8 @@ def test_what_another_command_has_measured_leaves_the_dates_of_the_parts() -> No
             ["--only", "counts", "--label", "nca"],
             "--label: 'counts' has no rows by program; valid with it: compactions",
         ),
+        (["--only", "times", "--session", "winter"], "--session needs --only, and no part but headline or next_steps"),
+        (["--session", "winter"], "--session needs --only, and no part but headline or next_steps"),
         (["--quick", "--only", "times"], "--quick: 'times' is not compared with the page; valid: headline, marked"),
     ],
 )
@@ -91,6 +107,14 @@ def test_a_program_that_is_not_there_is_one_clear_line(arguments: list[str], sai
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=FIGURES.parents[1], env=environment)
     assert done.returncode == 2
     assert said in done.stderr.splitlines()[-1]
+
+
+def test_some_sessions_are_measured_by_name() -> None:
+    sessions = [Recorded(name, [], []) for name in ("one", "two")]
+    assert named_by(sessions, ["two"]) == sessions[1:]
+    assert named_by(sessions, []) == sessions
+    with pytest.raises(SystemExit, match="--session: there is no session 'three'; valid: one, two"):
+        named_by(sessions, ["two", "three"])
 
 
 def test_a_quick_run_ends_by_what_it_finds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
