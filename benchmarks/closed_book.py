@@ -1,6 +1,7 @@
 """Closed book: questions drawn by code from what each has said, answered by the embedded model.
 
     python -m benchmarks.closed_book [--draws 5] [--session NAME …] [--whole-log NAME …] [--save]
+    python -m benchmarks.closed_book --lines [--save]
     python -m benchmarks.closed_book --by-hand FOLDER --reader NAME [--save]
 
 A line of the session loses one value: a name with a mark that plain words have not, or a number of three digits, that
@@ -12,6 +13,8 @@ view            behind what nca sends with the person's last words in a window o
 with a recall   the same; where the view does not have the line, an answer of nca's recall to its words stands before
                 the question
 whole log       behind all messages, of sessions that fit the model's window
+
+Lines: only how many can be read, in all sessions; no model is asked, and its answers stay.
 
 By hand: the folder gets a file for each way and session, for any reader who sees nothing else. The four values are not
 named: a strong model guesses nine of ten from their looks. Once `answers.json` is there (a question's key: the value),
@@ -37,7 +40,7 @@ from benchmarks.comparison import VARIANTS
 from benchmarks.environments import NCA, Environment
 from benchmarks.figures import on_page
 from benchmarks.mending import mended
-from benchmarks.next_steps import names
+from benchmarks.needed import names
 from benchmarks.probes import last_words, request_of
 from benchmarks.publish import saved
 from benchmarks.recall import filled
@@ -191,7 +194,7 @@ def examined(
 
 def legible(sessions: Sequence[Recorded], draws: int, windows: Sequence[int] = LEGIBLE_WINDOWS) -> Row:
     """By window and way, of how many questions the line is before the model; no model is asked."""
-    found: Row = {"sessions": len(sessions), "asked": 0, "windows": {}}
+    found: Row = {"sessions": len(sessions), "date": date.today().isoformat(), "asked": 0, "windows": {}}
     for window in windows:
         of_all = [
             examined(session, lambda _, options: options[0], draws, has_whole_log=False, window_tokens=window)
@@ -302,6 +305,7 @@ def main() -> None:
     parser.add_argument("--draws", type=int, choices=sorted(STUDENT), default=5)
     parser.add_argument("--session", action="append", choices=played, help="only this one; the others' answers stay")
     parser.add_argument("--whole-log", action="append", default=[], choices=played, help="behind all messages too")
+    parser.add_argument("--lines", action="store_true", help="only count the lines that can be read, without a model")
     parser.add_argument("--by-hand", type=Path, metavar="FOLDER", help="write the questions there, or count answers")
     parser.add_argument("--reader", default="", help="who answered them")
     parser.add_argument("--save", action="store_true", help="put the result into docs/benchmarks.json and on the page")
@@ -311,15 +315,21 @@ def main() -> None:
         if options.save and by_hand is not None:
             saved({"closed_book": {**on_page()["closed_book"], "by_hand": by_hand}})
         return
-    found: Row = {"model": MODEL, "date": date.today().isoformat(), "draws": options.draws, "sessions": {}}
+    if options.lines:
+        found = on_page().get("closed_book", {}) | {"legible": legible(list(played.values()), options.draws)}
+        print(json.dumps(found["legible"]))
+        if options.save:
+            saved({"closed_book": found})
+        return
+    found = {"model": MODEL, "date": date.today().isoformat(), "draws": options.draws, "sessions": {}}
     found |= {key: one for key, one in on_page().get("closed_book", {}).items() if key == "by_hand"}
     found["legible"] = legible(list(played.values()), options.draws)
     # After each session: what was measured is on the page when a later one takes too long.
     for name, counts in measured(
         [played[name] for name in options.session or played], options.whole_log, options.draws
     ):
-        earlier = on_page().get("closed_book") if options.save else None
-        is_same = earlier and all(earlier[key] == found[key] for key in ("model", "draws"))
+        earlier: Row = (on_page().get("closed_book") if options.save else None) or {}
+        is_same = all(earlier.get(key) == found[key] for key in ("model", "draws"))
         found["sessions"] |= {**(earlier["sessions"] if is_same else {}), **found["sessions"], name: counts}
         if options.save:
             saved({"closed_book": found})

@@ -8,62 +8,41 @@ its next calls some fetch again what the log held: were they needed because the 
 
 from __future__ import annotations
 
-import json
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import mean
-from typing import Any, NamedTuple
+from typing import Any
 
 from benchmarks.asking import ask, packed
 from benchmarks.comparison import SUMMARY, VARIANTS, Variant, limits, named
 from benchmarks.environments import Environment
 from benchmarks.mending import mended
-from benchmarks.peers.side import calls_of
-from benchmarks.stated import SPEAKERS, Recorded, shown, text_of
+from benchmarks.needed import (
+    HORIZON,
+    LINES_HELD,
+    LINES_READABLE,
+    NEXT_CALLS,
+    PLACES,
+    Needed,
+    cuts,
+    is_readable,
+    needs,
+)
+from benchmarks.stated import SPEAKERS, Recorded, shown
 from benchmarks.summed import label_of, percent, table
 from benchmarks.tokens import message_tokens, tokens
 
 Row = dict[str, Any]
 WINDOWS = (8_000, 24_000, 64_000)
-HORIZON, STEP, FEWEST = 40, 60, 20
-"""Messages that come next, between two places, and that must be left at the last one."""
-NEXT_CALLS = 20
-"""Of these it is counted which fetch again what the log held."""
-CONTENTS = frozenset(
-    {"content", "old_str", "new_str", "oldText", "newText", "old_string", "new_string", "patch", "input", "text"}
-)
-"""Arguments that are a file's text: what stands there is written, not looked for."""
-SHORTEST, LONGEST, FEWEST_DIGITS = 5, 120, 3
-LINES_READABLE, LINES_HELD = 0.5, 0.9
-"""A result of which fewer lines can be read is lacking; one of which so many were in one result before is no news."""
-PATHS = ("path", "file_path", "filename", "file")
-"""The argument that says which file a call reads."""
-PLACES = ("calls", "prose")
 MOST_SHOWN, KEEPS_TO_TARGET = 9, 1.1
 """Programs on the first page, none of which is larger than so many times the target."""
-_WORD = re.compile(r"[^\W\d][\w$-]*(?:[./:@#-]+[\w$-]+)*/?")
-_SHAPE = re.compile(r"[/_.\d]|[a-z][A-Z]")
-_NUMBER = re.compile(r"(?<![\w.,:/#@-])\d[\d.,:]*\d(?!\w)")
+WHOLE_MESSAGES = (
+    "it shows the newest messages whole, and with them most of the results that it has more; nca gives this room to the"
+    " person's words, to names and to what was done"
+)
+"""Why another program lacks less of what is fetched again."""
 Pair = list[int]
-
-
-@dataclass(slots=True)
-class Needed:
-    """What the agent's next messages name, by place and by who said it first; and the results that it fetches again."""
-
-    names: dict[tuple[str, str], set[str]] = field(default_factory=lambda: defaultdict(set))
-    fetched: list[str] = field(default_factory=list)
-
-
-class Called(NamedTuple):
-    """A call: all that it asks, its tool and file ("": it names none), and what came."""
-
-    asked: str
-    file: str
-    result: str
 
 
 def measured(
@@ -97,103 +76,6 @@ def measured(
             yield {**named(variant), "session": name, "window_tokens": window, **_added(counted)}
 
 
-def cuts(rows: Sequence[Row]) -> Iterator[int]:
-    """The places at which a session is compacted: never between a call and its result."""
-    at = STEP
-    while at + FEWEST <= len(rows):
-        while at < len(rows) and rows[at]["role"] == "tool":
-            at += 1
-        yield at
-        at += STEP
-
-
-def needs(past: Sequence[Row], coming: Sequence[Row], rest: Sequence[Row]) -> Needed:
-    """What the messages to come need of the past, and has not been shown again before they need it."""
-    first = _first_said(past)
-    found = Needed()
-    seen: set[str] = set()
-    for row in coming:
-        if row["role"] == "assistant":
-            given = " ".join(_arguments(row))
-            in_calls = {name for name in names(given) if name in first} - seen
-            in_prose = {name for name in names(_prose(row)) if name in first} - seen - in_calls
-            for place, wanted in zip(PLACES, (in_calls, in_prose), strict=True):
-                for name in wanted:
-                    if not any(name in others for others in found.names.values()):
-                        found.names[place, first[name]].add(name)
-        seen |= names(text_of(row))
-    found.fetched = list(_fetched_again(past, rest))
-    return found
-
-
-def names(text: str) -> set[str]:
-    """Names with a mark that plain words have not, and numbers of three digits and more."""
-    words = (word.strip("./:@#-") for word in _WORD.findall(text))
-    marked = {word for word in words if SHORTEST <= len(word) <= LONGEST and _SHAPE.search(word)}
-    numbers = {one for one in _NUMBER.findall(text) if sum(map(str.isdigit, one)) >= FEWEST_DIGITS}
-    return marked | numbers
-
-
-def _first_said(past: Sequence[Row]) -> dict[str, str]:
-    """Each name with who said it first; what the system prompt says is always there."""
-    found: dict[str, str] = {}
-    for row in past:
-        for name in names(text_of(row)) if row["role"] in SPEAKERS else ():
-            found.setdefault(name, SPEAKERS[row["role"]])
-    return found
-
-
-def _prose(row: Row) -> str:
-    return text_of({"content": row.get("content")})
-
-
-def _arguments(row: Row) -> Iterator[str]:
-    for call in calls_of(row):
-        for key, value in _given(call["function"]).items():
-            if key not in CONTENTS:
-                yield value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _given(function: Row) -> Row:
-    try:
-        given = json.loads(function["arguments"] or "{}")
-    except ValueError:
-        given = {"": function["arguments"]}
-    return given if isinstance(given, dict) else {}
-
-
-def _fetched_again(past: Sequence[Row], rest: Sequence[Row]) -> Iterator[str]:
-    """The results of the next calls that the log held: of the same call, or lines that the same file had there."""
-    before: dict[str, str] = {}
-    files: dict[str, list[set[str]]] = defaultdict(list)
-    for call in _called(past):
-        before[call.asked] = call.result
-        if call.file:
-            files[call.file].append(set(_lines(call.result)))
-    for place, call in enumerate(_called(rest)):
-        if place >= NEXT_CALLS:
-            return
-        lines = _lines(call.result)
-        is_held = any(sum(line in held for line in lines) >= LINES_HELD * len(lines) for held in files[call.file])
-        if lines and (before.get(call.asked) == call.result or is_held):
-            yield call.result
-
-
-def _called(rows: Sequence[Row]) -> Iterator[Called]:
-    """The calls that have a result, in their order."""
-    asked: dict[str, Row] = {}
-    for row in rows:
-        asked |= {call["id"]: call["function"] for call in calls_of(row)}
-        if row["role"] == "tool" and (function := asked.get(row.get("tool_call_id", ""))):
-            name, given = function["name"], _given(function)
-            path = next((f"{name} {given[key]}" for key in PATHS if given.get(key)), "")
-            yield Called(f"{name} {function['arguments']}", path, _prose(row))
-
-
-def _lines(result: str) -> list[str]:
-    return [line.strip() for line in result.splitlines() if line.strip()]
-
-
 def newest(past: Sequence[Row], most_tokens: int) -> list[Row]:
     """The newest messages that are no larger together."""
     kept: list[Row] = []
@@ -210,19 +92,16 @@ def _counted(past: Sequence[Row], needed: Needed, answer: Row, target_tokens: in
     whole = shown(answer["messages"]) if "error" not in answer else ""
     size = tokens(answer["messages"]) if "error" not in answer else 0
     floor = shown(newest(past, size))
-    lacking = sum(not _is_readable(result, whole) for result in needed.fetched)
+    lacking = sum(not is_readable(one.result, whole) for one in needed.fetched)
+    used = [name in whole for one in needed.fetched for name in one.used]
     return {
         "names": {key: [sum(name in whole for name in found), len(found)] for key, found in wanted.items()},
         "newest": {key: [sum(name in floor for name in found), len(found)] for key, found in wanted.items()},
         "lacking": [lacking, len(needed.fetched)],
+        "used": [sum(used), len(used)],
         "of_target": size / target_tokens,
         "error": answer.get("error", ""),
     }
-
-
-def _is_readable(result: str, text: str) -> bool:
-    lines = _lines(result)
-    return sum(line in text for line in lines) >= LINES_READABLE * len(lines)
 
 
 def _added(rows: Sequence[Row]) -> Row:
@@ -238,7 +117,7 @@ def _added(rows: Sequence[Row]) -> Row:
         "cuts": len(rows),
         "names": total("names"),
         "newest": total("newest"),
-        "lacking": [sum(row["lacking"][place] for row in rows) for place in (0, 1)],
+        **{kind: [sum(row[kind][place] for row in rows) for place in (0, 1)] for kind in ("lacking", "used")},
         "of_target": mean(row["of_target"] for row in rows),
         **({"error": errors.most_common(1)[0][0]} if errors else {}),
     }
@@ -283,21 +162,52 @@ def next_steps(figures: Mapping[str, Any]) -> Iterator[str]:
         " lines can be read."
         " *With a summary*: it is a script's, without facts; only what code keeps is counted."
     )
+    yield from _read_again(first)
     for window in sorted({row["window_tokens"] for row in rows}):
         head = (f"at {window // 1_000}k", *PLACES, *SPEAKERS.values(), "newest alone", "fetched again", "of the target")
         yield table(head, [_cells(label, of) for label, of in by_variant(_at(rows, window)).items()])
 
 
-def ahead(figures: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str]]:
-    """What was measured, nca's figure, the other's, and why: each one who keeps to the target and is better."""
+def _read_again(own: Sequence[Row]) -> Iterator[str]:
+    """Where the results come from that were fetched again, and what nca's view has of what was used of them."""
+    window = min(row["window_tokens"] for row in own)
+    most = max(_at(own, window), key=lambda row: row["lacking"][1])
+    told = [
+        f"{share} at {one // 1_000}k"
+        for one in sorted({row["window_tokens"] for row in own})
+        if (share := _used(_at(own, one)))
+    ]
+    if told:
+        yield (
+            f"What was fetched again at {window // 1_000}k is of one session in {most['lacking'][1]} of"
+            f" {_lacking(_at(own, window))[1]} cases ({most['session']}): parts of source files, read again before they"
+            f" are changed. Of the names in these results that the agent then uses, nca's view had {', '.join(told)}."
+            " So the view does not save these calls: it keeps what was said and done, and the files hold the rest."
+        )
+
+
+def _used(rows: Sequence[Row]) -> str:
+    """The share of what was used of the results that were fetched again; "" where that was not measured."""
+    counted = [row["used"] for row in rows if "used" in row]
+    of = sum(count for _, count in counted)
+    return percent(sum(kept for kept, _ in counted) / of) if of else ""
+
+
+def ahead(figures: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str, bool]]:
+    """What was measured, nca's figure, the other's, why, and whether it keeps to the target where these results are:
+    each one who keeps to the target in all sessions and is better."""
     for window in WINDOWS:
         keeping = _keeping(figures, window)
         own = keeping.get("nca")
-        for label, of in keeping.items() if own else ():
+        if own is None:
+            continue
+        for label, of in keeping.items():
             if not label.startswith("nca") and _lacking(of)[0] < _lacking(own)[0]:
+                size = sum(row["of_target"] * row["lacking"][1] for row in of) / _lacking(of)[1]
+                is_fair = size <= KEEPS_TO_TARGET
+                but = "" if is_fair else f" with {size:.1f} × the target in these sessions"
                 what = f"results fetched again that the view lacks, at {window // 1_000}k"
-                why = "it shows the newest results whole; nca gives most of the room to names, words and what was done"
-                yield what, _of(own), f"{label} {_of(of)}", why
+                yield what, _of(own), f"{label} {_of(of)}{but}", WHOLE_MESSAGES, is_fair
 
 
 def _keeping(figures: Mapping[str, Any], window: int) -> dict[str, list[Row]]:

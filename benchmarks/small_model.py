@@ -28,8 +28,8 @@ STUDENT = {2: 12.71, 3: 4.30, 4: 3.18, 5: 2.78, 6: 2.57, 8: 2.36, 10: 2.26}
 
 def probed(figures: Mapping[str, Any]) -> Iterator[str]:
     """The section of the probes; nothing where they were not measured."""
-    found = figures.get("probes")
-    asked_all = _asked_all(found) if found else []
+    found: Row = figures.get("probes") or {"rows": []}
+    asked_all = _asked_all(found)
     if not asked_all:
         return
     yield "### What a small model answers from them"
@@ -111,6 +111,8 @@ def closed_book(figures: Mapping[str, Any]) -> Iterator[str]:
                 (way, str(len(of_way)), *_right(of_way, speakers), *(_share(of_way, [one]) for one in speakers))
             )
     yield table(("", "sessions", "right", "readable", *speakers), lines)
+    if rows := [*_lines(found), *_readers(found)]:
+        yield table(("", "window", "sessions", *WAYS[:-1]), rows)
     if whole := _whole(sessions):
         of_whole = {name: sessions[name] for name in whole}
         shares = (f"{way} {_right({name: ways[way] for name, ways in of_whole.items()}, speakers)[0]}" for way in WAYS)
@@ -120,40 +122,78 @@ def closed_book(figures: Mapping[str, Any]) -> Iterator[str]:
 def closed_book_in_short(figures: Mapping[str, Any]) -> Iterator[str]:
     """The closed book, for the first page."""
     found = figures.get("closed_book")
-    if found:
-        shares = []
-        for way in WAYS:
-            of_way = {name: ways[way] for name, ways in found["sessions"].items() if way in ways}
-            shares += [f"{way} {_right(of_way, list(SPEAKERS.values()))[0]}"] if of_way else []
-        yield (
-            f"Closed book: a line said before has lost a value; which of {OPTIONS} stood there? The embedded model, a"
-            f" small one, is right in this share of the questions of {len(found['sessions'])} sessions, in a window of"
-            f" {WINDOW_TOKENS:,} tokens: {', '.join(shares)} ([rules](benchmarks-details.md#closed-book))."
-            f"{_legible(found)}"
+    if not found:
+        return
+    yield "## Closed book"
+    yield (
+        "A line that somebody said has lost one of its values. What stood there? Code draws the lines, from what the"
+        " person, the model and the tools said. Asked is from the question alone (*blind*), with what nca sends"
+        " (*view*), and with one answer of nca's `recall` where the view does not have the line (*with a recall*)."
+        " *Lines that can be read*: no model is asked, the line is there. The other rows count right answers."
+    )
+    yield table(("", "window", "sessions", *WAYS[:-1]), [*_lines(found), *_readers(found)])
+    yield (
+        f"{found['model']}, the embedded model, is a small one; it chooses among {OPTIONS} values."
+        f"{_read_by_hand(found)} ±: the interval of 95% over {found['draws']} draws."
+        " [The details](benchmarks-details.md#closed-book) have the rules."
+    )
+
+
+def _read_by_hand(found: Row) -> str:
+    reader = found.get("by_hand", {}).get("reader")
+    return (
+        f" {reader} had no values to choose from; without any text it could often complete a line from other questions,"
+        " or by arithmetic."
+        if reader
+        else ""
+    )
+
+
+def _lines(found: Row) -> list[tuple[str, ...]]:
+    """By window, of how many questions the line can be read."""
+    held = found.get("legible") or {"windows": {}}
+    return [
+        (
+            "lines that can be read",
+            f"{int(window):,}",
+            str(held["sessions"]),
+            "–",
+            *(percent(ways[way] / held["asked"]) for way in LEGIBLE),
         )
+        for window, ways in held["windows"].items()
+    ]
+
+
+def _readers(found: Row) -> Iterator[tuple[str, ...]]:
+    """What the embedded model answered, and what a reader did who was given the same texts."""
+    speakers, window = list(SPEAKERS.values()), f"{WINDOW_TOKENS:,}"
+    of_way = {way: {name: ways[way] for name, ways in found["sessions"].items() if way in ways} for way in WAYS[:-1]}
+    if all(of_way.values()):
+        shares = (_right(one, speakers)[0] for one in of_way.values())
+        yield found["model"], window, str(len(found["sessions"])), *shares
+    if by_hand := found.get("by_hand"):
+        shares = (_right({"all": by_hand["ways"][way]}, speakers)[0] for way in WAYS[:-1])
+        yield by_hand["reader"], window, str(by_hand["sessions"]), *shares
 
 
 def _legible(found: Row) -> str:
-    """What could be answered by who reads without a fault, in all sessions, and what a strong model answered."""
+    """Of how many questions the line can be read, and who answered them by hand."""
     text = ""
     if held := found.get("legible"):
-        asked = held["asked"]
-        shares = [
-            f"in {int(window):,} tokens " + ", ".join(f"{way} {percent(ways[way] / asked)}" for way in LEGIBLE)
-            for window, ways in held["windows"].items()
-        ]
-        asked_of = f"of {asked} questions of {held['sessions']} sessions the line can be read"
-        text += f" Whatever a model makes of it, {asked_of}: {'; '.join(shares)}."
-    if by_hand := found.get("by_hand"):
-        shares = [
-            f"{way} {_right({'all': of_way}, list(SPEAKERS.values()))[0]}" for way, of_way in by_hand["ways"].items()
-        ]
         text += (
-            f" {by_hand['reader']}, given these texts and questions alone, without values to choose from, in"
-            f" {by_hand['sessions']} sessions and {WINDOW_TOKENS:,} tokens: {', '.join(shares)}; without any text a"
-            " line can often be completed from others that are asked about, or by arithmetic."
+            f" How many lines can be read was counted without a model{_on(held)}, of {held['asked']} questions of"
+            f" {held['sessions']} sessions; a view that is larger than its window counts as nothing."
+        )
+    if by_hand := found.get("by_hand"):
+        text += (
+            f" {by_hand['reader']} was given the same texts and questions, without values to choose from, of"
+            f" {by_hand['sessions']} sessions on {by_hand['date']}."
         )
     return text
+
+
+def _on(held: Row) -> str:
+    return f" on {held['date']}" if "date" in held else ""
 
 
 def _whole(sessions: Mapping[str, Row]) -> list[str]:

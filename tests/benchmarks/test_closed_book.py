@@ -81,9 +81,10 @@ def test_what_can_be_read_is_counted_over_all_sessions_without_a_model() -> None
     small, large = found["windows"].values()
     assert small["view"] < small["with a recall"] <= found["asked"]
     assert small["view"] < large["view"]
-    shown = "\n".join(closed_book_in_short({"closed_book": {"model": "m", "sessions": {}, "legible": found}}))
+    page = {"model": "m", "draws": 2, "sessions": {}, "legible": found}
+    shown = "\n".join(closed_book_in_short({"closed_book": page}))
     share = percent(small["view"] / found["asked"])
-    assert f"of 12 questions of 2 sessions the line can be read: in 8,000 tokens view {share}, with" in shown
+    assert f"| lines that can be read | 8,000 | 2 | – | {share} |" in shown
 
 
 def test_a_reader_answers_from_files(tmp_path: Path) -> None:
@@ -105,15 +106,18 @@ def test_a_reader_answers_from_files(tmp_path: Path) -> None:
     ways = found["ways"]
     assert sum(count[0] for draws in ways["blind"].values() for count in draws) == 0, "these were not answered"
     assert sum(count[0] for draws in ways["view"].values() for count in draws) == 2 * 3 * OF_EACH
-    page = {"model": "m", "sessions": {}, "by_hand": found}
-    assert "somebody, given these texts" in "\n".join(closed_book_in_short({"closed_book": page}))
+    page = {"model": "m", "draws": 2, "sessions": {}, "by_hand": found}
+    shown = "\n".join(closed_book_in_short({"closed_book": page}))
+    assert "| somebody | 8,000 | 1 | 0 ± 0% | 100 ± 0% |" in shown
+    assert "somebody had no values to choose from" in shown
 
 
 def test_the_section_gives_the_mean_of_the_draws_with_its_interval() -> None:
-    ways = {"view": {"person": [[2, 2, 2], [1, 2, 2]], "tool": [[0, 2, 0], [1, 2, 1]]}}
+    view = {"person": [[2, 2, 2], [1, 2, 2]], "tool": [[0, 2, 0], [1, 2, 1]]}
+    ways = {"blind": view, "view": view, "with a recall": view}
     found = {"model": "m", "date": "today", "draws": 2, "sessions": {"a": ways}}
     text = "\n".join(closed_book({"closed_book": found}))
     assert "2 draws of up to 1 line each" in text
     assert "| view | 1 | 50 ± 0% | 62% | 75% | – | 25% |" in text
-    assert "view 50 ± 0% ([rules]" in "\n".join(closed_book_in_short({"closed_book": found}))
+    assert "| m | 8,000 | 1 | 50 ± 0% | 50 ± 0% | 50 ± 0% |" in "\n".join(closed_book_in_short({"closed_book": found}))
     assert list(closed_book({})) == list(closed_book_in_short({})) == []

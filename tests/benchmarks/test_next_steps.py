@@ -11,7 +11,8 @@ import pytest
 from benchmarks import effects
 from benchmarks.comparison import VARIANTS, Variant
 from benchmarks.environments import NCA, Environment
-from benchmarks.next_steps import ahead, cuts, measured, names, needs, newest, summed
+from benchmarks.needed import Fetched, cuts, names, needs
+from benchmarks.next_steps import ahead, measured, newest, next_steps, summed
 from benchmarks.stated import Recorded
 from benchmarks.tokens import tokens
 
@@ -54,7 +55,7 @@ def test_what_is_needed_came_up_before_and_was_not_shown_again() -> None:
 def test_a_result_that_is_the_same_is_fetched_again_and_a_changed_one_is_not() -> None:
     past = [*called(1, "read_file", "one\ntwo", path="a.py"), *called(2, "read_file", "three", path="b.py")]
     rest = [*called(3, "read_file", "one\ntwo", path="a.py"), *called(4, "read_file", "changed", path="b.py")]
-    assert needs(past, [], rest).fetched == ["one\ntwo"]
+    assert needs(past, [], rest).fetched == [Fetched("one\ntwo", set())]
 
 
 def test_lines_that_the_same_file_had_before_are_fetched_again() -> None:
@@ -65,19 +66,51 @@ def test_lines_that_the_same_file_had_before_are_fetched_again() -> None:
     changed = called(4, "read_file", part.replace("of the file", "is new"), path="a.py", offset=21)
     assert needs(
         past, [], [*again, *other, *changed, *called(5, "bash", part, command="sed -n 21,30p a.py")]
-    ).fetched == [part]
+    ).fetched == [Fetched(part, set())]
+
+
+def test_what_the_agent_uses_of_a_result_is_what_it_names_behind_it() -> None:
+    text = "def first_one(): ...\ndef second_one(): ..."
+    past = [*called(1, "read_file", text, path="a.py"), {"role": "assistant", "content": "first_one is there."}]
+    rest = [
+        {"role": "assistant", "content": "I look again for first_one."},
+        *called(2, "read_file", text, path="a.py"),
+        {"role": "user", "content": "Leave first_one."},
+        {"role": "assistant", "content": "Then second_one and third_one."},
+    ]
+    assert needs(past, [], rest).fetched == [Fetched(text, {"second_one"})]
+
+
+def lacking(label: str, count: int, of_target: float, session: str = "a", **more: object) -> Row:
+    size = {"window_tokens": 64_000, "of_target": of_target, "cuts": 1, "names": {}, "newest": {}}
+    return {"label": label, "has_model": False, "session": session, "lacking": [count, 4], **size, **more}
 
 
 def test_who_keeps_to_the_target_and_lacks_less_of_what_is_fetched_again_is_ahead() -> None:
-    def row(label: str, lacking: int, of_target: float) -> Row:
-        size = {"window_tokens": 64_000, "of_target": of_target}
-        return {"label": label, "has_model": False, "lacking": [lacking, 4], **size}
-
-    rows = [row("nca", 3, 1.2), row("better", 1, 1.0), row("level", 3, 1.0), row("large", 0, 2.0)]
-    ((what, own, other, why),) = ahead({"next_steps": rows})
-    assert (what, own, other) == ("results fetched again that the view lacks, at 64k", "3 of 4", "better 1 of 4")
+    rows = [lacking("nca", 3, 1.2), lacking("better", 1, 1.0), lacking("level", 3, 1.0), lacking("large", 0, 2.0)]
+    ((what, own, other, why, is_fair),) = ahead({"next_steps": rows})
+    assert (what, own, other, is_fair) == (
+        "results fetched again that the view lacks, at 64k",
+        "3 of 4",
+        "better 1 of 4",
+        True,
+    )
     assert why
     assert list(ahead({})) == list(ahead({"next_steps": rows[1:]})) == []
+
+
+def test_who_is_larger_where_results_are_fetched_again_is_ahead_by_its_size() -> None:
+    elsewhere = lacking("better", 0, 0.2, "b", lacking=[0, 0])
+    rows = [lacking("nca", 3, 1.0), lacking("better", 1, 2.0), elsewhere]
+    ((*_, other, _, is_fair),) = ahead({"next_steps": rows})
+    assert (other, is_fair) == ("better 1 of 4 with 2.0 × the target in these sessions", False)
+
+
+def test_the_section_says_whose_results_are_fetched_again_and_what_was_used_of_them() -> None:
+    rows = [lacking("nca", 3, 1.0, "one", used=[1, 4]), lacking("nca", 1, 1.0, "two", lacking=[1, 1], used=[1, 1])]
+    text = "\n".join(next_steps({"next_steps": rows}))
+    assert "at 64k is of one session in 4 of 5 cases (one)" in text
+    assert "nca's view had 40.0% at 64k." in text
 
 
 def test_a_session_is_never_cut_between_a_call_and_its_result() -> None:

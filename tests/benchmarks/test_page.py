@@ -31,7 +31,8 @@ def test_the_first_page_has_new_sessions_and_the_details_all() -> None:
     run = figures()
     run["headline"].append(stated("nca", "nca", session="used before", person=[10, 10]))
     first, rest = page(run), details(run)
-    assert "1 new sessions were played by hand for this release" in first
+    assert "For this release 1 sessions were played by hand that nca had never met" in first
+    assert "say what was changed since, and list apart" in first
     assert "| nca | 90% | 50% | – | 100% | 0 of 10 | 0 | 5.0% |" in first
     assert "used before" not in first
     assert "A law was added." not in first
