@@ -114,6 +114,8 @@ class ChatApp:
                     self._say_how_to_go_on()
                     return self._exit_code
                 if self.interrupts.exit_code is not None:
+                    if self.interrupts.exit_code == INTERRUPTED_EXIT_CODE:
+                        self._say_how_to_go_on()
                     return self.interrupts.exit_code
                 return write_error_exit_code(self.output.failure)
         finally:

@@ -24,7 +24,7 @@ from nca.terminal.signals import (
 T = TypeVar("T")
 
 AGAIN_SECONDS = 2.0
-"""A second Ctrl-C within this time ends the program."""
+"""A second Ctrl-C within this time ends the program, as `Interrupts` says."""
 
 
 IS_SAID = "the person has been told that it was stopped"
@@ -50,7 +50,8 @@ class Stopped(Exception):  # not an error: the person stopped the work
 class Interrupts:
     """Runs work so that signals can stop it. `exit_code` is set once the program has to end.
 
-    The first Ctrl-C stops the work, or goes to the prompt that reads; a second one soon after it ends the program.
+    The first Ctrl-C stops the work, or goes to the prompt that reads; a second one soon after it ends the program, if
+    the same work has not stopped or the same prompt still reads. One that has stopped something is spent.
     `ends_at_first`: the first one ends the program, for programs without a prompt.
     """
 
@@ -70,6 +71,7 @@ class Interrupts:
 
         `interrupt_reader`: the work is to read a line, and Ctrl-C is for this to handle, as `Reader.interrupt` says.
         """
+        self._last = -AGAIN_SECONDS
         if interrupt_reader is not None:
             self._is_next_stopped = False
         if self.exit_code is not None or self._is_next_stopped:
@@ -86,6 +88,7 @@ class Interrupts:
             raise Stopped(is_said=IS_SAID in cancelled.args) from None
         finally:
             self._interrupt_reader = self._work = None
+            self._last = -AGAIN_SECONDS
 
     def stop_work(self) -> None:
         """Stop what runs now; a prompt handles it as its own Ctrl-C."""

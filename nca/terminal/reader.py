@@ -223,8 +223,10 @@ class LineReader(Reader):
         return default if is_default else words(line, "typed" if self.is_interactive else "piped")
 
     def interrupt(self) -> bool:
+        self._lines.end_line()
         if not self.is_interactive or self._interrupts.is_second():
             self._interrupts.end(INTERRUPTED_EXIT_CODE)
         else:
             self._output.notice("Ctrl-C again leaves.")
+            self._lines.begin_line()
         return True

@@ -13,7 +13,6 @@ import pytest
 
 from nca.context.view import Summary
 from nca.sessions.store import Store
-from nca.terminal.interrupts import AGAIN_SECONDS
 from nca.testing.faults import BEGUN, rate_limit
 from nca.testing.provider import Provider
 from tests.cli.command import environment
@@ -143,8 +142,6 @@ def test_in_the_chat_every_wait_ends_and_the_prompt_is_back(
             asked(provider, name)
             tty.send(CTRL_C)
             tty.sees("Interrupted", times=number)
-            # A second Ctrl-C within this time would leave.
-            time.sleep(AGAIN_SECONDS)
             tty.settle()
             # Where nothing had come, the message is back in the prompt.
             tty.send(CTRL_U)

@@ -59,6 +59,9 @@ def may_complete(text: str) -> bool:
     return is_command(text) or mention_before(text) is not None
 
 
+_PROMPT, _MORE = "> ", "... "
+
+
 class InputLines:
     """Reads lines of standard input without holding up the event loop.
 
@@ -72,6 +75,7 @@ class InputLines:
         self._asked = threading.Semaphore(0)
         self._thread: threading.Thread | None = None
         self._is_waiting = False
+        self._is_line_open = False
 
     async def next(self, default: str = "") -> str:
         """The next line without its end, lines that end in a backslash joined; EOFError at the end of the input."""
@@ -85,26 +89,39 @@ class InputLines:
             self._say(f"[Enter sends again: {one_line(default, 60)}]\n")
         collected: list[str] = []
         while True:
-            self._say("... " if collected else "> ")
+            self._say(_MORE if collected else _PROMPT)
             if not self._is_waiting:
                 self._is_waiting = True
                 self._asked.release()
             line = await self._queue.get()
             self._is_waiting = False
             if line is None:
+                self.end_line()
                 if collected:
                     return "\n".join(collected)
                 raise EOFError
+            self._is_line_open = False
             if line.endswith("\\"):
                 collected.append(line[:-1])
                 continue
             text = "\n".join([*collected, line])
             return text if text.strip() else default
 
+    def end_line(self) -> None:
+        """End the line of the prompt without its Enter: what is written next begins a line."""
+        if self._is_line_open:
+            self._say("\n")
+
+    def begin_line(self) -> None:
+        """The prompt again, after text that was written while it waits."""
+        if self._is_waiting:
+            self._say(_PROMPT)
+
     def _say(self, text: str) -> None:
         if self._prompt is not None:
             self._prompt.write(text)
             self._prompt.flush()
+            self._is_line_open = not text.endswith("\n")
 
     def _pump(self, loop: asyncio.AbstractEventLoop) -> None:
         while True:

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -139,6 +140,23 @@ def test_a_dumb_terminal_gets_plain_lines_and_a_plain_prompt() -> None:
         tty.line("exit")
         assert tty.ends() == 0
         assert b"\x1b" not in tty.raw
+
+
+@pytest.mark.parametrize(("keys", "code"), [("\x03\x03", 130), ("\x04", 0)])
+def test_who_leaves_plain_lines_reads_on_a_line_of_its_own_how_to_go_on(tmp_path: Path, keys: str, code: int) -> None:
+    with chat("Hello.", env={"TERM": "dumb"}, home=str(tmp_path)) as tty:
+        tty.sees(">")
+        tty.line("hi")
+        tty.sees("Hello.")
+        tty.sees(">", times=2)
+        for number, key in enumerate(keys, 1):
+            tty.send(key)
+            if number < len(keys):
+                tty.sees("Ctrl-C again leaves.")
+        assert tty.ends(again=keys[-1]) == code
+        lines = tty.text().splitlines()
+    assert any(line.startswith("To continue this session: nca loop --resume ") for line in lines)
+    assert [line for line in lines if line.startswith(">") and "leaves" in line] == []
 
 
 def test_a_reader_that_goes_away_ends_the_chat() -> None:
