@@ -84,14 +84,12 @@ def bench(
 def _lost(copy: SessionCopy, loaded: LoadedSettings, model: str) -> tuple[SessionCopy, list[CompactionLoss]]:
     """The session without keys, and the losses of its compactions; unchanged if it was never compacted."""
     from nca.library.losses import losses
-    from nca.models.providers import known_secrets
-    from nca.redact import Redactor
     from nca.transcripts.descriptions import compactions
     from nca.transcripts.session_file import redacted
 
     if not compactions(copy):
         return copy, []
-    copy = redacted(copy, Redactor(known_secrets(os.environ)))
+    copy = redacted(copy)
     return copy, losses(copy, loaded, model=model)
 
 

@@ -75,9 +75,10 @@ def set_(
     user: Annotated[bool, typer.Option("--user", help="Save it in your own file, for all projects.")] = False,
 ) -> None:
     """Save a setting in the project's file, .nca/config.toml. The value default removes it, as unset does."""
+    from nca.config.overrides import key_meant
     from nca.config.schema import KEYS
 
-    if value == "default" and (known := _canonical(key)) in KEYS and value not in KEYS[known].value_type.choices:
+    if value == "default" and (known := key_meant(key)) in KEYS and value not in KEYS[known].value_type.choices:
         unset(key, user)
         return
     file = _file(user=user)
@@ -201,14 +202,6 @@ def _named(loaded: LoadedSettings, name: str) -> list[str]:
     _say_canonical(written)
     one = canonical(written)
     return [one.key if one is not None else written]
-
-
-def _canonical(name: str) -> str:
-    """nca's name of a setting; "" if there is none of that name."""
-    from nca.config.overrides import canonical, whole_name
-
-    found = canonical(whole_name(name))
-    return found.key if found is not None else ""
 
 
 def _text(loaded: LoadedSettings, key: str) -> str:

@@ -52,12 +52,10 @@ def settings(incomplete: str) -> Words:
 
 def setting_values(ctx: typer.Context, incomplete: str) -> Words:
     """The valid values of the setting that was named before, if they can be listed."""
-    from nca.config.overrides import canonical, names_ending
+    from nca.config.overrides import key_meant
 
-    written = str(ctx.params.get("key") or "")
-    ends = names_ending(written)
-    found = canonical(ends[0] if len(ends) == 1 else written)
-    return _choices(found.key, incomplete) if found else []
+    key = key_meant(str(ctx.params.get("key") or ""))
+    return _choices(key, incomplete) if key else []
 
 
 def _choices_of(key: str) -> Callable[[str], Words]:

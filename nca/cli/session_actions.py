@@ -182,8 +182,6 @@ def export_session(
     With --as, write it where another agent looks for its sessions, unless FILE is named, and print the command that
     resumes it.
     """
-    from nca.models.providers import known_secrets
-    from nca.redact import Redactor
     from nca.transcripts.export_formats import format_of, rendered, write_private
     from nca.transcripts.session_file import redacted
 
@@ -202,7 +200,7 @@ def export_session(
     with open_session_store(read_only=True) as store:
         copy = store.copy_of(session_id)
     if not no_redact:
-        copy = redacted(copy, Redactor(known_secrets(os.environ)))
+        copy = redacted(copy)
     if agent is not None:
         _export_as(agent, copy, file)
         return

@@ -49,6 +49,15 @@ def whole_name(typed: str) -> str:
     return ends[0] if ends else typed
 
 
+def key_meant(typed: str) -> str:
+    """nca's name for the setting that a person means, as `whole_name` finds it; "" if that may be none or several."""
+    try:
+        found = canonical(whole_name(typed))
+    except ConfigError:
+        return ""
+    return found.key if found is not None else ""
+
+
 def names_ending(typed: str) -> list[str]:
     """The settings with these last parts."""
     end = typed.strip().lower().replace("-", "_")

@@ -10,6 +10,7 @@ as the store does. Views refer to summaries by their position, from 1.
 from __future__ import annotations
 
 import json
+import os
 import re
 import time
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ import msgspec
 
 from nca.errors import InvalidMessages, StoreError
 from nca.messages import Entry, Message, collector_paused
+from nca.models.providers import known_secrets
 from nca.redact import Redactor
 from nca.sessions.encoding import upgraded
 from nca.sessions.transfer import SessionCopy, check, new_copy
@@ -149,8 +151,9 @@ def session_of(transcript: Transcript, place: str, *, directory: str, name: str 
     return new_copy(entries, directory=directory, name=name)
 
 
-def redacted(copy: SessionCopy, redactor: Redactor) -> SessionCopy:
-    """The session with API keys redacted from every text."""
+def redacted(copy: SessionCopy, redactor: Redactor | None = None) -> SessionCopy:
+    """The session with API keys redacted from every text. None: the keys of this environment count as well."""
+    redactor = redactor or Redactor(known_secrets(os.environ))
     return msgspec.convert(redactor.value(msgspec.to_builtins(copy)), SessionCopy)
 
 

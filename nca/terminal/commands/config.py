@@ -9,7 +9,7 @@ from typing import Any
 from rich.text import Text
 
 from nca.config.layers import load
-from nca.config.overrides import UNSET, canonical, names_ending, whole_name
+from nca.config.overrides import UNSET, canonical, key_meant, whole_name
 from nca.config.paths import project_config_file
 from nca.config.projects import TrustStore
 from nca.config.saving import save_value
@@ -65,10 +65,8 @@ class ConfigCommand(Command):
         words = argument.split()
         if _SAVE in words:
             return "changes a settings file"
-        ends = names_ending(words[0]) if len(words) > 1 else []
-        known = canonical(ends[0] if len(ends) == 1 else words[0]) if len(words) > 1 else None
-        is_ordinary = known is None or KEYS[known.key].harmless is not None
-        return "" if is_ordinary else f"changes {words[0]}"
+        known = KEYS.get(key_meant(words[0])) if len(words) > 1 else None
+        return "" if known is None or known.harmless is not None else f"changes {words[0]}"
 
     async def run(self, app: App, argument: str) -> None:
         words = argument.split()
@@ -102,9 +100,7 @@ class ConfigCommand(Command):
                 Suggestion(name, f"{shown(app.conversation.loaded.value(name))} · {KEYS[name].about}")
                 for name in containing(key)
             ]
-        ends = names_ending(key)
-        described = KEYS.get(ends[0] if len(ends) == 1 else key.lower())
-        if described is None:
+        if (described := KEYS.get(key_meant(key))) is None:
             return ()
         last = value.rpartition(" ")[2]
         choices = dict.fromkeys(described.value_type.choices, "")
@@ -151,8 +147,8 @@ async def _browse(app: App) -> None:
 def _change(app: App, written: str, value: str, *, is_saving: bool, hint: str = "") -> Iterator[str]:
     """Set a value, none (the current one is saved), or `default`. Yields lines about it; `hint` ends them."""
     conversation = app.conversation
-    is_default = value == _DEFAULT and _DEFAULT not in _choices(written)
     key = _known(app, written)
+    is_default = value == _DEFAULT and _DEFAULT not in KEYS[key].value_type.choices
     if value:
         raw: Any = _raw(KEYS[key].default) if is_default else "" if value == '""' else value
         key = conversation.set(key if is_default else written, raw)
@@ -183,10 +179,8 @@ def _save(app: App, key: str, value: Any) -> str:
 def _show(app: App, word: str) -> None:
     """A setting, a group, or what a search finds. Raises ConfigError if there is none of these."""
     loaded, wanted = app.conversation.loaded, word.strip().lower()
-    if canonical(word) is not None:
-        _show_one(app, word)
-    elif len(ends := names_ending(word)) == 1:
-        _show_one(app, ends[0])
+    if key := key_meant(word):
+        _show_one(app, key)
     elif wanted == "all":
         app.output.show(listed(loaded, list(KEYS)))
     elif of_section := [name for name in KEYS if section_of(name) == wanted or name.startswith(f"{wanted}.")]:
@@ -198,10 +192,8 @@ def _show(app: App, word: str) -> None:
         loaded.value(word)
 
 
-def _show_one(app: App, written: str) -> None:
-    loaded = app.conversation.loaded
-    name = _known(app, written)
-    key = KEYS[name]
+def _show_one(app: App, name: str) -> None:
+    loaded, key = app.conversation.loaded, KEYS[name]
     text = Text()
     text.append(name, style="accent")
     text.append(f" = {value_text(name, loaded.value(name))}  ")
@@ -233,11 +225,6 @@ def _known(app: App, written: str) -> str:
     app.conversation.loaded.value(written)
     found = canonical(written)
     return found.key if found is not None else written
-
-
-def _choices(written: str) -> tuple[str, ...]:
-    found = canonical(written)
-    return KEYS[found.key].value_type.choices if found is not None else ()
 
 
 def _raw(value: Any) -> Any:

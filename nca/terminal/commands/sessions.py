@@ -235,15 +235,13 @@ class ExportCommand(Command):
 def _exported(conversation: Conversation, asked: _Asked) -> list[str]:
     """Write the file; what to say of it, line by line."""
     # Imported here: most chats are never exported.
-    from nca.models.providers import known_secrets
-    from nca.redact import Redactor
     from nca.transcripts.export_formats import FORMATS, format_of, rendered, write_private
     from nca.transcripts.outgoing.conversation import write_for
     from nca.transcripts.session_file import redacted
 
     session = conversation.session.info.id
     path = conversation.directory / Path(asked.name).expanduser()
-    copy = redacted(conversation.store.copy_of(session), Redactor(known_secrets(os.environ)))
+    copy = redacted(conversation.store.copy_of(session))
     if asked.agent is not None:
         written = write_for(asked.agent, copy, os.environ, Path.home(), str(path) if asked.name else "")
         return [*written_lines(written), f"Resume it with: {written.command}"]
