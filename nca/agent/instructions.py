@@ -43,6 +43,11 @@ _AGENTS = (
     "## Agents\n"
     "Assistants for certain questions. Where a question is one of these, name the agent when you call the task tool."
 )
+_NOTES = "## Notes\nNoted in earlier sessions here, by the user or at a session's end; the newest first."
+MAX_NOTES_TOKENS, NOTES_SHARE = 1_000, 32
+"""The notes are sent with every request: at most so many tokens, or 1/32 of a small budget."""
+NOTE_CHARS = 400
+"""Of one note, its first line; recall has it whole."""
 DESCRIPTION_CHARS = (1_024, 400, 200, 80)
 """Descriptions are cut to the first of these lengths at which all of them fit."""
 _LINE = re.compile(r"(?m)^(?:\[(\w+)\] )?(.+)$")
@@ -105,7 +110,7 @@ class ProjectPrompts:
         """See PromptOf."""
         limits = settings.model.context_window or facts.window_tokens, settings.model.max_output_tokens
         context, agent = settings.context, settings.agent
-        texts = context.max_tokens, context.section, agent.system_prompt, agent.use_claude_home
+        texts = context.max_tokens, context.section, agent.system_prompt, agent.use_claude_home, settings.memory
         key = (*limits, *texts, settings.permissions, settings.tools.off, facts.can_use_tools, facts.is_small)
         if key not in self._made:
             self._made[key] = self._built(settings, facts)
@@ -132,13 +137,14 @@ class ProjectPrompts:
                 agents, unusable = find_agents(places(directory, own_folder, AGENTS_FOLDER))
                 problems += unusable
         room = min(MAX_SKILL_TOKENS, budget.budget_tokens // SKILL_SHARE)
+        noted, about_notes = _notes(settings, directory, min(MAX_NOTES_TOKENS, budget.budget_tokens // NOTES_SHARE))
         listed, notices = skill_list(skills, room)
         named, told = skill_list([agent.about for agent in agents], room, _AGENTS, "Agents")
-        parts = project.text, listed, named
+        parts = project.text, noted, listed, named
         text = system_prompt(settings, directory, *parts, is_small=facts.is_small, redactor=redactor, offers=offers)
         if len(problems) > MAX_PROBLEMS:
             problems[MAX_PROBLEMS:] = [f"{len(problems) - MAX_PROBLEMS} more skills or agents were left out."]
-        said = (*project.notices, *notices, *told, *problems)
+        said = (*project.notices, *about_notes, *notices, *told, *problems)
         return SystemPrompt(text, tuple(skills), tuple(agents), said, project.text)
 
 
@@ -165,6 +171,27 @@ def skill_list(
     left_out = len(listed) - fits
     text = "\n".join([heading, *lines[:fits], _MORE_SKILLS.format(count=left_out)])
     return text, [notice, f"{left_out} of {len(listed)} {kind.lower()} are not listed: there is no room for more."]
+
+
+def _notes(settings: Settings, directory: Path, max_tokens: int) -> tuple[str, list[str]]:
+    """The section with the beginnings of the newest notes, within this many tokens by their bytes, and notices."""
+    # Files of notes are read with what only Linux and macOS have.
+    from nca.agent.memory import load_notes, notes_file
+
+    try:
+        notes = load_notes(notes_file(settings.memory, directory))
+    except ConfigError as error:
+        return "", [str(error)]
+    if not notes:
+        return "", []
+    beginnings = (note.text.strip().partition("\n")[0] for note in reversed(notes))
+    lines = [f"- {_cut(text, NOTE_CHARS)}" for text in beginnings if text]
+    room = BYTES_PER_TOKEN * max_tokens - _size(f"{_NOTES}\n\n")
+    fits = sum(size <= room for size in accumulate(_size(line) + 1 for line in lines))
+    if not fits:
+        return "", []
+    which = f"the newest {fits} of {len(notes)}" if fits < len(notes) else str(len(notes))
+    return "\n".join([_NOTES, *lines[:fits]]), [UsualNotice(f"Notes of earlier sessions: {which} (/memory).")]
 
 
 def _size(text: str) -> int:

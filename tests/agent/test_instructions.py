@@ -5,12 +5,22 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nca.agent.instructions import MAX_FILE_BYTES, ProjectPrompts, render_sections, system_prompt
+from nca.agent.instructions import (
+    BYTES_PER_TOKEN,
+    MAX_FILE_BYTES,
+    MAX_NOTES_TOKENS,
+    NOTES_SHARE,
+    ProjectPrompts,
+    render_sections,
+    system_prompt,
+)
+from nca.agent.memory import add_note
 from nca.config.loaded import defaults
 from nca.config.schema import ContextSettings, Settings
 from nca.config.tables import Section
@@ -51,6 +61,38 @@ def test_the_prompt_speaks_of_no_tool_that_the_model_does_not_have(
     text = ProjectPrompts(tmp_path, tools=tools).of(loaded.settings, facts).text
     assert {words for words in ("recall", "look at files") if words in text} == speaks
     assert "[" not in text.replace("[cleared: ", "")
+
+
+def test_notes_are_known_to_later_sessions_the_newest_first(tmp_path: Path) -> None:
+    settings, file = defaults().settings, tmp_path / ".nca" / "memory.json"
+    before = ProjectPrompts(tmp_path)
+    of_before = before.of(settings, ModelFacts("m"))
+    add_note(file, "The deploy runs on Fridays.", at=1.0, max_notes=9)
+    add_note(file, "Fix the parser\n\nWhat was done: much.", at=2.0, max_notes=9)
+    assert before.of(settings, ModelFacts("m")) == of_before, "a prompt stays as it is for the whole session"
+    prompt = ProjectPrompts(tmp_path).of(settings, ModelFacts("m"))
+    assert prompt.text.count("- Fix the parser\n- The deploy runs on Fridays.") == 1
+    assert "much" not in prompt.text
+    assert prompt.notices[-1:] == ("Notes of earlier sessions: 2 (/memory).",)
+    assert "parser" not in of_before.text
+
+
+@given(st.lists(st.text(min_size=1, max_size=600), max_size=40), st.sampled_from([4_000, 32_000, 200_000]))
+def test_notes_have_their_share_of_the_room(texts: list[str], window: int) -> None:
+    with TemporaryDirectory() as folder:
+        directory = Path(folder)
+        without = ProjectPrompts(directory).of(defaults().settings, ModelFacts("m", window_tokens=window)).text
+        for at, text in enumerate(texts):
+            add_note(directory / ".nca" / "memory.json", text, at=at, max_notes=128)
+        noted = ProjectPrompts(directory).of(defaults().settings, ModelFacts("m", window_tokens=window)).text
+    assert len(noted.encode()) - len(without.encode()) <= BYTES_PER_TOKEN * min(MAX_NOTES_TOKENS, window // NOTES_SHARE)
+
+
+def test_a_damaged_file_of_notes_is_said_and_stops_nothing(tmp_path: Path) -> None:
+    (tmp_path / ".nca").mkdir()
+    (tmp_path / ".nca" / "memory.json").write_text("mine")
+    prompt = ProjectPrompts(tmp_path).of(defaults().settings, ModelFacts("m"))
+    assert "is not a file of notes" in prompt.notices[0]
 
 
 def test_without_sections_it_is_ncas_own_text(tmp_path: Path) -> None:

@@ -72,6 +72,7 @@ async def test_the_directory_is_the_persons_own(tmp_path: Path) -> None:
     with a_stage(tmp_path) as stage:
         line = ShellLine(stage.app.sessions, stage.app.output)
         await line.run("!!cd sub")
+        assert "The next ! command runs in sub" in stage.take(), "none of the model's does"
         await line.run("!!pwd -P")
         assert f"{tmp_path.resolve()}/sub\n" in stage.take()
         await line.run("!!cd /")

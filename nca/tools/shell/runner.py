@@ -220,7 +220,9 @@ class CommandRunner:
             self.directory = before
             return f"[{shown(name)} is outside of the project; the next command runs in {self._name(before)} again]"
         self.directory = reached
-        return "" if reached == before else f"[The next command runs in {self._name(reached)}]"
+        # A command that the person runs moves none of the model's.
+        which = "command" if self._stays_inside else "! command"
+        return "" if reached == before else f"[The next {which} runs in {self._name(reached)}]"
 
     def _name(self, directory: Path) -> str:
         if directory == self.root or not directory.is_relative_to(self.root):
