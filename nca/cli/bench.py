@@ -56,7 +56,10 @@ def bench(
     from nca.config.layers import load
     from nca.context.view import is_in
     from nca.library.replay import replay
+    from nca.transcripts.export_formats import refuse_existing
 
+    if html is not None:
+        refuse_existing(html, overwrites=force)
     given = settings_of(
         context_window=context_window,
         max_output_tokens=max_output_tokens,

@@ -13,7 +13,6 @@ import typer
 from nca.cli import flags
 from nca.cli.flags import open_source, print_notes, stored_session
 from nca.cli.startup import settings_of
-from nca.errors import NcaError
 from nca.terminal.render.sanitize import json_to_terminal, one_line
 
 if TYPE_CHECKING:
@@ -38,7 +37,10 @@ def compact(
     fit: flags.Fit = None,
     focus: Annotated[str, typer.Option(help="What summaries should keep above all.")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object: the figures and messages.")] = False,
-    out: Annotated[Path | None, typer.Option(help="Write to this file, not to standard output.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write to this file, not to standard output.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the file of --out if it exists.")] = False,
 ) -> int:
     """Compact a transcript to its target size and print it as JSON lines. No model is called without --summarizer.
 
@@ -48,7 +50,10 @@ def compact(
     from nca.config.layers import load
     from nca.library.compaction import compact_loaded
     from nca.transcripts.conversation_file import read_plain, transcript_of
+    from nca.transcripts.export_formats import refuse_existing
 
+    if out is not None:
+        refuse_existing(out, overwrites=force)
     given = settings_of(
         context_window=context_window,
         max_output_tokens=max_output_tokens,
@@ -72,7 +77,7 @@ def compact(
         focus=focus,
         tools=transcript.tools,
     )
-    _write(result, as_json, out)
+    _write(result, as_json, out, overwrites=force)
     if not as_json:
         typer.echo(_report(result), err=True)
     return 0
@@ -86,8 +91,10 @@ def summarizer_of(loaded: LoadedSettings) -> Summarizer | None:
     return lambda messages: _ask(name, loaded, messages)
 
 
-def _write(result: CompactionResult, as_json: bool, out: Path | None) -> None:
+def _write(result: CompactionResult, as_json: bool, out: Path | None, *, overwrites: bool) -> None:
     import msgspec
+
+    from nca.transcripts.export_formats import write_private
 
     rows: Sequence[Any] = result.messages
     if as_json:
@@ -98,11 +105,8 @@ def _write(result: CompactionResult, as_json: bool, out: Path | None) -> None:
     if out is None:
         sys.stdout.buffer.write(json_to_terminal(data))
         sys.stdout.buffer.flush()
-        return
-    try:
-        out.write_bytes(data)
-    except OSError as error:
-        raise NcaError(f"{out}: cannot be written ({error.strerror or error}).") from error
+    else:
+        write_private(out, data, overwrites=overwrites)
 
 
 def _report(result: CompactionResult) -> str:

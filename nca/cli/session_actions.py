@@ -81,6 +81,9 @@ def back_up_sessions(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A file that does not exist yet.")],
 ) -> None:
     """Copy the whole database to a file. This is safe while nca is running."""
+    from nca.transcripts.export_formats import refuse_existing
+
+    refuse_existing(file, advice="Name another file.")
     with open_session_store(read_only=True) as store:
         count = len(store.list(None))
         if not (store.can_take_over or (store.path and store.path.exists())):

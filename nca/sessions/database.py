@@ -154,7 +154,7 @@ class Database(SessionDatabase):
 
         Raises StoreError, also if the file exists.
         """
-        with self._lock, faults.explained(target):
+        with self._lock, faults.explained(target, advice=""):
             if os.path.lexists(target):
                 raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
             part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")

@@ -20,17 +20,17 @@ _DAMAGED_INDEX = "invalid fts5 file format"
 
 
 @contextmanager
-def explained(path: Path | None, verb: str = "write") -> Iterator[None]:
+def explained(path: Path | None, verb: str = "write", *, advice: str = _WRITABLE) -> Iterator[None]:
     """Translate errors of SQLite and the file system into StoreError and its subclasses.
 
-    `path`: None for a store in memory. `verb`: what failed with the file.
+    `path`: None for a store in memory. `verb`: what failed with the file. `advice`: for a file that cannot be opened.
     """
     try:
         yield
     except apsw.Error as error:
-        raise _of_sqlite(error, path) from error
+        raise _of_sqlite(error, path, advice) from error
     except OSError as error:
-        raise _of_system(path, error, verb) from error
+        raise _of_system(path, error, verb, advice) from error
     except UnicodeDecodeError as error:
         raise damaged(path, "a text in it is not UTF-8") from error
 
@@ -50,13 +50,13 @@ def gone(path: Path | None) -> StoreError:
     )
 
 
-def _of_system(path: Path | None, error: OSError, verb: str) -> StoreError:
+def _of_system(path: Path | None, error: OSError, verb: str, advice: str) -> StoreError:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return _disk_full(path)
-    return StoreError(f"Cannot {verb} {_named(path)}: {(error.strerror or str(error)).lower()}", advice=_WRITABLE)
+    return StoreError(f"Cannot {verb} {_named(path)}: {(error.strerror or str(error)).lower()}", advice=advice)
 
 
-def _of_sqlite(error: apsw.Error, path: Path | None) -> StoreError:
+def _of_sqlite(error: apsw.Error, path: Path | None, advice: str) -> StoreError:
     match error:
         case apsw.FullError():
             return _disk_full(path)
@@ -69,9 +69,9 @@ def _of_sqlite(error: apsw.Error, path: Path | None) -> StoreError:
                 f"Another process keeps {_named(path)} busy", advice=f"Try again in a moment. {_NOTHING_LOST}"
             )
         case apsw.CantOpenError():
-            return StoreError(f"Cannot open {_named(path)}: {error}", advice=_WRITABLE)
+            return StoreError(f"Cannot open {_named(path)}: {error}", advice=advice)
         case apsw.ReadOnlyError() | apsw.PermissionsError() | apsw.AuthError():
-            return StoreError(f"Cannot write {_named(path)}: {error}", advice=_WRITABLE)
+            return StoreError(f"Cannot write {_named(path)}: {error}", advice=advice)
         case apsw.IOError():
             return StoreError(f"Cannot read or write {_named(path)}: {error}", advice=_NOTHING_LOST)
         case _:

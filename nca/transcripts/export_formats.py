@@ -22,6 +22,7 @@ _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})(.*)$")
 _BACKTICKS = re.compile(r"`{3,}")
 _FORGED_HEADING = re.compile(r"^( {0,3})(## )", re.MULTILINE)
 """A line in a message that looks like one of the export's own headings."""
+_ADVICE = "Name another file, or use --force."
 
 
 def to_markdown(copy: SessionCopy) -> str:
@@ -123,20 +124,34 @@ def rendered(copy: SessionCopy, format_name: str, *, is_ascii: bool = False) -> 
             return to_markdown(copy).encode()
 
 
+def refuse_existing(path: Path, *, overwrites: bool = False, advice: str = _ADVICE) -> None:
+    """Refuse a file that would be lost. A command that works for long, or asks a model, calls it before that.
+
+    Raises UsageError, if the file exists and `overwrites` is False; nothing is lost in a pipe or a device.
+    """
+    if os.path.lexists(path) and (path.is_dir() or not (overwrites or _is_stream(path))):
+        raise UsageError(f"{path} already exists; nothing was written", advice="" if path.is_dir() else advice)
+
+
 def write_private(path: Path, data: bytes, *, overwrites: bool = False) -> None:
-    """Write `path` in one step: an existing file stays intact until the new one is complete and synced.
+    """Write a file that the person named, in one step: an existing one stays intact until the new one is complete.
 
     A conversation may hold secrets even after redaction, so only its owner can read it.
 
-    Raises UsageError if the file exists and `overwrites` is False, NcaError if it cannot be written.
+    Raises UsageError as `refuse_existing` does, NcaError if it cannot be written.
     """
-    if os.path.lexists(path) and (not overwrites or path.is_dir()):
-        advice = "" if path.is_dir() else "Name another file, or use --force."
-        raise UsageError(f"{path} already exists; nothing was written", advice=advice)
+    refuse_existing(path, overwrites=overwrites)
     try:
-        write_atomically(path, data)
+        if _is_stream(path):
+            path.write_bytes(data)
+        else:
+            write_atomically(path, data)
     except ValueError as error:
         raise UsageError(f"{str(path)!r} is not a valid file name.") from error
     except OSError as error:
         reason = "the disk is full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else error.strerror or str(error)
         raise NcaError(f"{path} cannot be written ({reason.lower()})") from error
+
+
+def _is_stream(path: Path) -> bool:
+    return path.exists() and not (path.is_file() or path.is_dir())

@@ -12,6 +12,7 @@ import pytest
 from nca import validate_request as validate_request_of_any_shape
 from nca.context.validate import CHECKS, validate_request
 from nca.sessions import Store
+from nca.testing.provider import Provider
 from tests.context.promises import too_large
 from tests.sessions.samples import said
 from tests.shapes.conversions import conversations, to_anthropic, to_responses
@@ -71,6 +72,21 @@ def test_without_json_the_messages_are_lines_and_the_numbers_on_stderr(tmp_path:
     assert done.stdout == ""
     assert re.search(r"^Compacted .* kept \d+ of \d+ of your messages, .*\d+ of \d+ changed files", done.stderr)
     assert all(json.loads(line)["role"] for line in out.read_text().splitlines())
+
+
+def test_out_never_loses_a_file_and_no_model_is_asked_before_that_is_known(tmp_path: Path) -> None:
+    file = tmp_path / "talk.json"
+    file.write_text(json.dumps(to_anthropic(conversations()[0])["messages"]))
+    before = file.read_bytes()
+    with Provider() as provider:
+        words = ("compact", "talk.json", "--context-window", "8000", "--summarizer", "openai/m", "--out", "talk.json")
+        done = nca(*words, home=tmp_path, OPENAI_API_KEY="k", OPENAI_API_BASE=provider.url)
+        said = "nca: talk.json already exists; nothing was written. Name another file, or use --force.\n"
+        assert (done.returncode, done.stdout, done.stderr) == (2, "", said)
+        assert (file.read_bytes(), provider.requests) == (before, [])
+    assert nca("compact", "talk.json", "--out", "talk.json", "--force", home=tmp_path).returncode == 0
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert len(file.read_text().splitlines()) > 1
 
 
 def test_a_request_with_its_system_prompt_beside_it_comes_back_as_one(tmp_path: Path) -> None:

@@ -177,7 +177,10 @@ def test_backup(tmp_path: Path, talk: str) -> None:
     with Store.open(tmp_path / "copy.db", read_only=True) as copy:
         assert copy.find(talk).messages == 6
     again = nca("sessions", "backup", "copy.db", home=tmp_path)
-    assert (again.returncode, "exists" in again.stderr) == (1, True)
+    said = "nca: copy.db already exists; nothing was written. Name another file.\n"
+    assert (again.returncode, again.stderr) == (2, said)
+    nowhere = nca("sessions", "backup", "no/copy.db", home=tmp_path)
+    assert (nowhere.returncode, nowhere.stderr) == (1, "nca: Cannot write no/copy.db: no such file or directory\n")
     (tmp_path / "empty").mkdir()
     assert nca("sessions", "backup", "x.db", home=tmp_path / "empty").returncode == 2
 

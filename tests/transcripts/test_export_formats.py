@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -54,6 +56,16 @@ def test_it_is_private_and_replaces_only_when_asked(tmp_path: Path) -> None:
     write_private(file, b"two", overwrites=True)
     assert (file.read_bytes(), file.stat().st_mode & 0o777) == (b"two", 0o600)
     assert [path.name for path in tmp_path.iterdir()] == ["x.json"]
+
+
+def test_a_pipe_is_written_to_and_stays_one(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor() as pool:
+        read = pool.submit(pipe.read_bytes)
+        write_private(pipe, b"one")
+        assert read.result() == b"one"
+    assert pipe.is_fifo()
 
 
 def test_what_cannot_be_written_is_said(tmp_path: Path) -> None:

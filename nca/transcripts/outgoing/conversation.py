@@ -9,7 +9,6 @@ The session is written to a file that the agent does not have yet.
 from __future__ import annotations
 
 import json
-import os
 import shlex
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,7 +31,7 @@ from nca.sessions.transfer import SessionCopy
 from nca.sessions.usage import UsageRow
 from nca.shapes.shaped import Origins, as_chat_message
 from nca.transcripts.descriptions import replacements
-from nca.transcripts.export_formats import write_private
+from nca.transcripts.export_formats import refuse_existing, write_private
 from nca.transcripts.formats.records import Format
 from nca.wire import content_text, content_to_wire
 
@@ -273,8 +272,7 @@ def write_for(name: str, copy: SessionCopy, env: Mapping[str, str], home: Path, 
     agent, out = agent_named(name), outgoing(copy)
     place = agent.place(out, env, home)
     target = Path(file) if file else place
-    if os.path.lexists(target):
-        raise UsageError(f"{target} already exists; nothing was written", advice="Name another FILE.")
+    refuse_existing(target, advice="Name another FILE.")
     lines = (json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in agent.rows(out))
     data = "".join(f"{line}\n" for line in lines).encode("utf-8", "replace")
     if not file:
