@@ -17,6 +17,7 @@ from itertools import accumulate
 from nca.context.summary import SummaryFailure, SummaryReply, SummaryRequest, Written, accept, cut_text, prompt
 from nca.context.summary_input import Chunk, as_data, framed, split, within
 from nca.context.tokens import message_tokens, text_tokens
+from nca.humanize import one_line
 from nca.messages import Message
 from nca.wire import content_text
 
@@ -47,6 +48,10 @@ FOCUS_PARTS = 8
 REQUEST_CHARS = 600
 MOST_STAYING = 24
 """Lines about messages that stay in view: the newest."""
+GOES_ON = (
+    "The conversation goes on after the transcript, so what is open at its end may be settled by now. Do not report"
+    " what is listed here: it stays in view."
+)
 LEAST_MERGED = 0.25
 """A merge that is shorter than this share of the summary that it should continue has lost that one's content."""
 BY_CODE = "extract"
@@ -69,9 +74,9 @@ class Surroundings:
 
     def text(self, max_tokens: int) -> str:
         """At most so many raw tokens; empty if there is nothing to say."""
-        lines = ["The conversation goes on after the transcript; do not report what is listed here, it stays in view."]
+        lines = [GOES_ON]
         if self.request.strip():
-            lines.append(f"The user's current request: {as_data(' '.join(self.request.split())[:REQUEST_CHARS])}")
+            lines.append(f"The user's current request: {as_data(one_line(self.request, REQUEST_CHARS))}")
         lines += [f"- {as_data(line)}" for line in list(self.staying)[-MOST_STAYING:]]
         return cut_text("\n".join(lines), max_tokens) if len(lines) > 1 else ""
 
@@ -258,7 +263,7 @@ HEADINGS = ("## ", "### ", "#### ")
 UNKNOWN = " (?)"
 """The mark after a name that the summarized messages do not contain."""
 _SPECIFIC = re.compile(
-    r"(?<![\w/.-])(?:[\w.-]*/[\w./-]*\w|[\w-]+\.[a-z]{1,4}|[A-Z][A-Z0-9]{1,9}-\d+|#\d{2,}|\d{4,}"
+    r"(?<![\w/.-])(?:[\w.-]*/[\w./-]*\w|[\w-]+\.[a-z]{2,4}|[\w-]{2,}\.[a-z]|[A-Z][A-Z0-9]{1,9}-\d+|#\d{2,}|\d{4,}"
     r"|(?=[0-9a-f]*\d)[0-9a-f]{7,40})(?![\w/]|\.\w)"
 )
 """Paths, file names, tickets, hashes and long numbers: a model must not make these up."""

@@ -14,6 +14,7 @@ import logging
 import threading
 import time
 from collections.abc import Mapping
+from importlib import metadata
 from typing import Any
 
 from opentelemetry import metrics, trace
@@ -27,7 +28,7 @@ from opentelemetry.sdk.trace import TracerProvider as SdkTracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer, TracerProvider, set_span_in_context
 
-from nca import __version__, events
+from nca import events
 from nca.messages import ResponseFacts, Server, Usage
 from nca.redact import Redactor
 
@@ -296,7 +297,7 @@ def instruments(env: Mapping[str, str], *, has_traces: bool, has_metrics: bool) 
     logging.getLogger("opentelemetry").addHandler(logging.NullHandler())
     tracers = _tracers(env) if has_traces else trace.NoOpTracerProvider()
     meters = _meters(env) if has_metrics else metrics.NoOpMeterProvider()
-    return tracers.get_tracer(NAME, __version__), meters.get_meter(NAME, __version__)
+    return tracers.get_tracer(NAME, _version()), meters.get_meter(NAME, _version())
 
 
 def send_rest() -> None:
@@ -334,7 +335,15 @@ def _meters(env: Mapping[str, str]) -> MeterProvider:
     return made
 
 
+def _version() -> str:
+    # Not `nca.__version__`: the package's door imports the rooms above this one.
+    try:
+        return metadata.version("nca")
+    except metadata.PackageNotFoundError:
+        return ""
+
+
 def _resource(env: Mapping[str, str]) -> Resource:
     """`service.name` is nca, unless the environment names it."""
     is_named = env.get("OTEL_SERVICE_NAME") or "service.name=" in env.get("OTEL_RESOURCE_ATTRIBUTES", "")
-    return Resource.create({"service.version": __version__, **({} if is_named else {"service.name": NAME})})
+    return Resource.create({"service.version": _version(), **({} if is_named else {"service.name": NAME})})

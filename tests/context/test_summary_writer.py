@@ -264,8 +264,14 @@ def test_names_that_stand_nowhere_are_marked() -> None:
     said = f"{PROSE}\n- Read src/made/up.py."
     outcome, _ = written(constantly(SummaryReply(said, "m")))
     assert outcome.prose.endswith("src/made/up.py (?).")
-    said = f"{PROSE}\n- Joists every 60 cm (h.o.h. 60)."
+    said = f"{PROSE}\n- Joists every 60 cm (h.o.h. 60), e.g. beams, i.e. wood."
     assert written(constantly(SummaryReply(said, "m")))[0].prose == said, "an abbreviation is not a file"
+
+
+def test_the_request_is_cut_with_a_sign_and_what_is_open_may_be_settled() -> None:
+    text = Surroundings(request="word " * 400).text(10_000)
+    assert "may be settled by now" in text
+    assert text.endswith("word…")
 
 
 class Chronicler:
