@@ -151,7 +151,7 @@ def command_for(option: str, value: str | bool) -> tuple[str, str]:
 def config_options(conversation: Conversation, models: Sequence[str]) -> list[schema.SessionConfigOptionSelect]:
     """The options with their current values. `models`: names that the choice of a model came across."""
     settings, in_use = conversation.loaded.settings, conversation.model.facts.name
-    recent = [info.model for info in conversation.store.list(limit=RECENT_SESSIONS) if info.model]
+    recent = conversation.store.models_that_answered(RECENT_SESSIONS)
     listed = offers(settings.model, os.environ, in_use=in_use, found=models, recent=recent)
     return [
         _select(MODE, "Permissions", "mode", conversation.approvals.mode, {one: _NAMES.get(one, one) for one in MODES}),

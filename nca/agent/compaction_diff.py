@@ -71,9 +71,9 @@ def writer_in_words(made_by: str) -> str:
 
 
 def stages_in_words(stages: Sequence[str], made_by: str) -> str:
-    """`prune, summarize by code`: the stages that acted, and who wrote the summary."""
-    by = f" by {writer_in_words(made_by)}" if made_by else ""
-    return ", ".join(f"{stage}{by if stage == 'summarize' else ''}" for stage in stages)
+    """`prune, summarize with code`: the stages that acted, and who wrote the summary."""
+    using = f" with {writer_in_words(made_by)}" if made_by else ""
+    return ", ".join(f"{stage}{using if stage == 'summarize' else ''}" for stage in stages)
 
 
 def summary_writer(window: Window, record: CompactionRecord) -> str:

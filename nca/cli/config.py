@@ -62,6 +62,8 @@ def get(
     # A script gets text unchanged. A terminal gets nothing that could move its cursor.
     if isinstance(value, str) and (value.isprintable() or not sys.stdout.isatty()):
         typer.echo(value)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        typer.echo(value)  # a program reads no underscores
     else:
         typer.echo(_text(loaded, key))
 

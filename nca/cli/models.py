@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _FACTS = ("name", "title", "licence", "size_bytes", "ram_bytes", "can_use_tools", "can_summarize")
 _BAR_CELLS = 30
+_NAMES_CHARS = 2_000
 _MEGABYTE = 1_000_000
 _ERASE_REST = "\x1b[K"
 _STAGES = {"waiting": "waiting for another nca to download it", "checking": "verifying"}
@@ -89,12 +90,14 @@ def models(context: typer.Context) -> None:
 
 @app.command(name="list")
 def list_(as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False) -> None:
-    """Show which model nca would use and why, and list the embedded models."""
+    """Show which model nca would use and why, what your endpoint lists, and the embedded models."""
     from nca.models.embedded import weights
     from nca.models.embedded.known import KNOWN
     from nca.models.fetched_prices import in_use
+    from nca.models.lookup import served_beside
 
     choice = choose_model(load_settings({}, None, remembers=True))
+    served = served_beside(choice.model, choice.api_base, choice.api_key)
     here = weights.installed()
     rows = [
         {name: getattr(model, name) for name in _FACTS}
@@ -103,9 +106,13 @@ def list_(as_json: Annotated[bool, typer.Option("--json", help="Print one JSON o
     ]
     if as_json:
         chosen = {"model": choice.model, "why": choice.why, "alternatives": list(choice.alternatives)}
-        typer.echo(json.dumps({"chosen": chosen, "prices": in_use(os.environ), "embedded": rows}, indent=2))
+        names = [one.name for one in served]
+        said = {"chosen": chosen, "listed": names, "prices": in_use(os.environ), "embedded": rows}
+        typer.echo(json.dumps(said, indent=2))
         return
     _show_choice(choice)
+    if served:
+        flags.say(f"  listed {served[0].why}: {one_line(', '.join(one.name for one in served), _NAMES_CHARS)}", hang=4)
     flags.say(f"Prices and windows: {one_line(in_use(os.environ))}", hang=2)
     _show_rows(rows)
 

@@ -114,7 +114,7 @@ def offers(
     """Each model once, the likeliest first.
 
     found   models that the start of the chat came across, such as those of a server on this machine
-    recent  models of earlier sessions, the newest first
+    recent  models that answered in earlier sessions, the newest first
     """
     named = [("configured", settings.name), ("a fallback", *settings.fallbacks), ("summarizer", settings.summarizer)]
     listed = [Offer(in_use, "in use")]

@@ -24,7 +24,7 @@ from nca.sessions.session import INFO, IS_EMPTY, Kind, Session, SessionInfo, Ses
 from nca.sessions.sizes import StoreSizes, sizes, sweep_outputs, vacuum
 from nca.sessions.sql import Lease, SessionDatabase, Whose
 from nca.sessions.transfer import SessionCopy
-from nca.sessions.usage import Learned
+from nca.sessions.usage import UNREPORTED, Learned
 from nca.sessions.view_rows import ProgramViews
 
 Infos = list[SessionInfo]
@@ -125,6 +125,15 @@ class Store:
         """The last `limit` sessions, most recently used first; all of them for None."""
         rows = self._database.rows(f"{INFO} ORDER BY touched DESC LIMIT ?", (MOST if limit is None else limit,))
         return [as_info(row) for row in rows]
+
+    def models_that_answered(self, sessions: int) -> list[str]:
+        """The models that answered in the last so many sessions, the newest answer first."""
+        rows = self._database.rows(
+            "SELECT model FROM usage WHERE seq <> ? AND session IN"
+            " (SELECT number FROM sessions ORDER BY touched DESC LIMIT ?) GROUP BY model ORDER BY max(at) DESC",
+            (UNREPORTED, sessions),
+        )
+        return [row[0] for row in rows]
 
     def whose(self, ids: Sequence[str]) -> dict[str, Whose]:
         """Who began these sessions, and on which machine; empty if the store is a file."""

@@ -21,8 +21,8 @@ from nca.context.view import Summary, View
 )
 def test_a_writer_is_a_model_or_code_or_both(made_by: str, words: str) -> None:
     assert writer_in_words(made_by) == words
-    by = f" by {words}" if words else ""
-    assert stages_in_words(("prune", "summarize"), made_by) == f"prune, summarize{by}"
+    using = f" with {words}" if words else ""
+    assert stages_in_words(("prune", "summarize"), made_by) == f"prune, summarize{using}"
     assert stages_in_words(("truncate",), made_by) == "truncate"
 
 

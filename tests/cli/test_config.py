@@ -79,6 +79,7 @@ def test_set_and_get(shell: Shell) -> None:
     assert "context.compact_threshold in nca." in shell.stderr
     shell("set", "model.name", "openai/x")
     assert shell("get", "model.name") == "openai/x\n"
+    assert shell("get", "context.prune.protect_tokens") == "40000\n"
     assert shell("get", "context.stages") == '["prune", "deduplicate", "summarize", "truncate"]\n'
 
 

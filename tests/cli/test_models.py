@@ -87,6 +87,15 @@ def test_models_list_json(home: Path) -> None:
     assert not home.exists()
 
 
+def test_what_the_endpoint_lists_is_listed(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NCA_MODEL__NAME", "openai/nosuch")
+    with Provider(lambda request: "", models=("small", "org/large")) as endpoint:
+        monkeypatch.setenv("OPENAI_API_BASE", endpoint.url)
+        assert f"listed at {endpoint.url}: openai/small, openai/org/large" in " ".join(run_models().output.split())
+        assert json.loads(run_models("list", "--json").stdout)["listed"] == ["openai/small", "openai/org/large"]
+    assert "listed at" not in run_models().output
+
+
 def test_get_of_what_is_here_fetches_nothing(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install_sparse(home)
     assert run_models("get", "smollm2-135m").output.startswith("smollm2-135m is already installed: ")

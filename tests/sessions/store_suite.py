@@ -156,6 +156,15 @@ class StoreSuite:
         session.rewinds.append_beside(said("by the way?", "Yes."))
         assert session.views.current().aside == ((3, 4), (6, 7))
 
+    def test_the_models_that_answered_are_known(self, open_store: Open) -> None:
+        store, used = open_store(), Usage(1, 1)
+        first, second, third = made(store, "a"), made(store, "b"), made(store, "c")
+        for session, model in ((first, "of-the-first"), (second, "early"), (third, "late"), (second, "early")):
+            session.usage.record(1, model, used, 0)
+        third.usage.record(-1, "broke-off", used, 0)
+        assert store.models_that_answered(2) == ["early", "late"], "m, of which a session was made, never answered"
+        assert store.models_that_answered(50) == ["early", "late", "of-the-first"]
+
     def test_pins_usage_and_what_was_learned(self, open_store: Open) -> None:
         store = open_store()
         session = made(store, "one", "two")

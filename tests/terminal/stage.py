@@ -34,6 +34,8 @@ class ScriptedReader(Reader):
     def __init__(self, answers: Sequence[str] = (), picks: Sequence[Any] = ()) -> None:
         self.can_choose, self.can_walk = bool(answers), bool(picks)
         self.questions: list[str] = []
+        self.keys: Sequence[KeyChoice] = ()
+        """Of the last question."""
         self._answers, self._picks = list(answers), list(picks)
 
     async def read(self, conversation: Conversation, default: Words = ()) -> Words:
@@ -44,6 +46,7 @@ class ScriptedReader(Reader):
 
     async def choose(self, question: str, keys: Sequence[KeyChoice]) -> str:
         self.questions.append(question)
+        self.keys = keys
         return self._answers.pop(0)
 
     async def walk(self, panel: ListPanel[Any, Any]) -> Any:

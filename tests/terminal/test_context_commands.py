@@ -38,8 +38,8 @@ async def test_expand_puts_the_originals_of_a_summary_back_and_undo_hides_them(t
         assert f"of messages 1–{summary.ranges[-1][1]}, written by scripted/model" in await stage.command(
             "/context show"
         )
-        assert "summarize by scripted/model" in " ".join((await stage.command("/context history")).split())
-        assert "summarize by scripted/model" in " ".join((await stage.command("/context diff")).split())
+        assert "summarize with scripted/model" in " ".join((await stage.command("/context history")).split())
+        assert "summarize with scripted/model" in " ".join((await stage.command("/context diff")).split())
         text = await stage.command(f"/context expand {summary.id[:4]}")
         assert text.startswith("Restored. Context: ")
         # The system prompt stands before the messages. Behind the summary's, the newest may be cut as they were.
@@ -85,7 +85,7 @@ async def test_a_refused_summary_says_why_and_that_code_wrote(tmp_path: Path) ->
         assert "by code: " in said
         assert "The focus was not used" in said
         for command in ("/context diff", "/context history"):
-            assert "summarize by code" in " ".join((await stage.command(command)).split())
+            assert "summarize with code" in " ".join((await stage.command(command)).split())
 
 
 async def test_one_message_comes_back_by_its_number_and_the_summary_stands_for_the_rest(tmp_path: Path) -> None:
@@ -205,7 +205,7 @@ async def test_a_preview_without_prose_shows_no_empty_summary(tmp_path: Path) ->
         text = await stage.command("/context compact --preview")
         assert "Summary written by code" not in text, "nobody was to be asked"
         assert "## " not in text
-        assert "summarize by code; kept" in await stage.command("/context accept")
+        assert "summarize with code; kept" in await stage.command("/context accept")
         assert "written by code; " in await stage.command("/context show")
 
 

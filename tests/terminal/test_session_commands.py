@@ -122,6 +122,7 @@ async def test_delete_asks_and_needs_somebody_to_ask(tmp_path: Path) -> None:
         stage = stage.with_reader(reader)
         assert "Nothing was deleted." in await stage.command(f"/sessions delete {name}")
         assert "Deleted " in await stage.command(f"/sessions delete {name[:6]}")
+        assert [key for key, _ in reader.keys] == ["y", "n"], "no is an answer, as to every other such question"
         assert reader.questions == [f"Delete “the parser” ({name}, 2 messages) for good?"] * 2
         assert [info.id for info in stage.conversation.store.list()] == [stage.conversation.session.info.id]
         with pytest.raises(UsageError, match="You are in that session"):

@@ -38,6 +38,21 @@ async def test_a_tool_can_be_switched_off_for_a_chat(tmp_path: Path) -> None:
             await stage.command("/tools off nothing")
 
 
+async def test_columns_of_calls_are_there_once_there_are_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.txt").write_text("a line\n" * 100)
+    with a_stage(tmp_path, [call("1", "read_file", path="a.txt"), "Done."], window_tokens=60_000) as stage:
+        for columns in (60, 80, 120):
+            monkeypatch.setenv("COLUMNS", str(columns))
+            before = await stage.command("/tools")
+            assert not {"calls", "failed", "result"} & set(before.split())
+        await stage.conversation.send("Go.")
+        heads = (await stage.command("/tools")).splitlines()[0].split()
+        assert heads == ["tool", "needs", "tokens", "calls", "failed", "result", "tokens"]
+        monkeypatch.setenv("COLUMNS", "50")
+        assert "1 calls · " in (said := await stage.command("/tools"))
+        assert " result tokens" in said, "not so many results"
+
+
 async def test_tools_tell_what_they_may_do_weigh_and_did(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("a line\n" * 100)
     calls = [

@@ -76,7 +76,7 @@ class ModelCommand(Command):
         facts = self._show(app)
         conversation = app.conversation
         settings = conversation.loaded.settings
-        recent = [info.model for info in conversation.store.list(limit=RECENT_SESSIONS) if info.model]
+        recent = conversation.store.models_that_answered(RECENT_SESSIONS)
         likely = offers(settings.model, os.environ, in_use=facts.name, found=app.models, recent=recent)
         choice = named(facts.name, conversation.loaded.for_model(facts.name).settings.model, os.environ)
 

@@ -136,7 +136,7 @@ async def _delete(app: App, wanted: str) -> None:
     if not app.reader.can_choose:
         raise UsageError("Nobody can be asked here.", advice=f"nca sessions delete {info.id} --yes does not ask.")
     question = f"Delete “{title(info)}” ({short_id(info.id)}, {counted(info.messages, 'message')}) for good?"
-    if await app.reader.choose(question, (("y", "delete it"),)) != "y":
+    if await app.reader.choose(question, (("y", "delete it"), ("n", "keep it"))) != "y":
         app.output.notice("Nothing was deleted.")
         return
     store.delete(info.id)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 
 _DECISIONS = {"allow": "runs", "ask": "asks", "deny": "denied"}
+_RESULTS = "result tokens"
 NAME_CELLS = 24
 """Of a tool's name, which nca's own tools are shorter than; the other columns give way to it."""
 MOST_OF_A_SERVER = 6
@@ -132,13 +133,14 @@ def _table(app: App, counts: Sequence[ToolCount]) -> RenderableType:
         "tool": [Text(one_line(one.name), "accent") for one in counts],
         "needs": [Text(f"{one.permission}, {_decision(app, one)}") for one in counts],
         "tokens": [_weight(app, one) for one in counts],
-        "calls": [Text(f"{one.calls:,}" if one.calls else "") for one in counts],
-        "failed": [Text(f"{one.failures:,}" if one.failures else "") for one in counts],
-        "results": [Text(short_tokens(one.result_tokens) if one.result_tokens else "") for one in counts],
     }
+    if any(one.calls for one in counts):
+        columns["calls"] = [Text(f"{one.calls:,}" if one.calls else "") for one in counts]
+        columns["failed"] = [Text(f"{one.failures:,}" if one.failures else "") for one in counts]
+        columns[_RESULTS] = [Text(short_tokens(one.result_tokens) if one.result_tokens else "") for one in counts]
     if any(one.source != BUILT_IN for one in counts):
         columns["from"] = [Text(one_line(one.source, 30), "quiet") for one in counts]
-    numbers = ("tokens", "calls", "failed", "results")
+    numbers = ("tokens", "calls", "failed", _RESULTS)
     return fitting_table(columns, numbers=numbers, gives_way="tool", least=NAME_CELLS)
 
 
