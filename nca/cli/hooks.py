@@ -85,7 +85,7 @@ def status() -> None:
             typer.echo(f"{known.name}: not installed. To install: nca hooks install {known.name}")
         told = [line for line in lines if line.agent == known.name and line.text]
         if told:
-            typer.echo(f"  handed over {counted(len(told), 'time')}, last {_when(told[-1])}")
+            typer.echo(f"  handed over {counted(len(told), 'time')}, last {local_time(told[-1].at)}")
 
 
 @app.command()
@@ -152,19 +152,13 @@ def _ask_and_write(change: Change, what: str, *, yes: bool) -> None:
 def _described(line: Line) -> str:
     from nca.agent_hooks.handover import START
 
-    parts = [_when(line), line.agent, line.event, line.session[:8], line.directory]
+    parts = [local_time(line.at), line.agent, line.event, line.session[:8], line.directory]
     if line.problem:
         said = f"nothing: {line.problem}"
     else:
         waited = f"{line.ms} ms" if line.ms is not None else "unknown time"
-        first = " ".join(line.text.removeprefix(START).split())
-        cut = first if len(first) <= _FIRST_WORDS else f"{first[:_FIRST_WORDS]}…"
-        said = f"{len(line.text):,} characters in {waited}: {cut}"
+        said = f"{len(line.text):,} characters in {waited}: {one_line(line.text.removeprefix(START), _FIRST_WORDS)}"
     return f"{' '.join(filter(None, parts))}: {said}"
-
-
-def _when(line: Line) -> str:
-    return local_time(line.at)
 
 
 def _shown(file: Path) -> str:

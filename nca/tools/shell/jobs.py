@@ -7,6 +7,7 @@ import re
 import time
 from collections.abc import Callable, Iterable
 from contextlib import AsyncExitStack
+from dataclasses import replace
 
 from nca.file_history import Recorder
 from nca.humanize import one_line
@@ -120,11 +121,9 @@ class Job:
         summary = f"job {self.number}: {self.state}"
         ended = _NOT_ENDED if is_running or self._ended is None else self._ended
         result = CommandResult(await self._runner.finished(unread), ended, 0)
-        printed = result.output.text
-        text = "\n".join([printed.rstrip("\n") or "[no new output]", headline, *result.notes()])
+        text = "\n".join([result.output.text.rstrip("\n") or "[no new output]", headline, *result.notes()])
         is_error = not is_running and (self._ended is None or result.is_error)
-        lines = result.output.lines
-        return ToolOutcome(text, is_error, summary, printed=printed, printed_lines=lines, left_out=result.left_out)
+        return replace(result.outcome(), text=text, is_error=is_error, summary=summary)
 
     def headline(self) -> str:
         """How it is with the job, in one line for the model."""

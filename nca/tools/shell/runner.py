@@ -22,7 +22,7 @@ from nca.tools.files.workspace import shown
 from nca.tools.programs import command_environment, find_program, find_shell, path_outside, sandboxed
 from nca.tools.shell.output_capture import Output, OutputCapture
 from nca.tools.shell.process import Ended, OnOutput, Start, run_process
-from nca.tools.tool import EditorTerminal, ToolError
+from nca.tools.tool import EditorTerminal, ToolError, ToolOutcome
 
 _SCRIPT = "trap 'command pwd -P >/dev/fd/{note}' EXIT; eval \"$1\""
 """Reports the final directory on a separate descriptor, so no output can imitate it. Works in POSIX sh."""
@@ -60,6 +60,18 @@ class CommandResult:
     def left_out(self) -> LeftOut | None:
         """The part of the output that the report lacks, if the file beside it has all of it."""
         return self.output.left_out if self.output.saved_bytes == self.output.total_bytes else None
+
+    def outcome(self) -> ToolOutcome:
+        """The result of the call that ran it."""
+        output = self.output
+        return ToolOutcome(
+            self.report(),
+            self.is_error,
+            self.summary(),
+            printed=output.text,
+            printed_lines=output.lines,
+            left_out=self.left_out,
+        )
 
     def report(self) -> str:
         """The output with the notes below; the path of the saved output comes last (nca.sessions.passages)."""

@@ -15,7 +15,7 @@ from nca.tools.shell.command_words import command_list, mentioned_commands, ment
 from nca.tools.shell.jobs import Jobs
 from nca.tools.shell.known_commands import read_only_argv, rule_names
 from nca.tools.shell.output_capture import readable
-from nca.tools.shell.runner import CommandResult, CommandRunner
+from nca.tools.shell.runner import CommandRunner
 from nca.tools.tool import Approval, Permission, ToolError, ToolOutcome, TypedTool, interrupt_listener, output_listener
 
 _SHOWING = frozenset({"cat", "head", "sed", "tail"})
@@ -64,13 +64,13 @@ class Shell(TypedTool):
                 argv=argv,
                 timeout_seconds=max(0, timeout_seconds),
                 on_output=output_listener.get(),
-                on_interrupt=lambda so_far: interrupt_listener.get()(_outcome(so_far)),
+                on_interrupt=lambda so_far: interrupt_listener.get()(so_far.outcome()),
             )
             recorded.said = f"{command}\n{result.output.text}"
             recorded.runs_on = result.ended is not None and result.ended.is_detached
         if argv is not None:
             await asyncio.to_thread(self._note_shown, command, result.output.text)
-        return _outcome(result)
+        return result.outcome()
 
     def summarize(self, arguments: dict[str, Any]) -> str:
         shown = f"$ {unambiguous(str(arguments.get('command', '')))}"
@@ -122,18 +122,6 @@ class Shell(TypedTool):
         return read_only_argv(
             command, workspace=self._workspace, directory=runner.directory, environment=runner.environment()
         )
-
-
-def _outcome(result: CommandResult) -> ToolOutcome:
-    text, printed = result.report(), result.output.text
-    return ToolOutcome(
-        text,
-        result.is_error,
-        result.summary(),
-        printed=printed,
-        printed_lines=result.output.lines,
-        left_out=result.left_out,
-    )
 
 
 class JobTool(TypedTool):
