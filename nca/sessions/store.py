@@ -126,7 +126,7 @@ class Store:
         rows = self._database.rows(f"{INFO} ORDER BY touched DESC LIMIT ?", (MOST if limit is None else limit,))
         return [as_info(row) for row in rows]
 
-    def models_that_answered(self, sessions: int) -> list[str]:
+    def models_that_answered(self, sessions: int) -> Sequence[str]:
         """The models that answered in the last so many sessions, the newest answer first."""
         rows = self._database.rows(
             "SELECT model FROM usage WHERE seq <> ? AND session IN"
