@@ -21,8 +21,7 @@ from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import Any
 
-from benchmarks.stated import OWN, Recorded, sessions_in
-from benchmarks.stated import readable as readable_in
+from benchmarks.stated import OWN, Recorded, sessions_in, shown
 from nca.agent.conversation import Conversation
 from nca.config.loaded import defaults
 from nca.context.view import is_in
@@ -78,8 +77,8 @@ def readable(
 
     def watch(head: int, messages: Sequence[Message]) -> None:
         due = session.due(head)
-        kept = readable_in(due, [message_to_dict(message) for message in messages])
-        found.requests.append((head, len(due), tuple(fact.name for fact in due if fact not in kept)))
+        text = shown([message_to_dict(message) for message in messages])
+        found.requests.append((head, len(due), tuple(fact.name for fact in due if not fact.is_in(text))))
 
     loaded = defaults().with_values({"model.context_window": window_tokens, **settings}, "the benchmark")
     messages = [message_from_dict(row) for row in session.rows]
