@@ -148,7 +148,7 @@ class EditorSession:
             called.call, stripped(part_of(prompt.said, len(f"/{name}"))), self.conversation.directory
         )
         prompt.attachments += [path for path in made.files if path not in prompt.attachments]
-        prompt.beside.insert(0, made.text)
+        prompt.beside[:0] = made.beside
         return await self._send(made.message, prompt)
 
     async def _send(self, said: Words, prompt: Prompt) -> schema.StopReason:

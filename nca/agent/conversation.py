@@ -297,9 +297,9 @@ class Conversation:
         """The chat's own model; while its provider is down another one may answer (`model.fallbacks`)."""
         return self._parts.models.first
 
-    def take_back(self) -> None:
-        """The turn failed, and its text went back to the person: the next message replaces it in the view."""
-        self._user_input.take_back()
+    def take_back(self, again: Words | None = None) -> None:
+        """The newest message was not answered: it leaves the conversation; with `again`, only if it is that text."""
+        self._user_input.take_back(again)
 
     def share(self, name: str, text: str, source: Source = "tool") -> None:
         """Attach a text, such as a command's output, to the next message. Raises StoreError for a reader."""

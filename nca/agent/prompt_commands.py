@@ -31,11 +31,14 @@ _RUN_FIRST = "[Where it says !`command`, run that command first and go on with i
 
 @dataclass(frozen=True, slots=True)
 class CalledPrompt:
-    """The parts that a call sends: the message, its attached text, and the files that the prompt names with `@`."""
+    """The parts that a call sends: the message, its attached text, and the files that the prompt names with `@`.
+
+    Without the others it is a message that calls nothing.
+    """
 
     message: Words
-    text: Beside
-    files: tuple[Path, ...]
+    beside: tuple[Beside, ...] = ()
+    files: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +66,7 @@ class PromptCommand:
         first = _RUN_FIRST if _RUNS.search(text) else ""
         message = (*words(f"Follow {source}: "), *argument) if argument else words(f"Follow {source}.")
         filled = first + with_arguments(text, text_of(argument), is_skill=self.skill is not None)
-        return CalledPrompt(message, Beside(source, filled, "attached"), tuple(files))
+        return CalledPrompt(message, (Beside(source, filled, "attached"),), tuple(files))
 
     def _text(self, source: str) -> str:
         raw = self.place.read(self.file, MAX_SKILL_BYTES + 1)

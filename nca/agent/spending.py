@@ -6,7 +6,7 @@ import contextlib
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -43,16 +43,25 @@ class Spending:
         self._emit = emit
         self._warned_of = 0.0
         self._unpriced = ""
-        self._spent_before: float | None = None
+        self._before: Usage | None = None
 
     def begin_turn(self) -> None:
-        self._spent_before = self._window.spent
+        self._before = self._window.session.usage.totals()
 
     @property
     def of_turn(self) -> float | None:
         """US dollars for the current or last turn; None before the first turn, or if no price is known."""
-        total, before = self._window.session.usage.totals().cost, self._spent_before
-        return None if total is None or before is None else total - before
+        total, before = self._window.session.usage.totals().cost, self._before
+        return None if total is None or before is None else total - (before.cost or 0.0)
+
+    @property
+    def usage_of_turn(self) -> Usage:
+        """The usage of the current or last turn, summaries included: what it added to the session's."""
+        totals = self._window.session.usage.totals()
+        *now, _ = msgspec.structs.astuple(totals)
+        *before, _ = msgspec.structs.astuple(self._before or totals)
+        spent: list[Any] = [total - earlier for total, earlier in zip(now, before, strict=True)]
+        return msgspec.structs.replace(Usage(*spent), cost=self.of_turn)
 
     def by_model(self) -> list[Spent]:
         """The usage of each model, in the order in which they were first asked."""

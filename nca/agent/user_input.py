@@ -15,6 +15,7 @@ from nca.config.tables import Injection
 from nca.context.admission import file_token_budget
 from nca.context.budget import Measurement
 from nca.context.fit import too_large
+from nca.context.plan import is_answered
 from nca.context.reminders import Reminders, shown_injections, with_reminders
 from nca.context.tokens import message_tokens
 from nca.context.view import is_in
@@ -106,15 +107,26 @@ class UserInput:
         """Forget all but this many: the message of the others was not sent."""
         del self._shared[most:]
 
-    def take_back(self) -> None:
+    def take_back(self, again: Words | None = None) -> None:
         """The newest message was not answered, and its text went back to the person: it is no part of the conversation.
 
         If steps followed it, it stays: they go on where the same text is sent next.
+
+        again  what is sent next, if nothing else says that the newest message was not answered: it was not if this is
+               the same, and the log has no whole answer to it
         """
         window, history = self._window, self._window.history
+        if again is not None and not self._is_tried_again(again):
+            return
         self._taken_back = first = history.newest_user or 0
         if first and first not in history.pins and not self._steps(first):
             window.put_aside(first)
+
+    def _is_tried_again(self, said: Words) -> bool:
+        history = self._window.history
+        first = history.newest_user or 0
+        is_ended = is_answered(history) and not history.entries[-1].message.is_interrupted
+        return not is_ended and first >= history.view.tail and merged(history.message(first).said) == merged(said)
 
     def _steps(self, first: int) -> list[Message]:
         """What followed a message, without an answer that broke off."""

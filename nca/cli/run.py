@@ -4,28 +4,34 @@ from __future__ import annotations
 
 import io
 import os
+import select
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from nca.cli import flags
 from nca.cli.startup import latest_here, load_settings, open_conversation, open_store, rules_of, settings_of
-from nca.errors import UsageError
+from nca.errors import NcaError, UsageError
 from nca.terminal.render.sanitize import json_to_terminal
 from nca.terminal.render.sessions import short_id
 from nca.terminal.signals import INTERRUPTED_EXIT_CODE
 
 if TYPE_CHECKING:
     from nca.agent.conversation import Conversation
+    from nca.agent.prompt_commands import CalledPrompt
     from nca.config.loaded import LoadedSettings
     from nca.config.tables import PermissionRule
-    from nca.events import ApprovalAsked, Event, TurnFinished
+    from nca.events import ApprovalAsked, ErrorRaised, Event, TurnFinished
     from nca.terminal.interrupts import Interrupts
     from nca.words import Words
 
 STREAMS = ("ndjson",)
+SILENT_SECONDS = 3.0
+"""A pipe that has said nothing for this long is named, once."""
 PROMPT_HELP = "The message. Piped input goes along as data, or is the message if you give none."
 
 
@@ -54,37 +60,86 @@ def run(
     """Send one message and print the answer. Notices go to standard error."""
     import asyncio
 
-    if stream is not None and stream not in STREAMS:
-        raise UsageError(f"--stream: {stream!r} is not valid; valid: {', '.join(STREAMS)}.")
-    if continue_ and session is not None:
-        raise UsageError("--continue and --session exclude each other.")
-    loaded = load_settings(settings_of(**locals()), config, trust=trust).with_default("context.fit", "refuse")
-    rules = rules_of(allow)
-    said = _words(prompt)
-    return asyncio.run(_turn(loaded, said, rules, session, as_json, stream, continues=continue_))
+    from nca.events import ErrorRaised
+
+    given = settings_of(**locals())
+    try:
+        if stream is not None and stream not in STREAMS:
+            raise UsageError(f"--stream: {stream!r} is not valid; valid: {', '.join(STREAMS)}.")
+        for one, other, are_both in (
+            ("--continue", "--session", continue_ and session is not None),
+            ("--json", "--stream", as_json and stream is not None),
+        ):
+            if are_both:
+                raise UsageError(f"{one} and {other} exclude each other.")
+        loaded = load_settings(given, config, trust=trust).with_default("context.fit", "refuse")
+        rules, message = rules_of(allow), _message(prompt)
+        return asyncio.run(_turn(loaded, message, rules, session, as_json, stream, continues=continue_))
+    except NcaError as error:
+        if stream in STREAMS:
+            _write_event(ErrorRaised(error.message, error.advice, error.exit_code))
+        elif as_json:
+            _write_json({"reason": "failed", "text": "", "error": _described(error)})
+        raise
 
 
-def _words(prompt: str | None) -> Words:
-    """The prompt, which the person typed, and the piped text, which anybody may have written."""
-    from nca.words import words
+def _message(prompt: str | None) -> CalledPrompt:
+    """The prompt, which the person typed, and the piped text, which anybody may have written.
 
-    piped = ""
-    if not sys.stdin.isatty():
-        raw = sys.stdin.buffer.read()
-        if b"\0" in raw:
-            raise UsageError("The piped input is not text.", advice="Nothing was sent.")
-        piped = raw.decode("utf-8", "replace")
+    A prompt such as `/review 12` calls a skill or a command of the person's own, as a line of the chat does.
+    """
+    from nca.agent.prompt_commands import CalledPrompt
+    from nca.words import merged, words
+
+    piped = "" if sys.stdin.isatty() else _piped()
     beside = words(piped, "piped") if piped.strip() else ()
-    typed = words(f"{prompt}\n" if beside else prompt) if prompt and prompt.strip() else ()
-    said = (*typed, *beside)
+    typed = words(prompt) if prompt and prompt.strip() else ()
+    called = _called(typed) or CalledPrompt(typed)
+    said = (*called.message, *(words("\n") if typed and beside else ()), *beside)
     if not said:
         raise UsageError("The message is empty. Pass a prompt or pipe one in.")
-    return said
+    return replace(called, message=merged(said))
+
+
+def _piped() -> str:
+    """All of standard input. A pipe that stays open and silent is named: whoever waits should know for what."""
+    if not select.select([sys.stdin], [], [], SILENT_SECONDS)[0]:
+        line = "nca run: waiting for standard input, which is open and silent; `</dev/null` sends the message alone."
+        print(line, file=sys.stderr, flush=True)
+    raw = sys.stdin.buffer.read()
+    if b"\0" in raw:
+        raise UsageError("The piped input is not text.", advice="Nothing was sent.")
+    return raw.decode("utf-8", "replace")
+
+
+def _called(typed: Words) -> CalledPrompt | None:
+    """The skill or custom command that the message names; None: it names none, or a command of the chat."""
+    from nca.terminal.input.line_kind import is_command
+    from nca.words import part_of, stripped, text_of
+
+    line = stripped(typed)
+    if not is_command(text_of(line)):
+        return None
+    from nca.agent.prompt_commands import find_prompts
+    from nca.terminal.commands.command import find_command
+
+    name = text_of(line)[1:].partition(" ")[0]
+    own = find_command(name)
+    prompt = find_prompts(Path.cwd()).get(name)
+    if prompt is None or (own is not None and name.lower() in (own.name, *own.aliases)):
+        return None
+    return prompt.call(stripped(part_of(line, len(f"/{name}"))), Path.cwd())
+
+
+def _described(error: NcaError | ErrorRaised) -> dict[str, Any]:
+    from nca.terminal.render.event_lines import in_shell
+
+    return {"message": error.message, "advice": in_shell(error.advice), "exit_code": error.exit_code}
 
 
 async def _turn(
     loaded: LoadedSettings,
-    said: Words,
+    message: CalledPrompt,
     rules: Sequence[PermissionRule],
     session: str | None,
     as_json: bool,
@@ -105,7 +160,9 @@ async def _turn(
         conversation.approvals.session_rules += rules
         try:
             with interrupts.handled():
-                finished = await interrupts.run(conversation.send(said))
+                conversation.take_back(message.message)
+                sending = conversation.send(message.message, attachments=message.files, beside=message.beside)
+                finished = await interrupts.run(sending)
             printer.finish(conversation, finished)
         except Stopped:
             return interrupts.exit_code or INTERRUPTED_EXIT_CODE
@@ -125,12 +182,13 @@ class _TurnPrinter:
         self._interrupts = interrupts
         self._asked: ApprovalAsked | None = None
         self._unanswered: list[ApprovalAsked] = []
+        self._error: ErrorRaised | None = None
         self._failure: Exception | None = None
         answers = io.StringIO() if as_json else sys.stdout
         self._draw = PlainDraw(answers, sys.stderr, os.environ, is_chat=False)
 
     def on_event(self, event: Event) -> None:
-        from nca.events import ApprovalAsked, ApprovalGiven
+        from nca.events import ApprovalAsked, ApprovalGiven, ErrorRaised
         from nca.terminal.render.stream_writer import write_error_exit_code
 
         match event:
@@ -138,6 +196,8 @@ class _TurnPrinter:
                 self._asked = event
             case ApprovalGiven(decision="unanswered") if self._asked is not None:
                 self._unanswered.append(self._asked)
+            case ErrorRaised():
+                self._error = event
             case _:
                 pass
         if not self._stream:
@@ -164,9 +224,11 @@ class _TurnPrinter:
             "model": stats.model,
             "reason": finished.reason,
             "text": finished.text,
+            "error": _described(self._error) if self._error is not None and finished.reason == "failed" else None,
             "steps": finished.steps,
             "seconds": finished.seconds,
             "usage": conversation.session.usage.totals(),
+            "turn_usage": conversation.spending.usage_of_turn,
             "turn_cost": finished.cost,
             "files_changed": finished.files_changed,
             "unanswered": [one.summary for one in self._unanswered],

@@ -347,7 +347,7 @@ class ChatApp:
         except NcaError as error:
             self.output.error(*error_line(error))
             return
-        await self._send(called.message, attachments=called.files, asked_by=line, beside=[called.text])
+        await self._send(called.message, attachments=called.files, asked_by=line, beside=called.beside)
 
     async def _run_shell(self, line: Words) -> None:
         if source_at(line, 0) != "typed":

@@ -66,7 +66,7 @@ def test_commands_of_the_project_and_of_the_person(project: Path) -> None:
     assert called.files == (project / "notes.md", project.parent / "outside.md")
     skill = found["pdf"].call(words("all of them"), project)
     assert text_of(skill.message) == "Follow .claude/skills/pdf/SKILL.md: all of them"
-    assert skill.text.text.endswith("\nFor all of them")
+    assert skill.beside[0].text.endswith("\nFor all of them")
 
 
 def test_a_projects_command_attaches_nothing_from_outside(project: Path) -> None:
@@ -84,7 +84,7 @@ def test_a_projects_command_attaches_nothing_from_outside(project: Path) -> None
 def test_commands_to_run_first_are_left_to_the_model(project: Path) -> None:
     write(project / ".claude" / "commands" / "commit.md", "Status: !`git status`\nCommit.")
     called = find_prompts(project, project / "none")["commit"].call((), project)
-    assert called.text.text.startswith("[Where it says !`command`, run that command first")
+    assert called.beside[0].text.startswith("[Where it says !`command`, run that command first")
     write(project / ".claude" / "commands" / "commit.md", "x" * 70_000)
     with pytest.raises(UsageError, match="larger than 65,536 bytes"):
         find_prompts(project, project / "none")["commit"].call((), project)

@@ -1,0 +1,149 @@
+"""nca run as scripts use it: errors in JSON, the usage of one turn, retries, commands by name, and a silent pipe."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nca.testing.provider import Provider
+from tests.testing.forks import forked, shared
+
+MODEL = "openai/test-model"
+
+
+@pytest.fixture
+def provider() -> Iterator[Provider]:
+    with Provider(lambda _: "Done.") as running:
+        yield running
+
+
+def run(
+    provider: Provider, home: Path, *arguments: str, model: str = MODEL, **more: Any
+) -> subprocess.CompletedProcess[str]:
+    return forked(
+        *("run", *arguments, "-m", model),
+        home=home,
+        **{"OPENAI_API_KEY": "k", "OPENAI_API_BASE": provider.url, "NCA_MODEL__CONTEXT_WINDOW": "32000", **more},
+    )
+
+
+def sent(provider: Provider) -> list[tuple[str, str]]:
+    """The newest request without its system prompt."""
+    return [(row["role"], row["content"]) for row in provider.requests[-1]["messages"] if row["role"] != "system"]
+
+
+def test_json_says_why_a_turn_failed(provider: Provider, tmp_path: Path) -> None:
+    provider.api_key = "another"
+    failed = run(provider, tmp_path, "Hello", "--json")
+    result = json.loads(failed.stdout)
+    assert (result["reason"], result["error"]["exit_code"]) == ("failed", failed.returncode) == ("failed", 3)
+    assert f"The API key for {MODEL} was rejected" in result["error"]["message"]
+    assert "--model" in result["error"]["advice"]
+    provider.api_key = ""
+    assert json.loads(run(provider, tmp_path, "Hello", "--json").stdout)["error"] is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("Hello", "--session", "nosuch"), "nosuch"),
+        (("",), "The message is empty."),
+        (("Hello", "-c", "--session", "x"), "--continue and --session exclude each other."),
+        (("Hello", "--context-window", "x"), "--context-window"),
+    ],
+)
+def test_what_cannot_begin_is_json_as_well(
+    provider: Provider, tmp_path: Path, arguments: tuple[str, ...], says: str
+) -> None:
+    failed = run(provider, tmp_path, *arguments, "--json")
+    result = json.loads(failed.stdout)
+    assert (result["reason"], result["error"]["exit_code"]) == ("failed", failed.returncode) == ("failed", 2)
+    assert says in result["error"]["message"]
+    assert says in failed.stderr
+    (event,) = map(json.loads, run(provider, tmp_path, *arguments, "--stream", "ndjson").stdout.splitlines())
+    assert event == {"type": "error_raised", **result["error"]}
+    assert provider.requests == []
+
+
+def test_one_object_and_events_exclude_each_other(provider: Provider, tmp_path: Path) -> None:
+    done = run(provider, tmp_path, "Hello", "--json", "--stream", "ndjson")
+    assert done.returncode == 2
+    assert "--json and --stream exclude each other." in done.stderr
+    assert provider.requests == []
+
+
+def test_the_usage_of_the_turns_adds_up_to_that_of_the_session(provider: Provider, tmp_path: Path) -> None:
+    turns = [json.loads(run(provider, tmp_path, text, "-c", "--json", model="openai/gpt-4o").stdout) for text in "ab"]
+    assert turns[0]["turn_usage"] == turns[0]["usage"]
+    counts = [key for key in turns[0]["usage"] if key != "cost"]
+    for key in counts:
+        assert sum(turn["turn_usage"][key] for turn in turns) == turns[1]["usage"][key]
+    assert 0 < turns[1]["turn_usage"]["prompt_tokens"] < turns[1]["usage"]["prompt_tokens"]
+    assert [turn["turn_usage"]["cost"] for turn in turns] == [turn["turn_cost"] for turn in turns]
+
+
+def test_a_message_that_is_tried_again_is_sent_once(provider: Provider, tmp_path: Path) -> None:
+    for model in ("openai/cut-in-the-middle", "openai/cut-in-the-middle", MODEL):
+        done = run(provider, tmp_path, "Try it", "-c", model=model, NCA_MODEL__MAX_RETRIES="0")
+    assert done.returncode == 0, done.stderr
+    assert sent(provider) == [("user", "Try it")]
+    # The same words after an answer are a new message, and other words after a failure as well: they may go on with it.
+    run(provider, tmp_path, "Try it", "-c")
+    assert sent(provider) == [("user", "Try it"), ("assistant", "Done."), ("user", "Try it")]
+    run(provider, tmp_path, "And this", "-c", model="openai/cut-in-the-middle", NCA_MODEL__MAX_RETRIES="0")
+    run(provider, tmp_path, "Go on", "-c")
+    assert [text for role, text in sent(provider) if role == "user"][-2:] == ["And this", "Go on"]
+
+
+def test_commands_and_skills_of_the_persons_own_work_as_in_a_chat(provider: Provider, tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    (project / ".nca" / "commands").mkdir(parents=True)
+    (project / ".nca" / "commands" / "review.md").write_text("Review pull request $1 as @rules.md says.")
+    (project / ".nca" / "commands" / "cost.md").write_text("Not reached: the chat's own names come first.")
+    (project / ".nca" / "skills" / "sums").mkdir(parents=True)
+    (project / ".nca" / "skills" / "sums" / "SKILL.md").write_text("---\nname: sums\ndescription: x\n---\nAdd it up.")
+    (project / "rules.md").write_text("Mind the gap.")
+    assert run(provider, tmp_path, "/review 12 now", cwd=project, stdin="1,2").returncode == 0
+    ((_, text),) = sent(provider)
+    assert text.startswith("Follow .nca/commands/review.md: 12 now\n\n<stdin>\n1,2\n</stdin>")
+    assert "Review pull request 12 as @rules.md says." in text
+    assert "Mind the gap." in text
+    run(provider, tmp_path, "/sums", cwd=project)
+    assert "Add it up." in sent(provider)[0][1]
+    for message in ("/cost", "/nosuch 1", "/etc/hosts is wrong", "/review\n12"):
+        run(provider, tmp_path, message, cwd=project)
+        assert sent(provider) == [("user", message)]
+    # What is piped in is data, whatever it says.
+    run(provider, tmp_path, cwd=project, stdin="/review 12")
+    assert "Mind the gap." not in sent(provider)[0][1]
+    failed = run(provider, tmp_path, "/review @nosuch.md", cwd=project)
+    assert (failed.returncode, "nosuch.md" in failed.stderr) == (2, True)
+
+
+def test_a_pipe_that_is_open_and_silent_is_named(provider: Provider, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writing = os.open(pipe, os.O_RDWR)
+    child = shared().start(
+        *("run", "Hello", "-m", MODEL),
+        home=tmp_path,
+        cwd=tmp_path,
+        streams={"stdin": str(pipe)},
+        OPENAI_API_KEY="k",
+        OPENAI_API_BASE=provider.url,
+        NCA_MODEL__CONTEXT_WINDOW="32000",
+    )
+    while "waiting for standard input, which is open and silent" not in child.text("stderr"):
+        assert not child.ended.is_set(), child.text("stderr")
+        time.sleep(0.05)
+    os.write(writing, b"1,2")
+    os.close(writing)
+    assert child.wait().stdout == "Done.\n"
+    assert "1,2" in sent(provider)[0][1]
