@@ -12,7 +12,7 @@ from nca.cli import flags
 from nca.cli.early_questions import can_ask, typed_answer, wrapped
 from nca.config.document import shown_path
 from nca.config.paths import keys_file
-from nca.errors import UsageError
+from nca.errors import ConfigError, UsageError
 from nca.humanize import one_line
 
 app = typer.Typer(name="keys", help="Store API keys, list and remove them.", no_args_is_help=True)
@@ -25,7 +25,17 @@ def _providers(incomplete: str) -> flags.Words:
     return [(name, PROVIDERS[name].title) for name in VARIABLES if name.startswith(incomplete.lower())]
 
 
-_Provider = Annotated[str, typer.Argument(metavar="PROVIDER", help="Such as openai.", autocompletion=_providers)]
+def _stored(incomplete: str) -> flags.Words:
+    from nca.models import keys
+
+    try:
+        names = {keys.PROVIDERS_BY_VARIABLE[variable] for variable in keys.stored(os.environ)}
+    except ConfigError:
+        return []
+    return [word for word in _providers(incomplete) if word[0] in names]
+
+
+_STORED = typer.Argument(metavar="PROVIDER", help="Such as openai, or OPENAI_API_KEY.", autocompletion=_stored)
 _ANY = typer.Argument(
     metavar="PROVIDER", help="Such as openai; nca asks where the key does not say it.", autocompletion=_providers
 )
@@ -34,49 +44,52 @@ _ANY = typer.Argument(
 @app.command()
 def add(provider: Annotated[str | None, _ANY] = None) -> None:
     """Store an API key. nca asks for it without showing it, or reads it from a pipe."""
-    if provider is not None:
-        _variable(provider)
-    if not ask_for_key(provider or ""):
+    if not ask_for_key(_named(provider) if provider is not None else ""):
         raise UsageError("No key was given.", advice="Nothing was stored.")
 
 
 @app.command("list")
 def list_keys() -> None:
-    """List the variables of the stored keys, not the keys."""
+    """List whose keys are stored, and their variables; not the keys."""
     from nca.models import keys
 
-    names = ", ".join(keys.stored(os.environ))
+    names = ", ".join(f"{keys.PROVIDERS_BY_VARIABLE[name]} ({name})" for name in keys.stored(os.environ))
     flags.say(f"{names}, in {shown_path(keys_file(os.environ))}." if names else "No key is stored.")
 
 
 @app.command()
-def remove(provider: _Provider) -> None:
+def remove(provider: Annotated[str, _STORED]) -> None:
     """Remove a stored key."""
     from nca.models import keys
 
-    variable = _variable(provider)
+    variable = keys.VARIABLES[_named(provider)]
     was_there = keys.remove(os.environ, variable)
     flags.say(f"{variable} was removed." if was_there else f"{variable} is not stored.")
 
 
 def ask_for_key(provider: str = "") -> bool:
-    """Ask for a key, store it and use it. False if the person gives none. Raises ConfigError, UsageError."""
+    """Ask for a key, store it and use it. False if the person gives none. Raises ConfigError, UsageError.
+
+    provider  one of VARIABLES; "": the one that the key says, or the person
+    """
     from nca.models import keys
+    from nca.models.providers import key_of
 
     key = _typed() if can_ask() else sys.stdin.readline().strip()
     if not key:
         return False
     if not keys.is_key(key):
         raise UsageError("That is not a key: a key is one word of at least 8 letters, digits and signs.")
-    name = provider.lower() or keys.provider_by(key) or _whose()
+    name = provider or keys.provider_by(key) or _whose()
     if not name:
         return False
     variable = keys.VARIABLES[name]
     keys.save(os.environ, variable, key)
     print(wrapped(f"Stored as {variable} in {shown_path(keys_file(os.environ))}, which only you can read."))
-    if os.environ.get(variable, "").strip() not in ("", key):
-        print(wrapped(f"{variable} is also in the environment, and that one is used."))
     keys.use(os.environ)
+    there, used = key_of(name, os.environ)
+    if used != key:
+        print(wrapped(f"{there} is {'also ' if there == variable else ''}in the environment, and that one is used."))
     return True
 
 
@@ -109,11 +122,13 @@ def _whose() -> str:
     return typed_answer("Provider (Enter alone leaves):", ("", *VARIABLES))
 
 
-def _variable(provider: str) -> str:
-    from nca.models.keys import VARIABLES
+def _named(provider: str) -> str:
+    """One of VARIABLES, by its name or its variable. Raises UsageError."""
+    from nca.models.keys import PROVIDERS_BY_VARIABLE, VARIABLES
 
-    if provider.lower() not in VARIABLES:
+    name = PROVIDERS_BY_VARIABLE.get(provider.upper(), provider.lower())
+    if name not in VARIABLES:
         raise UsageError(
             f"There is no provider {one_line(provider, 40)!r} with a key.", advice=f"Valid: {', '.join(VARIABLES)}."
         )
-    return VARIABLES[provider.lower()]
+    return name

@@ -59,12 +59,16 @@ def stored(env: Mapping[str, str]) -> dict[str, str]:
     return {name: key for name, key in keys if name in VARIABLES.values() and is_key(key)}
 
 
+PROVIDERS_BY_VARIABLE = {variable: name for name, variable in VARIABLES.items()}
+_used: dict[str, str] = {}
+"""The keys that this process has from the store, by variable: a newer one replaces them, and no other."""
+
+
 def use(env: MutableMapping[str, str]) -> None:
-    """Set the variables of stored keys, for providers without a key. Raises ConfigError."""
-    names = {variable: name for name, variable in VARIABLES.items()}
+    """Set the variables of stored keys, for providers without a key of the environment. Raises ConfigError."""
     for variable, key in stored(env).items():
-        if not key_of(names[variable], env)[1]:
-            env[variable] = key
+        if key_of(PROVIDERS_BY_VARIABLE[variable], env) in ((variable, _used.get(variable, "")), (variable, "")):
+            env[variable] = _used[variable] = key
 
 
 def save(env: Mapping[str, str], variable: str, key: str) -> None:

@@ -28,7 +28,7 @@ def test_a_key_from_a_pipe_is_stored_listed_and_removed(tmp_path: Path) -> None:
     assert added.returncode == 0, added.stderr
     assert keys.stored(env(tmp_path)) == {"OPENAI_API_KEY": KEY}
     listed = forked("keys", "list", home=tmp_path).stdout
-    assert "OPENAI_API_KEY" in listed
+    assert listed.startswith("openai (OPENAI_API_KEY), in ")
     assert KEY not in added.stdout + listed
     assert "was removed" in forked("keys", "remove", "openai", home=tmp_path).stdout
     assert "No key is stored" in forked("keys", "list", home=tmp_path).stdout
@@ -49,6 +49,28 @@ def test_what_cannot_be_stored_is_refused(tmp_path: Path, words: list[str], stdi
     assert (done.returncode, done.stdout) == (2, "")
     assert said in done.stderr
     assert not keys_file(env(tmp_path)).exists()
+
+
+def test_a_newer_key_takes_the_place_of_the_stored_one_and_of_no_other(tmp_path: Path) -> None:
+    newer = KEY.replace("0", "1")
+    forked("keys", "add", home=tmp_path, stdin=KEY)
+    rotated = forked("keys", "add", "OPENAI_API_KEY", home=tmp_path, stdin=newer)
+    assert keys.stored(env(tmp_path)) == {"OPENAI_API_KEY": newer}
+    assert "in the environment" not in rotated.stdout
+    beside = forked("keys", "add", home=tmp_path, stdin=KEY, OPENAI_API_KEY="sk-of-the-shell")
+    assert "OPENAI_API_KEY is also in the environment, and that one is used." in beside.stdout
+    assert "was removed" in forked("keys", "remove", "OPENAI_API_KEY", home=tmp_path).stdout
+
+
+def test_a_key_that_is_replaced_while_nca_runs_is_used_at_once(tmp_path: Path) -> None:
+    here, newer = env(tmp_path), KEY.replace("0", "1")
+    for key in (KEY, newer):
+        keys.save(here, "OPENAI_API_KEY", key)
+        keys.use(here)
+        assert here["OPENAI_API_KEY"] == key
+    here["OPENAI_API_KEY"] = "sk-of-the-shell"
+    keys.use(here)
+    assert here["OPENAI_API_KEY"] == "sk-of-the-shell"
 
 
 def test_a_run_uses_the_stored_key(tmp_path: Path) -> None:
