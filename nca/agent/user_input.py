@@ -18,7 +18,6 @@ from nca.context.fit import too_large
 from nca.context.plan import is_answered
 from nca.context.reminders import Reminders, shown_injections, with_reminders
 from nca.context.tokens import message_tokens
-from nca.context.view import is_in
 from nca.errors import UsageError
 from nca.events import Listener, MessageTaken, Notice
 from nca.messages import AttachmentPart, Message, clean_text, user_message
@@ -70,6 +69,8 @@ class UserInput:
         self._emit = emit
         self._files_read = files_read
         self._shared: list[Beside] = []
+        self._went_along: list[Beside] = []
+        """What was shared with the newest message."""
         self._servers = servers
         self._person = person
         self._hooks = hooks
@@ -121,6 +122,7 @@ class UserInput:
         self._taken_back = first = history.newest_user or 0
         if first and first not in history.pins and not self._steps(first):
             window.put_aside(first)
+            self._shared[:0] = self._went_along
 
     def _is_tried_again(self, said: Words) -> bool:
         history = self._window.history
@@ -159,22 +161,19 @@ class UserInput:
         if self._window.context.fit == "refuse" and tokens > measured.budget.budget_tokens:
             raise too_large(tokens, measured.budget)
         self._window.append(with_reminders(message, self._due_reminders(measured)))
+        # A hook is asked about each message anew.
+        self._went_along = [one for one in self._shared if one.name != HOOK]
         self._shared.clear()
         self._say_attached(message)
 
     def _goes_on(self, said: Words) -> bool:
-        """Whether this is the message that was taken back: it is said again with all that went with it, or its steps
-        continue.
-        """
+        """Whether this is the message that was taken back, and its steps continue."""
         window, history = self._window, self._window.history
         first, self._taken_back = self._taken_back, 0
-        if not first or merged(history.message(first).said) != merged(said):
+        if not first or first != history.newest_user or merged(history.message(first).said) != merged(said):
             return False
-        if is_in(first, history.view.aside):
-            window.append(history.message(first))
-            return True
         steps = self._steps(first)
-        if first != history.newest_user or not steps or steps[-1].role != "tool":
+        if not steps or steps[-1].role != "tool":
             return False
         if first + len(steps) < history.head:
             window.put_aside(history.head)

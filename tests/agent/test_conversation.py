@@ -356,13 +356,17 @@ async def test_a_message_that_was_taken_back_is_sent_by_no_later_chat(room: Room
     assert {point.text for point in conversation.rewinds.points() if point.is_left} == {"delete all the tests"}
 
 
-async def test_what_went_with_a_message_that_was_taken_back_goes_with_its_second_try(room: Room) -> None:
-    conversation = room.open([ProviderError("down"), "It failed."])
+@pytest.mark.parametrize("second", ["Why?", "Why not?"])
+async def test_what_went_with_a_message_that_was_taken_back_goes_with_the_next(room: Room, second: str) -> None:
+    conversation = room.open([ProviderError("down"), "It failed.", "Now."])
     conversation.share("the command's output", "3 failed")
     await conversation.send("Why?")
     conversation.take_back()
-    await conversation.send("Why?")
-    assert "3 failed" in sent_by(conversation)[-1]
+    await conversation.send(second)
+    assert len(sent_by(conversation)) == 2
+    assert sent_by(conversation)[-1].count("3 failed") == 1
+    await conversation.send("And now?")
+    assert sent_by(conversation)[-1] == "And now?"
 
 
 async def test_a_message_that_did_not_fit_leaves_its_room_to_a_shorter_one(room: Room) -> None:
