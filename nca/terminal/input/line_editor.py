@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import repeat
 from typing import NamedTuple
 
 from prompt_toolkit.input.typeahead import get_typeahead, store_typeahead
@@ -22,8 +23,6 @@ from nca.words import Source, Span, Words, replaced, text_of
 
 _WORD_BEFORE = re.compile(r"\S*\s*\Z")
 _NEWLINE = re.compile(r"\r\n?")
-_DELETIONS = (Keys.ControlH, Keys.ControlU, Keys.ControlW)
-"""Keys that delete the text before the cursor."""
 
 
 class _Line:
@@ -164,28 +163,34 @@ def separated(keys: Sequence[KeyPress]) -> list[list[KeyPress]]:
     """The same text in parts, without an Enter that sends it; the last part is still being typed.
 
     Messages in a row are one part, with a line break in place of each Enter; so is the line being typed after them.
+    A key may do more behind another line than in its own (Up, a deletion at the beginning): what follows the first line
+    is typed anew. Only a line with Escape, which vi's keys follow, is a part by itself.
     """
     parts: list[list[KeyPress]] = []
     is_open = False
-    for line in _lines(keys, is_shown=True):
+    for shown, line in zip(_lines(keys, is_shown=True), _lines(keys, is_shown=False), strict=True):
         part = list(keys[line.start : line.start + line.keys - line.is_sent])
         is_message = line_kind(line.said) == "message"
-        if part and is_open and is_message:
-            parts[-1] += [KeyPress(Keys.ControlJ, "\n"), *_deleting_something(part)]
+        if is_open and is_message and all(keys[number].key != Keys.Escape for number in line.unknown):
+            if line.said:
+                behind = len(text_of(shown.said)) - shown.place
+                parts[-1] += [KeyPress(Keys.ControlJ, "\n"), *_anew(line.said, behind)]
+            elif not line.is_sent:
+                parts.append([])
         elif part or not line.is_sent:
             parts.append(part)
         is_open = (is_open or bool(part)) and is_message
     return parts
 
 
-def _deleting_something(keys: Sequence[KeyPress]) -> Iterator[KeyPress]:
-    """Without deletions that delete nothing: after another line they would delete its line break."""
-    line = _Line(is_shown=False)
-    for key in keys:
-        before = line.said
-        line.press(key)
-        if key.key not in _DELETIONS or line.said != before:
-            yield key
+def _anew(said: Words, behind: int) -> Iterator[KeyPress]:
+    """The keys that type this, and leave the cursor before the last `behind` signs that the prompt shows."""
+    for span in said:
+        if span.source == "pasted":
+            yield KeyPress(Keys.BracketedPaste, span.text)
+        else:
+            yield from (KeyPress(Keys.ControlJ if sign == "\n" else sign, sign) for sign in span.text)
+    yield from repeat(KeyPress(Keys.Left, "\x1b[D"), behind)
 
 
 def _lines(keys: Sequence[KeyPress], *, is_shown: bool) -> Iterator[TypedLine]:

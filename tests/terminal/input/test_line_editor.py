@@ -11,6 +11,8 @@ from nca.terminal.input.line_editor import Typed, first_line, separated, typed, 
 from nca.terminal.input.pastes import FOLD_LINES
 from nca.words import text_of, words
 
+UP, FOLDED = "\x1b[A", "line\n" * FOLD_LINES
+PASTE = f"\x1b[200~{FOLDED}\x1b[201~"
 LEFT, DELETE, HOME, END = "\x1b[D", "\x1b[3~", "\x1b[H", "\x1b[F"
 
 
@@ -135,9 +137,18 @@ def test_ctrl_d_is_said_where_it_will_leave() -> None:
     ("pressed", "joined"),
     [
         ("one\r\x15two", "one\ntwo"),
-        ("one\r\x7f\x17two\x17\x15three", "one\ntwo\x17three"),
-        ("one\x15\x15two\rthree\x15\x15four", "one\x15\x15two\nthree\x15four"),
+        ("one\r\x7f\x17two\x17\x15three", "one\nthree"),
+        ("one\x15\x15two\rthree\x15\x15four", "one\x15\x15two\nfour"),
+        (f"alpha\rbeta{UP}X", "alpha\nbetaX"),
+        (f"KEEP alpha\rDROP beta{UP}\x7f\x7f", "KEEP alpha\nDROP be"),
+        (f"KEEP alpha\rDROP beta{UP}\x15", "KEEP alpha"),
+        (f"one\rtwo{LEFT * 9}", f"one\ntwo{LEFT * 3}"),
+        (f"one\r{PASTE}{LEFT * 2}", f"one\n{FOLDED}{LEFT * 2}"),
     ],
 )
-def test_no_key_of_a_line_deletes_the_break_before_it(pressed: str, joined: str) -> None:
-    assert ["".join(key.data for key in part) for part in separated(keys(pressed))] == [joined]
+def test_no_key_of_a_line_acts_on_the_one_before_it(pressed: str, joined: str) -> None:
+    assert ["".join(key.data for key in part) for part in separated(keys(pressed)) if part] == [joined]
+
+
+def test_a_line_with_vi_s_keys_is_a_part_by_itself() -> None:
+    assert ["".join(key.data for key in part) for part in separated(keys("one\rtwo\x1bx"))] == ["one", "two\x1bx"]

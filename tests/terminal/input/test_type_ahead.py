@@ -279,6 +279,14 @@ def test_where_escape_leaves_a_line_in_the_prompt_ctrl_d_says_so() -> None:
         assert tty.ends() == 0
 
 
+def test_escape_puts_into_the_prompt_what_stood_on_the_screen() -> None:
+    with at_work(columns=80) as tty:
+        tty.send(f"KEEP alpha\rDROP beta{UP}\x7f\x7f")
+        tty.sees("  queued: KEEP alpha\n› DROP be (Enter queues it)")
+        tty.send(ESCAPE)
+        tty.sees("› KEEP alpha\n  DROP be\n")
+
+
 def test_what_is_typed_behind_a_command_that_opens_a_list_searches_it() -> None:
     with chat() as tty:
         tty.sees("›")
