@@ -111,7 +111,20 @@ def _run_and_report(arguments: list[str]) -> int:
             return EXIT_BROKEN_PIPE
         return ending.code if isinstance(ending.code, int) else EXIT_FAILED
     except OSError as error:
+        if isinstance(error, FileNotFoundError) and not _has_directory():
+            _complain("The directory that you are in was deleted. Change to another one, for example with cd.")
+            return EXIT_FAILED
         return _write_failed(error)
+
+
+def _has_directory() -> bool:
+    from pathlib import Path
+
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def _complain(text: str) -> None:

@@ -38,7 +38,7 @@ def show(
         typer.echo(note, err=True)
     if as_json:
         facts = {key: {"value": loaded.value(key), "origin": one_line(loaded.origin(key))} for key in keys}
-        typer.echo(json.dumps(facts, indent=2, default=lambda row: row.plain()))
+        typer.echo(json.dumps(facts, indent=2, default=_plain))
     elif sys.stdout.isatty():
         _show_table(loaded, keys)
     else:
@@ -47,11 +47,18 @@ def show(
             typer.echo(f"{key:<{width}} = {_text(loaded, key)}  ({one_line(loaded.origin(key))})")
 
 
+def _plain(row: Any) -> dict[str, Any]:
+    """A table of a list, for JSON."""
+    plain: dict[str, Any] = row.plain()
+    return plain
+
+
 @app.command()
 def get(
     key: Annotated[
         str, typer.Argument(help="A setting's name, such as context.compact_threshold.", autocompletion=flags.settings)
     ],
+    as_json: flags.AsJson = False,
 ) -> None:
     """Print the value of one setting."""
     from nca.config.overrides import whole_name
@@ -59,6 +66,9 @@ def get(
     loaded, key = _load(), whole_name(key)
     value = loaded.value(key)
     _say_canonical(key)
+    if as_json:
+        typer.echo(json.dumps(value, default=_plain))
+        return
     # A script gets text unchanged. A terminal gets nothing that could move its cursor.
     if isinstance(value, str) and (value.isprintable() or not sys.stdout.isatty()):
         typer.echo(value)

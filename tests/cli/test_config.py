@@ -80,6 +80,8 @@ def test_set_and_get(shell: Shell) -> None:
     shell("set", "model.name", "openai/x")
     assert shell("get", "model.name") == "openai/x\n"
     assert shell("get", "context.prune.protect_tokens") == "40000\n"
+    assert shell("get", "context.prune.protect_tokens", "--json") == "40000\n"
+    assert shell("get", "model.name", "--json") == '"openai/x"\n'
     assert shell("get", "context.stages") == '["prune", "deduplicate", "summarize", "truncate"]\n'
 
 
@@ -90,6 +92,7 @@ def test_lists_of_tables_and_profiles_are_shown_too(shell: Shell) -> None:
     facts = json.loads(shell("show", "--json"))
     assert facts["context.section"]["value"] == [{"label": "A", "text": "\x1b[2J"}]
     assert facts["context.max_turns"] == {"value": 20, "origin": "profile cowagent"}
+    assert json.loads(shell("get", "context.section", "--json")) == [{"label": "A", "text": "\x1b[2J"}]
     assert shell("get", "context.section") == '[{label = "A", text = "\\u001b[2J"}]\n'
     with pytest.raises(ConfigError, match="a list of tables with label, text, file, priority, in a file"):
         shell("set", "context.section", "x")

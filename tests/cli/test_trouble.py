@@ -208,3 +208,21 @@ def test_a_store_that_is_deleted_meanwhile_is_no_success(
     assert f"{path} was deleted or replaced while it was open" in done.stderr
     assert "/export" in done.stderr
     assert not path.exists()
+
+
+@pytest.mark.parametrize("words", [("run", "Hello"), ("loop",), ("config", "show"), ("compact", "-")], ids=" ".join)
+def test_a_directory_that_was_deleted_is_one_line(tmp_path: Path, words: tuple[str, ...]) -> None:
+    script = 'mkdir gone && cd gone && rmdir ../gone && exec "$@"'
+    done = subprocess.run(
+        ["sh", "-c", script, "sh", sys.executable, "-m", "nca", *words],
+        input="",
+        capture_output=True,
+        text=True,
+        env=environment(tmp_path),
+        cwd=tmp_path,
+        timeout=90,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    said = "nca: The directory that you are in was deleted. Change to another one, for example with cd.\n"
+    assert done.stderr == said
