@@ -78,7 +78,9 @@ def leave(code: int) -> NoReturn:
 def run(arguments: list[str]) -> int:
     from nca.terminal import signals
 
-    if any(stream and (stream.encoding or UTF_8).lower() != UTF_8 for stream in (sys.stdout, sys.stderr)):
+    if sys.flags.utf8_mode or any(
+        stream and (stream.encoding or UTF_8).lower() != UTF_8 for stream in (sys.stdout, sys.stderr)
+    ):
         from nca.terminal.render.stream_writer import replace_unencodable
 
         replace_unencodable(sys.stdout, sys.stderr)

@@ -177,7 +177,9 @@ class _NoQuestions(Vt100_Output):
         return 1
 
     def write(self, data: str) -> None:
-        super().write(data if is_utf8(self.encoding()) else encodable(data, self.encoding()))
+        # What prompt_toolkit draws is a grid of cells: three dots would move all that follows.
+        is_whole = is_utf8(self.encoding())
+        super().write(data if is_whole else encodable(data.replace("…", "~"), self.encoding()))
 
 
 def write_above(app: Application[Any], write: Callable[[], None]) -> None:

@@ -7,6 +7,8 @@ import contextlib
 import errno
 import io
 import os
+import sys
+from collections.abc import Mapping
 from typing import TextIO
 
 ERROR_HANDLER = "nca.ascii_fallback"
@@ -14,19 +16,33 @@ ERROR_HANDLER = "nca.ascii_fallback"
 
 _SYMBOLS = dict(
     zip(
-        "›‹•●○▼·…–—−‘’“”→←↑↓×✗⏎↵▏█▓░⟨⟩²⇥␠␍↪↩",
-        "><**ov-.---''\"\"><^vxx|||#=.<>2>_$><",
+        "›‹•●○▼·–—−‘’“”→←↑↓×✗⏎↵▏▌█▓░⟨⟩²⇥␠␍↪↩",
+        "><**ov----''\"\"><^vxx||||#=.<>2>_$><",
         strict=True,
     )
-)
+) | {"…": "..."}
 
 
 def replace_unencodable(*streams: TextIO | None) -> None:
-    """Make these streams write symbols they cannot encode in ASCII. Otherwise they would raise or write `?`."""
+    """Make these streams write symbols they cannot encode in ASCII. Otherwise they would raise or write `?`.
+
+    A terminal of somebody who asks for the locale C gets ASCII, though Python takes that locale for UTF-8 (PEP 540).
+    """
     for stream in streams:
-        if isinstance(stream, io.TextIOWrapper) and not is_utf8(stream.encoding):
-            with contextlib.suppress(OSError, ValueError):
+        if not isinstance(stream, io.TextIOWrapper):
+            continue
+        with contextlib.suppress(OSError, ValueError):
+            if not is_utf8(stream.encoding):
                 stream.reconfigure(errors=ERROR_HANDLER)
+            elif sys.flags.utf8_mode and stream.isatty() and asks_for_ascii(os.environ):
+                stream.reconfigure(encoding="ascii", errors=ERROR_HANDLER)
+
+
+def asks_for_ascii(environment: Mapping[str, str]) -> bool:
+    """Whether a variable names the locale C, and none says the encoding. Without any, nobody has asked for it."""
+    if {"PYTHONUTF8", "PYTHONIOENCODING"} & environment.keys():
+        return False
+    return any(environment.get(name) in ("C", "POSIX") for name in ("LC_ALL", "LC_CTYPE", "LANG"))
 
 
 def encodable(text: str, encoding: str) -> str:
