@@ -38,8 +38,8 @@ WINDOWS = (8_000, 24_000, 64_000)
 MOST_SHOWN, KEEPS_TO_TARGET = 9, 1.1
 """Programs on the first page, none of which is larger than so many times the target."""
 WHOLE_MESSAGES = (
-    "it shows the newest messages whole, and with them most of the results that it has more; nca gives this room to the"
-    " person's words, to names and to what was done"
+    "it shows the newest messages whole, and these hold most of the results that it has and nca has not; nca gives this"
+    " room to the person's words, to names and to what was done"
 )
 """Why another program lacks less of what is fetched again."""
 Pair = list[int]
@@ -178,11 +178,12 @@ def _read_again(own: Sequence[Row]) -> Iterator[str]:
         if (share := _used(_at(own, one)))
     ]
     if told:
+        count, of = most["lacking"][1], _lacking(_at(own, window))[1]
         yield (
-            f"What was fetched again at {window // 1_000}k is of one session in {most['lacking'][1]} of"
-            f" {_lacking(_at(own, window))[1]} cases ({most['session']}): parts of source files, read again before they"
-            f" are changed. Of the names in these results that the agent then uses, nca's view had {', '.join(told)}."
-            " So the view does not save these calls: it keeps what was said and done, and the files hold the rest."
+            f"At {window // 1_000}k {count} of the {of} results that are fetched again are of one session"
+            f" ({most['session']}), most of them parts of source files. Of the names in these results that the agent"
+            f" then uses, nca's view had {', '.join(told)}. So the view does not save these calls: it keeps what was"
+            " said and done, and the files hold the rest."
         )
 
 
@@ -195,19 +196,21 @@ def _used(rows: Sequence[Row]) -> str:
 
 def ahead(figures: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str, bool]]:
     """What was measured, nca's figure, the other's, why, and whether it keeps to the target where these results are:
-    each one who keeps to the target in all sessions and is better."""
+    each one who is better, and keeps to the target there or in all sessions."""
     for window in WINDOWS:
         keeping = _keeping(figures, window)
         own = keeping.get("nca")
         if own is None:
             continue
-        for label, of in keeping.items():
-            if not label.startswith("nca") and _lacking(of)[0] < _lacking(own)[0]:
-                size = sum(row["of_target"] * row["lacking"][1] for row in of) / _lacking(of)[1]
+        for label, of in by_variant(_at(figures["next_steps"], window)).items():
+            lacking, fetched = _lacking(of)
+            if not label.startswith("nca") and lacking < _lacking(own)[0] and fetched == _lacking(own)[1]:
+                size = sum(row["of_target"] * row["lacking"][1] for row in of) / fetched
                 is_fair = size <= KEEPS_TO_TARGET
                 but = "" if is_fair else f" with {size:.1f} × the target in these sessions"
                 what = f"results fetched again that the view lacks, at {window // 1_000}k"
-                yield what, _of(own), f"{label} {_of(of)}{but}", WHOLE_MESSAGES, is_fair
+                if is_fair or label in keeping:
+                    yield what, _of(own), f"{label} {_of(of)}{but}", WHOLE_MESSAGES, is_fair
 
 
 def _keeping(figures: Mapping[str, Any], window: int) -> dict[str, list[Row]]:

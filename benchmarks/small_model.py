@@ -90,33 +90,36 @@ def closed_book(figures: Mapping[str, Any]) -> Iterator[str]:
     sessions: Mapping[str, Row] = found["sessions"]
     yield "### Closed book"
     yield (
-        f"Questions drawn by code (`benchmarks/closed_book.py` has the rules) from {len(sessions)}"
-        f" session{'s' if len(sessions) > 1 else ''}"
-        f" ({', '.join(sessions)}): a line said before the person's last words has lost one of its values, and"
-        f" {found['model']}, the embedded model, says which of {OPTIONS} stood there; the others"
-        f" are values of the same kind and session. {found['draws']} draws of up to {OF_EACH} line each of the person,"
-        " the model and the tools; the interval is that of 95% about their mean. *Blind*: from the question alone."
-        f" *View*: behind what nca sends in a window of {WINDOW_TOKENS:,} tokens. *With a recall*: where the view does"
-        " not have the line, nca's recall is asked for its words once. *Whole log*: behind all messages, of"
-        f" {', '.join(_whole(sessions)) or 'no session'}; the others are larger than the {LOG_TOKENS:,} tokens"
-        f" that the model reads, or were left out for time. *Readable*: the line, or with a recall its value, is before"
-        f" the model. Measured on {found['date']}.{_legible(found)}"
+        "Code draws the questions (`benchmarks/closed_book.py` has the rules). A line said before the person's last"
+        f" words has lost one of its values; a draw takes up to {OF_EACH} line each of the person, the model and the"
+        f" tools. {found['model']}, the embedded model, was asked on {found['date']} about"
+        f" {', '.join(sessions) or 'no session'}: which of {OPTIONS} values stood there? The other three are of the"
+        f" same kind and session. ±: the interval of 95% about the mean of {found['draws']} draws.{_legible(found)}"
     )
+    yield "- *Blind*: from the question alone."
+    yield f"- *View*: behind what nca sends in a window of {WINDOW_TOKENS:,} tokens."
+    yield "- *With a recall*: where the view does not have the line, nca's recall is asked for its words once."
+    whole = [name for name, ways in sessions.items() if WAYS[-1] in ways]
+    if whole:
+        yield f"- *Whole log*: behind all messages, of those that fit {LOG_TOKENS:,} tokens: {', '.join(whole)}."
+    yield "- *Readable*: the line, or with a recall its value, is before the model."
     speakers = list(SPEAKERS.values())
-    lines = []
-    for way in WAYS:
-        of_way = {name: ways[way] for name, ways in sessions.items() if way in ways}
-        if of_way:
-            lines.append(
-                (way, str(len(of_way)), *_right(of_way, speakers), *(_share(of_way, [one]) for one in speakers))
-            )
-    yield table(("", "sessions", "right", "readable", *speakers), lines)
-    if rows := [*_lines(found), *_readers(found)]:
-        yield table(("", "window", "sessions", *WAYS[:-1]), rows)
-    if whole := _whole(sessions):
+    answered = {way: {name: ways[way] for name, ways in sessions.items() if way in ways} for way in WAYS}
+    rows = [(way, str(len(of)), *_row(of, speakers)) for way, of in answered.items() if of]
+    if by_hand := found.get("by_hand"):
+        rows += [
+            (f"{by_hand['reader']}, {way}", str(by_hand["sessions"]), *_row({"all": of}, speakers))
+            for way, of in by_hand["ways"].items()
+        ]
+    yield table(("", "sessions", "right", "readable", *speakers), rows)
+    if whole:
         of_whole = {name: sessions[name] for name in whole}
         shares = (f"{way} {_right({name: ways[way] for name, ways in of_whole.items()}, speakers)[0]}" for way in WAYS)
         yield f"Of the sessions whose whole log was read: {', '.join(shares)}."
+
+
+def _row(of_way: Mapping[str, Row], speakers: Sequence[str]) -> tuple[str, ...]:
+    return (*_right(of_way, speakers), *(_share(of_way, [one]) for one in speakers))
 
 
 def closed_book_in_short(figures: Mapping[str, Any]) -> Iterator[str]:
@@ -186,7 +189,7 @@ def _legible(found: Row) -> str:
         )
     if by_hand := found.get("by_hand"):
         text += (
-            f" {by_hand['reader']} was given the same texts and questions, without values to choose from, of"
+            f" {by_hand['reader']} was given such texts and questions, without values to choose from, about"
             f" {by_hand['sessions']} sessions on {by_hand['date']}."
         )
     return text
@@ -194,10 +197,6 @@ def _legible(found: Row) -> str:
 
 def _on(held: Row) -> str:
     return f" on {held['date']}" if "date" in held else ""
-
-
-def _whole(sessions: Mapping[str, Row]) -> list[str]:
-    return [name for name, ways in sessions.items() if WAYS[-1] in ways]
 
 
 def _right(of_way: Mapping[str, Row], speakers: Sequence[str]) -> tuple[str, str]:

@@ -117,7 +117,8 @@ def test_the_section_gives_the_mean_of_the_draws_with_its_interval() -> None:
     ways = {"blind": view, "view": view, "with a recall": view}
     found = {"model": "m", "date": "today", "draws": 2, "sessions": {"a": ways}}
     text = "\n".join(closed_book({"closed_book": found}))
-    assert "2 draws of up to 1 line each" in text
+    assert "a draw takes up to 1 line each" in text
+    assert "the mean of 2 draws." in text
     assert "| view | 1 | 50 ± 0% | 62% | 75% | – | 25% |" in text
     assert "| m | 8,000 | 1 | 50 ± 0% | 50 ± 0% | 50 ± 0% |" in "\n".join(closed_book_in_short({"closed_book": found}))
     assert list(closed_book({})) == list(closed_book_in_short({})) == []

@@ -104,12 +104,15 @@ def test_who_is_larger_where_results_are_fetched_again_is_ahead_by_its_size() ->
     rows = [lacking("nca", 3, 1.0), lacking("better", 1, 2.0), elsewhere]
     ((*_, other, _, is_fair),) = ahead({"next_steps": rows})
     assert (other, is_fair) == ("better 1 of 4 with 2.0 × the target in these sessions", False)
+    rows = [lacking("nca", 3, 1.0), lacking("better", 1, 1.0), {**elsewhere, "of_target": 3.0}]
+    ((*_, other, _, is_fair),) = ahead({"next_steps": rows})
+    assert (other, is_fair) == ("better 1 of 4", True), "it is larger where nothing is fetched again"
 
 
 def test_the_section_says_whose_results_are_fetched_again_and_what_was_used_of_them() -> None:
     rows = [lacking("nca", 3, 1.0, "one", used=[1, 4]), lacking("nca", 1, 1.0, "two", lacking=[1, 1], used=[1, 1])]
     text = "\n".join(next_steps({"next_steps": rows}))
-    assert "at 64k is of one session in 4 of 5 cases (one)" in text
+    assert "At 64k 4 of the 5 results that are fetched again are of one session (one)" in text
     assert "nca's view had 40.0% at 64k." in text
 
 
