@@ -171,7 +171,7 @@ async def test_compact_says_how_another_focus_is_named(tmp_path: Path) -> None:
         used, above = (int(number.replace(",", "")) for number in told.groups())
         assert used < above
         await stage.command("/context undo")
-        assert "by scripted/model" in await stage.command("/compact the parser")
+        assert "with scripted/model" in await stage.command("/compact the parser")
 
 
 async def test_config_shows_changes_and_refuses(tmp_path: Path) -> None:
