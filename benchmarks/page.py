@@ -13,6 +13,7 @@ from benchmarks.effects import told_table
 from benchmarks.goals import goals
 from benchmarks.grown import grown
 from benchmarks.headline import README_HEAD, headline, kept_to_budget, met_first, readme_rows
+from benchmarks.next_steps import ahead as fetched_again_ahead
 from benchmarks.next_steps import best, next_steps, short_table, summed
 from benchmarks.public import public
 from benchmarks.sections import SECTIONS
@@ -155,17 +156,28 @@ def _next_steps(figures: Figures) -> Iterator[str]:
         yield from short_table(figures, FIRST_PAGE_WINDOW)
         yield "![what of the next steps can be read](pictures/bench-next-steps.svg)"
         yield (
-            "*Newest alone*: what as many of the newest messages would say, in calls · in prose. *Fetched again*: of"
-            " the results that its next 20 calls fetch again, how many were not readable; fewer is better."
+            "*Newest alone*: the same shares, in calls · in prose, of the newest messages alone, at the size of what"
+            " the program kept. *Fetched again*: of the results that the agent's next 20 calls fetch again, how many"
+            f" the view lacked; fewer is better.{_not_first(figures)}"
         )
     told = [row for row in figures.get("effects") or () if label_of(row) == "nca"]
     if told:
         shares = ", ".join(f"{row['told'][0]} at {row['window_tokens'] // 1_000}k" for row in told)
         yield (
             f"Of {told[0]['told'][1]} bookings and cancellations of a day at an airline's desk nca can tell {shares}"
-            " ([others](benchmarks-details.md#what-was-changed-elsewhere)). In the smaller windows the words of 40"
-            " people come first, and leave a tenth of the room for what was changed."
+            " ([others](benchmarks-details.md#what-was-changed-elsewhere)). In a small window the words of the 40"
+            " people come first, which leaves a tenth of the room for what was changed."
         )
+
+
+def _not_first(figures: Figures) -> str:
+    """Why nca lacks more of what is fetched again; "" where it does not."""
+    if not any(fetched_again_ahead(figures)):
+        return ""
+    return (
+        " nca is not first in this: these are mostly parts of files, which the agent can read again, and nca gives"
+        " their room to the person's words, to names and to what was done."
+    )
 
 
 def _repeat(figures: Figures) -> Iterator[str]:

@@ -130,9 +130,9 @@ def closed_book_in_short(figures: Mapping[str, Any]) -> Iterator[str]:
     yield "## Closed book"
     yield (
         "A line that somebody said has lost one of its values. What stood there? Code draws the lines, from what the"
-        " person, the model and the tools said. Asked is from the question alone (*blind*), with what nca sends"
-        " (*view*), and with one answer of nca's `recall` where the view does not have the line (*with a recall*)."
-        " *Lines that can be read*: no model is asked, the line is there. The other rows count right answers."
+        " person, the model and the tools said. Each question is asked alone (*blind*), behind what nca sends (*view*),"
+        " and there with one answer of nca's `recall` where the view does not have the line (*with a recall*). *Lines"
+        " that can be read*: no model is asked, the line is there. The other rows count right answers."
     )
     yield table(("", "window", "sessions", *WAYS[:-1]), [*_lines(found), *_readers(found)])
     yield (

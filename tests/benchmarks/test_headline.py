@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.comparison import VARIANTS, Variant
 from benchmarks.environments import NCA, Environment
-from benchmarks.headline import WINDOWS, ahead, headline, replayed, standings
+from benchmarks.headline import WINDOWS, ahead, headline, kept_to_budget, replayed, standings
 from benchmarks.stated import Fact, Recorded
 from tests.benchmarks.samples import figures, stated
 from tests.benchmarks.test_recorded import talk
@@ -78,3 +78,13 @@ def test_who_is_ahead_is_said_with_what_it_costs() -> None:
     assert "Real sessions" not in text
     better["marked"] = [stated("nca", "nca", session="real")]
     assert "The same for 1 real sessions" in "\n".join(headline(better))
+
+
+def test_who_keeps_to_the_budget_is_decided_by_the_newer_vocabulary_where_all_was_counted_by_it() -> None:
+    rows = [stated("nca", "nca", over=4, over_o200k=0), stated("other", "other", over=4, over_o200k=2)]
+    assert [one.name for one in kept_to_budget(rows)] == ["nca", "other"]
+    assert [one.over_of_all for one in kept_to_budget(rows)] == ["4 · 0 of 10", "4 · 2 of 10"]
+    rows.append(stated("other", "other", session="elsewhere", over=4))
+    assert [one.name for one in kept_to_budget(rows)] == ["nca"]
+    rows[1]["over"] = rows[2]["over"] = 2
+    assert [one.over_of_all for one in kept_to_budget(rows)] == ["4 · 0 of 10", "4 of 20"]

@@ -70,6 +70,13 @@ def test_the_first_page_names_two_of_those_who_are_ahead_and_the_details_all() -
     assert "".join(named) in details(run)
 
 
+def test_the_first_page_says_why_nca_is_not_first_in_what_is_fetched_again() -> None:
+    run = figures()
+    assert "nca is not first in this" not in page(run)
+    run["next_steps"][1] |= {"lacking": [0, 2], "of_target": 1.0}
+    assert "nca is not first in this" in page(run)
+
+
 def test_who_is_ahead_because_it_misses_its_target_is_in_the_details_alone() -> None:
     better = figures()
     better["compactions"][1] = compaction("other", "other", user_turns=[5, 5], is_met=False)
