@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from nca.errors import NcaError, UsageError
 from nca.events import MessageTaken
-from nca.terminal.commands.command import find_command, unknown
+from nca.terminal.commands.command import find_command, short_for, unknown
 from nca.terminal.input.line_kind import line_kind, line_of, message_of
 from nca.terminal.interrupts import Interrupts, Leave, Stopped
 from nca.terminal.reader import Reader
@@ -324,21 +324,23 @@ class ChatApp:
             return
         if name.startswith("mcp:"):
             await self._send_server_prompt(name.removeprefix("mcp:"), argument.strip(), line)
-        elif command is not None and name.lower() in (command.name, *command.aliases):
+            return
+        is_whole = command is not None and name.lower() in (command.name, *command.aliases)
+        begun = () if is_whole else await self._short_for(name)
+        if command is not None and (is_whole or begun == [command.name]):
             await self._do("", command.call(self, argument.strip()), line)
-        elif (prompt := await self._prompt(name)) is not None:
-            await self._call(prompt, self.argument, line)
-        elif command is not None:
-            await self._do("", command.call(self, argument.strip()), line)
+        elif len(begun) == 1:
+            await self._call(self.prompts[begun[0]], self.argument, line)
         else:
-            await self._do("", _refused(name), line)
+            self.output.error(*error_line(unknown(name, self.prompts)))
+            self.reader.note_outcome(line, was_refused=True)
 
-    async def _prompt(self, name: str) -> PromptCommand | None:
-        """The skill or custom command with this name, as it is on disk now."""
+    async def _short_for(self, name: str) -> Sequence[str]:
+        """The commands that it may mean. The person's own, as they are on disk now, count like nca's."""
         from nca.agent.prompt_commands import find_prompts
 
         self.prompts = await asyncio.to_thread(find_prompts, self.conversation.directory)
-        return self.prompts.get(name)
+        return [name] if name in self.prompts else list(short_for(name, self.prompts))
 
     async def _call(self, prompt: PromptCommand, argument: Words, line: Words) -> None:
         """`/NAME argument`: send a skill or a custom command."""
@@ -395,7 +397,3 @@ class ChatApp:
         with self.reader.while_working():
             async with self.output.at_work(label):
                 return await self.interrupts.run(work)
-
-
-async def _refused(name: str) -> None:
-    raise unknown(name)

@@ -85,7 +85,7 @@ async def test_a_session_that_goes_on_with_a_small_model_is_summarized_by_it_in_
     asked = asked_of(model.requests)
     assert 2 < len(asked) <= MAX_CHUNKS
     completed = closing(events)
-    assert (completed.phase, "by code" in completed.message) == ("completed", False)
+    assert (completed.phase, "with code" in completed.message) == ("completed", False)
     (summary,) = [item for item in conversation.context.view.items if isinstance(item, Summary)]
     covered = summary.ranges[-1][1] // 2
     assert covered > 20

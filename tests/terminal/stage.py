@@ -91,6 +91,10 @@ class Stage:
             file.truncate()
         return said
 
+    def on_a_screen(self) -> Stage:
+        """The same chat for a person who sees pictures and columns; the output is captured as lines all the same."""
+        return self.with_reader(ScriptedReader(picks=[None] * 9))
+
     def with_reader(self, reader: Reader) -> Stage:
         """The same chat with another person."""
         app = ChatApp(self.conversation, self.app.output, reader, self.app.interrupts)

@@ -15,7 +15,7 @@ from nca.errors import ConfigError, ModelUnavailable, UsageError
 from nca.events import Event
 from nca.humanize import percent
 from nca.models import keys
-from nca.terminal.commands.command import advice_for, all_commands, find_command, foreign_names
+from nca.terminal.commands.command import advice_for, all_commands, find_command, foreign_names, short_for
 from nca.terminal.interrupts import Leave
 from tests.agent.test_conversation import call
 from tests.terminal.stage import Stage, a_stage
@@ -67,7 +67,8 @@ async def test_context_shows_the_one_usage(tmp_path: Path) -> None:
         for row in ("system prompt", "tools", "conversation", "free", "reserve"):
             assert row in text
         assert "2 messages in 1 turn." in text
-        rows = [line.split("%")[0].split() for line in text.splitlines() if "%" in line and set(line) & set("█░")]
+        assert not set(text) & set("█░·┊└┘") - {"·"}, "plain lines have no picture"
+        rows = [line.split("%")[0].split() for line in text.splitlines() if line.startswith(" ") and line.endswith("%")]
         parts = [*filter(None, stats.parts.values()), stats.budget_tokens - stats.used_tokens]
         assert [row[-2:] for row in rows] == [[f"{n:,}", percent(n / stats.budget_tokens)[:-1]] for n in parts]
         assert stats.next_rung in text.replace("\n", " ")
@@ -274,7 +275,11 @@ def test_names_are_found_and_mistyped_ones_suggested() -> None:
 
 def test_words_of_other_programs_lead_to_what_nca_has() -> None:
     assert advice_for("contxt") == "Did you mean /context?"
-    assert advice_for("con") in ("Did you mean /context?", "Did you mean /config?")
+    assert advice_for("con") == "Did you mean /context or /config?"
+    assert advice_for("con", ["connect"]) == "Did you mean /context, /config or /connect?"
+    assert advice_for("review-ti", ["review-it"]) == "Did you mean /review-it?"
+    assert short_for("mod") == ["model"]
+    assert short_for("mod", ["modify"]) == ["model", "modify"], "it may mean either"
     assert advice_for("zzzzzz") == advice_for("foo") == advice_for("") == "/help shows all commands."
     assert advice_for("PLAN").startswith("/permissions ")
     assert advice_for("add-dir").startswith("/config tools.readable ")

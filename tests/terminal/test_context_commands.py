@@ -291,7 +291,8 @@ async def test_the_diff_adds_up_to_what_the_compaction_says(tmp_path: Path) -> N
         assert (diff.before["summaries"], diff.made) == (0, (summary,))
         assert diff.after["summaries"] > 0
         assert diff.hidden == summary.ranges
-        text = await stage.command("/context diff")
+        assert "█" not in await stage.command("/context diff"), "a screen reader reads each block"
+        text = await stage.on_a_screen().command("/context diff")
         numbers = f"{record.tokens_before:,} → {record.tokens_after:,} tokens"
         for words in (numbers, "conversation", "Can still be read: ", f"/context show {summary.id}", "/context undo"):
             assert words in text
@@ -301,7 +302,7 @@ async def test_the_diff_adds_up_to_what_the_compaction_says(tmp_path: Path) -> N
         assert re.search(rf"^ *{newest} +(you|assistant) +(Question|Answer)", text, re.MULTILINE)
         # A narrow window has no room for the bars, and the numbers stay whole.
         with columns(40):
-            text = await stage.command("/context diff")
+            text = await stage.on_a_screen().command("/context diff")
         assert "█" not in text
         rows = [line.split() for line in text.splitlines() if line.strip().startswith("conversation ")]
         before, after = diff.before["conversation"], diff.after["conversation"]

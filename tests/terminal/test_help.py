@@ -35,7 +35,7 @@ def columns(width: int, rows: int = 24) -> Iterator[None]:
 
 async def test_the_first_screen_fits_and_names_what_a_new_person_should_find(tmp_path: Path) -> None:
     with columns(80), a_stage(tmp_path) as stage:
-        text = await stage.command("/help")
+        text = await stage.on_a_screen().command("/help")
         lines = text.rstrip("\n").splitlines()
         # With the prompt and the toolbar it fills a screen of 24 rows.
         assert len(lines) <= 22
@@ -55,7 +55,7 @@ async def test_each_command_stands_under_a_heading_of_one_grid(tmp_path: Path) -
     assert [name for names in GROUPS.values() for name in names] == [command.name for command in all_commands()]
     for width, across in ((40, 1), (80, 2)):
         with columns(width, 60), a_stage(tmp_path) as stage:
-            lines = (await stage.command("/help")).splitlines()
+            lines = (await stage.on_a_screen().command("/help")).splitlines()
         places = {line.index(title) for title in (*GROUPS, "Typing") for line in lines if title in line}
         assert len(places) == across
         for name in NAMES:
@@ -69,14 +69,14 @@ async def test_each_command_stands_under_a_heading_of_one_grid(tmp_path: Path) -
 
 async def test_a_narrow_window_has_one_command_a_row(tmp_path: Path) -> None:
     with columns(40, 60), a_stage(tmp_path) as stage:
-        lines = (await stage.command("/help")).splitlines()
+        lines = (await stage.on_a_screen().command("/help")).splitlines()
         assert sum(line.startswith("/") for line in lines) >= len(all_commands())
 
 
 async def test_a_narrow_and_low_window_says_what_each_command_does_too(tmp_path: Path) -> None:
     for width, rows in ((40, 30), (60, 24), (79, 30)):
         with columns(width, rows), a_stage(tmp_path) as stage:
-            text = await stage.command("/help")
+            text = await stage.on_a_screen().command("/help")
         for command in all_commands():
             assert f"{f'/{command.name}':<{NAME_CELLS}}{in_short(command.name, command.about)[0]}" in text, command.name
         assert "…" not in text
@@ -125,3 +125,13 @@ async def test_no_example_has_a_word_that_its_command_does_not_know(tmp_path: Pa
                 # There is no message 17 here, and no other model: those are refused too.
                 refused[line] = error.message
     assert [line for line, why in refused.items() if " takes no " in why] == []
+
+
+async def test_plain_lines_have_one_command_each_and_ones_own_are_named(tmp_path: Path) -> None:
+    (tmp_path / ".claude" / "commands").mkdir(parents=True)
+    (tmp_path / ".claude" / "commands" / "deploy-it.md").write_text("Do it.")
+    with columns(120), a_stage(tmp_path) as stage:
+        lines = (await stage.command("/help")).splitlines()
+        assert max(sum(f"/{one.name}  " in line for one in all_commands()) for line in lines) == 1
+        assert lines[-1] == "Your own: /deploy-it"
+        assert "Your own: /deploy-it" in await stage.on_a_screen().command("/help")

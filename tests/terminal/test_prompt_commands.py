@@ -47,6 +47,24 @@ async def test_a_custom_command_is_sent_with_its_words(tmp_path: Path) -> None:
     assert "There is no command /nothing" in said
 
 
+async def test_ones_own_can_be_shortened_where_no_other_begins_so(tmp_path: Path) -> None:
+    folder = tmp_path / ".claude" / "commands"
+    folder.mkdir(parents=True)
+    for name in ("revise", "connect", "modify", "rename"):
+        (folder / f"{name}.md").write_text(f"Do {name}.")
+    with a_stage(tmp_path, ["Fine.", "Done."]) as stage:
+        await stage.with_reader(Typist("/revis the text", "/conne", "/con", "/mod", "/renam it", "/revisse")).app.run()
+        requests = stage.conversation.model.requests  # type: ignore[attr-defined]
+        said = stage.take()
+    assert "commands/revise.md: the text" in requests[0].messages[-1]["content"]
+    assert "commands/connect.md" in requests[1].messages[-1]["content"]
+    assert len(requests) == 2
+    assert "Did you mean /context, /config or /connect?" in said
+    assert "There is no command /mod; nothing was sent.\nDid you mean /model or /modify?" in said
+    assert "This session is now “it”." in said, "nca's own comes before one of that name"
+    assert "Did you mean /revise?" in said
+
+
 async def test_what_was_not_sent_does_not_go_with_the_next_message(tmp_path: Path) -> None:
     folder = tmp_path / ".claude" / "commands"
     folder.mkdir(parents=True)

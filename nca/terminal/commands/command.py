@@ -176,26 +176,41 @@ def all_commands() -> tuple[Command, ...]:
 
 def find_command(name: str) -> Command | None:
     """The command with this name or alias, without the slash and in any case, or the only one that begins with it."""
+    begun = short_for(name)
+    return _by_name().get(name.lower()) or (_by_name()[begun[0]] if len(begun) == 1 else None)
+
+
+def short_for(name: str, own: Iterable[str] = ()) -> Sequence[str]:
+    """The commands that a beginning of three letters or more may mean, nca's and the person's `own`."""
+    return () if len(name) < SHORTEST_BEGINNING or name.lower() in foreign_names() else _begun(name, own)
+
+
+def _begun(name: str, own: Iterable[str]) -> Sequence[str]:
     word = name.lower()
-    if word in _by_name() or word in foreign_names() or len(word) < SHORTEST_BEGINNING:
-        return _by_name().get(word)
-    begun = {command for known, command in _by_name().items() if known.startswith(word)}
-    return begun.pop() if len(begun) == 1 else None
+    ours = (command.name for known, command in _by_name().items() if known.startswith(word))
+    return list(dict.fromkeys([*ours, *(one for one in own if word and one.lower().startswith(word))]))
 
 
-def unknown(name: str) -> UsageError:
-    """The error for a command that does not exist."""
-    return UsageError(f"There is no command /{one_line(name, 60)}; nothing was sent.", advice=advice_for(name))
+def unknown(name: str, own: Iterable[str] = ()) -> UsageError:
+    """The error for a command that does not exist, nor is among the person's `own`."""
+    return UsageError(f"There is no command /{one_line(name, 60)}; nothing was sent.", advice=advice_for(name, own))
 
 
-def advice_for(name: str) -> str:
-    """The suggestion for a command that does not exist."""
-    word, known = name.lower(), _by_name()
-    if word in foreign_names():
+_MOST_NAMED = 4
+
+
+def advice_for(name: str, own: Iterable[str] = ()) -> str:
+    """The suggestion for such a command."""
+    if (word := name.lower()) in foreign_names():
         return foreign_names()[word]
-    beginning = [command for command in known if word and command.startswith(word)]
-    near = beginning[0] if beginning else nearest(word, known)
-    return f"Did you mean /{known[near].name}?" if near else "/help shows all commands."
+    meant = _begun(name, own) if word else ()
+    if not 1 <= len(meant) <= _MOST_NAMED:
+        near = nearest(word, [*_by_name(), *own])
+        meant = [_by_name()[near].name if near in _by_name() else near] if near else ()
+    *others, last = (f"/{one_line(one, 60)}" for one in meant) if meant else ("",)
+    return (
+        f"Did you mean {' or '.join(filter(None, (', '.join(others), last)))}?" if last else "/help shows all commands."
+    )
 
 
 @cache

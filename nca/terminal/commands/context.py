@@ -58,7 +58,9 @@ async def _show(app: App, argument: str) -> None:
 
 async def _show_panel(app: App, *, is_all: bool) -> None:
     size, context = shutil.get_terminal_size(), app.conversation.context
-    app.output.show(context_panel(context.stats(), size.columns, size.lines, records=context.history(), is_all=is_all))
+    records, has_bars = context.history(), app.reader.can_walk
+    panel = context_panel(context.stats(), size.columns, size.lines, records=records, is_all=is_all, has_bars=has_bars)
+    app.output.show(panel)
 
 
 async def _show_all(app: App, argument: str) -> None:

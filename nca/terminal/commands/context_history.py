@@ -213,7 +213,8 @@ async def show_diff(app: App, argument: str) -> None:
     if not records:
         raise UsageError("No compaction is in effect.", advice="/context history lists those that were undone.")
     diff = context.diff(records[-1])
-    bar_cells = min(_BAR_CELLS, shutil.get_terminal_size().columns - _NUMBERS_CELLS)
+    # A screen reader would read each block of a bar.
+    bar_cells = min(_BAR_CELLS, shutil.get_terminal_size().columns - _NUMBERS_CELLS) if app.reader.can_walk else 0
     lines = _diff_lines(diff, context.entries)
     title = _title(diff.record, context.summary_writer(diff.record))
     app.output.show(Group(title, Text(), _diff_table(diff, bar_cells), Text(), *lines))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,8 +28,8 @@ from nca.terminal.render.event_lines import GROUPS
 from nca.terminal.render.layout import Parted, new_table
 from nca.terminal.render.sanitize import one_line
 
-COLUMN_CELLS, NAME_CELLS, MOST_COLUMNS = 40, 13, 3
-"""Cells of a column of the grid, and those of a name in it; and how many columns there are at most."""
+COLUMN_CELLS, NAME_CELLS = 40, 13
+"""Cells of a column of the grid, and those of a name in it."""
 _LEAST_ABOUT = 36
 """Cells that a text beside a command needs."""
 _AROUND_ROWS = 6
@@ -46,7 +47,7 @@ class HelpCommand(Command):
     async def run(self, app: App, argument: str) -> None:
         match argument.lstrip("/").lower():
             case "":
-                app.output.show(self._overview(*shutil.get_terminal_size()))
+                await self._show_all(app)
             case "keys":
                 app.output.show(_rows(texts().keys))
             case "ideas":
@@ -58,12 +59,20 @@ class HelpCommand(Command):
         known = ((other.name, other.about) for other in all_commands() if other is not self)
         return beginning_with(argument, (*known, *texts().topics.items()))
 
-    def _overview(self, width: int, rows: int) -> Group:
+    async def _show_all(self, app: App) -> None:
+        from nca.agent.prompt_commands import find_prompts
+
+        # Plain lines have one column: a screen reader reads across.
+        app.output.show(self._overview(*shutil.get_terminal_size(), most_columns=3 if app.reader.can_walk else 1))
+        if own := await asyncio.to_thread(find_prompts, app.conversation.directory):
+            app.output.show(Parted(f"Your own: {' · '.join(f'/{one_line(name)}' for name in own)}"))
+
+    def _overview(self, width: int, rows: int, *, most_columns: int) -> Group:
         """Groups of commands, and typing, in columns of the same grid; 22 rows in a window of 80 columns."""
         known = {command.name: command for command in all_commands()}
         groups = [(title, [line for name in names for line in _lines(known[name])]) for title, names in GROUPS.items()]
         groups.append(("Typing", [_line(*row) for row in texts().typing.items()]))
-        across = max(1, min(MOST_COLUMNS, width // COLUMN_CELLS))
+        across = max(1, min(most_columns, width // COLUMN_CELLS))
         columns = _split(groups, across)
         height = max(map(_height, columns))
         more = Parted("/help COMMAND has examples · /help keys · /help ideas: log, undo, gauge", style="quiet")

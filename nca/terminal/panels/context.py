@@ -51,11 +51,13 @@ def context_panel(
     *,
     records: Sequence[CompactionRecord] = (),
     is_all: bool = False,
+    has_bars: bool = True,
 ) -> RenderableType:
     """The panel for a window of `width` columns and `rows` rows. Its usage is the one in the toolbar and the notices.
 
     records  the session's compactions
     is_all   show everything, however long it gets
+    has_bars  as of `picture`
     """
     done = in_effect(records)
     most = LISTED if is_all else SHOWN
@@ -63,9 +65,11 @@ def context_panel(
     tries = _suggestions(stats, can_undo=any(not record.undone for record in records), is_all=is_all)
     if is_all:
         sections += [*_by_role(stats, _section_width(width)), *_compactions(done)]
-        return _spaced(*_head(stats, width), Group(*lines, *_next(stats)), *_columns(sections, width), tries)
+        return _spaced(
+            *_head(stats, width, has_bars=has_bars), Group(*lines, *_next(stats)), *_columns(sections, width), tries
+        )
     room = max(FEWEST_ROWS, rows - AROUND_ROWS)
-    head = _head(stats, width, max(5, room - SECTION_ROWS))
+    head = _head(stats, width, max(5, room - SECTION_ROWS), has_bars=has_bars)
     foot = Group(*_next(stats), tries)
     shown: list[RenderableType] = []
 
@@ -97,8 +101,8 @@ def list_rows(rows: int) -> int:
     return max(6, min(LIST_ROWS, rows // 2))
 
 
-def _head(stats: ContextStats, width: int, most: int = 0) -> tuple[Text, Text]:
-    return _headline(stats), picture(stats, width, most)
+def _head(stats: ContextStats, width: int, most: int = 0, *, has_bars: bool = True) -> tuple[Text, Text]:
+    return _headline(stats), picture(stats, width, most, has_bars=has_bars)
 
 
 def _lines(stats: ContextStats, done: Sequence[CompactionRecord], most: int) -> Iterator[Text]:

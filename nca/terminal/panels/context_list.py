@@ -274,8 +274,11 @@ def parts_of(stats: ContextStats, most: int = 0) -> list[WindowPart]:
     return [*used, *rest]
 
 
-def picture(stats: ContextStats, width: int, most: int = 0) -> Text:
-    """The parts (see `parts_of`) in a window of `width` columns, and where compaction begins."""
+def picture(stats: ContextStats, width: int, most: int = 0, *, has_bars: bool = True) -> Text:
+    """The parts (see `parts_of`) in a window of `width` columns, and where compaction begins.
+
+    has_bars  else only names and numbers, which are all that a screen reader has use for
+    """
     parts = parts_of(stats, most)
     tokens = max(len(f"{part.tokens:,}") for part in parts)
     around = tokens + _SHARE + 7
@@ -288,8 +291,8 @@ def picture(stats: ContextStats, width: int, most: int = 0) -> Text:
         share = percent(part.tokens / stats.budget_tokens) if part.is_in_budget else ""
         line = Text(f" {cut(part.label, label)}  {part.tokens:>{tokens},}  ")
         line.append(f"{share:>{_SHARE}}  "[: width - line.cell_len], style="quiet")
-        lines.append(line.append(_marked(bar, part, mark)))
-    if said := _under_mark(f"compaction at {stats.compact_at_tokens:,}", mark, cells):
+        lines.append(line.append(_marked(bar, part, mark)) if has_bars else line)
+    if has_bars and (said := _under_mark(f"compaction at {stats.compact_at_tokens:,}", mark, cells)):
         lines.append(Text(" " * (around + label) + said, style="quiet"))
     return Text("\n", no_wrap=True, overflow="crop").join(lines)
 
