@@ -30,7 +30,7 @@ from nca.terminal.reader import Completions, Reader, accepting_edits
 from nca.terminal.render.calls import ApprovalPanel, rule_of
 from nca.terminal.render.draw import Draw
 from nca.terminal.render.sanitize import one_line
-from nca.words import Words
+from nca.words import Words, text_of
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -83,6 +83,9 @@ class PromptReader(Reader):
 
     async def read(self, conversation: Conversation, default: Words = ()) -> Words:
         self._prompt.apply(conversation.loaded.settings.terminal)
+        if (line := self._first.take_line()) is not None:
+            self._draw.on_event(MessageTaken(text_of(line)))
+            return line
         status = self._show_status(conversation)
         self._draw.begin_prompt(self._prompt.above)
         watch = asyncio.create_task(self._watch(conversation, status))
@@ -180,7 +183,7 @@ class PromptReader(Reader):
         return await ask_by_key(keys, self._draw, self._prompt, show=show)
 
     def typed_ahead(self) -> Sequence[Words]:
-        return self._prompt.take_messages()
+        return self._first.take_messages()
 
     def hold_typed_lines(self) -> int:
         return self._prompt.type_ahead.hold()
@@ -205,7 +208,7 @@ class PromptReader(Reader):
     async def walk(self, panel: ListPanel[Any, T]) -> T | None:
         with self._prompt.lent_terminal(is_quiet=True):
             if panel.is_typed:
-                panel.buffer.insert_text(self._prompt.type_ahead.take_open())
+                panel.buffer.insert_text(self._prompt.type_ahead.take_searched())
             self._draw.begin_prompt(panel.above)
             try:
                 return await panel.run()

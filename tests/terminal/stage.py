@@ -59,8 +59,11 @@ class Typed:
     def __init__(self, text: str) -> None:
         self.text = text
 
-    def typed_ahead_lines(self) -> TypedLines:
-        return TypedLines((), self.text, len(self.text))
+    def typed_ahead_lines(self, *, is_turn: bool) -> TypedLines:
+        return TypedLines((), (self.text,) if self.text else (), 0, len(self.text))
+
+    def labelled(self, text: str) -> str:
+        return text
 
 
 @dataclass

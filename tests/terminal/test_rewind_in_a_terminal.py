@@ -89,7 +89,7 @@ def test_what_was_undone_and_redone_behind_an_approval_is_not_offered_again(tmp_
         tty.settle()
         for line in ("/undo", "/undo", "/redo", "/redo"):
             tty.key(f"{line}\r")
-        tty.sees("4 queued: ")
+        tty.sees("when this is done (4): ")
         tty.answer("y")
         tty.sees("There is nothing to go forward to.")
         tty.settle()

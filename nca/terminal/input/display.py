@@ -9,6 +9,7 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 from prompt_toolkit.application import Application
+from prompt_toolkit.data_structures import Size
 from prompt_toolkit.enums import EditingMode
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.key_binding.vi_state import InputMode
@@ -142,8 +143,10 @@ _STYLES = {
     "scrollbar.background": "bg:default",
     "scrollbar.button": "bg:default reverse",
 }
-_NOTE_COLUMNS = 40
-"""A narrower window has no room for the note after what is typed ahead."""
+_MOST_ROWS = 5
+"""Rows of a line that is typed ahead."""
+_NOTE = " (Enter queues it)"
+"""After what is typed ahead, where the row has room."""
 
 
 @cache
@@ -173,43 +176,77 @@ class TypedLines(NamedTuple):
     """The lines below everything else while nca works.
 
     notes  lines about typed text: queued lines, the effect of a key
-    line   the line that is being typed; nothing is shown for "" without notes
-    cell   of the cursor in the line
+    rows   the line that is being typed; nothing is shown for "" without notes
+    row    of the cursor, and its `cell` in that row
     """
 
     notes: Sequence[str] = ()
-    line: str = ""
+    rows: Sequence[str] = ()
+    row: int = 0
     cell: int = 0
 
 
-def typed_ahead(typed: Typed, hint: str, columns: int) -> TypedLines:
-    """The text typed while nca works, on lines that fit the window, below a hint."""
+def typed_ahead(typed: Typed, hint: str, window: Size, *, is_turn: bool) -> TypedLines:
+    """The text typed while nca works, on lines that fit the window, below a hint.
+
+    is_turn  the model works, and its next step gets the messages that no command holds up
+    """
+    columns, most_rows = window.columns, max(1, min(_MOST_ROWS, window.rows // 4))
+    soon, later = (typed.soon, typed.later) if is_turn else ([], [*typed.soon, *typed.later])
     notes = [hint] if hint else []
-    if typed.sent:
-        label = f"{len(typed.sent)} queued: " if len(typed.sent) > 1 else "queued: "
-        notes.append(label + fitted(_on_one_line(" ⏎ ".join(typed.sent)), "", columns - 3 - len(label)))
+    for label, lines in (
+        ("for the next step", soon),
+        ("when this is done", later),
+        ("behind the line below", typed.behind),
+    ):
+        if lines:
+            start = f"{label} ({len(lines)}): " if len(lines) > 1 else f"{label}: "
+            notes.append(start + _end_of(_on_one_line(" ⏎ ".join(lines)), columns - 3 - len(start)))
     if typed.leaves:
         # With a queued line the prompt is not empty after Esc, and Ctrl-D does not leave it.
-        then = "all is done; Esc stops and stays" if typed.sent else "this is done, Esc now"
+        then = "all is done; Esc stops and stays" if soon or later else "this is done, Esc now"
         notes.append(f"Ctrl-D leaves when {then}.")
-    text = _on_one_line(typed.open)
-    if not text:
-        return TypedLines(notes)
-    note = " (Enter queues it)" if columns >= _NOTE_COLUMNS else ""
-    shown = fitted(text, note, columns - 3)
-    left_out = cell_len(text) + cell_len(note) - cell_len(shown)
-    # The stop keeps a blank before the cursor.
-    before = cell_len(_on_one_line(f"{typed.open[: typed.place]}.")) - 1
-    return TypedLines(notes, shown, max(before - left_out, 0))
+    if not typed.open:
+        return TypedLines(notes, ("",) if notes else ())
+    rows, row, cell = _in_window(typed.open, typed.place, columns - 3)
+    first = max(0, min(row, len(rows) - most_rows))
+    shown = rows[first : first + most_rows]
+    sides = ((first, "above"), (len(rows) - first - len(shown), "below"))
+    if cut := ", ".join(f"{count} {side}" for count, side in sides if count):
+        notes.append(f"rows not shown: {cut}")
+    if first + most_rows >= len(rows) and cell_len(shown[-1]) + len(_NOTE) <= columns - 3:
+        shown[-1] += _NOTE
+    return TypedLines(notes, shown, row - first, cell)
+
+
+def _in_window(text: str, place: int, cells: int) -> tuple[list[str], int, int]:
+    """The rows of a text, each of so many cells, and the cursor's row and cell."""
+    rows: list[str] = []
+    here = (0, 0)
+    start = 0
+    for line in text.split("\n"):
+        rows.append("")
+        shown = [("", _safe(character)) for character in line]
+        for number, (_, piece) in enumerate([*in_rows(shown, cells), ("", "")]):
+            is_here = start + number == place
+            if cell_len(rows[-1]) + max(get_cwidth(piece), is_here) > cells:
+                rows.append("")
+            if is_here:
+                here = len(rows) - 1, cell_len(rows[-1])
+            rows[-1] += piece
+        start += len(line) + 1
+    return rows, *here
+
+
+def _safe(character: str) -> str:
+    return " " if character == "\t" else character if to_terminal(character) == character else _UNSEEN
 
 
 def _on_one_line(text: str) -> str:
     return one_line(text.replace("\n", " ↵ "))
 
 
-def fitted(text: str, note: str, cells: int) -> str:
-    """The end of a line that is being typed, and a note after it, in at most `cells` cells."""
-    room = max(cells - cell_len(note), 1)
-    if cell_len(text) <= room:
-        return text + note
-    return "…" + set_cell_size(text[::-1], room - 1)[::-1].lstrip() + note
+def _end_of(text: str, cells: int) -> str:
+    """The end of a text, in at most `cells` cells."""
+    room = max(cells, 1)
+    return text if cell_len(text) <= room else "…" + set_cell_size(text[::-1], room - 1)[::-1].lstrip()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from prompt_toolkit.history import InMemoryHistory
 
 from nca.terminal.input.history import DraftFile, PrivateHistory, remember
+from nca.terminal.input.line_kind import message_of
 from nca.terminal.input.pastes import FoldedPastes
 from nca.terminal.input.prompt import Prompt
 from nca.terminal.input.prompt_text import PromptText
@@ -31,16 +32,31 @@ class FirstPrompt:
         draft = DraftFile(history_file, pastes)
         text = PromptText(draft.note_prompt)
         history = PrivateHistory(history_file, pastes, text) if history_file else InMemoryHistory()
-        self._history, self._text, self._pastes = history, text, pastes
+        self._history, self._text, self._pastes, self._draft = history, text, pastes, draft
         self.prompt = Prompt(settings, directory, history, pastes, text, draft, interrupts)
         self._terminal = ExitStack()
         self._is_quiet = False
         self._reading: asyncio.Task[Words] | None = None
         self._waiting: list[Callable[[], None]] = []
 
+    def take_messages(self) -> list[Words]:
+        """Remove and return the messages typed ahead."""
+        lines = self.prompt.type_ahead.take_messages()
+        for line in lines:
+            self.remember(line)
+        return [message_of(line) for line in lines]
+
+    def take_line(self) -> Words | None:
+        """Remove and return a queued line, in place of a `read`. Raises EOFError for a queued Ctrl-D."""
+        if self.has_begun or (line := self.prompt.type_ahead.take_line()) is None:
+            return None
+        self.remember(line)
+        return line
+
     def remember(self, line: Words) -> None:
-        """Put a line that no prompt read into the history."""
-        remember(self._pastes.fold(line), self._history, self._text)
+        """Put a line that no prompt has read into the history, as if one had."""
+        remember(self._pastes.refold(line), self._history, self._text)
+        self._draft.write()
 
     def note_outcome(self, line: Words, *, was_refused: bool) -> None:
         """Suggest this line no more if it was refused, until it has an effect."""

@@ -1,288 +1,350 @@
-"""The keys typed while there is no prompt, as the lines that they make: edited as the prompt would, sent or held back.
+"""The lines typed while there is no prompt: edited as in the prompt, queued, and handed on as words.
 
-Knows the keys that people use to correct a line. A line with any other key waits for the prompt, which gets the keys as
-they were typed.
+Each key acts at once, on the line that is shown as being typed. So the next prompt gets what was shown, and no key is
+left that could act on another text. A key that only the prompt knows does nothing.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable
 from functools import partial
-from itertools import repeat
 from typing import NamedTuple
 
 from prompt_toolkit.input.typeahead import get_typeahead, store_typeahead
 from prompt_toolkit.key_binding import KeyPress
 from prompt_toolkit.keys import Keys
 
+from nca.humanize import clean_text
 from nca.terminal.input.keyboard import Keyboard
 from nca.terminal.input.line_kind import line_kind
-from nca.terminal.input.pastes import is_long, paste_label
-from nca.words import Source, Span, Words, replaced, text_of
+from nca.terminal.input.pastes import FoldedPastes
+from nca.words import Source, Span, Words, merged, replaced, text_of, words
 
 _WORD_BEFORE = re.compile(r"\S*\s*\Z")
-_NEWLINE = re.compile(r"\r\n?")
+_WORD_BACK, _WORD_ON = re.compile(r"\w*\W*\Z"), re.compile(r"\W*\w*")
 
 
-class _Line:
-    """A line being edited with emacs keys. `is_shown`: as the prompt shows it, with long pastes folded."""
+class Line:
+    """A line being edited with emacs keys. `said` is as in the prompt: a folded paste is one character."""
 
-    def __init__(self, *, is_shown: bool) -> None:
-        self.is_shown = is_shown
-        self.said: Words = ()
-        self.place = 0
-        self.leaves = False
+    def __init__(self, said: Words = (), place: int | None = None) -> None:
+        self.said = said
+        self.place = len(self.text) if place is None else place
+        """The cursor's."""
 
-    def press(self, key: KeyPress) -> bool:
-        """Apply a key. False for one that is not known."""
-        before, after = self.before, self.text[self.place :]
-        line_start = before.rfind("\n") + 1
-        line_end = self.place + (after.find("\n") if "\n" in after else len(after))
-        match key.key:
-            case Keys.ControlJ:
-                self._put("\n", "typed")
-            case Keys.BracketedPaste:
-                text = _NEWLINE.sub("\n", key.data)
-                self._put(paste_label(text) if self.is_shown and is_long(text) else text, "pasted")
-            case Keys.ControlH:
-                self._delete(max(self.place - 1, 0), self.place)
-            case Keys.ControlD if not self.said:
-                self.leaves = True
-                return False
-            case Keys.Delete:
-                self._delete(self.place, self.place + 1)
-            case Keys.ControlW:
-                self._delete(len(_WORD_BEFORE.sub("", before)), self.place)
-            case Keys.ControlU:
-                self._delete(line_start, self.place)
-            case Keys.ControlK:
-                self._delete(self.place, line_end)
-            case Keys.Left | Keys.ControlB:
-                self.place = max(self.place - 1, 0)
-            case Keys.Right | Keys.ControlF:
-                self.place = min(self.place + 1, len(self.text))
-            case Keys.Home | Keys.ControlA:
-                self.place = line_start
-            case Keys.End | Keys.ControlE:
-                self.place = line_end
-            case str() as character if not isinstance(character, Keys):
-                self._put(character, "typed")
-            case _:
-                return False
-        return True
-
-    def break_line(self) -> None:
-        """Start a new line, in place of the backslash that asked for it."""
-        self._delete(len(self.before.removesuffix("\\")), self.place)
-        self._put("\n", "typed")
+    @property
+    def text(self) -> str:
+        return text_of(self.said)
 
     @property
     def before(self) -> str:
         return self.text[: self.place]
 
     @property
-    def text(self) -> str:
-        return text_of(self.said)
+    def is_blank(self) -> bool:
+        return not self.text.strip()
 
-    def _put(self, text: str, source: Source) -> None:
+    @property
+    def continues(self) -> bool:
+        """Enter makes a new line: a backslash at the end asks for one."""
+        return self.place == len(self.text) and self.before.endswith("\\")
+
+    def press(self, key: KeyPress, *, is_alt: bool = False) -> bool:
+        """Apply a key. False for one that is not known."""
+        match key.key:
+            case "b" if is_alt:
+                self.place = self._word_back
+            case "f" if is_alt:
+                self.place = self._word_on
+            case "d" if is_alt:
+                self._delete(self.place, self._word_on)
+            case _ if is_alt:
+                return False
+            case Keys.ControlJ:
+                self.put("\n")
+            case str() as character if not isinstance(character, Keys):
+                self.put(character)
+            case _:
+                return self._delete_by(key) or self._move_by(key)
+        return True
+
+    def _delete_by(self, key: KeyPress) -> bool:
+        match key.key:
+            case Keys.ControlH:
+                self._delete(max(self.place - 1, 0), self.place)
+            case Keys.Delete | Keys.ControlD:
+                self._delete(self.place, self.place + 1)
+            case Keys.ControlW:
+                self._delete(len(_WORD_BEFORE.sub("", self.before)), self.place)
+            case Keys.ControlU:
+                self._delete(self._row_start, self.place)
+            case Keys.ControlK:
+                self._delete(self.place, self._row_end)
+            case _:
+                return False
+        return True
+
+    def _move_by(self, key: KeyPress) -> bool:
+        match key.key:
+            case Keys.Left | Keys.ControlB:
+                self.place = max(self.place - 1, 0)
+            case Keys.Right | Keys.ControlF:
+                self.place = min(self.place + 1, len(self.text))
+            case Keys.ControlLeft:
+                self.place = self._word_back
+            case Keys.ControlRight:
+                self.place = self._word_on
+            case Keys.Home | Keys.ControlA:
+                self.place = self._row_start
+            case Keys.End | Keys.ControlE:
+                self.place = self._row_end
+            case _:
+                return False
+        return True
+
+    def up(self) -> bool:
+        """To the row above. False on the first one."""
+        start = self._row_start
+        if not start:
+            return False
+        above = self.text.rfind("\n", 0, start - 1) + 1
+        self.place = min(above + self.place - start, start - 1)
+        return True
+
+    def down(self) -> bool:
+        """To the row below. False on the last one."""
+        column, end = self.place - self._row_start, self._row_end
+        if end == len(self.text):
+            return False
+        self.place = end + 1
+        self.place = min(self.place + column, self._row_end)
+        return True
+
+    def break_row(self) -> None:
+        """Start a new row, in place of the backslash that asked for it."""
+        self._delete(len(self.before.removesuffix("\\")), self.place)
+        self.put("\n")
+
+    def put(self, text: str, source: Source = "typed") -> None:
         self.said = replaced(self.said, self.place, self.place, (Span(text, source),))
         self.place += len(text)
+
+    @property
+    def _row_start(self) -> int:
+        return self.before.rfind("\n") + 1
+
+    @property
+    def _row_end(self) -> int:
+        end = self.text.find("\n", self.place)
+        return len(self.text) if end < 0 else end
+
+    @property
+    def _word_back(self) -> int:
+        return len(_WORD_BACK.sub("", self.before))
+
+    @property
+    def _word_on(self) -> int:
+        found = _WORD_ON.match(self.text, self.place)
+        return found.end() if found else self.place
 
     def _delete(self, start: int, end: int) -> None:
         self.said = replaced(self.said, start, end, ())
         self.place = start
 
 
-class TypedLine(NamedTuple):
-    """A line of typed keys: its words, the keys that only the prompt knows, the cursor's place.
-
-    start    the number of keys before it
-    keys     its number of keys, with the Enter of one that `is_sent`; no Enter has ended the last one yet
-    leaves   it held a Ctrl-D while it was empty, with which the prompt ends the chat
-    """
-
-    said: Words
-    unknown: list[int]
-    place: int
-    start: int
-    keys: int
-    is_sent: bool
-    leaves: bool
-
-    @property
-    def is_empty(self) -> bool:
-        """The prompt would show nothing. Its action for an unknown key is not known here."""
-        return not self.said and not self.unknown
-
-
 class Typed(NamedTuple):
-    """The text of typed keys: lines that ended with Enter, and the one being typed, with the cursor's place in it.
+    """The typed lines as they are shown.
 
-    leaves  the prompt will end the chat at one of these keys
+    soon    lines that ended with Enter: the model gets them at its next step
+    later   lines that wait for the prompt: a command, and all behind it
+    open    the one that is being typed, with the cursor's place in it
+    behind  lines behind that one, if it was queued before
+    leaves  the chat ends when all is done
     """
 
-    sent: list[str]
+    soon: list[str]
+    later: list[str]
     open: str
     place: int
+    behind: list[str]
     leaves: bool = False
-
-
-def first_line(keys: Sequence[KeyPress]) -> TypedLine | None:
-    """The first line that ends with Enter. None if there is none, or if it holds an unknown key."""
-    line = next(_lines(keys, is_shown=False))
-    return line if line.is_sent and not line.unknown else None
-
-
-def open_line(keys: Sequence[KeyPress]) -> TypedLine:
-    """The line that no Enter has ended yet."""
-    *_, line = _lines(keys, is_shown=True)
-    return line
-
-
-def typed(keys: Sequence[KeyPress]) -> Typed:
-    """Everything typed, as it is shown, without unknown keys."""
-    lines = list(_lines(keys, is_shown=True))
-    *sent, rest = lines
-    leaves = any(line.leaves for line in lines)
-    return Typed([text_of(line.said) for line in sent], text_of(rest.said), rest.place, leaves)
-
-
-def unsent(keys: Sequence[KeyPress]) -> Words:
-    """All words of keys that were not sent, with pastes in full and without unknown keys."""
-    line = _Line(is_shown=False)
-    for key in keys:
-        if key.key == Keys.ControlM:
-            line.break_line()
-        else:
-            line.press(key)
-    return line.said
-
-
-def separated(keys: Sequence[KeyPress]) -> list[list[KeyPress]]:
-    """The same text in parts, without an Enter that sends it; the last part is still being typed.
-
-    Messages in a row are one part, with a line break in place of each Enter; so is the line being typed after them.
-    A key may do more behind another line than in its own (Up, a deletion at the beginning): what follows the first line
-    is typed anew. Only a line with Escape, which vi's keys follow, is a part by itself.
-    """
-    parts: list[list[KeyPress]] = []
-    is_open = False
-    for shown, line in zip(_lines(keys, is_shown=True), _lines(keys, is_shown=False), strict=True):
-        part = list(keys[line.start : line.start + line.keys - line.is_sent])
-        is_message = line_kind(line.said) == "message"
-        if is_open and is_message and all(keys[number].key != Keys.Escape for number in line.unknown):
-            if line.said:
-                behind = len(text_of(shown.said)) - shown.place
-                parts[-1] += [KeyPress(Keys.ControlJ, "\n"), *_anew(line.said, behind)]
-            elif not line.is_sent:
-                parts.append([])
-        elif part or not line.is_sent:
-            parts.append(part)
-        is_open = (is_open or bool(part)) and is_message
-    return parts
-
-
-def _anew(said: Words, behind: int) -> Iterator[KeyPress]:
-    """The keys that type this, and leave the cursor before the last `behind` signs that the prompt shows."""
-    for span in said:
-        if span.source == "pasted":
-            yield KeyPress(Keys.BracketedPaste, span.text)
-        else:
-            yield from (KeyPress(Keys.ControlJ if sign == "\n" else sign, sign) for sign in span.text)
-    yield from repeat(KeyPress(Keys.Left, "\x1b[D"), behind)
-
-
-def _lines(keys: Sequence[KeyPress], *, is_shown: bool) -> Iterator[TypedLine]:
-    """The lines that ended with Enter, then the one that is being typed, which may be empty."""
-    start, unknown, line = 0, list[int](), _Line(is_shown=is_shown)
-    for number, key in enumerate(keys):
-        if key.key == Keys.ControlM:
-            before = line.before if line.place == len(line.text) else ""
-            # After Escape (Alt-Enter) or a backslash it makes a new line.
-            if before.endswith("\\") or (number > start and keys[number - 1].key == Keys.Escape):
-                line.break_line()
-                continue
-            yield TypedLine(line.said, unknown, line.place, start, number + 1 - start, True, line.leaves)
-            start, unknown, line = number + 1, [], _Line(is_shown=is_shown)
-        elif key.key == Keys.Escape and number + 1 < len(keys) and keys[number + 1].key == Keys.ControlM:
-            # Alt-Enter: the Enter that follows makes the new line.
-            continue
-        elif not line.press(key):
-            unknown.append(number)
-    yield TypedLine(line.said, unknown, line.place, start, len(keys) - start, False, line.leaves)
 
 
 TakeLine = Callable[[Words, Callable[[], None]], bool]
 """Carries out a line that need not wait for the prompt. Until it calls the function that comes with the line, the line
 counts as unsent. False: it waits."""
-_SHOWN_KEYS = 2_000
-"""The preview is made of this many of the newest keys, at every frame."""
 
 
-class UnsentKeys:
-    """What was typed for the next prompt: what is held back, then what the last prompt left, then what came since."""
+class UnsentLines:
+    """What was typed for the next prompt: what is held back, then the queued lines, then the one being typed.
 
-    def __init__(self, keyboard: Keyboard) -> None:
+    With Up the person goes back to a queued line, and with Down on. Until its Enter, neither that line nor one behind
+    it is sent.
+    """
+
+    def __init__(
+        self, keyboard: Keyboard, pastes: FoldedPastes, pasted: Callable[[str, str], str] | None = None
+    ) -> None:
+        """`pasted`: what the prompt puts behind a text for a paste."""
         self._keyboard = keyboard
-        self._keys: list[KeyPress] = []
-        self._held: list[list[KeyPress]] = []
+        self._pastes = pastes
+        self._pasted = pasted or (lambda _, text: text_of(pastes.fold_pasted(text)))
+        self._lines = [Line()]
+        """Queued ones, and the newest."""
+        self._at = 0
+        """Which of them is being typed."""
+        self._leaves = False
+        self._is_alt = False
+        self._held: list[Words] = []
         self._taken: list[Words] = []
         """Lines that are being carried out, and are not in the log yet."""
         self.take_meanwhile: TakeLine = lambda *_: False
 
+    @property
+    def _line(self) -> Line:
+        return self._lines[self._at]
+
+    def press(self, key: KeyPress) -> bool:
+        """Apply a key. False: only the prompt knows it."""
+        # The parser gives Alt with a key as Escape and the key.
+        is_alt, self._is_alt = self._is_alt, key.key == Keys.Escape
+        line = self._line
+        match key.key:
+            case Keys.Escape:
+                pass
+            case Keys.ControlM if is_alt or line.continues:
+                line.break_row()
+            case Keys.ControlM:
+                self._enter()
+            case Keys.BracketedPaste:
+                line.put(self._pasted(line.before, key.data), "pasted")
+            case Keys.ControlD if not line.said:
+                self._leaves = True
+            case Keys.Up | Keys.ControlP:
+                self._at -= not line.up() and self._at > 0
+            case Keys.Down | Keys.ControlN:
+                self._at += not line.down() and self._at < len(self._lines) - 1
+            case _:
+                return line.press(key, is_alt=is_alt)
+        return True
+
+    def press_all(self, keys: Iterable[KeyPress]) -> None:
+        """Apply keys that were read before."""
+        for key in keys:
+            self.press(key)
+        self._is_alt = False
+
+    def _enter(self) -> None:
+        """The line is queued where it stands; an empty one goes. Then the newest is being typed."""
+        is_newest = self._at == len(self._lines) - 1
+        if self._line.is_blank:
+            del self._lines[self._at]
+        if is_newest:
+            self._lines.append(Line())
+        self._at = len(self._lines) - 1
+
     def typed(self) -> Typed:
-        """The text typed so far."""
-        return typed(self._keys[-_SHOWN_KEYS:])
+        """What is typed, as it is shown."""
+        queued = [self._pastes.shown(line.text) for line in self._lines]
+        soon = self._at - len(self._waiting)
+        line, behind = self._line, [text for text in queued[self._at + 1 :] if text.strip()]
+        place = len(self._pastes.shown(line.before))
+        return Typed(queued[:soon], queued[soon : self._at], queued[self._at], place, behind, self._leaves)
+
+    @property
+    def _waiting(self) -> list[Line]:
+        """Of the queued lines the first that is no message, and all behind it."""
+        queued = self._lines[: self._at]
+        kinds = [line_kind(self._full(line.said)) for line in queued]
+        return next((queued[number:] for number, kind in enumerate(kinds) if kind != "message"), [])
+
+    def _full(self, said: Words) -> Words:
+        return tuple(Span(clean_text(span.text), span.source) for span in self._pastes.unfold(said))
 
     def take_messages(self) -> list[Words]:
-        """Remove and return the lines that ended with Enter, up to the first that is not a message."""
-        lines: list[Words] = []
-        while (line := first_line(self._keys)) is not None and line_kind(line.said) == "message":
-            del self._keys[: line.keys]
-            if text_of(line.said).strip():
-                lines.append(line.said)
-        return lines
+        """Remove and return the queued lines, up to the first that is not a message."""
+        return [self._take_first() for _ in range(self._at - len(self._waiting))]
+
+    def _take_first(self) -> Words:
+        self._at -= 1
+        return self._full(self._lines.pop(0).said)
+
+    def take_line(self) -> Words | None:
+        """Remove and return the queued line that is sent next, if nothing is held. Raises EOFError to leave."""
+        if self._held:
+            return None
+        if self._at:
+            return self._take_first()
+        if self._leaves and len(self._lines) == 1:
+            self._leaves = False
+            raise EOFError
+        return None
+
+    def take_open(self) -> Line:
+        """Remove and return the line that is being typed, as the prompt has it. Lines behind it follow it."""
+        line = self._lines.pop(self._at)
+        if not self._lines:
+            self._lines.append(Line())
+        self._at = len(self._lines) - 1
+        return line
+
+    def delete_open(self) -> None:
+        """The line that is being typed is gone."""
+        self._lines[self._at] = Line()
+        self._enter()
+
+    def take_searched(self) -> str:
+        """Remove and return the line that is being typed, if nothing else was typed: a list that opens searches it."""
+        return "" if self.is_line_queued else text_of(self._full(self.take_open().said))
 
     def hold(self) -> int:
         """After an interrupt or a failure, send none of what was typed: the next prompts offer it, a part each.
 
-        Returns how many parts are held. A line that is being typed is not: the rest of it goes to the next prompt.
+        Returns how many parts are held; 0 if none came to those of before. The part that is being typed is not: the
+        next prompt goes on with it.
         """
-        *done, being_typed = separated([*get_typeahead(self._keyboard), *self._keys])
-        self._keys.clear()
-        self._held += done
-        store_typeahead(self._keyboard, being_typed)
-        return len(self._held)
+        self.press_all(get_typeahead(self._keyboard))
+        parts, here = self._parts()
+        being_typed = parts.pop(here)
+        self._held += [part.said for part in parts]
+        self._lines, self._at = [Line() if being_typed.is_blank else being_typed], 0
+        self._leaves = self._leaves and not (self._held or self._line.said)
+        return len(self._held) if parts else 0
+
+    def _parts(self) -> tuple[list[Line], int]:
+        """What a prompt each gets, and which one is being typed. Messages in a row are one part."""
+        parts: list[Line] = []
+        here, is_open = 0, False
+        for line in self._lines:
+            is_here = line is self._line
+            if line.is_blank and not is_here:
+                continue
+            is_message = not line.is_blank and line_kind(self._full(line.said)) == "message"
+            if is_open and is_message:
+                before = parts[-1]
+                said = merged((*before.said, *words("\n"), *line.said))
+                parts[-1] = Line(said, len(before.text) + 1 + line.place if is_here else before.place)
+            else:
+                parts.append(line)
+            here, is_open = len(parts) - 1 if is_here else here, is_message
+        return parts, here
 
     def offer(self, *, is_filled: bool) -> Words | None:
         """The next prompt is about to read. Unless it `is_filled` already, it starts with what is held, returned."""
         if not self._held:
             return None
         self.hold()
-        if is_filled or self.is_waiting:
-            return None
-        offered = self._held.pop(0)
-        store_typeahead(self._keyboard, offered)
-        return unsent(offered)
-
-    def take_unsent(self) -> list[Words]:
-        """Remove and return `unsent`."""
-        said = self.unsent()
-        get_typeahead(self._keyboard)
-        for kept in (self._keys, self._held, self._taken):
-            kept.clear()
-        return said
+        return None if is_filled or self.is_waiting else self._held.pop(0)
 
     def offer_lines(self) -> None:
-        """Enter was pressed, or work has begun: a line that ended may be carried out now."""
-        left: list[KeyPress] = []
-        for line in _lines(self._keys, is_shown=False):
-            if line.is_sent and not line.unknown and self.take_meanwhile(line.said, partial(self._logged, line.said)):
-                self._taken.append(line.said)
-            else:
-                left += self._keys[line.start : line.start + line.keys]
-        self._keys[:] = left
+        """Enter was pressed, or work has begun: a queued line may be carried out now."""
+        for line in self._lines[: self._at]:
+            said = self._full(line.said)
+            if self.take_meanwhile(said, partial(self._logged, said)):
+                self._taken.append(said)
+                self._lines.remove(line)
+                self._at -= 1
 
     def _logged(self, said: Words) -> None:
         if said in self._taken:
@@ -292,39 +354,32 @@ class UnsentKeys:
     def note(self, *, is_entered: bool) -> None:
         """What was typed has changed."""
 
+    def take_unsent(self) -> list[Words]:
+        """Remove and return `unsent`."""
+        self.press_all(get_typeahead(self._keyboard))
+        said = self.unsent()
+        self._lines, self._at, self._leaves = [Line()], 0, False
+        self._held.clear()
+        self._taken.clear()
+        return said
+
     def unsent(self) -> list[Words]:
         """All that was typed and never sent, in the order in which it was typed."""
-        parts = [*self._held, *separated(self._waiting())]
-        return [*self._taken, *(said for said in map(unsent, parts) if text_of(said).strip())]
-
-    def _waiting(self) -> list[KeyPress]:
-        """The keys that wait for the next prompt."""
-        keys = get_typeahead(self._keyboard)
-        store_typeahead(self._keyboard, keys)
-        return [*keys, *self._keys]
+        parts = [*self._held, *(part.said for part in self._parts()[0] if not part.is_blank)]
+        return [*self._taken, *map(self._full, parts)]
 
     @property
     def is_waiting(self) -> bool:
-        """Whether keys wait for the next prompt."""
-        return bool(self._waiting())
+        """Whether something is typed for the next prompt."""
+        return self.is_line_queued or bool(self._line.said) or self._leaves or bool(self._left_keys())
 
     @property
     def is_line_queued(self) -> bool:
         """Whether a line that was typed to its Enter waits for the next prompt."""
-        return any(key.key == Keys.ControlM for key in self._waiting())
+        return len(self._lines) > 1 or any(key.key == Keys.ControlM for key in self._left_keys())
 
-    def take_open(self) -> str:
-        """Remove and return the line that is being typed, if nothing else was typed: a list that opens searches it."""
-        line = open_line(self._keys)
-        if line.unknown or self.is_line_queued:
-            return ""
-        self._keys.clear()
-        return text_of(line.said)
-
-    def take_back_queued(self) -> bool:
-        """Up on an empty line: the last one that was queued is being typed again. False where there is none."""
-        ends = [place for place, key in enumerate(self._keys) if key.key == Keys.ControlM]
-        if not ends or not open_line(self._keys).is_empty:
-            return False
-        del self._keys[ends[-1] :]
-        return True
+    def _left_keys(self) -> list[KeyPress]:
+        """The keys that the last prompt has left for the next one."""
+        keys = get_typeahead(self._keyboard)
+        store_typeahead(self._keyboard, keys)
+        return keys

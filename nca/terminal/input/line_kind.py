@@ -1,14 +1,20 @@
-"""Lines of standard input, and what a typed line is: a message, a command, or a word that leaves the chat."""
+"""Lines of standard input, and what a typed line is: a message, a command, or a word that leaves the chat.
+
+And what a paste puts in it."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from typing import IO, Literal
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Literal
 
-from nca.terminal.input.file_finder import mention_before
+from nca.terminal.input.file_finder import dropped_files, mention_before
 from nca.terminal.render.sanitize import one_line
 from nca.words import Words, part_of, source_at, text_of, words
+
+if TYPE_CHECKING:
+    from nca.terminal.input.pastes import FoldedPastes
 
 LineKind = Literal["message", "command", "shell", "leave"]
 
@@ -57,6 +63,17 @@ def line_of(message: Words) -> Words:
 def may_complete(text: str) -> bool:
     """Whether completions open without Tab."""
     return is_command(text) or mention_before(text) is not None
+
+
+def pasted_text(before: str, pasted: str, directory: Path, pastes: FoldedPastes) -> str:
+    """What a paste puts behind a text: a path that looks like a dragged file becomes its mention.
+
+    That attaches nothing yet, since a paste of a path looks the same.
+    """
+    begins_word = not before or before[-1].isspace()
+    may_name_files = begins_word and not is_command(before) and not is_shell_line(before)
+    mentions = dropped_files(pasted, directory) if may_name_files else None
+    return mentions or text_of(pastes.fold_pasted(pasted))
 
 
 _PROMPT, _MORE = "> ", "... "

@@ -93,6 +93,10 @@ class FoldedPastes:
         """The label of a character that represents a paste; None for any other."""
         return self._labels.get(character)
 
+    def shown(self, text: str) -> str:
+        """The text of a prompt with labels in place of its pastes."""
+        return _RESERVED.sub(lambda found: self._labels.get(found[0], found[0]), text)
+
     def _mark(self, said: Words) -> Words:
         """The character for a text; the text itself once all characters are in use."""
         said = merged(said)

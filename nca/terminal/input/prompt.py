@@ -25,18 +25,19 @@ from prompt_toolkit.styles import DynamicStyle
 from nca.errors import UsageError
 from nca.humanize import clean_text
 from nca.terminal.input.display import Hint, ShownText, TypedLines, give_back_rows, prompt_style, sign, typed_ahead
-from nca.terminal.input.file_finder import dropped_files, written
+from nca.terminal.input.file_finder import written
 from nca.terminal.input.history import DraftFile, HistorySuggestion, PrivateHistory, remember
 from nca.terminal.input.keyboard import ESCAPE_SECONDS, Keyboard, drawn, terminal_output, write_above
 from nca.terminal.input.keys import REWIND, completes, prompt_keys, typed_by_key
-from nca.terminal.input.line_kind import is_command, is_shell_line, message_of
+from nca.terminal.input.line_editor import Line
+from nca.terminal.input.line_kind import pasted_text
 from nca.terminal.input.pastes import FoldedPastes, PastedImages, PastedPaths
 from nca.terminal.input.prompt_text import Offering, PromptText, ReturnedText, is_typed_in
 from nca.terminal.input.toolbar import ToolbarStatus, toolbar
 from nca.terminal.input.type_ahead import TypeAhead
 from nca.terminal.interrupts import AGAIN_SECONDS, Interrupts, Leave
 from nca.terminal.render.sanitize import one_line
-from nca.words import Source, Span, Words, part_of, text_of
+from nca.words import Source, Span, Words, part_of, text_of, words
 
 if TYPE_CHECKING:
     from nca.config.schema import TerminalSettings
@@ -85,7 +86,15 @@ class Prompt:
         self._editing: asyncio.Task[None] | None = None
         self._keyboard = Keyboard()
         self.next_mode: Callable[[], None] = lambda: None
-        self.type_ahead = TypeAhead(self._keyboard, interrupts, self._is_vi, draft.note_ahead)
+        self.type_ahead = TypeAhead(
+            self._keyboard,
+            interrupts,
+            self._is_vi,
+            pastes=pastes,
+            pasted=partial(pasted_text, directory=directory, pastes=pastes),
+            note=draft.note_ahead,
+            on_unknown=lambda: self.hint("That key works at the prompt only."),
+        )
         self._session: PromptSession[str] = self._create_session()
 
     def _is_vi(self) -> bool:
@@ -124,18 +133,25 @@ class Prompt:
 
     async def read(self, default: Words = ()) -> Words:
         """Return the typed and pasted text. Raises EOFError for Ctrl-D, Leave(130) for Ctrl-C twice."""
-        self._returned.begin(default)
         self._hint.show("")
         self._session.app.editing_mode = EditingMode.VI if self._is_vi() else EditingMode.EMACS
         self._keyboard.parser.was_flushed = False  # what comes next was typed ahead
         self._has_stood = False
+        line = Line(self._pastes.refold(default))
         if (held := self.type_ahead.offer(is_filled=bool(default))) is not None:
             # Typing replaces it, and then Up brings it back.
-            remember(self._pastes.fold(held), self._history, self._text)
-        self._text.become(self._pastes.refold(default))
-        self._paths.look(self._text.said)
-        text, begin = text_of(self._text.said), partial(self._note_standing, held is not None)
-        reading = asyncio.ensure_future(self._session.prompt_async(default=text, handle_sigint=False, pre_run=begin))
+            remember(held, self._history, self._text)
+            line = Line(held)
+        elif not default:
+            line = self.type_ahead.take_open()
+        self._returned.begin(default or held or (), was_sent=held is not None)
+        self._text.become(line.said)
+        self._paths.look(line.said)
+        reading = asyncio.ensure_future(
+            self._session.prompt_async(
+                default=Document(line.text, line.place), handle_sigint=False, pre_run=self._note_standing
+            )
+        )
         try:
             return self._taken(await asyncio.shield(reading))
         except asyncio.CancelledError:
@@ -171,15 +187,8 @@ class Prompt:
         if self._returned.gives_way and self._session.app.renderer.last_rendered_screen:  # none after Ctrl-L
             self._returned.gives_way = False
 
-    def _note_standing(self, is_held: bool) -> None:
+    def _note_standing(self) -> None:
         self._has_stood = True
-        if is_held:
-            # Behind the keys of the text, which are pressed now.
-            asyncio.get_running_loop().call_soon(self._give_way)
-
-    def _give_way(self) -> None:
-        self._returned.gives_way = True
-        self._draw_again()
 
     @property
     def is_sent(self) -> bool:
@@ -230,19 +239,16 @@ class Prompt:
             self._screen.clear_tail()
         self.type_ahead.suspend()
 
-    def typed_ahead_lines(self) -> TypedLines:
+    def typed_ahead_lines(self, *, is_turn: bool) -> TypedLines:
         """The text typed while nca works, and the effect of a key."""
         if self.type_ahead.is_lent:
             return TypedLines()
-        return typed_ahead(self.type_ahead.typed(), self._hint.text, self._session.app.output.get_size().columns)
+        window = self._session.app.output.get_size()
+        return typed_ahead(self.type_ahead.typed(), self._hint.text, window, is_turn=is_turn)
 
-    def take_messages(self) -> list[Words]:
-        """Remove and return the messages typed ahead. They go into the history as if they had been read."""
-        lines = self.type_ahead.take_messages()
-        for line in lines:
-            remember(self._pastes.fold(line), self._history, self._text)
-        self._draft.write()
-        return [message_of(line) for line in lines]
+    def labelled(self, text: str) -> str:
+        """A text that was sent, with labels in place of long pastes."""
+        return self._pastes.shown(text_of(self._pastes.refold(words(text))))
 
     def above(self, write: Callable[[], None]) -> None:
         """Write above the prompt, or at once if it is not on the screen."""
@@ -294,16 +300,11 @@ class Prompt:
     def paste(self, buffer: Buffer, pasted: str) -> None:
         if self.gives_way:
             self.clear(buffer)
-        before = buffer.document.text_before_cursor
-        begins_word = not before or before[-1].isspace()
-        may_name_files = begins_word and not is_command(before) and not is_shell_line(before)
         if is_searching():
             buffer.insert_text(pasted.partition("\n")[0].partition("\r")[0])
-        elif may_name_files and (mentions := dropped_files(pasted, self._directory)) is not None:
-            # A paste of a path looks the same, so this attaches nothing yet.
-            self._insert(buffer, mentions, "pasted")
         else:
-            self._insert(buffer, text_of(self._pastes.fold_pasted(pasted)), "pasted")
+            text = pasted_text(buffer.document.text_before_cursor, pasted, self._directory, self._pastes)
+            self._insert(buffer, text, "pasted")
 
     def attach_pasted(self, event: KeyPressEvent) -> None:
         """Attach the files that the pasted text names, or none of them again."""

@@ -246,9 +246,9 @@ class ReturnedText(Processor):
         """An editor had the terminal: the text that comes from it was never sent."""
         self._is_new = True
 
-    def begin(self, default: Words) -> None:
-        """A prompt begins with this text."""
-        self.gives_way = bool(text_of(default).strip()) and not self._is_new
+    def begin(self, default: Words, *, was_sent: bool) -> None:
+        """A prompt begins with this text. `was_sent`: it is not from an editor, even where one had the terminal."""
+        self.gives_way = bool(text_of(default).strip()) and (was_sent or not self._is_new)
         self._is_new = False
 
     def apply_transformation(self, transformation_input: TransformationInput) -> Transformation:

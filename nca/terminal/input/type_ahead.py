@@ -26,7 +26,8 @@ from nca.terminal.input.keyboard import (
     PasteTimeoutParser,
     meaning,
 )
-from nca.terminal.input.line_editor import UnsentKeys, open_line
+from nca.terminal.input.line_editor import UnsentLines
+from nca.terminal.input.pastes import FoldedPastes
 from nca.terminal.input.terminal_modes import (
     TerminalModes,
     is_open,
@@ -44,8 +45,8 @@ _FROM_LINE_MODE = str.maketrans({"\n": "\r", "\0": "\x04"})
 """How a terminal in line mode stores Enter and Ctrl-D."""
 
 
-class TypeAhead(UnsentKeys):
-    """Keeps the keys typed while there is no prompt, without echo, and passes them to the next prompt in order.
+class TypeAhead(UnsentLines):
+    """Keeps what is typed while there is no prompt, without echo, for the next prompt.
 
     Ctrl-C and Ctrl-Z still arrive as signals, and Escape stops the work. Lines that were typed to their Enter are sent
     one after the other.
@@ -56,14 +57,19 @@ class TypeAhead(UnsentKeys):
         keyboard: Keyboard,
         interrupts: Interrupts,
         edits_with_escape: Callable[[], bool],
+        *,
+        pastes: FoldedPastes | None = None,
+        pasted: Callable[[str, str], str] | None = None,
         note: Callable[[Callable[[], list[Words]], bool], None] = lambda *_: None,
+        on_unknown: Callable[[], None] = lambda: None,
     ) -> None:
         """`edits_with_escape`: in a line that is being typed Escape is a key of the editor, as in vi.
 
-        `note` is told of each key: `unsent`, and whether it is Enter.
+        `note` is told of each key: `unsent`, and whether it is Enter; `on_unknown` of one that only the prompt knows.
         """
-        super().__init__(keyboard)
+        super().__init__(keyboard, pastes or FoldedPastes(), pasted)
         self._note = note
+        self._on_unknown = on_unknown
         self.next_mode: Callable[[], None] = lambda: None
         """The action of Shift-Tab, done at once: it is not part of the typed text."""
         self._interrupts = interrupts
@@ -119,7 +125,7 @@ class TypeAhead(UnsentKeys):
             loop.remove_reader(descriptor)
             mark_pastes(on=False)
             self._parser.feed(self._take_escape())
-            self._hand_over()
+            _end(self._parser)
 
     @contextmanager
     def lent(self, *, is_quiet: bool, is_typed_kept: bool = False) -> Iterator[None]:
@@ -163,7 +169,7 @@ class TypeAhead(UnsentKeys):
     async def pause(self) -> None:
         """Wait until nobody is in the middle of a line."""
         loop = asyncio.get_running_loop()
-        while self._keys and self._keys[-1].key != Keys.ControlM:
+        while self._line.said:
             if (left := self._last_key + PAUSE_SECONDS - loop.time()) <= 0:
                 return
             await asyncio.sleep(left)
@@ -267,16 +273,8 @@ class TypeAhead(UnsentKeys):
             asked.press(None)
 
     def _has_open_line(self) -> bool:
-        """Whether something is typed that was not sent. Keys that only the prompt knows go with the last character.
-
-        Otherwise a line that shows nothing would keep a question from being answered.
-        """
-        line = open_line(self._keys)
-        if self._parser.is_pasting or line.said or self._question is None:
-            return self._parser.is_pasting or not line.is_empty
-        for number in reversed(line.unknown):
-            del self._keys[number]
-        return False
+        """Whether something is typed that was not sent."""
+        return self._parser.is_pasting or bool(self._line.said)
 
     def _type(self, text: str) -> None:
         """Keep the typed text, and stop the work if it ends with an Escape that begins no other key."""
@@ -300,13 +298,12 @@ class TypeAhead(UnsentKeys):
     def _on_escape(self) -> None:
         escape = self._take_escape()
         if self._question is not None and self._question.is_line_open:
-            del self._keys[open_line(self._keys).start :]
-            self._question.is_line_open, self._last_of_line = False, -math.inf
+            self.delete_open()
+            self._question.is_line_open, self._last_of_line = self._has_open_line(), -math.inf
         elif self._question is not None:
             self._question.press(KeyPress(Keys.Escape, escape))
-        elif self._edits_with_escape() and self.typed().open:
-            self._parser.feed(escape)
-            self._parser.flush()
+        elif self._edits_with_escape() and self._line.said:
+            self._on_unknown()
         else:
             self._interrupts.stop_once()
 
@@ -316,10 +313,10 @@ class TypeAhead(UnsentKeys):
             self._interrupts.interrupt()
         elif key.key == Keys.BackTab:
             self.next_mode()
-        elif key.key != Keys.Up or not self.take_back_queued():
-            self._keys.append(key)
-            if key.key == Keys.ControlM:
-                self.offer_lines()
+        elif not self.press(key):
+            self._on_unknown()
+        elif key.key == Keys.ControlM:
+            self.offer_lines()
         self.note(is_entered=key.key == Keys.ControlM)
 
     def note(self, *, is_entered: bool) -> None:
@@ -328,20 +325,23 @@ class TypeAhead(UnsentKeys):
     def _take_over(self) -> bool:
         """Take the keys that the last prompt read and did not use. True: one is a Ctrl-C for the work that begins."""
         keys = [*get_typeahead(self._keyboard), *self._keyboard.take_unread()]
-        self._keys += (key for key in keys if key.key not in _INTERRUPTS)
-        has_interrupt = len(self._keys) < len(keys)
+        typed = [key for key in keys if key.key not in _INTERRUPTS]
+        self.press_all(typed)
         self._parser.feed(self._keyboard.parser.take_open_paste())
         self._parser.await_rest()
-        return has_interrupt
+        return len(typed) < len(keys)
 
     def _take_typed(self, typed: bytes) -> None:
-        """Pass on text typed in line mode."""
-        self._parser.feed(typed.decode("utf-8", "replace").translate(_FROM_LINE_MODE))
-        self._hand_over()
+        """Pass on text typed in line mode to the next prompt."""
+        keys: list[KeyPress] = []
+        parser = PasteTimeoutParser(keys.append)
+        parser.feed(typed.decode("utf-8", "replace").translate(_FROM_LINE_MODE))
+        _end(parser)
+        store_typeahead(self._keyboard, keys)
 
-    def _hand_over(self) -> None:
-        if self._parser.is_pasting:
-            self._parser.end_paste()
-        self._parser.flush()
-        store_typeahead(self._keyboard, list(self._keys))
-        self._keys.clear()
+
+def _end(parser: PasteTimeoutParser) -> None:
+    """No more comes."""
+    if parser.is_pasting:
+        parser.end_paste()
+    parser.flush()

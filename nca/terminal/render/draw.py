@@ -37,10 +37,11 @@ from nca.terminal.render import event_lines
 from nca.terminal.render.calls import ReasoningCounter, ReasoningLines, RunningCalls, is_nested, last_lines
 from nca.terminal.render.file_changes import diff_lines
 from nca.terminal.render.layout import Parted, broken_at_gaps, hung
-from nca.terminal.render.output import ANSWER_LINES, Notifier, RecentCalls, TypedAhead, codes, lines_above
+from nca.terminal.render.output import ANSWER_LINES, Notifier, RecentCalls, codes, lines_above
 from nca.terminal.render.sanitize import one_line
-from nca.terminal.render.screen import Screen
+from nca.terminal.render.screen import Cursor, Screen
 from nca.terminal.render.theme import theme_for
+from nca.terminal.render.typed import TYPED, TypedAhead, taken_message, typed_tail
 
 if TYPE_CHECKING:
     from nca.agent.context_notices import Exchange
@@ -58,7 +59,7 @@ LONG_READ_TOKENS = 200
 DIFF_LINES = 40
 """Lines shown of a change that was made without asking; /show has all of it."""
 
-_TYPED, _MORE = "› ", "Waiting for more of the answer"
+_MORE = "Waiting for more of the answer"
 _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 
 
@@ -82,17 +83,15 @@ class Draw:
         self._goes_on = False
         """Another request was sent for the answer that is being drawn: its reasoning does not part the text."""
         self._reasoning_stream: ReasoningLines | ReasoningCounter | None = None
-        self._section = ""
-        self._status = ""
-        self._status_since = 0.0
+        self._section = self._status = ""
+        self._status_since = self._last_frame = 0.0
         self._retry: RetryScheduled | None = None
         """The time that the status counts down to."""
         self._running = RunningCalls()
         self._notices = event_lines.Notices()
         self._asked: set[str] = set()
         """Calls that the person was asked about. They have seen the change."""
-        self._last_frame = 0.0
-        self._is_at_work = False
+        self._is_at_work = self._is_turn = False
         self._later: list[Callable[[], None]] = []
 
     def apply(self, settings: TerminalSettings) -> None:
@@ -116,6 +115,7 @@ class Draw:
             case ReasoningDelta():
                 self._on_reasoning(event.text)
             case TurnStarted() | RequestStarted():
+                self._is_turn = self._is_turn or isinstance(event, TurnStarted)
                 self._goes_on = self._answer is not None
                 self._set_status("Thinking")
             case RequestRead(read, total):
@@ -147,7 +147,9 @@ class Draw:
             case ApprovalGiven():  # what the person took to answer is not the work's time
                 self._set_status(self._running.line() or "Thinking")
             case MessageTaken():
-                self._line(f"{_TYPED}{event.text}", "none", section="asked")
+                self._end_stream()
+                self._begin("asked")
+                self.screen.print(*taken_message(event.text, self._typed_ahead, self.screen.console))
             case ErrorRaised():
                 self.error(*event_lines.error_line(event))
             case TurnFinished():
@@ -185,7 +187,7 @@ class Draw:
 
     def exchange(self, said: Exchange, most_lines: int = ANSWER_LINES) -> None:
         if said.asked:
-            self._line(f"{_TYPED}{said.asked}", "none", section="asked")
+            self._line(f"{TYPED}{said.asked}", "none", section="asked")
         if not said.answer.strip():
             return
         self._begin("answer")
@@ -230,7 +232,7 @@ class Draw:
 
     @asynccontextmanager
     async def at_work(self, label: str) -> AsyncIterator[None]:
-        self._is_at_work = True
+        self._is_at_work, self._is_turn = True, False
         self._section = "prompt"
         self._set_status(label)
         clock = asyncio.create_task(self._animate())
@@ -359,8 +361,8 @@ class Draw:
         self._last_frame = now
         # Fed first: it changes the tail.
         printed = [*self._fed(), *(finished or [])]
-        tail, column = self._tail(now) if self._is_at_work else (None, None)
-        self.screen.draw(printed, tail, column)
+        tail, cursor = self._tail(now) if self._is_at_work else (None, None)
+        self.screen.draw(printed, tail, cursor)
 
     def _fed(self) -> list[RenderableType]:
         """Feed the text since the last frame in one piece; returns the finished parts."""
@@ -370,10 +372,10 @@ class Draw:
         self._unfed.clear()
         return self._answer.feed(text)
 
-    def _tail(self, now: float) -> tuple[RenderableType | None, int | None]:
-        """The redrawn part, and the column of the cursor in its last line; None: at its end."""
+    def _tail(self, now: float) -> tuple[RenderableType | None, Cursor | None]:
+        """The redrawn part, and the place of the cursor in it."""
         parts: list[RenderableType] = []
-        column: int | None = None
+        cursor: Cursor | None = None
         stream = self._answer or self._reasoning_stream
         if stream is not None and stream.tail is not None:
             parts.append(stream.tail)
@@ -381,12 +383,10 @@ class Draw:
             parts.append(broken_at_gaps(self._question(), self.screen.console.width))
         elif self._status and (self._status != _MORE or now - self._status_since >= STALLED_SECONDS):
             parts += [self._status_line(now), *self._running.printed(self.screen.console.height - OTHER_ROWS)]
-        notes, typed, cell = self._typed_ahead.typed_ahead_lines() if self._typed_ahead is not None else ((), "", 0)
-        if notes or typed:
-            lines = [*(f"  {one_line(note)}" for note in notes), f"{_TYPED}{one_line(typed)}"]
-            parts += (Text(line, style="quiet", no_wrap=True, overflow="ellipsis") for line in lines)
-            column = cell_len(_TYPED) + cell
-        return (Group(*parts) if parts else None), column
+        if self._typed_ahead is not None:
+            typed, cursor = typed_tail(self._typed_ahead, is_turn=self._is_turn)
+            parts += typed
+        return (Group(*parts) if parts else None), cursor
 
     def _status_line(self, now: float) -> Text:
         elapsed = now - self._status_since

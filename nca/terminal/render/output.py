@@ -113,13 +113,6 @@ class Output(Protocol):
         """Show that work is going on while the context is entered; `label` names it."""
 
 
-class TypedAhead(Protocol):
-    """The text that the person types while nca works."""
-
-    def typed_ahead_lines(self) -> tuple[Sequence[str], str, int]:
-        """The lines below everything else: notes, then the typed line; and the cursor's cell in it."""
-
-
 BELL = "\a"
 DONE = "nca has answered"
 WAITS = "nca needs your approval"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import TextIO
+from typing import NamedTuple, TextIO
 
 from rich.cells import cell_len
 from rich.console import Console, RenderableType
@@ -30,6 +30,17 @@ def rewraps_lines(environment: Mapping[str, str] = os.environ) -> bool:
     return not ("XTERM_VERSION" in environment or "STY" in environment or environment.get("TERM") == "linux")
 
 
+class Cursor(NamedTuple):
+    """The place of the terminal's cursor in the tail, which a screen reader follows; without one it is at the end.
+
+    below   how many of the tail's lines are below it
+    column  in its line
+    """
+
+    below: int
+    column: int
+
+
 class Screen:
     """Printed lines, and the tail below them. After a failed write (a closed terminal) nothing more is written."""
 
@@ -37,7 +48,7 @@ class Screen:
         self.console: Console = screen_console()
         self._writer = StreamWriter(file)
         self._tail: list[str] = []
-        self._column: int | None = None
+        self._cursor: Cursor | None = None
         self._rewraps = rewraps_lines()
         self._above_prompt: Callable[[Callable[[], None]], None] | None = None
 
@@ -60,19 +71,18 @@ class Screen:
         if tail:
             self._paint(tail)
 
-    def draw(self, printed: Iterable[RenderableType], tail: RenderableType | None, column: int | None = None) -> None:
-        """Draw one frame with one write: print finished parts, and replace the tail.
-
-        column  of the cursor in the tail's last line, which a screen reader follows; None: at its end
-        """
+    def draw(
+        self, printed: Iterable[RenderableType], tail: RenderableType | None, cursor: Cursor | None = None
+    ) -> None:
+        """Draw one frame with one write: print finished parts, and replace the tail. `cursor` is where it then is."""
         finished = "".join(self._render(renderable) for renderable in printed)
         lines = self._fit(self._render(tail).split("\n")[:-1]) if tail is not None else []
         start = self._to_tail_start()
-        if not finished and (lines, column) == (self._tail, self._column):
+        if not finished and (lines, cursor) == (self._tail, self._cursor):
             return
         if finished:
             start += "\x1b[J"
-        self._tail, self._column = [], column
+        self._tail, self._cursor = [], cursor
         self._paint(lines, before=start + finished)
 
     def send_codes(self, codes: str) -> None:
@@ -101,8 +111,11 @@ class Screen:
         # Each line is erased before it is written, the last one with all below it. Erasing afterwards would remove the
         # last character of a full line.
         body = "\r\n".join(f"\x1b[{'K' if number < len(lines) else 'J'}{line}" for number, line in enumerate(lines, 1))
-        cursor = "" if self._column is None else f"\r\x1b[{self._column}C" if self._column else "\r"
-        drawn = f"{before}{_NO_WRAP}{body}{_WRAP}{cursor}"
+        moved = ""
+        if self._cursor is not None:
+            below, column = min(self._cursor.below, max(len(lines) - 1, 0)), self._cursor.column
+            moved = "\r" + (f"\x1b[{below}A" if below else "") + (f"\x1b[{column}C" if column else "")
+        drawn = f"{before}{_NO_WRAP}{body}{_WRAP}{moved}"
         self._writer.write(drawn if lines else f"{before}\x1b[J" if before else "")
         self._tail = lines
 
@@ -111,13 +124,15 @@ class Screen:
         if not self._tail:
             return ""
         width = max(self.console.width, 1)
+        below = self._cursor.below if self._cursor is not None else 0
+        above = self._tail[: max(len(self._tail) - below, 1)]
         if self._rewraps:
-            cells = [cell_len(_STYLE_CODE.sub("", line)) for line in self._tail]
-            if self._column is not None:
-                cells[-1] = self._column + 1
+            cells = [cell_len(_STYLE_CODE.sub("", line)) for line in above]
+            if self._cursor is not None:
+                cells[-1] = self._cursor.column + 1
             rows = sum(max(1, -(-count // width)) for count in cells)
         else:
-            rows = len(self._tail)
+            rows = len(above)
         up = min(rows, max(self.console.height, 1)) - 1
         return f"\r\x1b[{up}A" if up else "\r"
 

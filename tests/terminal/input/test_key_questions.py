@@ -26,7 +26,8 @@ from nca.terminal.input.keyboard import (
     PasteTimeoutParser,
     meaning,
 )
-from nca.terminal.input.line_editor import open_line
+from nca.terminal.input.line_editor import UnsentLines
+from nca.terminal.input.pastes import FoldedPastes
 from nca.terminal.input.type_ahead import TypeAhead
 from nca.terminal.interrupts import Interrupts
 from nca.terminal.panels.key_question import ApprovalKeys
@@ -113,34 +114,33 @@ def test_what_a_read_means(typed: str, expected: Meaning, changed: dict[str, Any
 
 @given(st.lists(st.tuples(KEYS, SECONDS), max_size=20), st.sampled_from([OFFERED, Offered("rf"), Offered("")]))
 def test_a_key_answers_only_a_person_who_paused_over_an_empty_line(
-    reads: list[tuple[str, float]], offered: Offered
+    keyboard: Keyboard, reads: list[tuple[str, float]], offered: Offered
 ) -> None:
-    line: list[KeyPress] = []
+    line = UnsentLines(keyboard, FoldedPastes())
     asked, since_line = 0.0, PAUSE_SECONDS
     for typed, seconds in reads:
         asked, since_line = asked + seconds, since_line + seconds
         means = meaning(
             typed,
             offered,
-            is_line_empty=open_line(line).is_empty,
+            is_line_empty=not line.typed().open,
             since_key_seconds=seconds,
             since_line_seconds=since_line,
             since_asked_seconds=asked,
         )
         if means == "answer":
-            assert open_line(line).is_empty
+            assert not line.typed().open
             assert typed.lower() in set(offered.keys)
             assert since_line >= PAUSE_SECONDS
             assert seconds >= PAUSE_SECONDS or asked >= QUIET_SECONDS
         elif means == "nothing":
             assert typed == ENTER
-            assert open_line(line).is_empty
+            assert not line.typed().open
         else:
-            line += pressed(typed)
+            line.press_all(pressed(typed))
             since_line = 0.0
         # A text that was typed and not sent keeps every key from answering, however long the person waits.
-        if open_line(line).said:
-            assert not open_line(line).is_empty
+        if line.typed().open:
             for key in "ynsam\r":
                 late = meaning(
                     key,
@@ -350,12 +350,15 @@ def test_a_line_that_shows_nothing_keeps_no_question_from_being_answered(
         ("a\x7f", True),
         (" ", False),
         ("\x1b[D", True),
-        ("\x1b[A", False),
-        ("\x1b[A\x15", False),
+        ("\x1b[A", True),
+        ("sent\r\x1b[A", False),
+        ("\x1b[A\x15", True),
         ("end\\\r", False),
         ("\x1b\r", False),
         ("\x1b[200~y\x1b[201~", False),
     ],
 )
-def test_an_open_line(typed: str, is_empty: bool) -> None:
-    assert open_line(pressed(typed)).is_empty == is_empty
+def test_an_open_line(keyboard: Keyboard, typed: str, is_empty: bool) -> None:
+    lines = UnsentLines(keyboard, FoldedPastes())
+    lines.press_all(pressed(typed))
+    assert (not lines.typed().open) == is_empty

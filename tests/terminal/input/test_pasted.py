@@ -252,7 +252,7 @@ def test_what_is_pasted_while_nca_works_stays_so(start: Callable[..., Tty], home
     tty.line("SLOW please")
     tty.sees("The first piece.")
     tty.send("and " + pasted("@diary.txt") + "\r")
-    tty.sees("queued: and @diary.txt")
+    tty.sees("for the next step: and @diary.txt")
     tty.send("more " + pasted("@notes.md"))
     tty.sees("› more @notes.md (Enter queues it)")
     tty.send(CTRL_C)

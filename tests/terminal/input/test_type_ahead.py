@@ -30,9 +30,9 @@ def test_what_is_typed_is_shown_as_the_prompt_will_have_it() -> None:
         tty.send(f"helo\x7f\x7fllo wod{LEFT}rl{CTRL_A}> {CTRL_E}!")
         tty.sees("› > hello world! (Enter queues it)")
         tty.send(f"\r\x1b[200~{LINES}\x1b[201~ what\\\r")
-        tty.sees("  queued: > hello world!\n› [pasted 60 lines] what ↵ (Enter queues it)")
+        tty.sees("  for the next step: > hello world!\n› [pasted 60 lines] what\n   (Enter queues it)")
         tty.send("is " + "this " * 30)
-        tty.sees("this this (Enter queues it)")
+        tty.sees("\n  is this this")
         tty.send(CTRL_C)
         tty.sees("› > hello world!\n  [pasted 60 lines] what\n  is this this")
         assert "never" not in tty.text()
@@ -53,11 +53,11 @@ def test_shift_tab_while_it_works_changes_the_mode_and_is_no_part_of_the_line() 
 def test_up_on_an_empty_line_takes_the_last_queued_one_back() -> None:
     with at_work("Second.", columns=80) as tty:
         tty.send("one\rtwo words\r")
-        tty.sees("  2 queued: one ⏎ two words")
+        tty.sees("  for the next step (2): one ⏎ two words")
         tty.send("x\x7f" + UP)
-        tty.sees("  queued: one\n› two words (Enter queues it)")
+        tty.sees("  for the next step: one\n› two words (Enter queues it)")
         tty.send("!\r")
-        tty.sees("  2 queued: one ⏎ two words!")
+        tty.sees("  for the next step (2): one ⏎ two words!")
         tty.send(UP + "\x15" + UP)
         tty.sees("› one (Enter queues it)")
         assert not any("queued:" in row for row in tty.shown())
@@ -67,7 +67,7 @@ def test_lines_that_do_not_fit_before_the_newest_one_are_counted() -> None:
     with at_work(columns=60) as tty:
         tty.send("first of all this\rand then " + "that " * 20 + "too\r")
         tty.sees("that too\n›")
-        assert "  2 queued: …" in tty.text()
+        assert "  for the next step (2): …" in tty.text()
 
 
 def test_queued_lines_are_sent_one_after_the_other_and_ctrl_d_leaves_behind_them() -> None:
@@ -87,13 +87,13 @@ def test_a_paste_that_never_ends_keeps_no_key_while_it_works() -> None:
         tty.send("\x1b[200~half a paste")
         tty.sees("› half a paste (Enter queues it)")
         tty.send(" typed\r")
-        tty.sees("  queued: half a paste typed")
+        tty.sees("  for the next step: half a paste typed")
 
 
 def test_escape_stops_the_answer_and_keeps_what_was_typed() -> None:
     with at_work() as tty:
         tty.send("one\rtwo")
-        tty.sees("  queued: one\n› two (Enter queues it)")
+        tty.sees("  for the next step: one\n› two (Enter queues it)")
         tty.send(LEFT + ESCAPE)
         tty.sees("Interrupted. The answer so far is kept.")
         tty.sees("› one\n  two")
@@ -125,16 +125,16 @@ def test_with_vi_keys_escape_edits_a_line_that_is_typed_and_stops_the_answer_els
         tty.send(ESCAPE)
         time.sleep(2 * ESCAPE_SECONDS)
         tty.send("0i> \r")
-        tty.sees("  queued: a line0i>")
+        tty.sees("  for the next step: a line0i>")
         assert "Interrupted" not in tty.text()
         tty.send(ESCAPE)
         tty.sees("Interrupted")
 
 
-def test_a_narrow_window_shows_the_end_of_what_is_typed() -> None:
+def test_a_low_window_shows_the_row_of_what_is_typed() -> None:
     with at_work(columns=24, rows=6) as tty:
         tty.send("a long line that is typed to its end")
-        tty.sees("› …is typed to its end")
+        tty.sees("  rows not shown: 1 abo…\n› typed to its end")
         tty.send(CTRL_C)
         tty.sees("Interrupted")
 
@@ -205,7 +205,7 @@ def test_what_stood_in_the_prompt_when_nca_was_killed_is_kept(tmp_path: Path) ->
 def test_without_a_history_on_disk_what_was_not_sent_is_said_whole() -> None:
     with at_work() as tty:
         tty.send(f"{'word ' * 80}the end\r/tools\r")
-        tty.sees("⏎ /tools")
+        tty.sees("when this is done: /tools")
         tty.send(CTRL_C)
         tty.sees("Your queued text was not sent")
         # In the prompt it stands from its beginning; the line below the answer showed its end.
@@ -242,7 +242,7 @@ def test_what_was_queued_during_a_command_is_said_to_be_back() -> None:
         tty.line("!echo begun; sleep 60")
         tty.sees("\nbegun")
         tty.send("queued\r")
-        tty.sees("  queued: queued")
+        tty.sees("  when this is done: queued")
         tty.send(ESCAPE)
         tty.sees("Stopped.\nYour queued line was not sent; it is back in the prompt.\n")
         tty.sees("› queued")
@@ -257,7 +257,7 @@ def test_what_was_queued_during_a_command_is_said_to_be_back() -> None:
 def test_up_brings_back_what_was_queued_and_then_typed_over() -> None:
     with at_work() as tty:
         tty.send("omega\r")
-        tty.sees("  queued: omega")
+        tty.sees("  for the next step: omega")
         tty.send(ESCAPE)
         tty.sees("› omega")
         tty.send("no")
@@ -277,14 +277,6 @@ def test_where_escape_leaves_a_line_in_the_prompt_ctrl_d_says_so() -> None:
         tty.sees("› later")
         tty.send(CTRL_C + "\x04")
         assert tty.ends() == 0
-
-
-def test_escape_puts_into_the_prompt_what_stood_on_the_screen() -> None:
-    with at_work(columns=80) as tty:
-        tty.send(f"KEEP alpha\rDROP beta{UP}\x7f\x7f")
-        tty.sees("  queued: KEEP alpha\n› DROP be (Enter queues it)")
-        tty.send(ESCAPE)
-        tty.sees("› KEEP alpha\n  DROP be\n")
 
 
 def test_what_is_typed_behind_a_command_that_opens_a_list_searches_it() -> None:
@@ -317,7 +309,7 @@ def test_an_answer_beside_does_not_part_an_answer_that_is_being_drawn() -> None:
         tty.send("/btw which colour?\r")
         tty.sees("  Asked. The answer comes between two parts of the turn.")
         tty.send("later\r")
-        tty.sees("  queued: later")
+        tty.sees("  for the next step: later")
         tty.sees_no("never")
         tty.send(ESCAPE)
         tty.sees("never")
@@ -353,3 +345,35 @@ def test_a_message_that_was_stopped_before_an_answer_is_taken_back_where_another
         tty.sees("› PAUSE, drop the database")
         tty.send("\x15" + "/context all\r")
         tty.sees("0 messages in 0 turns.")
+
+
+def test_up_in_a_draft_changes_the_queued_line_that_is_shown_and_no_other() -> None:
+    """The keys typed in a draft acted on the queued line before it, in the prompt, where nobody had seen it."""
+    with at_work(columns=80) as tty:
+        tty.send(f"KEEP alpha\rDROP beta\r{UP}{UP}\x7f\x7f")
+        tty.sees("  behind the line below: DROP beta\n› KEEP alp (Enter queues it)")
+        tty.send(ESCAPE)
+        tty.sees("Interrupted")
+        tty.sees("› KEEP alp\n  DROP beta")
+
+
+def test_a_typed_line_of_several_rows_is_shown_whole_and_the_cursor_stands_in_it() -> None:
+    with at_work(columns=60, rows=24) as tty:
+        tty.send(f"first\x1b\rsecond{UP}")
+        tty.sees("› first\n  second (Enter queues it)")
+        tty.until(lambda: (tty.shown()[tty.screen.cursor.y], tty.screen.cursor.x) == ("› first", 7))
+        tty.send("X\x1b[B\x05Y")
+        tty.sees("› firstX\n  secondY (Enter queues it)")
+        tty.until(lambda: (tty.shown()[tty.screen.cursor.y][:9], tty.screen.cursor.x) == ("  secondY", 9))
+        tty.settle()
+        assert tty.text().count("firstX") == 1
+        assert tty.text().count("The first piece.") == 1
+
+
+def test_a_key_that_only_the_prompt_knows_says_so_and_does_nothing_later() -> None:
+    with at_work(columns=80) as tty:
+        tty.send("ta\tb")
+        tty.sees("  That key works at the prompt only.\n› tab (Enter queues it)")
+        tty.send(ESCAPE)
+        tty.sees("Interrupted")
+        tty.sees("\n› tab")

@@ -45,7 +45,8 @@ def test_what_is_typed_while_nca_works_is_on_the_disk_until_it_is_sent(
             await asyncio.sleep(0)
 
     async def run() -> None:
-        prompt = FirstPrompt(defaults().settings.terminal, tmp_path, tmp_path / "history", Interrupts()).prompt
+        first = FirstPrompt(defaults().settings.terminal, tmp_path, tmp_path / "history", Interrupts())
+        prompt = first.prompt
         with prompt.typing_ahead(Screen(io.StringIO())):
             await press("queued")
             assert drafts() == []
@@ -56,7 +57,7 @@ def test_what_is_typed_while_nca_works_is_on_the_disk_until_it_is_sent(
             await press(" line\rand\r")
             assert drafts()[-2:] == ["+queued line", "+and"]
             await press("half")
-            assert [text_of(one) for one in prompt.take_messages()] == ["queued line", "and"]
+            assert [text_of(one) for one in first.take_messages()] == ["queued line", "and"]
             assert drafts()[-1] == "+half"
             assert "+and" not in drafts()
         assert prompt.keep_unsent() == (["half"], True)

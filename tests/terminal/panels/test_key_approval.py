@@ -265,7 +265,7 @@ def test_what_was_typed_before_the_question_does_not_answer_it(start: Callable[.
     tty.sees(f"› yyy {QUEUES}")
     # Now it waits where it was meant to go, and a key answers.
     tty.answer("\r")
-    tty.sees("  queued: yyy")
+    tty.sees("  for the next step: yyy")
     tty.answer("n")
     tty.sees("Reason for the model")
     tty.answer("\r")
@@ -297,13 +297,13 @@ def test_a_burst_of_keys_is_no_answer_however_late_and_goes_on_to_the_turn(
     tty.line("write it")
     tty.sees("Allow it?")
     tty.answer("yes, but use b.txt\r")
-    tty.sees("  queued: yes, but use b.txt\n›")
+    tty.sees("  for the next step: yes, but use b.txt\n›")
     assert "Queued text is sent after your answer. These keys answer:\nAllow it?" in tty.text()
     tty.answer("also")
-    tty.sees("  queued: yes, but use b.txt\n› also (Enter queues it)")
+    tty.sees("  for the next step: yes, but use b.txt\n› also (Enter queues it)")
     assert not (tmp_path / "project" / "a.txt").exists()
     tty.answer("\r")
-    tty.sees("  2 queued: yes, but use b.txt ⏎ also\n›")
+    tty.sees("  for the next step (2): yes, but use b.txt ⏎ also\n›")
     assert not (tmp_path / "project" / "a.txt").exists()
     tty.answer("y")
     assert "› yes, but use b.txt" in tty.sees("Heard.")
@@ -336,7 +336,7 @@ def test_no_key_answers_while_a_line_is_open_however_long_the_person_waits(
     ("typed", "line"),
     [
         ("\x1b[200~y\x1b[201~", f"› y {QUEUES}"),
-        ("y\r", "  queued: y"),
+        ("y\r", "  for the next step: y"),
         ("yy", f"› yy {QUEUES}"),
         ("x", f"› x {QUEUES}"),
         (f"y{LEFT}", f"› y {QUEUES}"),
