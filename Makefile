@@ -69,7 +69,7 @@ endings: $(INSTALLED)
 bench: $(INSTALLED)
 	NCA_EMBEDDED="$${NCA_EMBEDDED:-recommended}" $(BIN)/python -m benchmarks $(BENCH)
 
-# nca's own figures in some two minutes of one core; ends with 1 where one is worse than
+# nca's own figures in some four minutes of one core; ends with 1 where one is worse than
 # docs/benchmarks.json by more than 2%. A case that the machine was too busy for is no loss: it ends with 2 then.
 bench-quick: $(INSTALLED)
 	$(BIN)/python -m benchmarks --quick $(BENCH)
