@@ -88,8 +88,8 @@ FORMATS = {
     "jsonl": (".jsonl",),
     "html": (".html", ".htm"),
 }
-OTHER_FORMATS = frozenset({".pdf", ".doc", ".docx", ".odt", ".rtf", ".zip", ".csv", ".xlsx", ".xml", ".svg", ".png"})
-"""Extensions of formats that nca does not write. Markdown under such a name would open nowhere."""
+_TEXT = (".txt", "")
+"""Extensions that leave the format open: Markdown. Under any other name than these it would open nowhere."""
 
 
 def format_of(asked: Sequence[str], file: str) -> str:
@@ -106,8 +106,9 @@ def format_of(asked: Sequence[str], file: str) -> str:
     if named:
         return named[0]
     extension = Path(file).suffix.lower()
-    if extension in OTHER_FORMATS:
-        raise UsageError(f"{file}: nca does not write {extension} files; valid: {', '.join((*by_extension, '.txt'))}.")
+    if extension not in (*by_extension, *_TEXT):
+        valid = ", ".join((*by_extension, ".txt"))
+        raise UsageError(f"{file}: nca does not write {extension} files; valid: {valid}, or any with a named format.")
     return by_extension.get(extension, "markdown")
 
 

@@ -39,7 +39,7 @@ class Codex(Agent):
 
     def left_out(self, out: Outgoing) -> dict[str, int]:
         failures = [sent for sent in out.sent if sent.message.is_error]
-        return {"name": int(bool(out.name)), "thought": thoughts(out), "mark of a failure": len(failures)}
+        return {"name": int(bool(out.name)), "thought": thoughts(out), "failure mark": len(failures)}
 
     def rows(self, out: Outgoing) -> Iterator[dict[str, Any]]:
         meta = {

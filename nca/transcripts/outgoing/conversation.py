@@ -61,7 +61,7 @@ class Outgoing(msgspec.Struct, frozen=True, kw_only=True):
     earlier   the messages that the compaction replaced; empty without one
     summary   what stands for them; "" without a compaction
     later     the messages after it
-    left_out  how many of what no agent has a place for, by name
+    left_out  how many of what no agent has a place for, by its noun, which takes the s of the plural at its end
     cut       how many messages the view shows shortened; they are written so
     """
 
@@ -121,7 +121,7 @@ def outgoing(copy: SessionCopy) -> Outgoing:
     is_compacted = bool(hidden and earlier)
     sent = _dated(copy, said, with_unique_ids(with_user_first([*earlier, *later])))
     begin = len(sent) - len(later) if is_compacted else 0
-    left_out = {"system prompt": len(talk) - len(said), "message aside": len(copy.entries) - len(talk)}
+    left_out = {"system prompt": len(talk) - len(said), "set-aside message": len(copy.entries) - len(talk)}
     return Outgoing(
         id=str(uuid.uuid4()),
         directory=copy.info.directory,

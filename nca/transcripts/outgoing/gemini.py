@@ -41,7 +41,7 @@ class Gemini(Agent):
     def left_out(self, out: Outgoing) -> dict[str, int]:
         said = [sent.message for sent in out.later if sent.message.role == "user"]
         ignored = len([message for message in said if message.text.lstrip().startswith(_IGNORED)])
-        return {"thought": thoughts(out), "message that begins with / or ?": ignored}
+        return {"thought": thoughts(out), "command-like message": ignored}
 
     def rows(self, out: Outgoing) -> Iterator[dict[str, Any]]:
         times = {"startTime": iso(out.began_at), "lastUpdated": iso(out.sent[-1].at)}

@@ -17,6 +17,7 @@ from nca.context.rules.cut_points import blocks
 from nca.context.rules.messages import NO_OUTPUT
 from nca.context.view import Marker, Stub, Summary, Verbatim, View
 from nca.errors import UsageError
+from nca.humanize import counted
 from nca.messages import AttachmentPart, MediaPart, Message, TextPart, ToolCall
 from nca.sessions.transfer import SessionCopy
 from nca.transcripts.conversation_file import ConversationFile, read_conversation
@@ -69,7 +70,7 @@ def test_the_file_is_where_the_agent_looks_and_is_read_back(name: str, tmp_path:
     failures = [message.tool_call_id for message in log_of(found) if message.is_error]
     assert failures == ([] if name == "codex" else ["call_2"])
     assert done.messages == len(TALK)
-    assert done.left_out == ({"mark of a failure": 1, "name": 1} if name == "codex" else {})
+    assert done.left_out == ({"failure mark": 1, "name": 1} if name == "codex" else {})
     assert found.copy.info.name == ("" if name == "codex" else "the parser")
     assert done.command.startswith("cd /work && ")
     assert done.file.stat().st_mode & 0o077 == 0
@@ -150,6 +151,20 @@ def test_what_is_hidden_shortened_or_aside_is_named(tmp_path: Path) -> None:
     assert done.cut == 1
 
 
+def test_what_is_not_written_is_counted_in_english() -> None:
+    out = outgoing(session())
+    named = set(out.left_out).union(*(agent_named(name).left_out(out) for name in AGENTS))
+    assert sorted(counted(2, noun) for noun in named) == [
+        "2 command-like messages",
+        "2 failure marks",
+        "2 names",
+        "2 pins",
+        "2 set-aside messages",
+        "2 system prompts",
+        "2 thoughts",
+    ]
+
+
 def test_a_cleared_context_says_so() -> None:
     out = outgoing(session(view=View((Marker("t1", ((1, 5),), ""),), 6)))
     assert out.summary.startswith("The earlier conversation was left out.")
@@ -196,7 +211,7 @@ def test_gemini_finds_the_session_in_the_folder_of_its_project(tmp_path: Path) -
 
 def test_a_message_that_gemini_takes_for_a_command_is_named(tmp_path: Path) -> None:
     done = written("gemini", session([Message("user", "/etc/hosts is wrong"), Message("assistant", "Why?")]), tmp_path)
-    assert done.left_out == {"message that begins with / or ?": 1}
+    assert done.left_out == {"command-like message": 1}
 
 
 def test_a_long_folder_name_ends_with_the_hash_that_claude_code_gives_it(tmp_path: Path) -> None:
