@@ -183,8 +183,8 @@ def _not_first(figures: Figures) -> str:
 def _repeat(figures: Figures) -> Iterator[str]:
     yield "## Repeat it"
     yield (
-        "`make bench-quick` measures nca again, in some four minutes of one core, and fails where a figure is worse than"
-        " here by more than 2%. `make bench` installs the other programs under `.bench/`, measures everything, and"
+        "`make bench-quick` measures nca again, in some four minutes of one core, and fails where a figure is worse"
+        " than here by more than 2%. `make bench` installs the other programs under `.bench/`, measures everything, and"
         ' writes this page anew; `make bench BENCH="--only headline"` does so for one part. The sessions of first'
         " contact are in `tests/data/sessions`, all figures in `docs/benchmarks.json`; what needs"
         " [sessions from elsewhere](benchmarks-details.md#real-sessions-of-other-programs) stays out, or as it is."
