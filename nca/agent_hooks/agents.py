@@ -175,6 +175,10 @@ class Change:
         return self.after != (self.before or "")
 
 
+_EMPTY = "{}\n"
+"""What is left of a settings file that nca made itself."""
+
+
 def folder_of(env: Mapping[str, str]) -> Path:
     """The folder of the hooks' socket and log."""
     return cache_dir(env).absolute() / HOOKS
@@ -215,7 +219,8 @@ def uninstalled(agent: Agent, file: Path) -> Change:
         _command_of(file, before)
         return Change(file, before, "")
     with _left_alone(file):
-        return Change(file, before, _without_own(before or ""))
+        after = _without_own(before or "")
+    return Change(file, before, "" if after == _EMPTY != before else after)
 
 
 def programs(agent: Agent, file: Path) -> list[str]:

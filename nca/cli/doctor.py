@@ -88,18 +88,21 @@ def _findings(*, probe: bool) -> Iterator[Finding]:
         "settings": _settings,
         "data": _data,
         "database": _database,
-        "spool": _spools,
+        "not stored": _spools,
         "keys": _keys,
         "servers": partial(_servers, probe=probe),
         "embedded": _runtime,
         "weights": _weights,
         "model": partial(_model, probe=probe),
     }
+    said = set[str]()
     for name, check in checks.items():
         try:
             yield from check()
         except NcaError as error:
-            yield Finding(name, "fail", error.message, error.advice)
+            if str(error) not in said:  # settings that cannot be read stop several checks
+                yield Finding(name, "fail", error.message, error.advice)
+            said.add(str(error))
 
 
 def _python() -> Iterator[Finding]:
@@ -219,10 +222,10 @@ def _spools() -> Iterator[Finding]:
                 continue
             except StoreDamaged as error:
                 detail = f"session {session_id}: {file} cannot be stored. {error.message}."
-                yield Finding("spool", "warn", detail, "Repair the line, or delete it and those after it.")
+                yield Finding("not stored", "warn", detail, "Repair the line, or delete it and those after it.")
                 continue
             what = f"{counted(len(kept), 'message')} since {local_time(since)}"
-            yield Finding("spool", "warn", f"session {session_id}: {what}, in {file}.", advice)
+            yield Finding("not stored", "warn", f"session {session_id}: {what}, in {file}.", advice)
 
 
 def _disk(sizes: StoreSizes) -> Finding:

@@ -91,6 +91,8 @@ def search_sessions(
 ) -> None:
     """Search all messages, including those that were compacted."""
     text = " ".join(question)
+    if not text.strip():
+        raise UsageError("There is nothing to search for.", advice='Example: nca sessions search "connection refused"')
     if in_session and everything:
         raise UsageError("--session and --all exclude each other.")
     with open_session_store(read_only=True, of_team=team) as store:

@@ -48,8 +48,11 @@ def test_hooks_come_and_go(tmp_path: Path, text: str, name: str) -> None:
     assert not installed(agent, env, file).is_needed
     left = iter(change.after)
     assert all(char in left for char in text.replace("\n", "").replace(" ", ""))
-    assert uninstalled(agent, file).after == (text or "{}\n")
+    # What was not there before is removed.
+    assert uninstalled(agent, file).after == text
     file.write_text(uninstalled(agent, file).after)
+    assert not uninstalled(agent, file).is_needed
+    file.write_text("{}\n")
     assert not uninstalled(agent, file).is_needed
 
 

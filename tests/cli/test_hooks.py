@@ -38,6 +38,8 @@ def test_a_projects_hooks_are_a_file_of_its_own(tmp_path: Path) -> None:
     written = json.loads((project / ".claude" / "settings.local.json").read_text())
     assert "PreCompact" in written["hooks"]
     assert f"in {project}/.claude/settings.local.json" in forked("hooks", "status", home=tmp_path, cwd=project).stdout
+    forked("hooks", "uninstall", "claude", "--project", "--yes", home=tmp_path, cwd=project)
+    assert list((project / ".claude").iterdir()) == []
 
 
 def test_opencodes_plugin_is_written_and_removed(tmp_path: Path) -> None:

@@ -166,6 +166,10 @@ def test_doctor_fails_on_broken_settings(home: Path) -> None:
     found = json.loads(result.stdout)
     assert not found["ok"]
     assert [finding["name"] for finding in found["findings"] if finding["status"] == "fail"] == ["settings"]
+    home.mkdir(exist_ok=True)
+    (home / "config.toml").write_text("[context\n")  # the person's own, by which nca also finds the store
+    found = json.loads(run_doctor("--json").stdout)
+    assert [finding["name"] for finding in found["findings"] if finding["status"] == "fail"] == ["settings"]
 
 
 def test_doctor_counts_sessions(home: Path) -> None:

@@ -137,7 +137,7 @@ def spool(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("store", ["postgresql://ada@/d?host=/nowhere", ""])
 def test_doctor_names_a_spool_that_waits(store: str, tmp_path: Path, spool: Path) -> None:
     findings = json.loads(forked("doctor", "--json", home=tmp_path, NCA_SESSION__STORE=store).stdout)["findings"]
-    [found] = [one for one in findings if one["name"] == "spool"]
+    [found] = [one for one in findings if one["name"] == "not stored"]
     assert found["status"] == "warn"
     assert found["detail"] == f"session 0a1b2c3d: 2 messages since {local_time(1.7e9)}, in {spool}."
     assert ("next start" if store else "names another database") in found["advice"]

@@ -62,6 +62,8 @@ def test_stored_text_cannot_control_the_terminal(home: Path, ids: list[str]) -> 
 
 
 def test_what_contradicts_itself_is_refused(home: Path, ids: list[str]) -> None:
+    with pytest.raises(UsageError, match="nothing to search for"):
+        run(home, "search", "")
     with pytest.raises(UsageError, match="exclude each other"):
         run(home, "search", "x", "--all", "--session", ids[0])
     with pytest.raises(SessionNotFound):
