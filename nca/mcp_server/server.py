@@ -18,10 +18,13 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any
 
+import anyio
 import mcp_types as types
 from mcp import MCPError
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
+from mcp.shared.message import SessionMessage
+from pydantic import ValidationError
 
 from nca.errors import NcaError
 from nca.humanize import one_line
@@ -42,8 +45,31 @@ _INSTRUCTIONS = (
 async def serve(history: History, version: str) -> None:
     """Answer until standard input ends. `version`: nca's, which clients are told."""
     server = server_of(history, version)
-    async with stdio_server() as (received, sent):
-        await server.run(received, sent, server.create_initialization_options())
+    async with stdio_server() as (received, sent), anyio.create_task_group() as tasks:
+        passed_on, understood = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        tasks.start_soon(_pass_on, received, passed_on, sent)
+        await server.run(understood, sent, server.create_initialization_options())
+        tasks.cancel_scope.cancel()
+
+
+async def _pass_on(received: Any, passed_on: Any, sent: Any) -> None:
+    """Answer lines that are no message, which the SDK drops: who wrote one waits. The rest goes on to the server."""
+    async with passed_on:
+        async for one in received:
+            if not isinstance(one, ValidationError):
+                await passed_on.send(one)
+                continue
+            (wrong, *_) = one.errors()
+            is_json = wrong["type"] != "json_invalid"
+            if not is_json and not str(wrong["input"]).strip():
+                continue  # an empty line says nothing
+            code, what = (
+                (types.INVALID_REQUEST, "no message of JSON-RPC") if is_json else (types.PARSE_ERROR, "not JSON")
+            )
+            error = types.ErrorData(
+                code=code, message=f"The line is {what}; one line of standard input is one message."
+            )
+            await sent.send(SessionMessage(types.JSONRPCError(jsonrpc="2.0", id=None, error=error)))
 
 
 def server_of(history: History, version: str) -> Server[Any]:

@@ -108,6 +108,16 @@ def test_a_terminal_sees_the_help_and_a_pipe_the_server(tmp_path: Path) -> None:
     assert shown.exitstatus == 0
 
 
+def test_a_line_that_is_no_message_is_answered_with_the_protocols_error(tmp_path: Path) -> None:
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    request = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello})
+    done = nca("mcp", home=tmp_path, stdin=f"not json\n\n[1\n{{}}\n{request}\n")
+    assert (done.returncode, done.stderr) == (0, "")
+    *wrong, last = map(json.loads, done.stdout.splitlines())
+    assert [(one["id"], one["error"]["code"]) for one in wrong] == [(None, -32700), (None, -32700), (None, -32600)]
+    assert (last["id"], last["result"]["serverInfo"]["name"]) == (1, "nca")
+
+
 async def test_a_signal_ends_the_server_while_its_input_is_open(tmp_path: Path) -> None:
     program = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "nca", "mcp", "serve"),
