@@ -1,4 +1,7 @@
-"""LiteLLM: a callback that fits each request into its model's window, in the SDK and in the proxy."""
+"""LiteLLM: a callback that fits requests into the model's window: all of the proxy, in the SDK those of `acompletion`.
+
+`litellm.completion` calls no such hook: its requests are sent whole.
+"""
 
 from __future__ import annotations
 

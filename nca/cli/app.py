@@ -103,7 +103,9 @@ def _run_and_report(arguments: list[str]) -> int:
     try:
         return _dispatch(arguments)
     except NcaError as error:
-        _complain(str(error))
+        from nca.terminal.render.event_lines import shell_words
+
+        _complain(shell_words(str(error)))
         return error.exit_code
     except KeyboardInterrupt:
         print("nca: interrupted.", file=sys.stderr)

@@ -20,9 +20,9 @@ from nca.context.rules.calls import with_results_in_order, with_unique_ids, with
 from nca.context.validate import CHECKS
 from nca.context.validate import validate_request as check
 from nca.context.view import View
-from nca.errors import InvalidMessages, UsageError
+from nca.errors import ContextDoesNotFit, InvalidMessages, UsageError
 from nca.library.engine import Engine, Summarizer
-from nca.library.inputs import history_of, is_list, read_conversation, read_text, read_tools, settings_of
+from nca.library.inputs import history_of, in_library, is_list, read_conversation, read_text, read_tools, settings_of
 from nca.messages import Message
 from nca.shapes.detect import shape_of
 from nca.shapes.shaped import ShapedMessages
@@ -123,7 +123,10 @@ def compact(
         stages=stages,
         fit=fit,
     )
-    return compact_loaded(messages, loaded, model=model, summarizer=summarizer, focus=focus, tools=tools)
+    try:
+        return compact_loaded(messages, loaded, model=model, summarizer=summarizer, focus=focus, tools=tools)
+    except ContextDoesNotFit as error:
+        raise in_library(error) from None
 
 
 def compact_loaded(

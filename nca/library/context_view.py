@@ -27,7 +27,7 @@ from nca.errors import ContextDoesNotFit, ViewInUse
 from nca.library.beside_loop import beside_loop, drive_beside_loop
 from nca.library.compaction import items_of
 from nca.library.engine import AsyncSummarizer, Engine, Summarizer
-from nca.library.inputs import history_of, read_conversation, read_text, read_tools, settings_of
+from nca.library.inputs import history_of, in_library, read_conversation, read_text, read_tools, settings_of
 from nca.library.view_state import ViewState, read_state, saved_in
 from nca.messages import Message
 from nca.sessions import Session, Store
@@ -253,9 +253,9 @@ class ContextView:
         try:
             ratio = aim_ratio(engine.budget, engine.settings)
             proposal = yield from engine.planning(history, target_ratio=ratio, has_recall=self._has_recall)
-        except ContextDoesNotFit:
+        except ContextDoesNotFit as error:
             if not self._measured(history).fits:
-                raise
+                raise in_library(error) from None
             proposal = None
         if proposal is None or not proposal.compacted:
             self._keep(policy=self._kept.policy.compacted_in_vain(self._measured(history)))

@@ -51,6 +51,7 @@ class Engine:
         self.facts = facts_of(model, loaded)
         self.budget = budget_of(self.facts, loaded)
         self.settings = loaded.settings.context
+        self._asked_tokens = loaded.settings.model.max_output_tokens
         self.has_summarizer = summarizer is not None
         self._model, self._system_prompt, self._tools = model, system_prompt, tools
         self.meter = self._meter_for(provider)
@@ -110,6 +111,9 @@ class Engine:
             said.insert(
                 0, f"The window of {shown(self._model)} is not known: {window} are assumed; context_window sets it."
             )
+        if self._asked_tokens > (reserved := self.budget.reserve_tokens):
+            asked = f"{self._asked_tokens:,} to {reserved:,}"
+            said.insert(0, f"max_output_tokens is lowered from {asked}: the answer may take half of the window.")
         stages = self.settings.stages
         if proposal.cut_newest:
             said.append("The newest message is larger than the window and was cut.")

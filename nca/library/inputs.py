@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NotRequired, TypedDict
 
@@ -13,7 +14,7 @@ from nca.context.budget import Budget
 from nca.context.history import History
 from nca.context.stages.truncate import TRUNCATED
 from nca.context.summary import is_summary
-from nca.errors import ConfigError, InvalidMessages, UsageError
+from nca.errors import ConfigError, ContextDoesNotFit, InvalidMessages, UsageError
 from nca.messages import Entry, Message
 from nca.models.catalog import ModelFacts, describe
 from nca.shapes.detect import read_shape, shape_of
@@ -129,11 +130,35 @@ def settings_of(
         if not isinstance(name, str):
             raise ConfigError(f"settings: {shown(name)} is not a name of a setting; valid: text.")
     # A plain 0 means "not given"; anything else is the person's word, and wrong words are refused by their setting.
-    sizes = {"model.context_window": context_window, "model.max_output_tokens": max_output_tokens}
-    given |= {name: size for name, size in sizes.items() if type(size) is not int or size}
-    named = {"target_ratio": target, "stages": stages, "compact_threshold": threshold, "fit": fit}
-    given |= {f"context.{name}": value for name, value in named.items() if value is not None}
-    return defaults().with_values(given, "the call").with_default("context.fit", "refuse")
+    sizes = {"context_window": context_window, "max_output_tokens": max_output_tokens}
+    passed = {name: size for name, size in sizes.items() if type(size) is not int or size}
+    named = {"target": target, "stages": stages, "threshold": threshold, "fit": fit}
+    passed |= {name: value for name, value in named.items() if value is not None}
+    given |= {_SETTINGS[name]: value for name, value in passed.items()}
+    try:
+        return defaults().with_values(given, "the call").with_default("context.fit", "refuse")
+    except ConfigError as error:
+        message = error.message
+        for name in passed:
+            message = re.sub(rf"^{re.escape(_SETTINGS[name])}(?= = )", name, message)
+        raise ConfigError(message, advice=error.advice) from None
+
+
+_SETTINGS = {
+    "context_window": "model.context_window",
+    "max_output_tokens": "model.max_output_tokens",
+    "target": "context.target_ratio",
+    "stages": "context.stages",
+    "threshold": "context.compact_threshold",
+    "fit": "context.fit",
+}
+"""The arguments of calls, and the settings that they set."""
+
+
+def in_library(error: ContextDoesNotFit) -> ContextDoesNotFit:
+    """The error with the advice that a program can follow."""
+    error.advice = error.advice.replace('--fit cut, fit="cut", context.fit', 'fit="cut"')
+    return error
 
 
 def facts_of(model: Any, loaded: LoadedSettings) -> ModelFacts:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -84,3 +85,54 @@ def test_a_window_that_is_assumed_is_said() -> None:
     assert said.startswith(f"The window of '{unknown}' is not known: 128,000 tokens are assumed")
     assert nca.compact(messages, model=unknown, context_window=9_000).notices == ()
     assert nca.compact(messages, model="openai/gpt-4.1").notices == nca.compact(messages).notices == ()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"target": 5}, "target = 5 is not valid"),
+        ({"stages": ["x"]}, "stages = ['x'] is not valid"),
+        ({"context_window": -1}, "context_window = -1 is not valid"),
+        ({"fit": "x"}, "fit = 'x' is not valid"),
+        ({"settings": {"context.target_ratio": 5}}, "context.target_ratio = 5 is not valid"),
+        ({"settings": {"nope": 5}}, "There is no setting nope."),
+    ],
+)
+def test_a_wrong_argument_is_called_by_its_own_name(arguments: dict[str, Any], says: str) -> None:
+    with pytest.raises(nca.ConfigError) as refused:
+        nca.compact([{"role": "user", "content": "hello"}], **arguments)
+    assert str(refused.value).startswith(says)
+    with pytest.raises(nca.ConfigError, match=r"^threshold = -1 is not valid"):
+        nca.check_context_budget([{"role": "user", "content": "hello"}], threshold=-1)
+
+
+def test_a_program_is_advised_in_its_own_words() -> None:
+    large = [{"role": "user", "content": "a word " * 9_000}]
+    calls: tuple[Callable[[], object], ...] = (
+        lambda: nca.compact(large, context_window=4_000),
+        lambda: nca.ContextView(context_window=4_000).fit(large),
+    )
+    for call in calls:
+        with pytest.raises(nca.ContextDoesNotFit) as refused:
+            call()
+        assert refused.value.advice.endswith('or let it be cut: fit="cut".')
+
+
+def test_an_answer_that_gets_less_room_than_was_asked_for_is_said() -> None:
+    messages = [{"role": "user", "content": "hello"}]
+    (said,) = nca.compact(messages, context_window=8_000, max_output_tokens=9_000).notices
+    assert said.startswith("max_output_tokens is lowered from 9,000 to 4,000")
+    assert nca.compact(messages, context_window=8_000, max_output_tokens=4_000).notices == ()
+
+
+def test_a_stage_that_nobody_named_is_said() -> None:
+    said = [
+        {"role": role, "content": f"{number} " + "word " * 200}
+        for number in range(30)
+        for role in ("user", "assistant")
+    ]
+    stages: list[str]
+    for stages, says in ([], "No stage is named, so the last resort"), (["prune"], "After prune it was still over"):
+        result = nca.compact(said, context_window=8_000, stages=stages)
+        assert result.stages_used == ("truncate",)
+        assert result.notices[0].startswith(says)

@@ -52,6 +52,9 @@ IN_SHELL = {
     "(/model)": "(--model)",
     "/model switches": "--model switches",
     '--fit cut, fit="cut", context.fit': "--fit cut",
+    "Say “go on” to continue.": 'To continue: nca run -c "go on"',
+    "Say “go on”.": 'To continue: nca run -c "go on"',
+    "Say what to do differently.": 'Say what to do differently: nca run -c "…"',
 }
 """The shell's words for the chat's words that have such."""
 GROUPS = {
@@ -151,7 +154,7 @@ def unanswered_line(asked: ApprovalAsked, *, is_chat: bool) -> str:
     """The notice for a call that needed approval where nca does not ask: in `nca run`, or without a terminal."""
     why = "nca cannot ask without a terminal" if is_chat else "nca run never asks (nca loop does)"
     modes = "--permission accept-edits or auto" if asked.needs == "write" else "--permission auto"
-    rule = "" if is_chat else _rule_to_pass(asked)
+    rule = _rule_to_pass(asked)
     how = f"pass --allow {rule}; for all such calls, {modes}" if rule else f"add a rule or pass {modes}"
     return f"{one_line(asked.name)} was not run: it needs an approval, and {why}. To allow it, {how}."
 
@@ -235,11 +238,15 @@ def error_line(error: NcaError | ErrorRaised) -> tuple[str, str]:
     return one_line(message, ERROR_CHARS), one_line(advice, ERROR_CHARS)
 
 
-def in_shell(text: str) -> str:
-    """A line of a notice or error as a shell can follow it: what only the chat has is said to be the chat's."""
+def shell_words(text: str) -> str:
     for chat, shell in IN_SHELL.items():
         text = text.replace(chat, shell)
-    text = _SETTING.sub("nca config set ", text)
+    return text
+
+
+def in_shell(text: str) -> str:
+    """A line of a notice or error as a shell can follow it: what only the chat has is said to be the chat's."""
+    text = _SETTING.sub("nca config set ", shell_words(text))
     found = _COMMAND.search(text)
     if found is None or "in the chat" in text:
         return text

@@ -474,6 +474,7 @@ def test_an_answer_for_nobody_is_said() -> None:
     draw = PlainDraw(io.StringIO(), asides, {})
     draw.on_event(ASKED)
     draw.on_event(ApprovalGiven("c1", "write_file", "unanswered"))
+    assert "pass --allow write_file" in asides.getvalue().replace("'", "")
     assert "--permission accept-edits" in asides.getvalue()
 
 
