@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import stat
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 from nca.context.view import Summary
 from nca.errors import UsageError
+from nca.messages import Message, ToolCall
 from tests.terminal.stage import Stage, a_stage
 from tests.terminal.test_commands import LONG, SUMMARY, a_long_chat, replies
 from tests.terminal.test_help import columns
@@ -311,3 +313,21 @@ async def test_the_diff_adds_up_to_what_the_compaction_says(tmp_path: Path) -> N
         await stage.command("/context undo")
         with pytest.raises(UsageError, match="No compaction is in effect"):
             await stage.command("/context diff")
+
+
+async def test_what_collapsing_does_not_shorten_is_neither_offered_nor_counted(tmp_path: Path) -> None:
+    written = json.dumps({"path": "big.py", "content": "x = 1\n" * 2_000})
+    replies = [Message("assistant", None, (ToolCall("w", "write_file", written),)), "Done. " + LONG, "Fine.", "Good."]
+    with a_stage(tmp_path, replies, window_tokens=60_000, agent__permission="accept-edits") as stage:
+        for question in ("Write it.", "And?", "So?"):
+            await stage.conversation.send(question)
+        items = {item.id: item for item in stage.conversation.context.items()}
+        largest = max(items.values(), key=lambda item: item.tokens)
+        offered = max((one for one in items.values() if one.is_collapsible), key=lambda item: item.tokens)
+        assert "write_file" in largest.label
+        assert f"Try: /context collapse {offered.id} ·" in await stage.command("/context all")
+        said = await stage.command(f"/context collapse {largest.id}")
+        assert f"Message {largest.id} is not collapsed: only texts and results are shortened" in said
+        said = await stage.command(f"/context collapse {largest.id} {offered.id}")
+        assert "Collapsed 1 message: " in said
+        assert f"Message {largest.id} is as before." in said

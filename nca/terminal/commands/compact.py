@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from rich.table import Column
 from rich.text import Text
@@ -24,6 +25,10 @@ from nca.terminal.input.editor import edited
 from nca.terminal.interrupts import IS_SAID
 from nca.terminal.render.layout import Parted, new_table
 from nca.terminal.render.sanitize import one_line, to_terminal
+
+if TYPE_CHECKING:
+    from nca.agent.context import Context
+    from nca.agent.usage_breakdown import ContextItem
 
 CHOICE = "/context accept applies it · /context edit opens its summary in your editor · /context drop discards it"
 
@@ -209,19 +214,30 @@ async def collapse(app: App, wanted: str) -> None:
     """Shorten messages, by their numbers: `12`, `12-15`, or several of these."""
     seqs = _seqs(app, wanted)
     if not seqs:
-        heavy = [item for item in app.conversation.context.stats().heaviest if item.id.isdecimal()][:OFFERED]
+        heavy = largest_collapsible(app.conversation.context)[:OFFERED]
         named = ", ".join(f"{item.id} ({item.tokens:,} tokens)" for item in heavy)
         raise UsageError("/context collapse needs the numbers of messages.", advice=f"Largest: {named or 'none'}.")
-    which = f"Message {seqs[0]} is" if len(seqs) == 1 else "These messages are"
+    can = {int(item.id) for item in largest_collapsible(app.conversation.context)}
+    shortened, whole = [seq for seq in seqs if seq in can], [seq for seq in seqs if seq not in can]
+    entries = app.conversation.context.entries
     before = app.conversation.context.stats(with_details=False).used_tokens
     if app.conversation.context.collapse(seqs) is None:
-        app.output.show(f"{which} too short to collapse.")
+        calls = any(entries[seq - 1].message.tool_calls for seq in seqs)
+        why = "only texts and results are shortened, and calls stay whole" if calls else "too short"
+        app.output.show(f"{_are(seqs)} not collapsed: {why}.")
         return
     # After a change the count is an estimate until the model has reported: a small saving may not show yet.
     saved = before - app.conversation.context.stats(with_details=False).used_tokens
     less = f": {saved:,} tokens less" if saved > 0 else ""
     back = f"/context undo, or expand {seqs[0]}, restores it" if len(seqs) == 1 else "/context undo restores them"
-    app.output.show(f"Collapsed {counted(len(seqs), 'message')}{less}. {usage_line(app)} {back}.")
+    app.output.show(f"Collapsed {counted(len(shortened), 'message')}{less}. {usage_line(app)} {back}.")
+    if whole:
+        app.output.notice(f"{_are(whole)} as before.")
+
+
+def largest_collapsible(context: Context) -> list[ContextItem]:
+    """What collapsing would shorten, the largest first."""
+    return sorted((item for item in context.items() if item.is_collapsible), key=lambda item: -item.tokens)
 
 
 async def pin(app: App, wanted: str) -> None:

@@ -17,6 +17,7 @@ from nca.terminal.commands.compact import (
     drop,
     edit,
     expand,
+    largest_collapsible,
     pin,
     unpin,
     usage_line,
@@ -59,7 +60,11 @@ async def _show(app: App, argument: str) -> None:
 async def _show_panel(app: App, *, is_all: bool) -> None:
     size, context = shutil.get_terminal_size(), app.conversation.context
     records, has_bars = context.history(), app.reader.can_walk
-    panel = context_panel(context.stats(), size.columns, size.lines, records=records, is_all=is_all, has_bars=has_bars)
+    one = next((item.id for item in largest_collapsible(context)), "")
+    stats = context.stats()
+    panel = context_panel(
+        stats, size.columns, size.lines, records=records, is_all=is_all, has_bars=has_bars, collapsible=one
+    )
     app.output.show(panel)
 
 

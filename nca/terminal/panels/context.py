@@ -52,17 +52,19 @@ def context_panel(
     records: Sequence[CompactionRecord] = (),
     is_all: bool = False,
     has_bars: bool = True,
+    collapsible: str = "",
 ) -> RenderableType:
     """The panel for a window of `width` columns and `rows` rows. Its usage is the one in the toolbar and the notices.
 
     records  the session's compactions
     is_all   show everything, however long it gets
     has_bars  as of `picture`
+    collapsible  the number of a message to suggest; "": no suggestion
     """
     done = in_effect(records)
     most = LISTED if is_all else SHOWN
     lines, sections = list(_lines(stats, done, most)), list(_sections(stats, _section_width(width), most))
-    tries = _suggestions(stats, can_undo=any(not record.undone for record in records), is_all=is_all)
+    tries = _suggestions(stats, collapsible, can_undo=any(not record.undone for record in records), is_all=is_all)
     if is_all:
         sections += [*_by_role(stats, _section_width(width)), *_compactions(done)]
         return _spaced(
@@ -270,11 +272,11 @@ def in_effect(records: Sequence[CompactionRecord]) -> list[CompactionRecord]:
     return [record for record in records if not record.undone and not record.is_by_hand]
 
 
-def _suggestions(stats: ContextStats, *, can_undo: bool, is_all: bool) -> Parted:
+def _suggestions(stats: ContextStats, collapsible: str, *, can_undo: bool, is_all: bool) -> Parted:
     """Commands to try, with the id of the largest message."""
     number = next((item.id for item in stats.heaviest if item.id.isdecimal()), "N")
     undo = ["undo"] if can_undo else []
-    words = (f"collapse {number}", f"pin {number}", f"compact from {number}", *undo)
+    words = (*([f"collapse {collapsible}"] if collapsible else []), f"pin {number}", f"compact from {number}", *undo)
     more = "/help context lists all" if is_all else "all"
     return Parted(f"Try: /context {' · '.join((*words, more))}", style="quiet")
 

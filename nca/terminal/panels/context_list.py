@@ -161,7 +161,7 @@ class ContextList(ListPanel["ContextItem", Mapping[str, Change]]):
         """Why the chosen item cannot be changed so; "" if it can."""
         item = self._item
         if change == "collapse" and not item.is_collapsible:
-            return "It cannot be collapsed: it is short, pinned, or still needed in full."
+            return "It cannot be collapsed: it is short, a call, pinned, or still needed in full."
         if change == "expand" and item.is_whole:
             return "It is already shown in full."
         if change in ("pin", "compact") and not item.id.isdecimal():

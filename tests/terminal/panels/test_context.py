@@ -88,7 +88,7 @@ def drawn(
     is_all: bool = False,
 ) -> list[str]:
     console = plain_console({"COLUMNS": str(width)})
-    console.print(context_panel(stats, width, rows, records=records, is_all=is_all))
+    console.print(context_panel(stats, width, rows, records=records, is_all=is_all, collapsible="12"))
     assert isinstance(console.file, io.StringIO)
     said = console.file.getvalue()
     assert "\x1b" not in said

@@ -85,7 +85,7 @@ async def test_what_is_pinned_short_or_needed_cannot_be_collapsed(stage: Stage) 
         panel.move(1)
     panel.press("c")
     assert panel.marks == {}
-    assert "It cannot be collapsed: it is short, pinned, or still needed in full." in lines(panel)
+    assert "It cannot be collapsed: it is short, a call, pinned, or still needed in full." in lines(panel)
     panel.press("p")
     assert panel.marks == {"4": "unpin"}
     panel.press("e")
