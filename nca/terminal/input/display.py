@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from itertools import accumulate
 from typing import Any, NamedTuple
@@ -14,6 +14,7 @@ from prompt_toolkit.enums import EditingMode
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.key_binding.vi_state import InputMode
 from prompt_toolkit.layout.processors import Processor, Transformation, TransformationInput
+from prompt_toolkit.layout.screen import Char
 from prompt_toolkit.layout.utils import explode_text_fragments
 from prompt_toolkit.styles import Style
 from prompt_toolkit.utils import get_cwidth
@@ -22,6 +23,7 @@ from rich.cells import cell_len, set_cell_size
 from nca.terminal.input.line_editor import Typed
 from nca.terminal.input.pastes import FoldedPastes
 from nca.terminal.render.sanitize import one_line, to_terminal
+from nca.terminal.render.screen import rewrapped, rewraps_lines
 from nca.terminal.render.theme import prompt_styles
 
 TAB_CELLS = 4
@@ -166,10 +168,54 @@ def sign(app: Application[Any]) -> StyleAndTextTuples:
 
 
 def give_back_rows(app: Application[Any]) -> None:
-    """Before a drawing: erase the last one if it had more rows, such as those of a menu. prompt_toolkit keeps them."""
+    """From now on erase what prompt_toolkit leaves of a drawing with more rows than the next one."""
+    app.before_render += _give_back
+    _RewrappedRows(app)
+
+
+def _give_back(app: Application[Any]) -> None:
+    """Erase the last drawing if it had more rows, such as those of a menu."""
     size, last = app.output.get_size(), app.renderer.last_rendered_screen
     if last and app.layout.container.preferred_height(size.columns, size.rows).preferred < last.height:
         app.renderer.erase(leave_alternate_screen=False)
+
+
+class _RewrappedRows:
+    """Erases what a terminal that rewraps its lines has left of a prompt when the window got narrower.
+
+    prompt_toolkit goes up by as many rows as it had drawn. They are more by then.
+    """
+
+    def __init__(self, app: Application[Any]) -> None:
+        self._cells: list[int] = []
+        """Of each drawn row down to the cursor."""
+        self._columns = 0
+        app.on_reset += self._forget
+        app.before_render += self._erase
+        if rewraps_lines():
+            app.after_render += self._note
+
+    def _forget(self, _: object) -> None:
+        self._cells = []
+
+    def _note(self, app: Application[Any]) -> None:
+        screen, self._columns = app.renderer.last_rendered_screen, app.output.get_size().columns
+        if screen is not None:
+            cursor = screen.get_cursor_position(app.layout.current_window)
+            self._cells = [*(_drawn_cells(screen.data_buffer[row]) for row in range(cursor.y)), cursor.x + 1]
+
+    def _erase(self, app: Application[Any]) -> None:
+        columns = app.output.get_size().columns
+        is_erased = app.renderer.last_rendered_screen is None
+        if is_erased and columns < self._columns and (more := rewrapped(self._cells, columns) - len(self._cells)):
+            app.output.cursor_up(more)
+            app.output.erase_down()
+        self._cells = []
+
+
+def _drawn_cells(row: Mapping[int, Char]) -> int:
+    """How many cells of a row of the screen are drawn."""
+    return max((column + character.width for column, character in row.items() if character.char.strip()), default=0)
 
 
 class TypedLines(NamedTuple):

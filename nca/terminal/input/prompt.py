@@ -276,7 +276,7 @@ class Prompt:
         session.default_buffer.enable_history_search = to_filter(True)
         session.default_buffer.on_text_changed += self._note_change
         session.app.ttimeoutlen = ESCAPE_SECONDS
-        session.app.before_render += give_back_rows
+        give_back_rows(session.app)
         session.app.key_processor.after_key_press += self._note_key
         return session
 

@@ -30,6 +30,11 @@ def rewraps_lines(environment: Mapping[str, str] = os.environ) -> bool:
     return not ("XTERM_VERSION" in environment or "STY" in environment or environment.get("TERM") == "linux")
 
 
+def rewrapped(cells: Iterable[int], columns: int) -> int:
+    """The rows of lines with so many cells each, in a window that got narrower."""
+    return sum(max(1, -(-count // columns)) for count in cells)
+
+
 class Cursor(NamedTuple):
     """The place of the terminal's cursor in the tail, which a screen reader follows; without one it is at the end.
 
@@ -130,7 +135,7 @@ class Screen:
             cells = [cell_len(_STYLE_CODE.sub("", line)) for line in above]
             if self._cursor is not None:
                 cells[-1] = self._cursor.column + 1
-            rows = sum(max(1, -(-count // width)) for count in cells)
+            rows = rewrapped(cells, width)
         else:
             rows = len(above)
         up = min(rows, max(self.console.height, 1)) - 1

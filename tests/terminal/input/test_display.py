@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from nca.terminal.input.display import in_rows
+from tests.terminal.tty import chat
 
 
 def rows(text: str, cells: int) -> list[str]:
@@ -22,3 +24,17 @@ def test_a_word_that_does_not_fit_begins_the_next_row() -> None:
 @given(st.lists(st.text("abc", min_size=1, max_size=6)), st.sampled_from([" ", "  "]), st.integers(6, 12))
 def test_every_word_that_fits_a_row_is_whole(words: list[str], between: str, cells: int) -> None:
     assert [word for row in rows(between.join(words), cells) for word in row.split()] == words
+
+
+@pytest.mark.parametrize(("term", "is_erased"), [("xterm-256color", True), ("linux", False)])
+def test_a_narrower_window_has_no_rest_of_the_prompt(term: str, is_erased: bool) -> None:
+    """A terminal that rewraps its lines has made two rows of the draft, and prompt_toolkit went up by none."""
+    with chat(env={"TERM": term}) as tty:
+        tty.sees("›")
+        tty.send("a draft of some words, longer than the window will be, but in one row of it now")
+        tty.sees("row of it now")
+        tty.settle()
+        before = len(tty.raw)
+        tty.resize(60, 30)
+        tty.until(lambda: b"in one row" in tty.raw[before:])
+        assert (b"\x1b[A\x1b[J" in tty.raw[before:]) == is_erased
