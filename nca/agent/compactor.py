@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from nca.agent.compaction_diff import Preview, new_writer, stages_in_words
-from nca.agent.context_notices import context_warning, cut_newest_notice, does_not_fit, where_we_were
+from nca.agent.context_notices import context_warning, cut_newest_notice, does_not_fit, has_no_room, where_we_were
 from nca.agent.fallbacks import Fallbacks
 from nca.agent.hooks import Hooks
 from nca.agent.memory import Memory
@@ -110,6 +110,9 @@ class Compactor:
         if (focus := self._wish.take()) is not None and self.window.context.auto != "off":
             await self.compact("asked", focus=focus)
         decision = self.window.decide("before request")
+        fixed, budget = self.window.meter.total(self.window.meter.fixed_raw), self.window.budget.budget_tokens
+        if decision.action in ("compact", "refuse") and fixed >= budget:  # a compaction has nothing to act on
+            raise has_no_room(fixed, budget)
         if decision.notice:
             self._emit(context_warning(self.window, decision.notice, "Compacting now.", is_now=True))
         if decision.action == "compact":

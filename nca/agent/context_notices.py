@@ -82,6 +82,17 @@ def does_not_fit(measured: Measurement, auto: str) -> ContextDoesNotFit:
     )
 
 
+def has_no_room(fixed_tokens: int, budget_tokens: int) -> ContextDoesNotFit:
+    """The error for a window in which no message fits beside the system prompt and the tools."""
+    return ContextDoesNotFit(
+        f"The system prompt and the tools have {fixed_tokens:,} tokens, and the budget is {budget_tokens:,}: no message"
+        " fits. Nothing was sent.",
+        advice="Use a model with a larger window, or give it fewer tools (tools.off).",
+        used_tokens=fixed_tokens,
+        budget_tokens=budget_tokens,
+    )
+
+
 _FEWEST_WORDS = 3
 """A shorter message ("go on") is not a task unless it names something; an answer to a question needs a word more."""
 _LOOKED_AT = 1_000

@@ -155,3 +155,19 @@ async def test_a_pin_that_the_person_has_cleared_stays_hidden_after_a_compaction
     outcome = await compactor.compact("manual")
     assert outcome.compacted
     assert window.history.view.items[0] == Marker("clear6", ((1, 6),), "")
+
+
+async def test_a_window_without_room_for_a_message_is_refused_before_any_compaction() -> None:
+    store, events = Store.open(None), list[Event]()
+    loaded = defaults().with_values({"model.context_window": 400}, "the test")
+    window = window_of(store, store.create(directory="/", model=FACTS.name), loaded, FACTS, prompt="a rule " * 400)
+    window.append(Message("user", "Hi."))
+    compactor = compactor_of(
+        window, model := ScriptedModel([], facts=FACTS), events.append, opener=OnlyModel(ScriptedModel([], facts=FACTS))
+    )
+    with pytest.raises(
+        ContextDoesNotFit, match=r"The system prompt and the tools have [\d,]+ tokens, and the budget is"
+    ):
+        await compactor.before_request()
+    assert not events, "nothing was there to compact"
+    assert not model.requests
