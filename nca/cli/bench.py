@@ -35,7 +35,13 @@ _SINGULAR = {"words": "message", "files": "file", "errors": "error"}
 def bench(
     file: flags.ConversationFile,
     model: Annotated[
-        str, typer.Option("--model", "-m", help="The model whose window and prices count. Default: the session's.")
+        str,
+        typer.Option(
+            "--model",
+            "-m",
+            help="The model whose window and prices count. Default: the session's.",
+            autocompletion=flags.models,
+        ),
     ] = "",
     context_window: flags.ContextWindow = None,
     max_output_tokens: flags.MaxOutputTokens = None,

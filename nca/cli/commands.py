@@ -151,7 +151,7 @@ _TEXTS = "The first message, in quotes. With --resume, the session's ID stands b
 
 def loop(
     texts: Annotated[
-        list[str] | None, typer.Argument(metavar="TEXT", help=_TEXTS, autocompletion=flags.sessions)
+        list[str] | None, typer.Argument(metavar="TEXT", help=_TEXTS, autocompletion=flags.sessions_to_resume)
     ] = None,
     model: flags.Model = None,
     continue_: flags.Continue = False,

@@ -28,7 +28,10 @@ STAGES_HELP = (
 
 def compact(
     file: flags.ConversationFile = "-",
-    model: Annotated[str, typer.Option("--model", "-m", help="The model whose window sets the budget.")] = "",
+    model: Annotated[
+        str,
+        typer.Option("--model", "-m", help="The model whose window sets the budget.", autocompletion=flags.models),
+    ] = "",
     context_window: flags.ContextWindow = None,
     max_output_tokens: flags.MaxOutputTokens = None,
     target: Annotated[str | None, typer.Option(help="The share of the budget to compact down to.")] = None,

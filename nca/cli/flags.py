@@ -6,6 +6,7 @@ text: the setting parses them and explains what is valid.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nca.cli.early_questions import wrapped
-from nca.cli.startup import open_session_store, store_place
+from nca.cli.startup import load_settings, open_session_store, store_place
 from nca.errors import NcaError, SessionNotFound, UsageError
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.sessions import title
@@ -80,6 +81,52 @@ def sessions(incomplete: str) -> Words:
     return _beginning(incomplete, [*ids, *names])
 
 
+def sessions_to_resume(incomplete: str) -> Words:
+    """Sessions, and the agents whose sessions nca finds on this machine."""
+    from nca.transcripts.formats.records import Format
+    from nca.transcripts.formats.registry import formats
+
+    found = (one for one in formats() if one.own_folder or type(one).files is not Format.files)
+    agents = ((one.name, f"a session of {one.title}") for one in found)
+    return [*sessions(incomplete), *_beginning(incomplete, agents if incomplete else ())]
+
+
+def models(incomplete: str) -> Words:
+    """Models that answered before, embedded ones, and those of the providers whose keys are known."""
+    from nca.models import keys
+    from nca.models.embedded.known import KNOWN
+    from nca.models.lookup import known
+
+    try:
+        keys.use(os.environ)
+        settings = load_settings({}, None).settings.model
+        with open_session_store(read_only=True) as store:
+            names = list(store.models_that_answered(_MOST_SESSIONS))
+    except NcaError:
+        return []
+    # A provider has hundreds: they are offered once a part of the name is typed.
+    names += [f"embedded/{name}" for name in KNOWN]
+    names += [offer.name for offer in known(settings, os.environ)] if incomplete else []
+    return _beginning(incomplete, ((name, "") for name in dict.fromkeys(names)))
+
+
+def one_of(names: Callable[[], Iterable[str]]) -> Callable[[str], Words]:
+    """Completes one of some names, which are looked up when a shell asks."""
+    return lambda incomplete: _beginning(incomplete, ((name, "") for name in names()))
+
+
+def _agents_written() -> Iterable[str]:
+    from nca.transcripts.outgoing.conversation import AGENTS
+
+    return AGENTS
+
+
+def _formats_written() -> Iterable[str]:
+    from nca.transcripts.export_formats import FORMATS
+
+    return FORMATS
+
+
 def allowed_tools(incomplete: str) -> Words:
     """Tools that ask before they run, as a rule of --allow begins."""
     return _beginning(incomplete, _ASKING.items())
@@ -97,7 +144,28 @@ def _beginning(incomplete: str, words: Iterable[tuple[str, str]]) -> Words:
 
 Model = Annotated[
     str | None,
-    typer.Option("--model", "-m", help="The model, by its litellm name; NAME:high sets how much it reasons."),
+    typer.Option(
+        "--model",
+        "-m",
+        help="The model, by its litellm name; NAME:high sets how much it reasons.",
+        autocompletion=models,
+    ),
+]
+AsAgent = Annotated[
+    str | None,
+    typer.Option(
+        "--as",
+        help="Write a session that this agent resumes: claude, codex, gemini or pi.",
+        autocompletion=one_of(_agents_written),
+    ),
+]
+ExportFormat = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        help="markdown, json, jsonl or html. Default: by FILE's extension.",
+        autocompletion=one_of(_formats_written),
+    ),
 ]
 Continue = Annotated[bool, typer.Option("--continue", "-c", help="Continue the last session of this directory.")]
 CompactThreshold = Annotated[str | None, typer.Option(help="Compact from this usage on: 0.8, 80 or 80%.")]

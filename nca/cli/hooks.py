@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from nca.cli import flags
 from nca.cli.early_questions import agrees, can_ask
 from nca.cli.mcp import other_agents
 from nca.errors import ConfigError
@@ -27,7 +29,16 @@ app = typer.Typer(
 _PATH_CHARS = 4_000
 _FIRST_WORDS = 100
 
-AgentName = Annotated[str, typer.Argument(help="claude, codex, gemini or opencode.")]
+
+def _agents() -> Iterable[str]:
+    from nca.agent_hooks.agents import AGENTS
+
+    return AGENTS
+
+
+AgentName = Annotated[
+    str, typer.Argument(help="claude, codex, gemini or opencode.", autocompletion=flags.one_of(_agents))
+]
 Project = Annotated[bool, typer.Option("--project", help="In this project's settings, not in your own.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Change the file without asking.")]
 

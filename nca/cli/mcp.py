@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from nca import __version__
+from nca.cli import flags
 from nca.cli.early_questions import agrees, can_ask
 from nca.cli.startup import load_settings, store_place
 from nca.config.paths import cache_dir, project_config_file, user_config_file, user_home
@@ -43,8 +44,19 @@ def scope_of(everything: bool, directories: Sequence[Path] | None) -> Scope:
     return Scope.of_directories(directories) if directories else Scope.of_project(Path.cwd())
 
 
+def _clients() -> Iterable[str]:
+    from nca.mcp_server.install import CLIENTS
+
+    return (client.name for client in CLIENTS)
+
+
 def install(
-    agent: Annotated[str, typer.Argument(help="claude, codex, gemini, opencode, cursor or vscode.")],
+    agent: Annotated[
+        str,
+        typer.Argument(
+            help="claude, codex, gemini, opencode, cursor or vscode.", autocompletion=flags.one_of(_clients)
+        ),
+    ],
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Add it without asking.")] = False,
     everything: Everything = False,
     directory: Directories = None,

