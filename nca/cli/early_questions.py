@@ -39,6 +39,8 @@ def typed_answer(question: str, valid: Collection[str]) -> str:
             return ""
         if word in valid:
             return word
+        if word:
+            print("That is no answer here.")
 
 
 def wrapped(text: str, hang: int = 0) -> str:

@@ -118,6 +118,7 @@ def test_a_typed_key_is_never_on_the_screen(tmp_path: Path) -> None:
         tty.line("sk-0123456789abcdefghij")
         tty.sees("Whose key is it?")
         tty.line("nobody")
+        tty.sees("That is no answer here.")
         tty.sees("Provider (Enter alone leaves):", times=2)
         tty.line("deepseek")
         tty.sees("Stored as DEEPSEEK_API_KEY")

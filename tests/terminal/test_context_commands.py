@@ -254,6 +254,7 @@ def test_the_summary_of_a_preview_opens_in_the_editor(tmp_path: Path) -> None:
             tty.line(f"Question {number}. {LONG[:200]}")
             tty.sees(f"Answer {number}.")
         tty.line("/context compact --preview")
+        tty.sees("Planning the compaction…")
         tty.sees("/context accept applies it")
         tty.line("/context edit")
         tty.sees("the editor has the terminal: icanon")

@@ -36,6 +36,7 @@ CHOICE = "/context accept applies it · /context edit opens its summary in your 
 async def preview(app: App, focus: str, only: Range | None = None) -> None:
     """Make a proposal and show it; the conversation's event says the two numbers."""
     app.hold_preview(None)
+    app.output.status("Planning the compaction")
     made = await app.conversation.context.preview(focus, only)
     if made.proposal.compacted:
         app.hold_preview(made)
