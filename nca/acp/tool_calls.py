@@ -12,7 +12,7 @@ from acp.meta import CLIENT_METHODS
 
 from nca.context.file_reads import arguments_of
 from nca.context.todo import NAME as TODO
-from nca.context.todo import PARTS
+from nca.context.todo import PARTS, marked
 from nca.events import ApprovalAsked
 from nca.messages import ToolCall
 from nca.terminal.render.sanitize import to_terminal
@@ -133,14 +133,9 @@ def plan_of(arguments: dict[str, Any]) -> list[schema.PlanEntry] | None:
     """The steps of a todo list; None if the call only asked for it."""
     if all(arguments.get(part) is None for part in PARTS):
         return None
-    steps: list[tuple[str, schema.PlanEntryStatus]] = [(one, "completed") for one in _steps(arguments.get("done"))]
-    steps += [(one, "in_progress") for one in _steps([arguments.get("doing")])]
-    steps += [(one, "pending") for one in _steps(arguments.get("open"))]
-    return [schema.PlanEntry(content=one, priority="medium", status=status) for one, status in steps]
-
-
-def _steps(texts: Any) -> list[str]:
-    return [one.strip() for one in texts if isinstance(one, str) and one.strip()] if isinstance(texts, list) else []
+    statuses: tuple[schema.PlanEntryStatus, ...] = ("completed", "in_progress", "pending")
+    steps = marked(arguments, *statuses)
+    return [schema.PlanEntry(content=one, priority="medium", status=status) for status, one in steps]
 
 
 def _hunks(lines: Sequence[str]) -> Iterator[tuple[str, str]]:

@@ -13,14 +13,12 @@ from nca.agent.window import Window
 from nca.context.history import History
 from nca.context.parts import TALK, item_parts, run_parts
 from nca.context.plan import Proposal
+from nca.context.summary import CUT
 from nca.context.summary_writer import BY_CODE
 from nca.context.view import Marker, Range, Stub, Summary, View, merge_ranges, without_ranges
 from nca.errors import StoreError
 from nca.messages import clean_text
 from nca.sessions.views import CompactionRecord
-
-_CUT = " […]"
-"""The end that `nca.context.summary.cut_text` gives a cut text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +90,7 @@ def new_writer(before: View, after: View) -> str:
     earlier = "\n\n".join(item.prose for item in before.items if isinstance(item, Summary) and item.prose)
     if not made:
         return ""
-    prose = made[-1].prose.removesuffix(_CUT)
+    prose = made[-1].prose.removesuffix(CUT)
     return BY_CODE if prose and prose in earlier else made[-1].made_by
 
 

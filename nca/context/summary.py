@@ -164,6 +164,10 @@ def clean_prose(text: str) -> str:
     return text
 
 
+CUT = " […]"
+"""The end of a text that was cut."""
+
+
 def cut_text(text: str, max_tokens: int, rest: str = "") -> str:
     """At most `max_tokens` raw tokens of text, cut at a paragraph's or line's end if one is near, visibly.
 
@@ -171,7 +175,7 @@ def cut_text(text: str, max_tokens: int, rest: str = "") -> str:
     """
     if text_tokens(text) <= max_tokens:
         return text
-    end_mark = f" [… {rest} …]" if rest else " […]"
+    end_mark = f" [… {rest} …]" if rest else CUT
 
     def cut(room: int) -> str:
         kept = fitting_start(text, room)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from nca.context.file_reads import arguments_of
 from nca.messages import Entry
+
+T = TypeVar("T")
 
 NAME = "todo"
 PARTS = ("doing", "open", "done")
@@ -45,18 +47,27 @@ def is_within_step(entries: Sequence[Entry], newest: tuple[int, Mapping[str, Any
     return last > newest[0]
 
 
+def marked(arguments: Mapping[str, Any], done: T, doing: T, waiting: T) -> list[tuple[T, str]]:
+    """Each step of a list with its mark: those that are done, the one that is worked on, those that wait.
+
+    A blank step is none, and neither is what a foreign program may have written in place of texts.
+    """
+    parts = ((done, arguments.get("done")), (doing, [arguments.get("doing")]), (waiting, arguments.get("open")))
+    steps = ((mark, step) for mark, given in parts for step in (given if isinstance(given, list) else ()))
+    return [(mark, str(step).strip()) for mark, step in steps if isinstance(step, str | int) and str(step).strip()]
+
+
 def steps_of(arguments: Mapping[str, Any]) -> tuple[list[str], list[str]]:
     """The steps of a list that are done, and those that are left: first the one that is worked on."""
-    done, waiting = (list(map(str, arguments.get(part) or ())) for part in ("done", "open"))
-    return done, [*([str(arguments["doing"])] if arguments.get("doing") else []), *waiting]
+    steps = marked(arguments, True, False, False)
+    return [step for is_done, step in steps if is_done], [step for is_done, step in steps if not is_done]
 
 
 def as_text(arguments: Mapping[str, Any]) -> str:
     """A list with a box for each step, ticked if it is done."""
-    done, left = steps_of(arguments)
-    return "\n".join((*(f"- [x] {step}" for step in done), *(f"- [ ] {step}" for step in left)))
+    return "\n".join(f"- [{mark}] {step}" for mark, step in marked(arguments, "x", " ", " "))
 
 
-def is_open(arguments: dict[str, Any]) -> bool:
+def is_open(arguments: Mapping[str, Any]) -> bool:
     """Whether something on a list is left to do."""
-    return bool(arguments.get("doing") or arguments.get("open"))
+    return bool(steps_of(arguments)[1])

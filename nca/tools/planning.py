@@ -9,10 +9,10 @@ that asked.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from typing import Annotated, Any, ClassVar, Protocol
 
-from nca.context.todo import NAME
+from nca.context.todo import NAME, marked
 from nca.humanize import one_line
 from nca.tools.tool import Permission, ToolError, ToolOutcome, TypedTool
 
@@ -41,42 +41,31 @@ class Todo(TypedTool):
         """Keep the steps of a longer task: give all each time. No arguments: show them."""
         if doing is None and open is None and done is None:
             return self._shown()
-        current, waiting, finished = (doing or "").strip(), _steps(open), _steps(done)
-        total = len(waiting) + len(finished) + bool(current)
-        if sum(map(len, (current, *waiting, *finished))) > MAX_CHARS:
+        steps = marked({"doing": doing, "open": open, "done": done}, "✓", "›", "·")
+        finished = sum(mark == "✓" for mark, _ in steps)
+        if sum(len(step) for _, step in steps) > MAX_CHARS:
             raise ToolError(f"the list has more than {MAX_CHARS:,} characters; use fewer words, drop what is done")
-        now = f"; now: {current}" if current else ""
-        return ToolOutcome(
-            f"[{len(finished)} of {total} done{now}]",
-            summary=f"{len(finished)} of {total} done",
-            printed="\n".join(_for_person(current, waiting, finished)),
-        )
+        now = next((f"; now: {step}" for mark, step in steps if mark == "›"), "")
+        count = f"{finished} of {len(steps)} done"
+        return ToolOutcome(f"[{count}{now}]", summary=count, printed="\n".join(_for_person(steps, finished)))
 
     def summarize(self, arguments: dict[str, Any]) -> str:
         return f"todo {arguments.get('doing') or ''}".strip()
 
     def _shown(self) -> ToolOutcome:
-        arguments = self._signature.read(self._earlier())
-        lines = [f"- [x] {step}" for step in _steps(arguments.get("done"))]
-        lines += [f"- [>] {arguments['doing']}"] if arguments.get("doing") else []
-        lines += [f"- [ ] {step}" for step in _steps(arguments.get("open"))]
+        lines = [f"- [{mark}] {step}" for mark, step in marked(self._earlier(), "x", ">", " ")]
         return ToolOutcome("\n".join(lines) or "[the list is empty]", summary=f"{len(lines)} steps")
 
 
-def _for_person(current: str, waiting: list[str], finished: list[str]) -> list[str]:
+def _for_person(steps: list[tuple[str, str]], finished: int) -> list[str]:
     """The list in few lines: where they do not hold all steps, those that are done and the last ones are counted."""
-    left = [*([f"› {current}"] if current else []), *(f"· {step}" for step in waiting)]
-    done = [f"✓ {step}" for step in finished]
-    if len(done) + len(left) > MOST_LINES and len(done) > 1:
-        done = [f"✓ {len(done)} done"]
-    if len(done) + len(left) > MOST_LINES:
-        kept = MOST_LINES - len(done) - 1
-        left = [*left[:kept], f"· {len(left) - kept} more"]
-    return [" ".join(line.split()) for line in (*done, *left)]
-
-
-def _steps(texts: Sequence[str] | None) -> list[str]:
-    return [text.strip() for text in texts or () if text.strip()]
+    lines = [f"{mark} {' '.join(step.split())}" for mark, step in steps]
+    if len(lines) > MOST_LINES and finished > 1:
+        lines = [f"✓ {finished} done", *lines[finished:]]
+    if len(lines) > MOST_LINES:
+        kept = MOST_LINES - 1
+        lines = [*lines[:kept], f"· {len(lines) - kept} more"]
+    return lines
 
 
 TASK = "task"

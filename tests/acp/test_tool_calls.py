@@ -68,7 +68,7 @@ def test_arguments_that_are_no_use_give_no_place_no_change_and_no_plan() -> None
     assert edit_content("edit_file", {"path": "a.py", "new_text": None}, here) == []
     assert edit_content("shell", {"path": "a.py", "new_text": "x"}, here) == []
     assert plan_of({}) is None
-    assert plan_of({"open": "not a list", "doing": 5}) == []
+    assert plan_of({"open": "not a list", "done": 5}) == []
 
 
 def test_addresses_of_files() -> None:

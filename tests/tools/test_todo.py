@@ -9,7 +9,7 @@ import pytest
 
 from nca.context.history import History
 from nca.context.rules.untouchable import untouchable
-from nca.context.todo import is_open, newest_list
+from nca.context.todo import is_open, newest_list, steps_of
 from nca.messages import Entry, Message, ToolCall
 from nca.tools.planning import MAX_CHARS, Todo
 from nca.tools.tool import ToolError
@@ -64,6 +64,12 @@ def test_the_newest_call_that_wrote_it_holds_the_list() -> None:
     assert is_open(second)
     assert untouchable(History(entries)) == {4, 12}
     assert newest_list(log(("grep", {}, False))) is None
+
+
+@pytest.mark.parametrize("written", [{"open": 5}, {"done": "all"}, {"open": [None, {}, " "], "doing": " "}])
+def test_what_is_no_list_of_texts_has_no_steps(written: dict[str, Any]) -> None:
+    assert not is_open(written)
+    assert steps_of(written) == ([], [])
 
 
 def test_a_list_that_is_done_may_go() -> None:
