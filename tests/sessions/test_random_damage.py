@@ -78,7 +78,10 @@ async def talk_on(store: Store, folder: Path, session: str) -> None:
 
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize("seed", sorted({*range(DAMAGES), *FOUND}))
-async def test_no_damage_is_met_without_a_word_or_with_a_traceback(stores: Path, tmp_path: Path, seed: int) -> None:
+async def test_no_damage_is_met_without_a_word_or_with_a_traceback(
+    stores: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    monkeypatch.setenv("NCA_HOME", str(tmp_path))  # elsewhere, a file whose header is damaged could be anybody's
     chance = random.Random(seed)
     path = tmp_path / "data" / "sessions.db"
     shutil.copytree(stores / chance.choice(("closed", "killed")), path.parent)
@@ -103,12 +106,13 @@ async def test_no_damage_is_met_without_a_word_or_with_a_traceback(stores: Path,
 
 
 @pytest.mark.timeout(0)
-def test_one_start_finds_what_can_be_read_in_the_files(tmp_path: Path) -> None:
+def test_one_start_finds_what_can_be_read_in_the_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NCA_HOME", str(tmp_path))
     worded_store(tmp_path)
     wanted = found = 0
     for seed in range(DAMAGES):
         chance = random.Random(seed)
-        path = tmp_path / str(seed) / "sessions.db"
+        path = tmp_path / "data" / str(seed) / "sessions.db"
         shutil.copytree(tmp_path / chance.choice(("closed", "killed")), path.parent)
         damage(path, chance)
         readable_words = words_of_files(path)
