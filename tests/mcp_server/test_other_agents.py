@@ -252,7 +252,8 @@ class Torn(Format):
         return iter([self._file, self._file.with_name("missing")])
 
 
-async def test_what_cannot_be_read_hides_nothing_else(tmp_path: Path) -> None:
+async def test_what_cannot_be_read_hides_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NCA_HOME", str(tmp_path / "nca"))
     machine = Machine(tmp_path, [Torn(tmp_path / "torn.jsonl"), *formats()])
     (tmp_path / "torn.jsonl").write_text("x")
     claude_session(tmp_path, "c1", "/work", ["a hippo", "yes"])
