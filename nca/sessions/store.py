@@ -128,12 +128,9 @@ class Store:
 
     def models_that_answered(self, sessions: int) -> Sequence[str]:
         """The models that answered in the last so many sessions, the newest answer first."""
-        rows = self._database.rows(
-            "SELECT model FROM usage WHERE seq <> ? AND session IN"
-            " (SELECT number FROM sessions ORDER BY touched DESC LIMIT ?) GROUP BY model ORDER BY max(at) DESC",
-            (UNREPORTED, sessions),
-        )
-        return [row[0] for row in rows]
+        newest = "SELECT number FROM sessions ORDER BY touched DESC LIMIT ?"
+        answered = f"SELECT model FROM usage WHERE seq <> ? AND session IN ({newest}) GROUP BY model"  # noqa: S608
+        return [name for (name,) in self._database.rows(f"{answered} ORDER BY max(at) DESC", (UNREPORTED, sessions))]
 
     def whose(self, ids: Sequence[str]) -> dict[str, Whose]:
         """Who began these sessions, and on which machine; empty if the store is a file."""
