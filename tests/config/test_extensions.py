@@ -104,7 +104,7 @@ def test_an_unknown_name_is_refused_with_the_valid_ones() -> None:
     with pytest.raises(nca.ConfigError) as refused:
         nca.compact(ROWS, stages=["prune", "halv"])
     said = str(refused.value)
-    assert "context.stages = 'prune, halv' is not valid; valid: a list of prune, deduplicate, summarize" in said
+    assert "stages = 'prune, halv' is not valid; valid: a list of prune, deduplicate, summarize" in said
     assert "registered: broken, halve, halved, made, missing, nothing" in said
     with pytest.raises(nca.ConfigError, match="each at most once"):
         nca.compact(ROWS, stages=["halve", "halve"])

@@ -23,7 +23,7 @@ from rich.cells import cell_len, set_cell_size
 from nca.terminal.input.line_editor import Typed
 from nca.terminal.input.pastes import FoldedPastes
 from nca.terminal.render.sanitize import one_line, to_terminal
-from nca.terminal.render.screen import rewrapped, rewraps_lines
+from nca.terminal.render.stream_writer import rewrapped, rewraps_lines
 from nca.terminal.render.theme import prompt_styles
 
 TAB_CELLS = 4

@@ -6,9 +6,8 @@ never higher than the window. So text can be selected and scrolled as in any oth
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import NamedTuple, TextIO
 
 from rich.cells import cell_len
@@ -16,23 +15,13 @@ from rich.console import Console, RenderableType
 from rich.text import Text
 
 from nca.terminal.render.sanitize import to_terminal
-from nca.terminal.render.stream_writer import StreamWriter
+from nca.terminal.render.stream_writer import StreamWriter, rewrapped, rewraps_lines
 from nca.terminal.render.theme import screen_console
 
 _STYLE_CODE = re.compile(r"\x1b\[[0-9;]*m")
 
 # The tail must not wrap, even if the terminal and Rich disagree about a character's width (emoji, ligatures).
 _NO_WRAP, _WRAP = "\x1b[?7l", "\x1b[?7h"
-
-
-def rewraps_lines(environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether the terminal rewraps lines when it gets narrower: all but xterm, GNU screen and the Linux console."""
-    return not ("XTERM_VERSION" in environment or "STY" in environment or environment.get("TERM") == "linux")
-
-
-def rewrapped(cells: Iterable[int], columns: int) -> int:
-    """The rows of lines with so many cells each, in a window that got narrower."""
-    return sum(max(1, -(-count // columns)) for count in cells)
 
 
 class Cursor(NamedTuple):

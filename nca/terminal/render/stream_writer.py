@@ -1,4 +1,4 @@
-"""Write to a terminal or pipe that may be closed, full, or limited to an old encoding."""
+"""Write to a terminal or pipe that may be closed, full, limited to an old encoding, or rewrap what it shows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import errno
 import io
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TextIO
 
 ERROR_HANDLER = "nca.ascii_fallback"
@@ -77,6 +77,16 @@ def _ascii(character: str) -> str:
 
 
 codecs.register_error(ERROR_HANDLER, _handle)
+
+
+def rewraps_lines(environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether the terminal rewraps lines when it gets narrower: all but xterm, GNU screen and the Linux console."""
+    return not ("XTERM_VERSION" in environment or "STY" in environment or environment.get("TERM") == "linux")
+
+
+def rewrapped(cells: Iterable[int], columns: int) -> int:
+    """The rows of lines with so many cells each, in a window that got narrower."""
+    return sum(max(1, -(-count // columns)) for count in cells)
 
 
 BROKEN_PIPE_EXIT_CODE = 141
