@@ -159,3 +159,18 @@ def test_what_a_model_or_a_program_said_is_not_the_persons() -> None:
     assert said_in(Message("tool", "Never push.", tool_call_id="c")) is None
     assert said_in(Message("assistant", "Never push.")) is None
     assert said_in(Message("user", "Never push.", source="nca")) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("/btw why\nTraceback", "command"),
+        ("/memory\nuse tabs", "command"),
+        ("/etc/hosts\nis a file", "message"),
+        ("/* a comment\n*/", "message"),
+        ("/btwhy not\nso", "message"),
+    ],
+)
+def test_a_command_of_ncas_own_may_have_several_lines(text: str, kind: str) -> None:
+    assert line_kind(words(text)) == kind
+    assert line_kind(words(text, "pasted")) == "message"

@@ -14,11 +14,13 @@ from nca.agent.parts import Parts
 from nca.agent.spending import ask_beside
 from nca.agent.turn import request_of
 from nca.errors import NcaError, UsageError
+from nca.humanize import one_line
 from nca.messages import Message, clean_text
 from nca.models.model import Delta, KeepsPrefix, ModelRequest, server_of
 
 NAME = "btw"
 """The participant's name on the messages of such a question, in the log and in exports."""
+NOT_ENDED = "[no result yet: the call waits for the user's approval, or runs]"
 INSTRUCTION = "[A question beside the work: answer it from this conversation, and call no tool.]"
 
 
@@ -29,7 +31,7 @@ class Beside:
         self._window, self._models, self._spending, self._emit = parts.window, parts.models, parts.spending, parts.emit
         self._waiting: list[tuple[list[Message], Callable[[], None]]] = []
         """What the log is to take, with whom to tell."""
-        self._asking: set[asyncio.Task[object]] = set()
+        self._asking: dict[asyncio.Task[object], str] = {}
 
     @property
     def can_ask_meanwhile(self) -> bool:
@@ -53,8 +55,8 @@ class Beside:
         asked, request = self._checked(question)
         pair, task = [asked], asyncio.current_task()
         if task is not None:
-            self._asking.add(task)
-            task.add_done_callback(self._asking.discard)
+            self._asking[task] = asked.text
+            task.add_done_callback(self._asking.pop)
         try:
             return await self._answer(request, pair.append)
         finally:
@@ -95,9 +97,10 @@ class Beside:
             logged()
 
     async def close(self) -> None:
-        """Stop what is being asked; the log gets what was answered."""
+        """Stop what is being asked, and say so; the log has it."""
         asking = [*self._asking]
         for task in asking:
+            self._emit(events.Notice(f"Not answered: /{NAME} {one_line(self._asking[task], 200)}"))
             task.cancel()
         await asyncio.gather(*asking, return_exceptions=True)
         self.settle()
@@ -118,4 +121,18 @@ class Beside:
                 f"There is no room for the question: {needed:,} of {measured.budget.budget_tokens:,} tokens.",
                 advice="/compact makes room.",
             )
-        return asked, request_of(window, window.request_messages(sent), may_compact=False)
+        return asked, request_of(window, window.request_messages(*self._open_calls(), sent), may_compact=False)
+
+    def _open_calls(self) -> list[Message]:
+        """What stands for the results of the calls that have none yet."""
+        answered = set[str]()
+        for entry in reversed(self._window.history.entries):
+            message = entry.message
+            if message.role == "tool":
+                answered.add(message.tool_call_id or "")
+            elif message.tool_calls:
+                left = [call for call in message.tool_calls if call.id not in answered]
+                return [Message("tool", NOT_ENDED, tool_call_id=call.id, name=call.name) for call in left]
+            else:
+                break
+        return []

@@ -275,7 +275,7 @@ class Conversation:
 
     async def _enter(self, said: Words, attachments: Sequence[Path], beside: Sequence[mentions.Beside]) -> None:
         """Append the message with all that goes with it. Raises NcaError; then nothing of it waits for the next one."""
-        waiting, ended = self._user_input.waiting, self.jobs.take_ended()
+        waiting, ended = self._user_input.begin(), self.jobs.take_ended()
         for job in ended:
             self._user_input.share(job.name, job.headline(), "tool")
         for number in self._gone_jobs():

@@ -46,8 +46,8 @@ _AGENTS = (
 _NOTES = "## Notes\nNoted in earlier sessions here, by the user or at a session's end; the newest first."
 MAX_NOTES_TOKENS, NOTES_SHARE = 1_000, 32
 """The notes are sent with every request: at most so many tokens, or 1/32 of a small budget."""
-NOTE_CHARS = 400
-"""Of one note, its first line; recall has it whole."""
+NOTE_CHARS = (2_000, 400)
+"""Of one note, its first paragraph: cut to the first of these lengths at which all fit; recall has it whole."""
 DESCRIPTION_CHARS = (1_024, 400, 200, 80)
 """Descriptions are cut to the first of these lengths at which all of them fit."""
 _LINE = re.compile(r"(?m)^(?:\[(\w+)\] )?(.+)$")
@@ -184,10 +184,13 @@ def _notes(settings: Settings, directory: Path, max_tokens: int) -> tuple[str, l
         return "", [str(error)]
     if not notes:
         return "", []
-    beginnings = (note.text.strip().partition("\n")[0] for note in reversed(notes))
-    lines = [f"- {_cut(text, NOTE_CHARS)}" for text in beginnings if text]
+    beginnings = [" ".join(note.text.strip().partition("\n\n")[0].split()) for note in reversed(notes)]
     room = BYTES_PER_TOKEN * max_tokens - _size(f"{_NOTES}\n\n")
-    fits = sum(size <= room for size in accumulate(_size(line) + 1 for line in lines))
+    for most_chars in NOTE_CHARS:
+        lines = [f"- {_cut(text, most_chars)}" for text in beginnings if text]
+        fits = sum(size <= room for size in accumulate(_size(line) + 1 for line in lines))
+        if fits == len(lines):
+            break
     if not fits:
         return "", []
     which = f"the newest {fits} of {len(notes)}" if fits < len(notes) else str(len(notes))

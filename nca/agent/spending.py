@@ -111,7 +111,7 @@ def refuse_above_limit(window: Window, model: Model | None = None, count: Callab
     if 0 < limit <= spent:
         raise CostLimitReached(
             f"This session has cost {money(spent)}, and session.max_cost is {money(limit)}. Nothing was sent.",
-            advice=_allowing(spent),
+            advice=_allowing(spent + (cost_of(window.facts, Usage(window.measure().used_tokens, 0)) or 0.0)),
         )
 
     if limit and model is not None and spent + (cost := _least_cost(window, model, count())) > limit:
@@ -123,7 +123,7 @@ def refuse_above_limit(window: Window, model: Model | None = None, count: Callab
 
 
 def _allowing(needed: float) -> str:
-    """The advice to allow twice of what the session has cost, or would have with this request."""
+    """The advice to allow twice of what the session would have cost with the next request."""
     limit = float(f"{2 * needed:.2g}")
     return f"`--max-cost {limit:g}` allows more; the same message then continues."
 

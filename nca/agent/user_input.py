@@ -70,7 +70,7 @@ class UserInput:
         self._files_read = files_read
         self._shared: list[Beside] = []
         self._went_along: list[Beside] = []
-        """What was shared with the newest message."""
+        """What waited for the newest message, whichever it would be."""
         self._servers = servers
         self._person = person
         self._hooks = hooks
@@ -99,9 +99,9 @@ class UserInput:
         """Attach a text to the next message, as a file of this name would be."""
         self._shared.append(Beside(self._redactor.text(clean_text(name)), clean_text(text), source))
 
-    @property
-    def waiting(self) -> int:
-        """How many texts go with the next message."""
+    def begin(self) -> int:
+        """A message is about to come. Returns how many texts go with it, whichever it is."""
+        self._went_along = [*self._shared]
         return len(self._shared)
 
     def keep_waiting(self, most: int) -> None:
@@ -161,8 +161,6 @@ class UserInput:
         if self._window.context.fit == "refuse" and tokens > measured.budget.budget_tokens:
             raise too_large(tokens, measured.budget)
         self._window.append(with_reminders(message, self._due_reminders(measured)))
-        # A hook is asked about each message anew.
-        self._went_along = [one for one in self._shared if one.name != HOOK]
         self._shared.clear()
         self._say_attached(message)
 

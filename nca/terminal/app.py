@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from nca.errors import NcaError, UsageError
 from nca.events import MessageTaken
-from nca.terminal.commands.command import find_command, short_for, unknown
+from nca.terminal.commands.command import find_command, named, short_for, unknown
 from nca.terminal.input.line_kind import line_kind, line_of, message_of
 from nca.terminal.interrupts import Interrupts, Leave, Stopped
 from nca.terminal.reader import Reader
@@ -315,7 +315,7 @@ class ChatApp:
             self._exit_code = exit_code
 
     async def _command(self, line: Words) -> None:
-        name, _, argument = text_of(line)[1:].partition(" ")
+        name, argument = named(text_of(line))
         self.argument = stripped(part_of(line, len(f"/{name}")))
         command = find_command(name)
         is_piped = source_at(line, 0) != "typed"

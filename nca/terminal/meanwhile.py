@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from nca.errors import NcaError
-from nca.terminal.commands.command import find_command
+from nca.terminal.commands.command import find_command, named
 from nca.terminal.input.line_kind import line_kind
 from nca.terminal.reader import Completions
 from nca.terminal.render.draw import Draw
@@ -31,7 +31,7 @@ class Meanwhile:
         """Carry a typed line out. False: it waits for the prompt. `logged` is called once it is in the log."""
         if line_kind(line) != "command" or source_at(line, 0) != "typed":
             return False
-        name, _, question = text_of(stripped(line))[1:].partition(" ")
+        name, question = named(text_of(stripped(line)))
         command, beside = find_command(name), self._chat.conversation.beside
         if command is None or not command.works_meanwhile or not beside.can_ask_meanwhile:
             return False
@@ -49,6 +49,7 @@ class Meanwhile:
             answer = await beside.ask_meanwhile(question, logged)
         except NcaError as error:
             shown = error_line(error)
+            draw.between(lambda: draw.exchange(Exchange(f"/btw {question}", "", 0)))
             draw.between(lambda: draw.error(*shown))
         else:
             draw.between(lambda: draw.exchange(Exchange(f"/btw {question}", answer, 0), sys.maxsize))

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from nca.agent.beside import NOT_ENDED
 from nca.agent.conversation import Conversation
 from nca.context.validate import validate_request
 from nca.errors import UsageError
-from nca.events import Event, TextDelta, ToolStarted
+from nca.events import Event, Notice, TextDelta, ToolStarted
 from nca.models.model import ModelRequest
 from tests.agent.test_conversation import Room, call, sent_by
 
@@ -44,7 +45,7 @@ async def test_a_question_between_a_call_and_its_result_comes_after_the_turn(roo
     finished = await conversation.send("Sleep")
     assert (finished.text, await asked[0]) == ("Slept.", "It is blue.")
     sides = [one for one in conversation.model.requests if "Which colour?" in str(one.messages[-1])]  # type: ignore[attr-defined]
-    assert [one.messages[-2]["role"] for one in sides] == ["tool"]
+    assert [one.messages[-2]["content"] for one in sides] == [NOT_ENDED]
     assert validate_request(sides[0].messages, "openai", tools=sides[0].tools) == []
     said = [(entry.message.role, entry.message.text) for entry in conversation.context.entries]
     assert [role for role, _ in said] == ["user", "assistant", "tool", "assistant", "user", "assistant"]
@@ -84,6 +85,7 @@ async def test_closing_stops_the_question_and_keeps_it(room: Room) -> None:
     session = conversation.session.info.id
     await conversation.close()
     assert asking.cancelled()
+    assert room.of(Notice)[-1].message == "Not answered: /btw Which colour?"
     said = room.open([], session=session).context.entries
     assert said[2].message.text == "Which colour?"
     assert said[3].message.is_interrupted

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from nca.agent.approvals import Person
 from nca.agent.conversation import Conversation
+from nca.agent.mentions import Beside
 from nca.config.loaded import defaults
 from nca.errors import ConfigError, OnlyReasoned, ProviderError, ProviderFailure
 from nca.events import (
@@ -367,6 +368,15 @@ async def test_what_went_with_a_message_that_was_taken_back_goes_with_the_next(r
     assert sent_by(conversation)[-1].count("3 failed") == 1
     await conversation.send("And now?")
     assert sent_by(conversation)[-1] == "And now?"
+
+
+async def test_what_belongs_to_a_message_that_was_taken_back_goes_with_no_other(room: Room) -> None:
+    """The text of a skill or of a command of the person's own."""
+    conversation = room.open([ProviderError("down"), "4."])
+    await conversation.send("Follow wipe.md", beside=[Beside("wipe.md", "Delete every test.", "attached")])
+    conversation.take_back()
+    await conversation.send("what is 2+2?")
+    assert sent_by(conversation)[1:] == ["what is 2+2?"]
 
 
 async def test_a_message_that_did_not_fit_leaves_its_room_to_a_shorter_one(room: Room) -> None:

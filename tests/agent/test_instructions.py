@@ -67,11 +67,12 @@ def test_notes_are_known_to_later_sessions_the_newest_first(tmp_path: Path) -> N
     settings, file = defaults().settings, tmp_path / ".nca" / "memory.json"
     before = ProjectPrompts(tmp_path)
     of_before = before.of(settings, ModelFacts("m"))
-    add_note(file, "The deploy runs on Fridays.", at=1.0, max_notes=9)
+    rules = " ".join(f"Rule {number} holds for all that is deployed." for number in range(20))
+    add_note(file, f"The deploy runs on Fridays.\n{rules}", at=1.0, max_notes=9)
     add_note(file, "Fix the parser\n\nWhat was done: much.", at=2.0, max_notes=9)
     assert before.of(settings, ModelFacts("m")) == of_before, "a prompt stays as it is for the whole session"
     prompt = ProjectPrompts(tmp_path).of(settings, ModelFacts("m"))
-    assert prompt.text.count("- Fix the parser\n- The deploy runs on Fridays.") == 1
+    assert prompt.text.endswith(f"- Fix the parser\n- The deploy runs on Fridays. {rules}")
     assert "much" not in prompt.text
     assert prompt.notices[-1:] == ("Notes of earlier sessions: 2 (/memory).",)
     assert "parser" not in of_before.text

@@ -191,6 +191,12 @@ def _begun(name: str, own: Iterable[str]) -> Sequence[str]:
     return list(dict.fromkeys([*ours, *(one for one in own if word and one.lower().startswith(word))]))
 
 
+def named(line: str) -> tuple[str, str]:
+    """The name in a command's line, and what follows it."""
+    name, *rest = line[1:].split(maxsplit=1) or [""]
+    return name, "".join(rest)
+
+
 def unknown(name: str, own: Iterable[str] = ()) -> UsageError:
     """The error for a command that does not exist, nor is among the person's `own`."""
     return UsageError(f"There is no command /{one_line(name, 60)}; nothing was sent.", advice=advice_for(name, own))

@@ -355,12 +355,12 @@ class UnsentLines:
         """What was typed has changed."""
 
     def take_unsent(self) -> list[Words]:
-        """Remove and return `unsent`."""
+        """Remove and return what was never sent. The log has what is being carried out, once that has ended."""
         self.press_all(get_typeahead(self._keyboard))
+        self._taken.clear()
         said = self.unsent()
         self._lines, self._at, self._leaves = [Line()], 0, False
         self._held.clear()
-        self._taken.clear()
         return said
 
     def unsent(self) -> list[Words]:

@@ -33,7 +33,7 @@ def line_kind(said: Words) -> LineKind:
         return "message"
     if text.strip().lower() in LEAVING_WORDS:
         return "leave"
-    if is_command(text.rstrip()):
+    if is_command(text.rstrip()) or _is_own_command(text):
         return "command"
     return "shell" if is_shell_line(text) else "message"
 
@@ -41,6 +41,16 @@ def line_kind(said: Words) -> LineKind:
 def is_command(text: str) -> bool:
     """Whether a text is a slash command: one line that begins with a single slash."""
     return text.startswith("/") and not text.startswith("//") and "\n" not in text
+
+
+def _is_own_command(text: str) -> bool:
+    """Whether a text of several lines begins with the name of a command: its argument may have them."""
+    if not text.startswith("/") or "\n" not in text:
+        return False
+    # Imported here: the first prompt needs little.
+    from nca.terminal.render.event_lines import NAMES
+
+    return text[1:].split(None, 1)[:1] in [[name] for name in NAMES]
 
 
 def is_shell_line(text: str) -> bool:

@@ -377,3 +377,12 @@ def test_a_key_that_only_the_prompt_knows_says_so_and_does_nothing_later() -> No
         tty.send(ESCAPE)
         tty.sees("Interrupted")
         tty.sees("\n› tab")
+
+
+def test_a_question_beside_that_fails_is_named() -> None:
+    with chat({"error": "The provider is down"}, "First.", columns=80) as tty:
+        tty.sees("›")
+        tty.line("PAUSE first")
+        tty.send("/btw which colour?\r")
+        tty.sees("› /btw which colour?\n\nThe provider is down.")
+        tty.sees("First.")
