@@ -54,12 +54,12 @@ class Beside:
         """As `ask`, while nca works: no listener hears the text. `logged` is called once the log has it (`settle`)."""
         asked, request = self._checked(question)
         pair, task = [asked], asyncio.current_task()
-        if task is not None:
-            self._asking[task] = asked.text
-            task.add_done_callback(self._asking.pop)
+        assert task is not None
+        self._asking[task] = asked.text
         try:
             return await self._answer(request, pair.append)
         finally:
+            del self._asking[task]
             self._waiting.append((pair, logged))
 
     async def _answer(

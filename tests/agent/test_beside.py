@@ -65,6 +65,7 @@ async def test_the_log_says_when_it_has_the_question(room: Room) -> None:
     conversation.beside.settle()
     assert logged
     assert [entry.message.text for entry in conversation.context.entries][2:] == ["Which colour?", "It is blue."]
+    await conversation.close()  # in the task that asked
 
 
 async def test_a_question_that_is_not_asked_leaves_nothing(room: Room) -> None:
