@@ -139,7 +139,7 @@ def accept(
 def _sentences_of_prompts() -> tuple[str, ...]:
     """The sentences that ask for a summary, which a summary never says by itself."""
     text = " ".join(prompt(name) for name in ("detailed", "bullets", "live", "merge"))
-    sentences = (sentence.strip() for sentence in re.split(r"[.:\n]", text))
+    sentences = map(str.strip, text.replace(":", ".").replace("\n", ".").split("."))
     return tuple(sentence for sentence in sentences if len(sentence) >= ECHO_CHARS and "{" not in sentence)
 
 

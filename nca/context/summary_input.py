@@ -6,7 +6,6 @@ larger than a chunk is split between its messages. Counts are raw tokens.
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -34,7 +33,7 @@ TURN_SHARE = 0.75
 FILLINGS = 16
 """Steps in which chunks are made equally full."""
 
-_FRAME = re.compile(r"<(/?(?:transcript|existing_summary))>")
+_FRAME = ("transcript", "/transcript", "existing_summary", "/existing_summary")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +89,9 @@ def split(
 
 def as_data(text: str) -> str:
     """Text in which none of the frames begins or ends."""
-    return _FRAME.sub(lambda found: f"‹{found[1]}›", text)
+    for tag in _FRAME:
+        text = text.replace(f"<{tag}>", f"‹{tag}›")
+    return text
 
 
 def framed(existing: Sequence[str], body: str) -> str:
