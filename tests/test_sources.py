@@ -169,6 +169,7 @@ def test_what_a_model_or_a_program_said_is_not_the_persons() -> None:
         ("/etc/hosts\nis a file", "message"),
         ("/* a comment\n*/", "message"),
         ("/btwhy not\nso", "message"),
+        ("/ btw why\nso", "message"),
     ],
 )
 def test_a_command_of_ncas_own_may_have_several_lines(text: str, kind: str) -> None:

@@ -19,7 +19,7 @@ from nca.acp.tool_calls import Outlet
 from nca.acp.updates import Updates
 from nca.config.servers import McpServer
 from nca.errors import NcaError, UsageError
-from nca.terminal.commands.command import find_command, unknown
+from nca.terminal.commands.command import find_command, named, unknown
 from nca.terminal.render.sanitize import one_line
 from nca.words import Words, part_of, stripped, text_of, words
 
@@ -125,8 +125,7 @@ class EditorSession:
 
     async def _command(self, prompt: Prompt) -> schema.StopReason:
         """Run a slash command, or send the skill, custom command or server's prompt of that name."""
-        name, _, argument = text_of(prompt.said)[1:].partition(" ")
-        argument = argument.strip()
+        name, argument = named(text_of(prompt.said).rstrip())
         if name.startswith("mcp:"):
             server, _, wanted = name.removeprefix("mcp:").partition(":")
             text = await self.conversation.servers.prompt(server, wanted, argument)

@@ -24,7 +24,7 @@ NOT_ENDED = "[no result yet: the call waits for the user's approval, or runs]"
 INSTRUCTION = "[A question beside the work: answer it from this conversation, and call no tool.]"
 
 
-class Beside:
+class SideQuestions:
     """The questions of one conversation."""
 
     def __init__(self, parts: Parts) -> None:

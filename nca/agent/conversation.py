@@ -15,7 +15,7 @@ import msgspec
 from nca.agent import mentions, reply_checks
 from nca.agent.approvals import Nobody, Person
 from nca.agent.assembly import assemble, secrets_of
-from nca.agent.beside import Beside
+from nca.agent.beside import SideQuestions
 from nca.agent.context import Context
 from nca.agent.mcp import join_servers
 from nca.agent.parts import ConversationParts
@@ -70,7 +70,7 @@ class Conversation:
         """Notices that the person has had: none is shown twice in a chat."""
         self._listeners, self._emit = listeners, listeners.emit
         self._user_input, self._hooks, self._has_own_tools = parts.user_input, parts.hooks, has_own_tools
-        self.memory, self.servers, self.beside = parts.memory, parts.servers, Beside(parts)
+        self.memory, self.servers, self.beside = parts.memory, parts.servers, SideQuestions(parts)
         self.approvals, self.spending, self.toolbox = parts.approvals, parts.spending, parts.toolbox
         self.jobs, self.files = parts.jobs, parts.files
         self.context = Context(self._window, self._compactor, parts.archive)

@@ -15,7 +15,7 @@ from nca.context.tokens import text_tokens
 from nca.errors import CostLimitReached, NcaError
 from nca.events import Listener, Notice, SideRequestFinished
 from nca.messages import Usage
-from nca.models.catalog import cost_of, money
+from nca.models.catalog import ModelFacts, cost_of, money
 from nca.models.model import Delta, Model, ModelRequest, OnDelta, Reply, server_of
 from nca.sessions.usage import BESIDE, UNREPORTED
 from nca.wire import content_text
@@ -111,10 +111,10 @@ def refuse_above_limit(window: Window, model: Model | None = None, count: Callab
     if 0 < limit <= spent:
         raise CostLimitReached(
             f"This session has cost {money(spent)}, and session.max_cost is {money(limit)}. Nothing was sent.",
-            advice=_allowing(spent + (cost_of(window.facts, Usage(window.measure().used_tokens, 0)) or 0.0)),
+            advice=_allowing(spent + _least_cost(window, window.facts, window.measure().used_tokens)),
         )
 
-    if limit and model is not None and spent + (cost := _least_cost(window, model, count())) > limit:
+    if limit and model is not None and spent + (cost := _least_cost(window, model.facts, count())) > limit:
         raise CostLimitReached(
             f"This request alone costs about {money(cost)}, and {money(limit - spent)} is left of {money(limit)}"
             " (session.max_cost). Nothing was sent.",
@@ -128,11 +128,11 @@ def _allowing(needed: float) -> str:
     return f"`--max-cost {limit:g}` allows more; the same message then continues."
 
 
-def _least_cost(window: Window, model: Model, prompt_tokens: int) -> float:
+def _least_cost(window: Window, facts: ModelFacts, prompt_tokens: int) -> float:
     """The cost of the prompt if the provider has as much of it cached as last time; 0 if no price is known."""
     last = window.session.usage.reports(1)
     kept = last[-1].usage.cache_read_tokens + last[-1].usage.cache_write_tokens if last else 0
-    return cost_of(model.facts, Usage(prompt_tokens, 0, cache_read_tokens=min(kept, prompt_tokens))) or 0.0
+    return cost_of(facts, Usage(prompt_tokens, 0, cache_read_tokens=min(kept, prompt_tokens))) or 0.0
 
 
 def _grouped(rows: Iterable[tuple[str, Usage]]) -> list[Spent]:

@@ -124,9 +124,9 @@ def _called(typed: Words) -> CalledPrompt | None:
     if not is_command(text_of(line)):
         return None
     from nca.agent.prompt_commands import find_prompts
-    from nca.terminal.commands.command import find_command
+    from nca.terminal.commands.command import find_command, named
 
-    name = text_of(line)[1:].partition(" ")[0]
+    name, _ = named(text_of(line))
     own = find_command(name)
     prompt = find_prompts(Path.cwd()).get(name)
     if prompt is None or (own is not None and name.lower() in (own.name, *own.aliases)):

@@ -16,7 +16,7 @@ from nca.terminal.render.event_lines import error_line
 from nca.words import Words, source_at, stripped, text_of
 
 if TYPE_CHECKING:
-    from nca.agent.beside import Beside
+    from nca.agent.beside import SideQuestions
 
 
 class Meanwhile:
@@ -41,7 +41,7 @@ class Meanwhile:
         task.add_done_callback(self._asking.discard)
         return True
 
-    async def _ask(self, beside: Beside, question: str, logged: Callable[[], None]) -> None:
+    async def _ask(self, beside: SideQuestions, question: str, logged: Callable[[], None]) -> None:
         from nca.agent.context_notices import Exchange
 
         draw = self._draw

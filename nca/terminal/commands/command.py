@@ -176,8 +176,10 @@ def all_commands() -> tuple[Command, ...]:
 
 def find_command(name: str) -> Command | None:
     """The command with this name or alias, without the slash and in any case, or the only one that begins with it."""
+    if (known := _by_name().get(name.lower())) is not None:
+        return known
     begun = short_for(name)
-    return _by_name().get(name.lower()) or (_by_name()[begun[0]] if len(begun) == 1 else None)
+    return _by_name()[begun[0]] if len(begun) == 1 else None
 
 
 def short_for(name: str, own: Iterable[str] = ()) -> Sequence[str]:
@@ -193,7 +195,7 @@ def _begun(name: str, own: Iterable[str]) -> Sequence[str]:
 
 def named(line: str) -> tuple[str, str]:
     """The name in a command's line, and what follows it."""
-    name, *rest = line[1:].split(maxsplit=1) or [""]
+    name, *rest = ("", line[1:]) if line[1:2].isspace() else line[1:].split(maxsplit=1) or [""]
     return name, "".join(rest)
 
 

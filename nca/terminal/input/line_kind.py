@@ -45,12 +45,13 @@ def is_command(text: str) -> bool:
 
 def _is_own_command(text: str) -> bool:
     """Whether a text of several lines begins with the name of a command: its argument may have them."""
-    if not text.startswith("/") or "\n" not in text:
+    if not text.startswith("/") or "\n" not in text or text[1:2].isspace():
         return False
+    first = text[1:].split(maxsplit=1)[:1]
     # Imported here: the first prompt needs little.
     from nca.terminal.render.event_lines import NAMES
 
-    return text[1:].split(None, 1)[:1] in [[name] for name in NAMES]
+    return any(name in NAMES for name in first)
 
 
 def is_shell_line(text: str) -> bool:

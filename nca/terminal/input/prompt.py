@@ -147,11 +147,9 @@ class Prompt:
         self._returned.begin(default or held or (), was_sent=held is not None)
         self._text.become(line.said)
         self._paths.look(line.said)
-        reading = asyncio.ensure_future(
-            self._session.prompt_async(
-                default=Document(line.text, line.place), handle_sigint=False, pre_run=self._note_standing
-            )
-        )
+        shown = Document(line.text, line.place)
+        prompting = self._session.prompt_async(default=shown, handle_sigint=False, pre_run=self._note_standing)
+        reading = asyncio.ensure_future(prompting)
         try:
             return self._taken(await asyncio.shield(reading))
         except asyncio.CancelledError:

@@ -242,8 +242,7 @@ class Draw:
             clock.cancel()
             with suppress(asyncio.CancelledError):
                 await clock
-            self._is_at_work = False
-            self._status = ""
+            self._is_at_work, self._status = False, ""
             self._running = RunningCalls()
             self._end_stream()
             self.screen.clear_tail()

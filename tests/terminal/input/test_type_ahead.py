@@ -25,6 +25,14 @@ def at_work(*replies: Any, **options: Any) -> Iterator[Tty]:
         yield tty
 
 
+def killed(tty: Tty, home: Path, text: str) -> None:
+    """Kill it once the draft on disk has the text."""
+    while not any(text in one.read_text() for one in home.glob("history.draft-*")):
+        time.sleep(0.02)
+    tty.process.kill(signal.SIGKILL)
+    tty.ends()
+
+
 def test_what_is_typed_is_shown_as_the_prompt_will_have_it() -> None:
     with at_work(columns=80) as tty:
         tty.send(f"helo\x7f\x7fllo wod{LEFT}rl{CTRL_A}> {CTRL_E}!")
@@ -191,10 +199,7 @@ def test_what_stood_in_the_prompt_when_nca_was_killed_is_kept(tmp_path: Path) ->
         tty.sees("›")
         tty.send("half a line")
         tty.sees("› half a line")
-        while not any("half a line" in one.read_text() for one in tmp_path.glob("history.draft-*")):
-            time.sleep(0.02)
-        tty.process.kill(signal.SIGKILL)
-        tty.ends()
+        killed(tty, tmp_path, "half a line")
     with chat(home=str(tmp_path)) as tty:
         tty.sees("›")
         tty.send(UP)
@@ -321,10 +326,7 @@ def test_an_answer_beside_does_not_part_an_answer_that_is_being_drawn() -> None:
 def test_a_question_beside_survives_a_kill(tmp_path: Path) -> None:
     with at_work(home=str(tmp_path)) as tty:
         tty.send("/btw which colour?\r")
-        while not any("which colour" in one.read_text() for one in tmp_path.glob("history.draft-*")):
-            time.sleep(0.02)
-        tty.process.kill(signal.SIGKILL)
-        tty.ends()
+        killed(tty, tmp_path, "which colour")
     with chat(home=str(tmp_path)) as tty:
         tty.sees("›")
         tty.send(UP)
