@@ -126,9 +126,15 @@ def _first_contact(figures: Figures) -> Iterator[str]:
         " written in Latin letters. Who exceeds it by o200k in more than a quarter of the requests is in the details"
         " alone. *Over the window*: by cl100k. *Valid*: OpenAI, Anthropic, Gemini and Mistral would take the request."
         " *Cost*: with a prefix cache, as a share of sending everything each time. *With a summary*: where a model"
-        " would write one, a script writes a text without facts."
+        f" would write one, a script writes a text without facts.{_of_codex(rows)}"
     )
     yield "![what each request still says](pictures/bench-first-contact.svg)"
+
+
+def _of_codex(rows: Sequence[dict[str, Any]]) -> str:
+    """Why it has as much of the person's words as nca."""
+    is_shown = any(one.name.startswith("Codex") for one in kept_to_budget(rows))
+    return " Codex's rule keeps the person's messages and a summary, and no answer or result." if is_shown else ""
 
 
 def _since(figures: Figures) -> str:

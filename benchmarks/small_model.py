@@ -143,12 +143,14 @@ def closed_book_in_short(figures: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _read_by_hand(found: Row) -> str:
-    reader = found.get("by_hand", {}).get("reader")
+    by_hand = found.get("by_hand")
+    if not by_hand:
+        return ""
+    recalled = by_hand["ways"].get(WAYS[2])
+    is_found = recalled and _right({"all": recalled}, list(SPEAKERS.values()))[0].startswith("100")
     return (
-        f" {reader} had no values to choose from; without any text it could often complete a line from other questions,"
-        " or by arithmetic."
-        if reader
-        else ""
+        f" {by_hand['reader']} had no values to choose from; without any text it could often complete a line from other"
+        f" questions, or by arithmetic.{' Where the view had lost the line, one recall found it.' if is_found else ''}"
     )
 
 
