@@ -15,8 +15,9 @@ from nca.context.budget import Measurement
 from nca.context.file_reads import arguments_of
 from nca.context.named import names_of
 from nca.context.policy import NoticeLevel
+from nca.context.record.called import Called, asked
 from nca.context.record.calls import call_text
-from nca.context.record.past import Called, Past, asked, changes_file
+from nca.context.record.past import Past
 from nca.context.record.said import Said
 from nca.context.record.script import words_in
 from nca.context.rules.untouchable import is_in_work
@@ -216,7 +217,7 @@ def _failing(past: Past) -> str:
 def _changed(past: Past, directory: str, files: FileHistory | None) -> str:
     """The files that are not as they were, the newest change first: as recorded; elsewhere the calls say it."""
     calls = [one for one in past.calls if one.has_worked]
-    written = [(one.seq, changes_file(one.call).removeprefix(f"{directory}/")) for one in calls]
+    written = [(one.seq, one.changed_file.removeprefix(f"{directory}/")) for one in calls]
     recorded: set[str] = set()
     changed: list[tuple[int, str]] = []
     with suppress(StoreError):

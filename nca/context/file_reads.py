@@ -20,7 +20,8 @@ _WANTED = ("pattern", "query", "regex")
 """Arguments with the subject of a search; the place of the search says less."""
 NOT_RUN = "[not run:"
 """The beginning of the result of a call that a person, a rule or a mode refused, or that had to wait."""
-CUT_OFF, CUT_OFF_BY_USER = "[interrupted: outcome unknown]", "[interrupted by the user: outcome unknown]"
+_UNKNOWN = "outcome unknown]"
+CUT_OFF, CUT_OFF_BY_USER = f"[interrupted: {_UNKNOWN}", f"[interrupted by the user: {_UNKNOWN}"
 """A line in the result of a call that did not come to its end: its process died, or the person stopped it."""
 _NOTE_LINES = 4
 """The last lines of a result, in which a tool may say how the call ended."""
@@ -117,6 +118,12 @@ def file_use(call: ToolCall) -> FileUse | None:
     return _use_of(call.name, call.arguments)
 
 
+def changes_file(call: ToolCall) -> str:
+    """The file that a call writes, by its arguments; "" for another call."""
+    use = file_use(call)
+    return use.path if use is not None and use.is_write else ""
+
+
 @lru_cache(maxsize=CALLS_REMEMBERED)
 def _use_of(name: str, text: str) -> FileUse | None:
     arguments = _decoded(text)
@@ -163,7 +170,7 @@ def says_no_more(text: str, later: str) -> bool:
 
 def is_cut_off(text: str) -> bool:
     """Whether a result says that its call did not come to its end: nobody knows whether it failed."""
-    return not {CUT_OFF, CUT_OFF_BY_USER}.isdisjoint(text.splitlines()[-_NOTE_LINES:])
+    return _UNKNOWN in text and not {CUT_OFF, CUT_OFF_BY_USER}.isdisjoint(text.splitlines()[-_NOTE_LINES:])
 
 
 def says_failed(text: str) -> bool:

@@ -14,9 +14,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from nca.context.file_reads import NOT_RUN, arguments_of, only_reads
+from nca.context.file_reads import NOT_RUN, arguments_of, changes_file, only_reads
 from nca.context.record.excerpt import excerpt, on_one_line
-from nca.context.record.past import changes_file
 from nca.messages import Message, ToolCall
 
 MOST_ROUNDS = 3

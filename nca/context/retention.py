@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 
 from nca.context.history import History
-from nca.context.record.past import Past, changes_file
+from nca.context.record.past import Past
 from nca.context.request import resolve
 from nca.context.view import View
 
@@ -97,7 +97,7 @@ def _words(history: History) -> Iterator[list[str]]:
 
 def _files(history: History) -> Iterator[str]:
     past = Past.of(history)
-    yield from (path for one in past.calls if one.has_worked and (path := changes_file(one.call)))
+    yield from (path for one in past.calls if one.has_worked and (path := one.changed_file))
 
 
 def _squeezed(text: str) -> str:

@@ -18,7 +18,8 @@ from pathlib import PurePath
 
 from nca.config.loaded import LoadedSettings
 from nca.context.history import History
-from nca.context.record.past import Past, asked, changes_file
+from nca.context.record.called import asked
+from nca.context.record.past import Past
 from nca.context.request import resolve
 from nca.context.tokens import text_tokens
 from nca.context.view import Marker, Summary, View, is_in
@@ -213,7 +214,7 @@ class _Beside:
             case "files":
                 newest: dict[str, int] = {}
                 for called in past.calls:
-                    if called.has_worked and (path := changes_file(called.call)):
+                    if called.has_worked and (path := called.changed_file):
                         newest.setdefault(path, called.seq)
                 for path, seq in reversed(newest.items()):
                     yield self._seqs[seq - 1], path, PurePath(path).name or path

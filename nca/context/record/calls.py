@@ -7,18 +7,9 @@ from functools import partial
 from heapq import merge
 from itertools import chain, takewhile
 
-from nca.context.file_reads import only_reads, runs_program
+from nca.context.record.called import ASKED_CHARS, CHARS_PER_TOKEN, Called, asked, came_of, long_arguments
 from nca.context.record.excerpt import GAP, RESULT, excerpt
-from nca.context.record.past import (
-    ASKED_CHARS,
-    CHARS_PER_TOKEN,
-    Called,
-    Past,
-    asked,
-    came_of,
-    changes_file,
-    long_arguments,
-)
+from nca.context.record.past import Past
 from nca.context.record.piece import Key, Piece, Section, Subject, by_age, fixed
 from nca.context.tokens import text_tokens
 from nca.messages import ToolCall
@@ -37,20 +28,19 @@ CAME = " → "
 
 def turn(past: Past) -> Iterator[Piece]:
     """The calls since the person's newest message."""
-    return by_age(
-        (_subject(past, one) for one in takewhile(lambda one: one.seq > past.newest_user, _current(past))), LEVELS
-    )
+    since = takewhile(lambda one: one.seq > past.newest_user, past.calls)
+    return by_age((_subject(past, one) for one in since if _is_current(past, one)), LEVELS)
 
 
 def effects(past: Past) -> Iterator[Piece]:
     """Each call that may have changed something elsewhere, in brief, newest first: nothing else can tell of it."""
-    yield from (_elsewhere(one).piece(EFFECT_LEVELS[0]) for one in past.calls if _is_effect(one))
+    yield from (_elsewhere(one).piece(EFFECT_LEVELS[0]) for one in past.calls if one.is_effect)
     yield from (one.whole() for one in past.record_lines(Section.EFFECTS) if CAME in one.text)
 
 
 def longer_effects(past: Past) -> Iterator[Piece]:
     brief, *levels = (*EFFECT_LEVELS, *LEVELS)
-    return by_age((_elsewhere(one) for one in past.calls if _is_effect(one)), levels, above=brief)
+    return by_age((_elsewhere(one) for one in past.calls if one.is_effect), levels, above=brief)
 
 
 def files(past: Past) -> Iterator[Piece]:
@@ -67,14 +57,9 @@ def files(past: Past) -> Iterator[Piece]:
 
 def _written(past: Past) -> Iterator[Piece]:
     for called in past.calls:
-        path = changes_file(called.call)
+        path = called.changed_file
         if path and called.has_worked:
             yield fixed(("file", path), called.seq, f"{path}: {called.call.name}", called.place)
-
-
-def _is_effect(called: Called) -> bool:
-    is_known = _is_seen(called.call) or runs_program(called.call)
-    return (called.has_worked or called.is_cut_off) and not is_known
 
 
 def _elsewhere(called: Called) -> Subject:
@@ -103,17 +88,21 @@ def failed(past: Past) -> Iterator[Piece]:
 
 def runs(past: Past) -> Iterator[Piece]:
     """Older calls that ran a program, or did not change something: their results cannot be repeated."""
-    return _older(past, lambda one: not _is_seen(one.call) and not _is_effect(one), is_known=False)
+    return _older(past, lambda one: not one.is_seen and not one.is_effect, is_known=False)
 
 
 def reads(past: Past) -> Iterator[Piece]:
     """Older calls that only read, or never wrote their file."""
-    return _older(past, lambda one: only_reads(one.call) or (not one.has_worked and _is_seen(one.call)), is_known=True)
+    return _older(
+        past,
+        lambda one: _is_current(past, one) if one.only_reads else bool(one.changed_file) and not one.has_worked,
+        is_known=True,
+    )
 
 
 def writes(past: Past) -> Iterator[Piece]:
     """Texts that older calls wrote; the file itself has a line among the changed files."""
-    written = (_subject(past, one) for one in _before(past) if changes_file(one.call) and one.has_worked)
+    written = (_subject(past, one) for one in _before(past) if one.changed_file and one.has_worked)
     return by_age(written, WRITTEN_LEVELS, above=LEVELS[0])
 
 
@@ -151,20 +140,15 @@ def _older(past: Past, is_one: Callable[[Called], bool], *, is_known: bool) -> I
     recorded = (
         one.subject(RESULT)
         for one in (*past.record_lines(Section.TURN), *past.record_lines(Section.CALLS))
-        if _is_seen(ToolCall("", one.text.partition(" ")[0], '{"path": "."}')) is is_known
+        if Called(0, 0, ToolCall("", one.text.partition(" ")[0], '{"path": "."}')).is_seen is is_known
     )
     return by_age(chain(found, recorded), LEVELS)
 
 
 def _before(past: Past) -> Iterator[Called]:
-    return (one for one in _current(past) if one.seq < past.newest_user and one.result is not None)
+    return (one for one in past.calls if one.seq < past.newest_user and one.result is not None)
 
 
-def _current(past: Past) -> Iterator[Called]:
-    """The calls that have a line: of what was read again since, nobody needs to know what it was before."""
-    return (one for one in past.calls if not (only_reads(one.call) and past.newer(one.result_seq)))
-
-
-def _is_seen(call: ToolCall) -> bool:
-    """Whether a call's effect can be seen elsewhere: it only read, or it changed a file."""
-    return only_reads(call) or bool(changes_file(call))
+def _is_current(past: Past, called: Called) -> bool:
+    """Whether a call has a line: of what was read again since, nobody needs to know what it was before."""
+    return not (called.only_reads and past.newer(called.result_seq))

@@ -6,7 +6,7 @@ No earlier compaction has any part in it, except for a model's prose, which cann
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from itertools import pairwise, takewhile
 from typing import Literal, cast
@@ -21,7 +21,7 @@ from nca.context.record.piece import Piece, Section
 from nca.context.record.steps import LEAST_WORDS_TOKENS, LEVELS, older, shown, steps_back
 from nca.context.record.table import CLOSING, KINDS, NEWEST, STEPS
 from nca.context.record.text import laid_out, preface, sections_text
-from nca.context.record.walk import WHOLE, Lane, Limit, Taken, walk
+from nca.context.record.walk import WHOLE, Lane, Limit, Taken, Walk
 from nca.context.summary import cut_text, without_named
 from nca.context.tokens import text_tokens
 from nca.context.view import (
@@ -66,6 +66,21 @@ class Prose:
         return missing[0][0] - 1 if missing else 0
 
 
+@dataclass(slots=True)
+class _Begun:
+    """A walk with this prose, as far as it has come: with so much room, of which so much was for lines and messages."""
+
+    past: Past
+    text: str
+    left: int
+    room: int
+    walk: Walk
+
+    def goes_on(self, text: str, left: int, room: int) -> bool:
+        """Whether a walk in this room begins with the same pieces."""
+        return text == self.text and left >= self.left and room - left == self.room - self.left
+
+
 @dataclass(frozen=True, slots=True)
 class Composer:
     """Makes views and records of one log.
@@ -92,6 +107,7 @@ class Composer:
     """Older messages are not shown as they are."""
     steps_ratio: float = 1.0
     """The largest share of the room for messages that need not stay as they are."""
+    _begun: dict[Prose, _Begun] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def view(self, room: int, prose: Prose) -> tuple[View, int | None]:
         """The view with a record and newest messages of at most `room` raw tokens together.
@@ -112,11 +128,21 @@ class Composer:
 
     def _fill(self, room: int, prose: Prose) -> tuple[Taken, tuple[Range, ...], str]:
         """What has room, the messages that stay whatever the room, and the prose."""
-        past = self._past(prose)
+        begun = self._begun.get(prose)
+        past = begun.past if begun is not None else self._past(prose)
         text = self._prose(past, prose, room)
         left = self._beside_frame(text, room)
         if left < 0:
             text, left = "", self._beside_frame("", room)
+        if begun is None or not begun.goes_on(text, left, room) or self.steps_ratio < 1:
+            begun = self._begun[prose] = _Begun(past, text, left, room, self._walk(past, left, room))
+        taken = begun.walk.on(left - begun.left)
+        begun.left, begun.room = left, room
+        return taken, merge_ranges([*self.kept, *self.unseen]), text
+
+    def _walk(self, past: Past, left: int, room: int) -> Walk:
+        """A walk over all pieces that has taken nothing but what stays whatever the room."""
+        past.readable = set()
         taken = Taken(past, left, used=room - left)
         taken.levels |= dict.fromkeys(seqs(self.kept), WHOLE)
         own: dict[str, Iterator[Piece]] = {}
@@ -134,20 +160,20 @@ class Composer:
         steps = (step for step in steps_back(self.history, past.spans) if not is_in(step[0], kept))
         said = takewhile(lambda step: not is_record(self.history.message(step[0])), self._newest(steps))
         limit = Limit(int(self.steps_ratio * room)) if self.steps_ratio < 1 else None
-        walk(taken, self._lanes(past, {**own, STEPS: older(past, said)}, limit))
-        return taken, kept, text
+        return Walk(taken, self._lanes(past, {**own, STEPS: older(past, said)}, limit))
 
     def record(self, spans: Sequence[Range], room: int, prose: Prose) -> str:
         """The record of these messages alone, in at most `room` raw tokens."""
         past = self._past(prose, spans)
         text = self._prose(past, prose, room)
-        taken = walk(Taken(past, self._beside_frame(text, room)), self._lanes(past, {}))
+        taken = Walk(Taken(past, self._beside_frame(text, room)), self._lanes(past, {})).on()
         return self._text(taken, text, prose.until(spans), room)
 
     def plain(self, spans: Sequence[Range], room: int) -> str:
         """The lines of these messages without a frame, for a reader without this log."""
         past = replace(self, numbered=False)._past(Prose(), spans)
-        return sections_text(walk(Taken(past, room), self._lanes(past, {})).lines.values(), numbered=False)
+        taken = Walk(Taken(past, room), self._lanes(past, {})).on()
+        return sections_text(taken.lines.values(), numbered=False)
 
     def summary(self, ranges: tuple[Range, ...], text: str, prose: Prose) -> Summary:
         """A record as an item of a view; its id follows from its messages and text."""

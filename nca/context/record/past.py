@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property, lru_cache, partial
-from itertools import chain, islice
-from typing import NamedTuple, TypeVar
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from itertools import chain, count, islice
+from typing import Any, NamedTuple, TypeVar
 
-import msgspec
-
-from nca.context.file_reads import (
-    NOT_RUN,
-    FileUse,
-    arguments_of,
-    file_use,
-    is_cut_off,
-    path_of,
-    read_of,
-    says_failed,
-    says_no_more,
-)
+from nca.context.file_reads import FileUse, read_of, says_no_more
 from nca.context.history import History
-from nca.context.record.excerpt import RESULT, Style, excerpt, on_one_line, whole_parts
+from nca.context.record.called import IDENTITY_CHARS, Called, asked
+from nca.context.record.excerpt import RESULT, Style, excerpt
 from nca.context.record.piece import Piece, Section, Subject
 from nca.context.record.said import Said, prompts_in, said_in
 from nca.context.record.script import STOPS, UNSPACED_STOPS
@@ -35,61 +24,13 @@ from nca.messages import Entry, Message, ToolCall
 
 FAR = 4_000
 """The newest messages, the only ones searched for all kinds but words: recall finds older ones."""
-ASKED_CHARS = 150
-IDENTITY_CHARS = 800
-"""Calls that ask for the same in so many characters are the same call."""
-LONG_ARGUMENT_CHARS = 200
-"""A longer argument is content: it says less about the call than the others do."""
-_MAIN = ("command", "cmd", "script", "code", "input", "pattern", "query", "regex", "url", "question")
 VERSION_CHARS, VERSION_PARTS, VERSION_SHARE = 24, 3, 0.5
 """Two texts that share so many lines or sentences of at least so many characters, and so large a share of them, are
 versions of one. Two short answers to two questions may have a phrase in common."""
 _ENDS = str.maketrans(dict.fromkeys(STOPS + UNSPACED_STOPS, "\n"))
 SAME_CHARS = 200
 """A repeated result of at least so many characters is told once."""
-CHARS_PER_TOKEN = 5
-"""Characters of a call's request, and of the result's fields, for each token of a line's form."""
-JSON_CHARS, RESULTS_REMEMBERED = 20_000, 1_024
 T = TypeVar("T")
-
-
-class Called(NamedTuple):
-    """A call with its result, which is None while the call is open. `place` counts the calls of one message.
-
-    is_repeated  it failed, and the same call was made again since
-    """
-
-    seq: int
-    place: int
-    call: ToolCall
-    result: Message | None = None
-    result_seq: int = 0
-    is_repeated: bool = False
-
-    @property
-    def has_run(self) -> bool:
-        """Whether it was made: it has a result, and nobody refused it."""
-        return self.result is not None and not self.result.text.startswith(NOT_RUN)
-
-    @property
-    def is_cut_off(self) -> bool:
-        """Whether it was stopped, or its process killed: nobody knows whether it failed, or what it changed."""
-        return self.result is not None and self.result.is_error and is_cut_off(self.result.text)
-
-    @property
-    def has_failed(self) -> bool:
-        return self.has_run and self.result is not None and self.result.is_error and not self.is_cut_off
-
-    @property
-    def has_worked(self) -> bool:
-        """Whether nothing says that it failed: neither a mark nor the result itself, as many programs keep no mark."""
-        if self.result is None or not self.has_run or self.has_failed:
-            return False
-        return not self.is_cut_off and not says_failed(self.result.text)
-
-    @property
-    def still_fails(self) -> bool:
-        return self.has_failed and not self.is_repeated
 
 
 class RecordLine(NamedTuple):
@@ -135,7 +76,7 @@ class Past:
     readable: set[str] = field(default_factory=set)
     """Names that can be read in the pieces taken so far."""
     _newer: dict[int, int] = field(default_factory=dict)
-    _copies: set[int] = field(default_factory=set)
+    _found: dict[Callable[[Past], Iterator[Any]], Shared[Any]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, history: History) -> Past:
@@ -161,6 +102,12 @@ class Past:
     def near(self) -> Iterator[Entry]:
         """The newest messages, newest first: as far back as anything but words is looked for."""
         return islice(self.backwards(), FAR)
+
+    def once(self, source: Callable[[Past], Iterator[T]]) -> Iterable[T]:
+        """What a source finds in this log; it looks once for all who ask."""
+        if source not in self._found:
+            self._found[source] = Shared(source(self))
+        return self._found[source]
 
     def said(self, message: Message) -> Said | None:
         """The person's part of a message; None for one that is not theirs.
@@ -249,7 +196,8 @@ class Past:
 
     def is_copy(self, seq: int) -> bool:
         """Whether a later result says all that this one says."""
-        return bool(self.newer(seq)) and seq in self._copies
+        newer, message = self.newer(seq), self.history.message
+        return bool(newer) and message(seq).role == "tool" and says_no_more(message(seq).text, message(newer).text)
 
     @cached_property
     def _results(self) -> Iterator[Called]:
@@ -268,9 +216,8 @@ class Past:
                     again = again or same.get(result.text)
                     same.setdefault(result.text, called)
                 self._newer[seq] = 0
-                if again is not None and again.result is not None and again.seq > called.seq:
+                if again is not None and again.seq > called.seq:
                     self._newer[seq] = again.result_seq
-                    self._copies |= {seq} if says_no_more(result.text, again.result.text) else set()
             yield called
 
     def _answers(self) -> Iterator[Answer]:
@@ -293,8 +240,8 @@ class Past:
 
     def _called(self) -> Iterator[Called]:
         results: dict[str, tuple[Message, int]] = {}
-        made: set[str] = set()
-        newer: list[ToolCall] = []
+        made: defaultdict[str, set[str]] = defaultdict(set)
+        newer: defaultdict[str, list[ToolCall]] = defaultdict(list)
         for entry in self.near():
             message = entry.message
             if message.role == "tool":
@@ -305,12 +252,12 @@ class Past:
                     result, seq = results.pop(call.id, (None, 0))
                     called = Called(entry.seq, place, call, result, seq)
                     if called.has_failed:
-                        # Most logs have few failures: requests are compared only for them.
-                        made.update(asked(one, IDENTITY_CHARS) for one in newer)
-                        newer.clear()
-                        called = called._replace(is_repeated=asked(call, IDENTITY_CHARS) in made)
+                        # Most logs have few failures: requests are compared only for them, with those of one tool.
+                        made[call.name].update(asked(one, IDENTITY_CHARS) for one in newer.pop(call.name, ()))
+                        called = replace(called, is_repeated=asked(call, IDENTITY_CHARS) in made[call.name])
                     yield called
-                    newer += [call] if called.has_run else []
+                    if called.has_run:
+                        newer[call.name].append(call)
 
 
 class Shared(Iterable[T]):
@@ -320,14 +267,13 @@ class Shared(Iterable[T]):
         self._source, self._read = source, list[T]()
 
     def __iter__(self) -> Iterator[T]:
-        place = 0
-        while True:
-            if place == len(self._read):
-                self._read += islice(self._source, 1)
-            if place == len(self._read):
-                return
-            yield self._read[place]
-            place += 1
+        read = self._read
+        for place in count():
+            if place == len(read):
+                read += islice(self._source, 1)
+                if place == len(read):
+                    return
+            yield read[place]
 
 
 def is_record(message: Message) -> bool:
@@ -337,60 +283,3 @@ def is_record(message: Message) -> bool:
 
 def is_answer(message: Message) -> bool:
     return message.role == "assistant" and not message.tool_calls and bool(message.text.strip())
-
-
-def asked(call: ToolCall, chars: int = ASKED_CHARS, *, has_content: bool = False) -> str:
-    """A call's request: its tool, the argument that says most, and the other short ones.
-
-    has_content  its long arguments are shown beside this
-    """
-    arguments = arguments_of(call)
-    main = next((str(arguments[key]) for key in _MAIN if arguments.get(key)), "") or path_of(arguments)
-    if has_content and len(main) > LONG_ARGUMENT_CHARS:
-        main = ""
-    rest = [
-        f"{key}={_flat(value)}"
-        for key, value in arguments.items()
-        if value not in (None, "", main) and len(str(value)) <= LONG_ARGUMENT_CHARS
-    ]
-    parts = [main, *rest] if arguments else [call.arguments]
-    return f"{call.name} {whole_parts([one for one in parts if one], chars)}".strip()
-
-
-def long_arguments(call: ToolCall) -> str:
-    """The content in a call's arguments, which `asked` leaves out. Of a change only what is there now: tools name what
-    was there before it."""
-    values = [value for value in map(str, arguments_of(call).values()) if len(value) > LONG_ARGUMENT_CHARS]
-    return "\n".join(values[-1:] if changes_file(call) else values)
-
-
-def came_of(called: Called, tokens: int) -> str:
-    """A call's result, in a line: for a JSON object those whole fields that are not in the call."""
-    text = called.result.text.strip() if called.result is not None else ""
-    given = arguments_of(called.call)
-    new = [said for key, value, said in _fields(text) if given.get(key) != value]
-    return whole_parts(new, CHARS_PER_TOKEN * tokens) if new else on_one_line(excerpt(text, tokens)) or "nothing"
-
-
-@lru_cache(maxsize=RESULTS_REMEMBERED)
-def _fields(text: str) -> list[tuple[str, object, str]]:
-    """Of a JSON object each field that holds something: its name, its value, and both in words."""
-    if not text.startswith("{") or len(text) > JSON_CHARS:
-        return []
-    try:
-        fields = msgspec.json.decode(text, type=dict[str, object])
-        return [(key, value, f"{key}:{_flat(value)}") for key, value in fields.items() if value not in (None, "")]
-    except (msgspec.DecodeError, RecursionError):
-        return []
-
-
-def _flat(value: object) -> str:
-    if isinstance(value, dict):
-        return " ".join(f"{key}:{_flat(one)}" for key, one in value.items())
-    return ",".join(map(_flat, value)) if isinstance(value, list) else str(value)
-
-
-def changes_file(call: ToolCall) -> str:
-    """The file that a call writes, by its arguments; "" for another call."""
-    use = file_use(call)
-    return use.path if use is not None and use.is_write else ""

@@ -129,10 +129,11 @@ def typed_and_pasted(text: str, prompts: Collection[str] = ()) -> tuple[str, str
 
     In a long text with few sentences, the sentences before and after the rest are typed.
     """
+    if len(text) < BULK_CHARS and not (prompts and _last_line(text) in prompts):
+        return text, ""
     lines = text.splitlines()
     full = [line for line in lines if line.strip()]
-    is_long = len(text) >= BULK_CHARS or _last_line(text) in prompts
-    if not is_long or len(full) < BULK_LINES or sum(map(_is_sentence, full)) * 2 >= len(full):
+    if len(full) < BULK_LINES or sum(map(_is_sentence, full)) * 2 >= len(full):
         return text, ""
     start, end = 0, len(lines)
     while start < end and (not lines[start].strip() or _is_sentence(lines[start], FEWEST_WORDS)):

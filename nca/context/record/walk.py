@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from copy import copy
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from nca.context.named import names_of
@@ -144,8 +145,23 @@ class Taken:
             self._write(section, piece)
         return change.tokens
 
-    def take_part(self, section: Section | None, piece: Piece) -> None:
-        """As much of a piece as there is room for. Nothing comes after it, so it may be short."""
+    def with_part(self, section: Section | None, piece: Piece) -> Taken:
+        """This with as much of a piece as there is room for. Nothing comes after it, so it may be short."""
+        past = copy(self.past)
+        past.readable = {*past.readable}
+        with_it = replace(
+            self,
+            past=past,
+            has_left_out=True,
+            levels={**self.levels},
+            lines={**self.lines},
+            _headed={*self._headed},
+            _keys_of=defaultdict(list, {seq: [*keys] for seq, keys in self._keys_of.items()}),
+        )
+        with_it._take_part(section, piece)
+        return with_it
+
+    def _take_part(self, section: Section | None, piece: Piece) -> None:
         self._last = frozenset(seq for seq in piece.subject.shows if not has_text(self.past, seq, self.levels.get(seq)))
         low, high = 0, max(piece.level, LEAST_WORDS_TOKENS if self._last else 0)
         while high - low > PART_TOKENS:
@@ -218,8 +234,23 @@ class Taken:
         return NUMBER_TOKENS if self.past.numbered and piece.subject.number else 0
 
 
-def walk(taken: Taken, lanes: Sequence[Lane]) -> Taken:
-    """Take pieces until the room is full or nothing is left.
+class Walk:
+    """A walk over all pieces. With more room it goes on where it ended: their order does not depend on the room."""
+
+    def __init__(self, taken: Taken, lanes: Sequence[Lane]) -> None:
+        self._taken, self._without_room = taken, _steps(taken, lanes)
+
+    def on(self, more: int = 0) -> Taken:
+        """What has room, with so much more of it."""
+        self._taken.left += more
+        lane = next(self._without_room, None)
+        if lane is None or lane.head is None:
+            return self._taken
+        return self._taken.with_part(lane.section, lane.head)
+
+
+def _steps(taken: Taken, lanes: Sequence[Lane]) -> Iterator[Lane]:
+    """Take pieces until nothing is left. Yields the lane whose next piece has no room, and goes on when it has.
 
     A round ends with the lanes that lead it, whatever is left in others; one that nobody leads, with all.
     """
@@ -232,12 +263,8 @@ def walk(taken: Taken, lanes: Sequence[Lane]) -> Taken:
         while coming and not (leading and all(lane.is_exhausted for lane in leading)):
             lane = min(coming, key=lambda one: (one.is_waiting(taken), one.due))
             assert lane.head is not None
-            tokens = taken.take(lane.section, lane.head)
-            if tokens is None:
-                taken.has_left_out = True
-                taken.take_part(lane.section, lane.head)
-                return taken
+            while (tokens := taken.take(lane.section, lane.head)) is None:
+                yield lane
             lane.move_on(tokens, taken)
             if lane.is_exhausted:
                 coming.remove(lane)
-    return taken

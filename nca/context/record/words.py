@@ -30,13 +30,13 @@ def longer(past: Past) -> Iterator[Piece]:
 
 def beside(past: Past) -> Iterator[Piece]:
     """Messages without typed text."""
-    alone = (subject for subject in _in_order(past) if subject.key[0] == BESIDE)
+    alone = (subject for subject in past.once(_in_order) if subject.key[0] == BESIDE)
     return by_age(alone, (SHORT_TOKENS,), is_each=True)
 
 
 def _typed(past: Past) -> Iterator[Subject]:
     """Messages with typed text."""
-    return (subject for subject in _in_order(past) if subject.key[0] != BESIDE)
+    return (subject for subject in past.once(_in_order) if subject.key[0] != BESIDE)
 
 
 def _in_order(past: Past) -> Iterator[Subject]:

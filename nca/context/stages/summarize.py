@@ -64,8 +64,8 @@ def summarize(
     hidden = [span for item in view.items if isinstance(item, Summary) for span in item.ranges]
     # A named focus is looked for in all hidden messages: earlier prose may have left it out.
     told = Prose() if job.focus else prior
-    gone, left_out = _not_told(hidden, told, draft.history, MAX_CHUNKS * job.input_tokens)
-    size = sum(message_tokens(entry.message) for entry in gone) if most else 0
+    gone, left_out = _not_told(hidden, told, draft.history, MAX_CHUNKS * job.input_tokens) if most else ([], 0)
+    size = sum(message_tokens(entry.message) for entry in gone)
     # Prose is brought up to date once a whole room of talk is missing in it: each question costs and takes its time.
     least = 1 if job.focus else max(room if prior.text else 0, WORTH_A_CALL * most)
     asked = most if most and size >= least else 0

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from nca.config.schema import SummarizeSettings
 from nca.context.file_reads import CUT_OFF, CUT_OFF_BY_USER
 from nca.context.history import History
+from nca.context.record.called import Called, asked
 from nca.context.record.calls import CAME, call_text, effects, failed, files, longer_effects, reads, runs, turn, writes
 from nca.context.record.compose import Composer, Prose
-from nca.context.record.past import Called, Past, RecordLine, asked
+from nca.context.record.past import Past, RecordLine
 from nca.context.record.piece import Section
 from nca.messages import Entry, Message, ToolCall
 
@@ -203,7 +205,7 @@ def test_a_line_has_what_was_asked_and_the_ends_of_what_came() -> None:
     assert call_text(called).startswith("shell make all → first | a line")
     assert call_text(called).endswith("| last")
     assert "\n" not in call_text(called)
-    assert call_text(called._replace(result=None)) == "shell make all → no result yet"
+    assert call_text(replace(called, result=None)) == "shell make all → no result yet"
     empty = _called(2, "grep", "", pattern="x")
     assert call_text(next(iter(_past(*empty).calls))) == "grep x → nothing"
 

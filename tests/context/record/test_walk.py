@@ -14,7 +14,7 @@ from nca.context.record.compose import Composer, Prose
 from nca.context.record.past import Past
 from nca.context.record.piece import Section, fixed
 from nca.context.record.steps import shown
-from nca.context.record.walk import Lane, Limit, Taken, walk
+from nca.context.record.walk import Lane, Limit, Taken, Walk
 from nca.context.summary import HEADER
 from nca.context.tokens import text_tokens
 from nca.context.view import Stub, Summary, Verbatim
@@ -37,13 +37,29 @@ def _lanes(sizes: tuple[list[int], ...]) -> list[Lane]:
 
 
 def _taken(sizes: tuple[list[int], ...], room: int) -> Taken:
-    history = History([Entry(1, Message("user", "x"))])
-    return walk(Taken(_past(history), room), _lanes(sizes))
+    return Walk(_nothing(room), _lanes(sizes)).on()
+
+
+def _nothing(room: int) -> Taken:
+    return Taken(_past(History([Entry(1, Message("user", "x"))])), room)
 
 
 @given(LANES, st.integers(0, 800), st.integers(0, 400))
 def test_more_room_loses_nothing(sizes: tuple[list[int], ...], room: int, more: int) -> None:
     assert _taken(sizes, room).lines.keys() <= _taken(sizes, room + more).lines.keys()
+
+
+@given(LANES, st.integers(0, 800), st.lists(st.integers(0, 200), max_size=4))
+def test_a_walk_that_goes_on_takes_what_one_in_all_of_the_room_takes(
+    sizes: tuple[list[int], ...], room: int, more: list[int]
+) -> None:
+    walk = Walk(_nothing(room), _lanes(sizes))
+    walk.on()
+    for part in more:
+        room += part
+        taken, whole = walk.on(part), _taken(sizes, room)
+        assert (list(taken.lines), taken.left) == (list(whole.lines), whole.left)
+        assert taken.has_left_out == whole.has_left_out
 
 
 @given(LANES, st.integers(0, 800))
@@ -67,7 +83,7 @@ def test_a_lane_may_be_limited() -> None:
     history = History([Entry(1, Message("user", "x"))])
     pieces = [fixed((place,), place + 1, "word " * 20) for place in range(9)]
     lanes = [Lane(Section.WORDS, (1, 1, 1), iter(pieces), Limit(40))]
-    taken = walk(Taken(_past(history), 1_000), lanes)
+    taken = Walk(Taken(_past(history), 1_000), lanes).on()
     assert len(taken.lines) == 2
 
 
@@ -94,8 +110,8 @@ def test_a_line_gives_way_to_its_message_which_has_all_that_it_had() -> None:
 def test_of_the_last_piece_there_is_as_much_as_there_is_room_for() -> None:
     text = " ".join(f"word{n}" for n in range(900))
     history = History([Entry(1, Message("assistant", text))])
-    taken = Taken(_past(history), 300)
-    walk(taken, [Lane(Section.ANSWERS, (1, 0, 1), iter([said_by_model("answer", 1, text).piece(5_000)]))])
+    lane = Lane(Section.ANSWERS, (1, 0, 1), iter([said_by_model("answer", 1, text).piece(5_000)]))
+    taken = Walk(Taken(_past(history), 300), [lane]).on()
     assert taken.has_left_out
     assert taken.left < 30
 
@@ -110,7 +126,7 @@ def test_messages_that_cannot_be_cut_wait_until_they_are_small_beside_the_rest()
         Lane(Section.CALLS, (0, 0, 1), iter(lines)),
         Lane(None, (0, 0, 9), iter([shown(past, range(1, 3)).piece(64)]), waits=True),
     ]
-    assert walk(Taken(past, 300), lanes).lines.keys() == {(place,) for place in range(9)}
+    assert Walk(Taken(past, 300), lanes).on().lines.keys() == {(place,) for place in range(9)}
 
 
 def _past(history: History) -> Past:

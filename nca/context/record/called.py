@@ -1,0 +1,141 @@
+"""A call with its result, and both in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import msgspec
+
+from nca.context.file_reads import (
+    NOT_RUN,
+    arguments_of,
+    changes_file,
+    is_cut_off,
+    only_reads,
+    path_of,
+    runs_program,
+    says_failed,
+)
+from nca.context.record.excerpt import excerpt, on_one_line, whole_parts
+from nca.messages import Message, ToolCall
+
+ASKED_CHARS = 150
+IDENTITY_CHARS = 800
+"""Calls that ask for the same in so many characters are the same call."""
+LONG_ARGUMENT_CHARS = 200
+"""A longer argument is content: it says less about the call than the others do."""
+_MAIN = ("command", "cmd", "script", "code", "input", "pattern", "query", "regex", "url", "question")
+CHARS_PER_TOKEN = 5
+"""Characters of a call's request, and of the result's fields, for each token of a line's form."""
+JSON_CHARS, RESULTS_REMEMBERED = 20_000, 1_024
+
+
+@dataclass(frozen=True)
+class Called:
+    """A call with its result, which is None while the call is open. `place` counts the calls of one message.
+
+    is_repeated  it failed, and the same call was made again since
+    """
+
+    seq: int
+    place: int
+    call: ToolCall
+    result: Message | None = None
+    result_seq: int = 0
+    is_repeated: bool = False
+
+    @property
+    def has_run(self) -> bool:
+        """Whether it was made: it has a result, and nobody refused it."""
+        return self.result is not None and not self.result.text.startswith(NOT_RUN)
+
+    @cached_property
+    def is_cut_off(self) -> bool:
+        """Whether it was stopped, or its process killed: nobody knows whether it failed, or what it changed."""
+        return self.result is not None and self.result.is_error and is_cut_off(self.result.text)
+
+    @cached_property
+    def has_failed(self) -> bool:
+        return self.has_run and self.result is not None and self.result.is_error and not self.is_cut_off
+
+    @cached_property
+    def only_reads(self) -> bool:
+        return only_reads(self.call)
+
+    @cached_property
+    def changed_file(self) -> str:
+        """The file that it writes, by its arguments; "" for another call."""
+        return changes_file(self.call)
+
+    @property
+    def is_seen(self) -> bool:
+        """Whether its effect can be seen elsewhere: it only read, or it changed a file."""
+        return self.only_reads or bool(self.changed_file)
+
+    @cached_property
+    def is_effect(self) -> bool:
+        """Whether it may have changed something that nothing else tells of."""
+        return not self.is_seen and not runs_program(self.call) and (self.has_worked or self.is_cut_off)
+
+    @cached_property
+    def has_worked(self) -> bool:
+        """Whether nothing says that it failed: neither a mark nor the result itself, as many programs keep no mark."""
+        if self.result is None or not self.has_run or self.has_failed:
+            return False
+        return not self.is_cut_off and not says_failed(self.result.text)
+
+    @property
+    def still_fails(self) -> bool:
+        return self.has_failed and not self.is_repeated
+
+
+def asked(call: ToolCall, chars: int = ASKED_CHARS, *, has_content: bool = False) -> str:
+    """A call's request: its tool, the argument that says most, and the other short ones.
+
+    has_content  its long arguments are shown beside this
+    """
+    arguments = arguments_of(call)
+    main = next((str(arguments[key]) for key in _MAIN if arguments.get(key)), "") or path_of(arguments)
+    if has_content and len(main) > LONG_ARGUMENT_CHARS:
+        main = ""
+    rest = [
+        f"{key}={_flat(value)}"
+        for key, value in arguments.items()
+        if value not in (None, "", main) and len(str(value)) <= LONG_ARGUMENT_CHARS
+    ]
+    parts = [main, *rest] if arguments else [call.arguments]
+    return f"{call.name} {whole_parts([one for one in parts if one], chars)}".strip()
+
+
+def long_arguments(call: ToolCall) -> str:
+    """The content in a call's arguments, which `asked` leaves out. Of a change only what is there now: tools name what
+    was there before it."""
+    values = [value for value in map(str, arguments_of(call).values()) if len(value) > LONG_ARGUMENT_CHARS]
+    return "\n".join(values[-1:] if changes_file(call) else values)
+
+
+def came_of(called: Called, tokens: int) -> str:
+    """A call's result, in a line: for a JSON object those whole fields that are not in the call."""
+    text = called.result.text.strip() if called.result is not None else ""
+    given = arguments_of(called.call)
+    new = [said for key, value, said in _fields(text) if given.get(key) != value]
+    return whole_parts(new, CHARS_PER_TOKEN * tokens) if new else on_one_line(excerpt(text, tokens)) or "nothing"
+
+
+@lru_cache(maxsize=RESULTS_REMEMBERED)
+def _fields(text: str) -> list[tuple[str, object, str]]:
+    """Of a JSON object each field that holds something: its name, its value, and both in words."""
+    if not text.startswith("{") or len(text) > JSON_CHARS:
+        return []
+    try:
+        fields = msgspec.json.decode(text, type=dict[str, object])
+        return [(key, value, f"{key}:{_flat(value)}") for key, value in fields.items() if value not in (None, "")]
+    except (msgspec.DecodeError, RecursionError):
+        return []
+
+
+def _flat(value: object) -> str:
+    if isinstance(value, dict):
+        return " ".join(f"{key}:{_flat(one)}" for key, one in value.items())
+    return ",".join(map(_flat, value)) if isinstance(value, list) else str(value)
