@@ -6,7 +6,7 @@ so it is loaded when something is first counted; the chat loads it behind the pr
 
 from __future__ import annotations
 
-import base64
+from binascii import a2b_base64
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -185,8 +185,8 @@ def _counting(name: Literal["cl100k", "claude"]) -> Callable[[str], int]:
 def _load(name: Literal["o200k", "cl100k"]) -> tiktoken.Encoding:
     import tiktoken
 
-    lines = (line.split() for line in _read(name).splitlines() if line)
-    ranks = {base64.b64decode(token): int(rank) for token, rank in lines}
+    words = _read(name).split()
+    ranks = dict(zip(map(a2b_base64, words[::2]), map(int, words[1::2]), strict=True))
     # Special tokens are text where a person or a tool writes them.
     encoding = tiktoken.Encoding(name, pat_str=_PATTERNS[name], mergeable_ranks=ranks, special_tokens={})
     # The encoder has its own copy, and nothing here asks for this one: it is half of the memory.

@@ -13,9 +13,9 @@ TEXT_CHARS, ARGUMENT_CHARS = 20_000, 4_000
 """So much of a message's text, and of the arguments of each of its calls, is looked at."""
 SHORTEST, LONGEST = 5, 100
 LINES_REMEMBERED = 4_096
-_LETTERS = r"A-Za-z0-9_\u00c0-\u024f\u0300-\u036f\u1e00-\u1eff$-"
+_FIRST = r"A-Za-z0-9_\u00c0-\u024f\u0300-\u036f\u1e00-\u1eff"
 """Latin script, with all its marks: other scripts have no identifiers, and some put no blanks between words."""
-_NAME = re.compile(rf"(?![$-])[{_LETTERS}]+(?:[./:@#-]+[{_LETTERS}]+)*%?")
+_NAME = re.compile(rf"[{_FIRST}][{_FIRST}$-]*+(?:[./:@#-]+[{_FIRST}$-]++)*+%?")
 _COLOUR, _NUMBERS = "\x1b[", "0123456789;?"
 """The beginning of a code that colours output or clears the screen: numbers and a letter follow, which would be read as
 part of a word."""

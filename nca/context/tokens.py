@@ -51,7 +51,9 @@ def log_tokens(entries: Sequence[Entry]) -> list[int]:
 
 def message_tokens(message: Message) -> int:
     """Tokens of one message with its framing, call names and arguments. Reasoning is not sent, so not counted."""
-    return MESSAGE_TOKENS + content_tokens(message.content) + sum(map(call_tokens, message.tool_calls))
+    content, calls = message.content, message.tool_calls
+    size = MESSAGE_TOKENS + (text_tokens(content) if type(content) is str else content_tokens(content))
+    return size + sum(map(call_tokens, calls)) if calls else size
 
 
 def content_tokens(content: str | tuple[Part, ...] | None) -> int:
