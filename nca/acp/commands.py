@@ -55,6 +55,10 @@ class EditorCommands:
         self.preview: Preview | None = None
 
     @property
+    def can_walk(self) -> bool:
+        return False
+
+    @property
     def argument(self) -> Words:
         """An editor does not say which text was typed, and no command that it may call asks."""
         return ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
+import copy
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -23,6 +23,7 @@ from nca.terminal.render.stream_writer import write_error_exit_code
 from nca.terminal.session_switcher import SessionSwitcher
 from nca.terminal.shell_line import ShellLine
 from nca.terminal.signals import INTERRUPTED_EXIT_CODE
+from nca.terminal.told_once import ToldOnce
 from nca.words import Words, part_of, source_at, stripped, text_of, words
 
 if TYPE_CHECKING:
@@ -65,9 +66,10 @@ class ChatApp:
         self._next_words: Words = ()
         self._is_next_new = False
         self.argument: Words = ()
+        self.can_walk = reader.can_walk
+        self.is_answering = False
         self._exit_code = 0
-        self._is_plain_offered = False
-        self._told_unused = ""
+        self._told = ToldOnce(output, reader)
         self._warmed: Conversation | None = None
         self._warming: set[asyncio.Task[None]] = set()
 
@@ -89,12 +91,20 @@ class ChatApp:
         self._next_words, self._is_next_new = said, is_new
 
     def suggestions(self, name: str, argument: str) -> Iterable[tuple[str, str]]:
-        """See `Completions`."""
+        """See `Chat`."""
         command = find_command(name)
         with contextlib.suppress(NcaError):
             if command is not None:
                 return list(command.complete(self, argument))
         return ()
+
+    async def show(self, line: Words, output: Output) -> None:
+        """See `Chat`."""
+        chat = copy.copy(self)
+        chat.output, chat.can_walk = output, False
+        name, argument = named(text_of(line))
+        if (command := find_command(name)) is not None:
+            await command.call(chat, argument.strip())
 
     async def run(self) -> int:
         """Chat until the person leaves, and close the conversation. Returns the exit code.
@@ -194,41 +204,13 @@ class ChatApp:
         if not conversation.session.is_read_only:
             conversation.servers.begin()
         self.prompts = await asyncio.to_thread(find_prompts, conversation.directory)
-        await self._tell_unused(conversation)
-        await self._offer_plain(conversation)
+        await self._told.tell(conversation)
         # The error is reported when the model is asked.
         with contextlib.suppress(ImportError, NcaError):
             if isinstance(conversation.model, KeepsPrefix):
                 await conversation.model.warm(conversation.context.next_request())
             elif isinstance(conversation.model, ProviderModel):
                 await conversation.model.load()
-
-    async def _tell_unused(self, conversation: Conversation) -> None:
-        """Once, to a person at a terminal: what of their Claude Code set-up has no effect here."""
-        if not self.reader.is_interactive:
-            return
-        from nca.agent.claude_parts import unused_parts
-
-        runs_own = conversation.loaded.settings.agent.use_claude_home
-        home = os.environ.get("HOME")
-        found = asyncio.to_thread(unused_parts, conversation.directory, Path(home) if home else None, runs_own=runs_own)
-        if (line := await found) and line != self._told_unused:
-            self._told_unused = line
-            self.output.notice(line)
-
-    async def _offer_plain(self, conversation: Conversation) -> None:
-        """Once in a chat on a screen, to a person with a screen reader who has not set `terminal.plain`."""
-        if (
-            not self.reader.can_walk
-            or self._is_plain_offered
-            or conversation.loaded.origin("terminal.plain") != "default"
-        ):
-            return
-        from nca.terminal.open_terminal import plain_offer, running_screen_reader
-
-        self._is_plain_offered = True
-        if reader := await asyncio.to_thread(running_screen_reader):
-            self.output.notice(plain_offer(reader))
 
     async def _send(
         self,
@@ -245,6 +227,7 @@ class ChatApp:
             sending = self.conversation.send(said, attachments=attachments, beside=beside)
             awaited = ", ".join(self.conversation.servers.awaited)
             label = f"Waiting for the MCP server {awaited}" if awaited else "Thinking"
+            self.is_answering = True
             finished = await self._working(label, sending)
         except Stopped:
             # Nothing was sent.
@@ -256,6 +239,8 @@ class ChatApp:
             self._take_back(line)
             self._leave_with(error.exit_code)
             return
+        finally:
+            self.is_answering = False
         if finished.reason == "interrupted":
             self._take_back(line if finished.is_empty else ())
             self._interrupted()

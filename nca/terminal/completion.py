@@ -29,15 +29,15 @@ _BESIDE_ABOUT_CELLS = 20
 """Cells of a menu's row beside the text: the name of a command, blanks and the bar at the edge."""
 
 if TYPE_CHECKING:
-    from nca.terminal.reader import Completions
+    from nca.terminal.reader import Chat
     from nca.tools.mcp.servers import Servers
 
 
 class PromptCompleter(Completer):
     """Completions for the text before the cursor. `offer` is told of each."""
 
-    def __init__(self, completions: Completions, files: FileFinder, offer: Offering = lambda _: None) -> None:
-        self._completions = completions
+    def __init__(self, chat: Chat, files: FileFinder, offer: Offering = lambda _: None) -> None:
+        self._completions = chat
         self._files = files
         self._offer = offer
 

@@ -26,7 +26,7 @@ from nca.terminal.panels.key_question import (
     TypedQuestion,
     ask_by_key,
 )
-from nca.terminal.reader import Completions, Reader, accepting_edits
+from nca.terminal.reader import Chat, Reader, accepting_edits
 from nca.terminal.render.calls import ApprovalPanel, rule_of
 from nca.terminal.render.draw import Draw
 from nca.terminal.render.sanitize import one_line
@@ -60,19 +60,21 @@ class PromptReader(Reader):
         self._prompt = first.prompt
         self._draw = draw
         self._interrupts = interrupts
-        self._chat: Completions | None = None
+        self._chat: Chat | None = None
         self._command: StatusCommand | None = None
         self._shown: ToolbarStatus | None = None
         if first.has_begun:
             draw.begin_prompt(first.above)
 
     @contextmanager
-    def chatting(self, completions: Completions) -> Iterator[None]:
-        self._chat = completions
-        files = FileFinder(completions.conversation.directory)
-        completer = partial(PromptCompleter, completions, files)
-        self._prompt.serve(completer, lambda: self._next_mode(completions.conversation))
-        self._prompt.type_ahead.take_meanwhile = Meanwhile(completions, self._draw, self._taken_meanwhile).take
+    def chatting(self, chat: Chat) -> Iterator[None]:
+        self._chat = chat
+        files = FileFinder(chat.conversation.directory)
+        completer = partial(PromptCompleter, chat, files)
+        self._prompt.serve(completer, lambda: self._next_mode(chat.conversation))
+        self._prompt.type_ahead.take_meanwhile = Meanwhile(
+            chat, self._draw, self._first.remember, self._prompt.hint
+        ).take
         try:
             with self._first.quiet_terminal():
                 yield
@@ -106,10 +108,6 @@ class PromptReader(Reader):
             if is_other or (shown.cache and cache_left(conversation) != shown.cache):
                 shown = self._show_status(conversation)
             await asyncio.sleep(WATCH_SECONDS)
-
-    def _taken_meanwhile(self, line: Words) -> None:
-        self._first.remember(line)
-        self._prompt.hint("Asked. The answer comes between two parts of the turn.")
 
     def _show_status(self, conversation: Conversation) -> ToolbarStatus:
         """Show the current state; the person's command adds its line when it has one."""

@@ -33,11 +33,17 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Completions(Protocol):
-    """The suggestions of a prompt while a person types; `ChatApp` has them."""
+class Chat(Protocol):
+    """The chat, as a person's prompt sees it; `ChatApp` implements it.
+
+    is_answering  the person's message is being answered
+    """
 
     @property
     def conversation(self) -> Conversation: ...
+
+    @property
+    def is_answering(self) -> bool: ...
 
     @property
     def prompts(self) -> Mapping[str, PromptCommand]:
@@ -45,6 +51,9 @@ class Completions(Protocol):
 
     def suggestions(self, name: str, argument: str) -> Iterable[tuple[str, str]]:
         """For the argument of the command `name`: the texts for its last word, and what each means."""
+
+    async def show(self, line: Words, output: Output) -> None:
+        """Carry out the line of a command that only shows something, on this output. It opens no list."""
 
 
 class Reader(Nobody, ABC):
@@ -69,7 +78,7 @@ class Reader(Nobody, ABC):
     def interrupt(self) -> bool:
         """Handle a Ctrl-C. False: the line was sent already, so the work that it starts is to be stopped."""
 
-    def chatting(self, completions: Completions) -> AbstractContextManager[object]:
+    def chatting(self, chat: Chat) -> AbstractContextManager[object]:
         """Entered once, for the whole chat."""
         return nullcontext()
 
@@ -119,7 +128,7 @@ _ONCE = {"y": Answer("once"), "yes": Answer("once")}
 _BY_RULE = {"s": Answer("session"), "session": Answer("session"), "a": Answer("always"), "always": Answer("always")}
 
 
-def accepting_edits(asked: ApprovalAsked, chat: Completions | None, output: Output) -> Callable[[], None] | None:
+def accepting_edits(asked: ApprovalAsked, chat: Chat | None, output: Output) -> Callable[[], None] | None:
     """What `e` does beside allowing this edit: change to the mode that allows all. None where it is no answer."""
     # What accept-edits would ask about all the same is not answered with it.
     is_plain_edit = asked.needs == "write" and bool(asked.path and asked.subject) and not asked.warning
@@ -182,10 +191,10 @@ class LineReader(Reader):
         self._output = output
         self._interrupts = interrupts
         self._lines = InputLines(lines, prompt=sys.stdout if self.can_choose else None)
-        self._chat: Completions | None = None
+        self._chat: Chat | None = None
 
-    def chatting(self, completions: Completions) -> AbstractContextManager[object]:
-        self._chat = completions
+    def chatting(self, chat: Chat) -> AbstractContextManager[object]:
+        self._chat = chat
         return nullcontext()
 
     async def ask(self, asked: ApprovalAsked) -> Answer:

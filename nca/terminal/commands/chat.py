@@ -27,7 +27,6 @@ class BtwCommand(Command):
     name = "btw"
     usage = "/btw QUESTION"
     about = "Ask a side question: the answer comes from the context and leaves it unchanged"
-    works_meanwhile = True
 
     async def run(self, app: App, argument: str) -> None:
         await app.conversation.beside.ask(argument)
@@ -64,6 +63,9 @@ class MemoryCommand(Command):
 
     def needs_person(self, app: App, argument: str) -> str:
         return "changes the notes that later sessions follow" if argument else ""
+
+    def only_shows(self, argument: str) -> bool:
+        return not argument
 
     async def run(self, app: App, argument: str) -> None:
         memory = app.conversation.memory
@@ -122,6 +124,9 @@ class CostCommand(Command):
     aliases = ("usage",)
     usage = "/cost"
     about = "Tokens and cost of this session, by model and purpose"
+
+    def only_shows(self, argument: str) -> bool:
+        return True
 
     async def run(self, app: App, argument: str) -> None:
         conversation = app.conversation

@@ -38,6 +38,7 @@ class App(Protocol):
     sessions  switches the chat to another session
     preview   the compaction that waits for the person to accept it
     argument  that of the command that runs, with who said each part of it
+    can_walk  a list may open on the screen now
     """
 
     @property
@@ -60,6 +61,9 @@ class App(Protocol):
 
     @property
     def argument(self) -> Words: ...
+
+    @property
+    def can_walk(self) -> bool: ...
 
     def hold_preview(self, preview: Preview | None) -> None: ...
 
@@ -105,8 +109,7 @@ def number_to_remove(command: str, written: str, most: int) -> int:
 class Command(ABC):
     """One slash command. `usage` shows how it is written, `about` is one line of help.
 
-    further          for a command without an argument: what to do in place of giving one
-    works_meanwhile  typed while nca works, it does not wait for the prompt (`nca.terminal.meanwhile`)
+    further  for a command without an argument: what to do in place of giving one
     """
 
     name: str
@@ -114,7 +117,6 @@ class Command(ABC):
     usage: str
     about: str
     further = ""
-    works_meanwhile = False
 
     async def call(self, app: App, argument: str) -> None:
         """Run it, unless it takes no argument and got one."""
@@ -132,6 +134,10 @@ class Command(ABC):
         Anybody may have written piped text.
         """
         return ""
+
+    def only_shows(self, argument: str) -> bool:
+        """Whether it changes nothing: then it is answered while nca works (`nca.terminal.meanwhile`)."""
+        return False
 
     def complete(self, app: App, argument: str) -> Iterable[Suggestion]:
         """Suggestions for the argument while it is being typed."""

@@ -68,6 +68,9 @@ class ConfigCommand(Command):
         known = KEYS.get(key_meant(words[0])) if len(words) > 1 else None
         return "" if known is None or known.harmless is not None else f"changes {words[0]}"
 
+    def only_shows(self, argument: str) -> bool:
+        return len(argument.split()) < 2
+
     async def run(self, app: App, argument: str) -> None:
         words = argument.split()
         options = {word for word in words if word in (_SAVE, _UNSET)}
@@ -130,7 +133,7 @@ class ConfigCommand(Command):
 
 async def _browse(app: App) -> None:
     """The settings as a list on a screen, else what is changed and the groups."""
-    if not app.reader.can_walk or app.reader.is_line_queued:
+    if not app.can_walk or app.reader.is_line_queued:
         app.output.show(overview(app.conversation.loaded))
         return
     # Imported here: only a screen needs prompt_toolkit.

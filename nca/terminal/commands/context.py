@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from nca.sessions.views import CompactionRecord
     from nca.terminal.panels.context_list import Change
 
+_ONLY_SHOW = {"", "all", "diff", "history", "show", "search"}
 _TAKES_IDS = {"show", "collapse", "expand", "pin", "unpin"}
 _COMPACT_PARTS = {
     "compact from": "summarize message N and everything after it; a FOCUS may follow",
@@ -39,7 +40,7 @@ _COMPACT_PARTS = {
 async def _show(app: App, argument: str) -> None:
     """The panel; on a screen with the list of all items in the context. Marks are applied at the end."""
     context, size = app.conversation.context, shutil.get_terminal_size()
-    if not app.reader.can_walk or app.reader.is_typing or not context.entries:
+    if not app.can_walk or app.reader.is_typing or not context.entries:
         await _show_panel(app, is_all=False)
         return
     # Imported here: only a screen needs prompt_toolkit.
@@ -153,6 +154,9 @@ class ContextCommand(Command):
         f"/context {word}{' N' * (word in _COMPACT_PARTS)}  ({about})" for word, about in _WORDS.items()
     )
     about = "What fills the window; compact, undo, collapse, expand, pin, search, history"
+
+    def only_shows(self, argument: str) -> bool:
+        return argument.partition(" ")[0].lower() in _ONLY_SHOW
 
     async def run(self, app: App, argument: str) -> None:
         word, _, rest = argument.partition(" ")

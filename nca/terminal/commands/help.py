@@ -44,6 +44,9 @@ class HelpCommand(Command):
     usage = "/help\n/help COMMAND\n/help keys\n/help ideas"
     about = "Show what you can type; COMMAND in detail"
 
+    def only_shows(self, argument: str) -> bool:
+        return True
+
     async def run(self, app: App, argument: str) -> None:
         match argument.lstrip("/").lower():
             case "":

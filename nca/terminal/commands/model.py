@@ -42,6 +42,9 @@ class ModelCommand(Command):
     def needs_person(self, app: App, argument: str) -> str:
         return "chooses who sees the conversation" if argument else ""
 
+    def only_shows(self, argument: str) -> bool:
+        return not argument
+
     async def run(self, app: App, argument: str) -> None:
         # A key may have been stored since the chat began. One that cannot be read is reported where it is needed.
         with suppress(ConfigError):
@@ -83,7 +86,7 @@ class ModelCommand(Command):
         def served() -> list[Offer]:
             return served_beside(choice.model, choice.api_base, choice.api_key)
 
-        if not app.reader.can_walk or app.reader.is_line_queued:
+        if not app.can_walk or app.reader.is_line_queued:
             others = once([*likely, *await asyncio.to_thread(served)])[1:]
             if others:
                 app.output.show("\n".join(f"{one_line(one.name)}  {one.why}" for one in others))
@@ -125,6 +128,9 @@ class EffortCommand(Command):
     aliases = ("reasoning",)
     usage = f"/effort\n/effort {'|'.join(LEVELS)}"
     about = "How much the model reasons before it answers"
+
+    def only_shows(self, argument: str) -> bool:
+        return not argument
 
     async def run(self, app: App, argument: str) -> None:
         level, conversation = argument.lower(), app.conversation

@@ -96,6 +96,9 @@ class PermissionsCommand(Command):
         is_stricter = argument in order and order.index(argument) <= order.index(app.conversation.approvals.mode)
         return "" if not argument or is_stricter else "loosens what tools may do"
 
+    def only_shows(self, argument: str) -> bool:
+        return not argument
+
     async def run(self, app: App, argument: str) -> None:
         word, _, rest = argument.partition(" ")
         match word.lower():

@@ -127,7 +127,7 @@ def _where(point: Point) -> str:
 
 
 async def _chosen(app: App) -> Point | None:
-    if not app.reader.can_walk:
+    if not app.can_walk:
         _list(app)
         return None
     # Imported here: only a screen needs prompt_toolkit.
@@ -234,6 +234,9 @@ class ChangesCommand(Command):
     name = "changes"
     usage = "/changes\n/changes PATH\n/changes all"
     about = "What this session changed since it began, by file; PATH or all shows whole diffs"
+
+    def only_shows(self, argument: str) -> bool:
+        return True
 
     async def run(self, app: App, argument: str) -> None:
         changes = await asyncio.to_thread(app.conversation.files.changed_since, 0)

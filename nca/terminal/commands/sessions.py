@@ -40,6 +40,9 @@ class SessionsCommand(Command):
     usage = "/sessions\n/sessions list\n/sessions search TEXT\n/sessions delete ID"
     about = "Earlier sessions: choose one, search them, delete one"
 
+    def only_shows(self, argument: str) -> bool:
+        return argument.partition(" ")[0] != "delete"
+
     async def run(self, app: App, argument: str) -> None:
         word, _, rest = argument.partition(" ")
         match word:
@@ -64,7 +67,7 @@ class SessionsCommand(Command):
 
 async def choose(app: App) -> None:
     """Have the person pick a session and continue it; if nobody can pick, list them."""
-    if not app.reader.can_walk:
+    if not app.can_walk:
         _list(app)
         app.output.notice("/resume ID continues one of them.")
         return

@@ -55,6 +55,9 @@ class ShowCommand(Command):
     usage = "/show [N]\n/show thoughts"
     about = "Show the last tool call with its whole output, the Nth latest, or the model's thoughts"
 
+    def only_shows(self, argument: str) -> bool:
+        return True
+
     async def run(self, app: App, argument: str) -> None:
         word = argument.strip().lower()
         backwards = app.conversation.context.backwards

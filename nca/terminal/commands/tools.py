@@ -46,6 +46,9 @@ class ToolsCommand(Command):
     def needs_person(self, app: App, argument: str) -> str:
         return "gives the model a tool" if argument.split()[:1] == ["on"] else ""
 
+    def only_shows(self, argument: str) -> bool:
+        return argument.split()[:1] not in (["on"], ["off"])
+
     async def run(self, app: App, argument: str) -> None:
         counts = counts_of(app)
         wanted = argument.strip()
@@ -177,6 +180,9 @@ class JobsCommand(Command):
     usage = "/jobs\n/jobs N\n/jobs stop N"
     about = "Commands that the model runs in the background; N shows the end of one's output, stop ends it"
 
+    def only_shows(self, argument: str) -> bool:
+        return argument.split()[:1] != ["stop"]
+
     async def run(self, app: App, argument: str) -> None:
         jobs = app.conversation.jobs
         match argument.split():
@@ -237,6 +243,9 @@ class McpCommand(Command):
 
     def needs_person(self, app: App, argument: str) -> str:
         return "starts a server" if argument.partition(" ")[0] in _ACTIONS else ""
+
+    def only_shows(self, argument: str) -> bool:
+        return argument.partition(" ")[0] not in _ACTIONS
 
     async def run(self, app: App, argument: str) -> None:
         servers = app.conversation.servers

@@ -345,6 +345,8 @@ class UnsentLines:
                 self._taken.append(said)
                 self._lines.remove(line)
                 self._at -= 1
+            elif line_kind(said) != "message":
+                return  # what is behind it was typed to come after it
 
     def _logged(self, said: Words) -> None:
         if said in self._taken:

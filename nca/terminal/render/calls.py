@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from itertools import accumulate, islice
 from pathlib import Path
 
-from rich.cells import chop_cells
+from rich.cells import cell_len, chop_cells
 from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.text import Text
 
@@ -35,6 +35,14 @@ _NESTED = re.compile(r"task-[0-9a-f]+/")
 def is_nested(call_id: str) -> bool:
     """Whether a task made the call."""
     return _NESTED.match(call_id) is not None
+
+
+def status_row(status: str, seconds: float, key: str, width: int) -> Text:
+    """What goes on, in one row; after two seconds with the time, and the key that stops it."""
+    waited = f" {seconds:.0f} s · {key} stops" if seconds >= 2 else ""
+    row = Text(status, style="quiet", no_wrap=True, overflow="ellipsis")
+    row.truncate(max(2, width - cell_len(waited)), overflow="ellipsis")
+    return row.append(waited)
 
 
 class RunningCalls:

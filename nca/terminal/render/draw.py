@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
-from rich.cells import cell_len
 from rich.console import Group, RenderableType
 from rich.segment import SegmentLines
 from rich.text import Text
@@ -34,9 +33,9 @@ from nca.events import (
     TurnStarted,
 )
 from nca.terminal.render import event_lines
-from nca.terminal.render.calls import ReasoningCounter, ReasoningLines, RunningCalls, is_nested, last_lines
+from nca.terminal.render.calls import ReasoningCounter, ReasoningLines, RunningCalls, is_nested, last_lines, status_row
 from nca.terminal.render.file_changes import diff_lines
-from nca.terminal.render.layout import Parted, broken_at_gaps, hung
+from nca.terminal.render.layout import Parted, behind_mark, broken_at_gaps
 from nca.terminal.render.output import ANSWER_LINES, Notifier, RecentCalls, codes, lines_above
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.screen import Cursor, Screen
@@ -97,8 +96,7 @@ class Draw:
     def apply(self, settings: TerminalSettings) -> None:
         if settings.theme != self._theme:
             self.screen.console.push_theme(theme_for(settings.theme))
-        self._theme = settings.theme
-        self._show_reasoning = settings.show_reasoning
+        self._theme, self._show_reasoning = settings.theme, settings.show_reasoning
         self._notifier.after_seconds = settings.notify_seconds
 
     @property
@@ -156,8 +154,8 @@ class Draw:
                 self._end_stream()
                 self._status = ""
         if not isinstance(event, RetryScheduled) and (line := self._notices.line(event)):
-            # If no answer came, the text is in the prompt again, and Ctrl-C clears it first.
             leaves = isinstance(event, TurnFinished) and event.reason == "interrupted" and not event.is_empty
+            # If no answer came, the text is in the prompt again, and Ctrl-C clears it first.
             self._line(f"{line[0]} Ctrl-C twice leaves." if leaves else line[0], line[1])
 
     def send_codes(self, codes: str) -> bool:
@@ -198,11 +196,22 @@ class Draw:
         self.screen.print(SegmentLines(lines[-most_lines:], new_lines=True))
         self._section = "exchange"
 
-    def between(self, show: Callable[[], None]) -> None:
-        """Call `show`, which may draw, when no answer is being drawn."""
+    def between(self, show: Callable[[], None]) -> bool:
+        """Call `show`, which may draw, between two blocks of an answer. False: one has to end first."""
         self._later.append(show)
-        if self._answer is None and self._reasoning_stream is None:
-            self._end_stream()
+        if self._answer is None and not isinstance(self._reasoning_stream, ReasoningLines):
+            self._show_later()
+        return not self._later
+
+    def _show_later(self) -> None:
+        """Show what waits. What is being drawn goes on below it."""
+        drawn = self._answer, self._reasoning_stream, self._goes_on
+        self._answer = self._reasoning_stream = None
+        while self._later:
+            self._later.pop(0)()
+        self._answer, self._reasoning_stream, self._goes_on = drawn
+        if self._answer:
+            self._section = "answer"  # its next block parts itself from what is above
 
     def error(self, message: str, advice: str = "") -> None:
         self._line(message, "failure")
@@ -210,8 +219,8 @@ class Draw:
             self._line(advice, "quiet")
 
     def clear(self) -> None:
-        self.screen.clear()
         self._section = ""
+        self.screen.clear()
 
     def begin_prompt(self, above: Callable[[Callable[[], None]], None]) -> None:
         """A prompt is about to be shown. `above` runs a write so that it appears above the prompt."""
@@ -281,9 +290,9 @@ class Draw:
         if self._reasoning_stream is None:
             if not text.strip():
                 return
+            self._reasoning_stream = ReasoningLines() if self._show_reasoning else ReasoningCounter()
             if self._show_reasoning:
                 self._begin("reasoning")
-            self._reasoning_stream = ReasoningLines() if self._show_reasoning else ReasoningCounter()
         self._frame(self._reasoning_stream.feed(text), only_when_due=True)
 
     def _on_tool_finished(self, event: ToolFinished) -> None:
@@ -305,8 +314,8 @@ class Draw:
             self._end_stream()
             self._set_status(event_lines.compaction_line(event))
             return
-        style = {"failed": "notice", "insufficient": "notice"}.get(event.phase, "quiet")
-        self._line(event_lines.compaction_line(event), style)
+        is_bad = event.phase in ("failed", "insufficient")
+        self._line(event_lines.compaction_line(event), "notice" if is_bad else "quiet")
         self.card(event.card)
         self._set_status("Thinking")
 
@@ -315,11 +324,7 @@ class Draw:
         self._end_stream()
         self._begin(section)
         line = Text(one_line(text, event_lines.ERROR_CHARS), style=style)
-        self.screen.print(*(self._behind_mark(line) if section == "tools" else [Parted(line)]))
-
-    def _behind_mark(self, line: Text) -> Iterator[Text]:
-        """The rows of a line that begins with a mark: further ones begin below its text."""
-        return hung(line, self.screen.console, self.screen.console.width, before=2)
+        self.screen.print(*(behind_mark(line, self.screen.console) if section == "tools" else [Parted(line)]))
 
     def _begin(self, section: str) -> None:
         """Print an empty line between sections of different kinds."""
@@ -335,12 +340,10 @@ class Draw:
         finished = stream.finish() if stream else reasoning.finish() if isinstance(reasoning, ReasoningLines) else []
         if isinstance(reasoning, ReasoningCounter):
             self._begin("tools")
-            finished = [*finished, *self._behind_mark(reasoning.line())]
+            finished = [*finished, *behind_mark(reasoning.line(), self.screen.console)]
         if fed or finished:
             self._frame([*fed, *finished])
-        later, self._later = self._later, []
-        for show in later:
-            show()
+        self._show_later()
 
     def _set_status(self, status: str, *, goes_on: bool = False) -> None:
         """Change the status. `goes_on`: the same work continues, so its time keeps counting."""
@@ -354,14 +357,15 @@ class Draw:
     def _frame(self, finished: list[RenderableType] | None = None, *, only_when_due: bool = False) -> None:
         """Print finished parts, and draw the tail if a frame is due."""
         now = self._clock()
-        is_due = now - self._last_frame >= FRAME_SECONDS
-        if only_when_due and not is_due and not finished:
+        if only_when_due and now - self._last_frame < FRAME_SECONDS and not finished:
             return
         self._last_frame = now
         # Fed first: it changes the tail.
         printed = [*self._fed(), *(finished or [])]
         tail, cursor = self._tail(now) if self._is_at_work else (None, None)
         self.screen.draw(printed, tail, cursor)
+        if printed and self._later and self._answer is not None and self._answer.is_between:
+            self._show_later()
 
     def _fed(self) -> list[RenderableType]:
         """Feed the text since the last frame in one piece; returns the finished parts."""
@@ -391,9 +395,5 @@ class Draw:
         elapsed = now - self._status_since
         if self._retry is not None:
             self._status = event_lines.retry_status(self._retry, elapsed)
-        mark = _SPINNER[int(now / FRAME_SECONDS) % len(_SPINNER)]
-        key = "Ctrl-C" if self._typed_ahead is None else "Esc"
-        waited = f" {elapsed:.0f} s · {key} stops" if elapsed >= 2 else ""
-        line = Text(f"{mark} {self._status}…", style="quiet", no_wrap=True, overflow="ellipsis")
-        line.truncate(max(2, self.screen.console.width - cell_len(waited)), overflow="ellipsis")
-        return line.append(waited)
+        status = f"{_SPINNER[int(now / FRAME_SECONDS) % len(_SPINNER)]} {self._status}…"
+        return status_row(status, elapsed, "Esc" if self._typed_ahead else "Ctrl-C", self.screen.console.width)

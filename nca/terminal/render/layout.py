@@ -96,6 +96,11 @@ def hung(line: Text, console: Console, columns: int, *, before: int = 0, further
             yield Text(" " * (indent + further)).append_text(row[blanks:]) if number else first.append_text(row)
 
 
+def behind_mark(line: Text, console: Console) -> Iterator[Text]:
+    """The rows of a line that begins with a mark: further ones begin below its text."""
+    return hung(line, console, console.width, before=2)
+
+
 class WordWrap:
     """Breaks a text that comes in pieces. Code and tables stay as they are.
 

@@ -299,6 +299,11 @@ class MarkdownStream:
         return self._rendered([*blocks, *self._splitter.finish()])
 
     @property
+    def is_between(self) -> bool:
+        """Whether the last final part ended a block."""
+        return self._has_printed and self._splitter.is_between
+
+    @property
     def tail(self) -> RenderableType | None:
         """The last TAIL_CHARS characters of the unfinished block; None if there is none."""
         block = self._splitter.tail

@@ -114,6 +114,11 @@ class BlockSplitter:
         return self._take()
 
     @property
+    def is_between(self) -> bool:
+        """Whether what comes next is a block of its own, not more of the last one."""
+        return self._fence is None and not self._is_joined
+
+    @property
     def tail(self) -> Block | None:
         """The unfinished block, at most about MAX_BLOCK_CHARS long."""
         partial = "".join(self._partial)

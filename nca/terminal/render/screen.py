@@ -6,6 +6,7 @@ never higher than the window. So text can be selected and scrolled as in any oth
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Callable, Iterable
 from typing import NamedTuple, TextIO
@@ -141,3 +142,14 @@ class Screen:
         with self.console.capture() as captured:
             self.console.print(renderable)
         return captured.get()
+
+
+class KeptScreen(Screen):
+    """Keeps what is printed, for another screen."""
+
+    def __init__(self) -> None:
+        super().__init__(io.StringIO())
+        self.kept: list[RenderableType] = []
+
+    def print(self, *renderables: RenderableType) -> None:
+        self.kept += [Text(to_terminal(one)) if isinstance(one, str) else one for one in renderables]

@@ -156,10 +156,10 @@ def test_ctrl_d_before_the_program_has_started_leaves() -> None:
 
 def test_what_was_queued_and_not_sent_is_said_on_leaving_and_up_brings_it_back(tmp_path: Path) -> None:
     with at_work(home=str(tmp_path)) as tty:
-        tty.send(f"second \x1b[200~{LINES}\x1b[201~\r/tools\rthird")
+        tty.send(f"second \x1b[200~{LINES}\x1b[201~\r/compact\rthird")
         tty.sees("› third (Enter queues it)")
         (draft,) = tmp_path.glob("history.draft-*")
-        assert "+/tools" in draft.read_text()
+        assert "+/compact" in draft.read_text()
         tty.send(CTRL_C)
         tty.sees("Your queued text was not sent")
         tty.sees("› third")
@@ -169,14 +169,14 @@ def test_what_was_queued_and_not_sent_is_said_on_leaving_and_up_brings_it_back(t
         assert tty.ends() == 130
         whole = tty.text()
         assert "Not sent: second line 0 line 1" in whole
-        assert "Not sent: /tools" in whole
+        assert "Not sent: /compact" in whole
         assert "Up brings it back" in whole
         assert "line 59" not in whole
         assert not draft.exists()
     with chat(home=str(tmp_path)) as tty:
         tty.sees("›")
         # The newest first: from line to line of an entry, then to the one before.
-        for shown, ups in (("› /tools", 1), ("  line 59", 1), ("› third", 60)):
+        for shown, ups in (("› /compact", 1), ("  line 59", 1), ("› third", 60)):
             tty.send(UP * ups)
             tty.sees(shown)
 
@@ -209,8 +209,8 @@ def test_what_stood_in_the_prompt_when_nca_was_killed_is_kept(tmp_path: Path) ->
 
 def test_without_a_history_on_disk_what_was_not_sent_is_said_whole() -> None:
     with at_work() as tty:
-        tty.send(f"{'word ' * 80}the end\r/tools\r")
-        tty.sees("when this is done: /tools")
+        tty.send(f"{'word ' * 80}the end\r/compact\r")
+        tty.sees("when this is done: /compact")
         tty.send(CTRL_C)
         tty.sees("Your queued text was not sent")
         # In the prompt it stands from its beginning; the line below the answer showed its end.
@@ -219,7 +219,7 @@ def test_without_a_history_on_disk_what_was_not_sent_is_said_whole() -> None:
         tty.sees_no("word word")
         tty.send(CTRL_D)
         assert tty.ends() == 0
-        assert "Not sent: /tools" in tty.text()
+        assert "Not sent: /compact" in tty.text()
         assert "Up brings" not in tty.text()
 
 
@@ -307,6 +307,24 @@ def test_a_question_beside_is_asked_at_once_and_answered_between_two_parts_of_th
         tty.sees("› /btw which colour?\n\nIt is blue.\n\nFirst.")
         tty.send(UP)
         tty.sees("› /btw which colour?")
+
+
+def test_a_command_that_only_shows_is_answered_at_once_and_opens_no_list() -> None:
+    with chat("First.", "Second.", columns=80) as tty:
+        tty.sees("›")
+        tty.line("PAUSE first")
+        tty.send("/cost\r/context\r/config\r/undo x\r/cost\r")
+        # What is typed behind a command that waits is answered after it.
+        tty.sees("  when this is done (2): /undo x ⏎ /cost")
+        tty.sees("First.")
+        tty.until(lambda: tty.text().count("› /cost") == 2)
+        shown = tty.text()
+        order = ["› /cost", "› /context", "› /config", "First.", "› /undo x"]
+        places = [shown.index(one) for one in order]
+        assert places == sorted(places)
+        assert shown.index("First.") < shown.rindex("› /cost")
+        tty.send(UP)
+        tty.sees("› /cost")
 
 
 def test_an_answer_beside_does_not_part_an_answer_that_is_being_drawn() -> None:

@@ -135,6 +135,50 @@ def test_between_two_parts_of_an_answer_the_wait_is_shown() -> None:
     assert re.search(r"It is cert\n.*Thinking…", asyncio.run(screen()))
 
 
+def test_what_is_shown_between_parts_the_blocks_of_an_answer_and_tears_none() -> None:
+    async def screen() -> list[str]:
+        seen = Seen()
+        async with seen.draw.at_work("Thinking"):
+            seen.lines(TextDelta("One paragraph"))
+            assert not seen.draw.between(lambda: seen.draw.show("the answer to a command"))
+            assert "the answer to a command" not in seen.lines()
+            seen.seconds += 1
+            assert "the answer to a command" in seen.lines(TextDelta(" ends.\n\nMore"))
+            seen.seconds += 1
+            seen.lines(TextDelta(" text.\n\n```\na = 1\n"))
+            assert not seen.draw.between(lambda: seen.draw.show("another"))
+            seen.seconds += 1
+            seen.lines(TextDelta("b = 2\n```\n\nThe last"))
+            seen.seconds += 1
+            return seen.lines(TextDelta(" one."), finished())
+
+    shown = [line.strip() for line in asyncio.run(screen())]
+    assert [line for line in shown if line] == [
+        "One paragraph ends.",
+        "the answer to a command",
+        "More text.",
+        "a = 1",
+        "b = 2",
+        "another",
+        "The last one.",
+    ]
+    assert "" == shown[shown.index("the answer to a command") - 1] == shown[shown.index("the answer to a command") + 1]
+
+
+def test_what_is_shown_while_it_thinks_does_not_wait() -> None:
+    async def screen() -> list[str]:
+        seen = Seen()
+        async with seen.draw.at_work("Thinking"):
+            seen.lines(ReasoningDelta("Let me see"))
+            assert seen.draw.between(lambda: seen.draw.show("at once"))
+            assert any("at once" in line for line in seen.lines())
+            return seen.lines(ReasoningDelta(", so it is."), TextDelta("Yes."), finished())
+
+    shown = [line.strip() for line in asyncio.run(screen()) if line.strip()]
+    assert [shown[0], shown[-1]] == ["at once", "Yes."]
+    assert sum("thoughts" in line for line in shown) == 1
+
+
 def test_the_time_of_a_long_command_stays_in_sight() -> None:
     async def screen() -> str:
         seen = Seen(columns=40)
