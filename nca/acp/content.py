@@ -6,6 +6,7 @@ import asyncio
 import base64
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
@@ -14,6 +15,7 @@ from acp import helpers, schema
 
 from nca.acp.tool_calls import CallIds, Outlet, edit_content, is_plan, output_content, plan_of, started
 from nca.agent.mentions import Beside, name_in
+from nca.agent.prompt_commands import find_prompts
 from nca.context.file_reads import arguments_of
 from nca.context.todo import newest_list
 from nca.errors import UsageError
@@ -82,7 +84,7 @@ def prompt_of(blocks: Sequence[Block], directory: Path, folder: Path, open_files
     # The protocol has slash commands as text; other parts of a message never begin one.
     if blocks and isinstance(blocks[0], schema.TextContentBlock):
         text = text_of(prompt.said)
-        prompt.is_command = line_kind(words(text)) == "command"
+        prompt.is_command = line_kind(words(text), partial(find_prompts, directory)) == "command"
         prompt.said = part_of(prompt.said, 1) if text.startswith("//") else prompt.said
     return prompt
 

@@ -8,6 +8,7 @@ import select
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -117,13 +118,16 @@ def _piped() -> str:
 
 def _called(typed: Words) -> CalledPrompt | None:
     """The skill or custom command that the message names; None: it names none, or a command of the chat."""
-    from nca.terminal.input.line_kind import is_command
+    from nca.terminal.input.line_kind import is_command, is_long_command
     from nca.words import part_of, stripped, text_of
 
     line = stripped(typed)
-    if not is_command(text_of(line)):
+    if not text_of(line).startswith("/"):
         return None
     from nca.agent.prompt_commands import find_prompts
+
+    if not is_command(text_of(line)) and not is_long_command(text_of(line), partial(find_prompts, Path.cwd())):
+        return None
     from nca.terminal.commands.command import find_command, named
 
     name, _ = named(text_of(line))

@@ -161,7 +161,7 @@ class ChatApp:
         self.conversation.beside.settle()
         if not text_of(line).strip():
             return
-        match line_kind(line):
+        match line_kind(line, self._own):
             case "leave":
                 raise Leave(0)
             case "command":
@@ -197,13 +197,12 @@ class ChatApp:
     async def _warm(self, conversation: Conversation) -> None:
         """Load what the first answer needs while the person types."""
         await self.reader.shown()
-        from nca.agent.prompt_commands import find_prompts
         from nca.models.client import ProviderModel
         from nca.models.model import KeepsPrefix
 
         if not conversation.session.is_read_only:
             conversation.servers.begin()
-        self.prompts = await asyncio.to_thread(find_prompts, conversation.directory)
+        self.prompts = await asyncio.to_thread(self._own)
         await self._told.tell(conversation)
         # The error is reported when the model is asked.
         with contextlib.suppress(ImportError, NcaError):
@@ -320,11 +319,15 @@ class ChatApp:
             self.output.error(*error_line(unknown(name, self.prompts)))
             self.reader.note_outcome(line, was_refused=True)
 
-    async def _short_for(self, name: str) -> Sequence[str]:
-        """The commands that it may mean. The person's own, as they are on disk now, count like nca's."""
+    def _own(self) -> Mapping[str, PromptCommand]:
+        """The person's own commands, as they are on disk now."""
         from nca.agent.prompt_commands import find_prompts
 
-        self.prompts = await asyncio.to_thread(find_prompts, self.conversation.directory)
+        return find_prompts(self.conversation.directory)
+
+    async def _short_for(self, name: str) -> Sequence[str]:
+        """The commands that it may mean. The person's own count like nca's."""
+        self.prompts = await asyncio.to_thread(self._own)
         return [name] if name in self.prompts else list(short_for(name, self.prompts))
 
     async def _call(self, prompt: PromptCommand, argument: Words, line: Words) -> None:

@@ -75,6 +75,7 @@ class PromptReader(Reader):
         self._prompt.type_ahead.take_meanwhile = Meanwhile(
             chat, self._draw, self._first.remember, self._prompt.hint
         ).take
+        self._prompt.type_ahead.own = lambda: chat.prompts
         try:
             with self._first.quiet_terminal():
                 yield

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 import time
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,7 @@ from nca.models.choose import Choice, choice_of_session, choose, open_model
 from nca.models.reasoning import split_level
 from nca.terminal.panels.session_loader import resolve_lock
 from nca.terminal.render.sanitize import one_line
-from nca.terminal.render.sessions import short_id, show_resumed
+from nca.terminal.render.sessions import short_id, show_resumed, title
 
 if TYPE_CHECKING:
     from nca.sessions import Store
@@ -101,6 +102,35 @@ def _called(info: SessionInfo, store: Store) -> str:
     return short_id(info.id)
 
 
+_CANDIDATES = 4
+_CANDIDATE_CHARS = 40
+
+
+def find_titled(store: Store, wanted: str) -> SessionInfo:
+    """The session with this id or name, or with this title, its beginning, or a word of it that no other title has.
+
+    Raises SessionNotFound, with the candidates where it could be several.
+    """
+    try:
+        return store.find(wanted)
+    except SessionNotFound:
+        said = " ".join(wanted.lower().split())
+        ways = (rf"{re.escape(said)}\Z", re.escape(said), rf".*\b{re.escape(said)}\b")
+        infos = store.list(limit=None)
+        for way in ways if said else ():
+            found = [info for info in infos if re.match(way, title(info).lower())]
+            if len(found) == 1:
+                return found[0]
+            if found:
+                named = (f"{short_id(info.id)} “{title(info, _CANDIDATE_CHARS)}”" for info in found[:_CANDIDATES])
+                more = " …" if len(found) > _CANDIDATES else ""
+                raise SessionNotFound(
+                    f"“{one_line(wanted, _NAME_CHARS)}” could be any of {', '.join(named)}{more}",
+                    advice="/resume ID, or more of the title, chooses one.",
+                ) from None
+        raise
+
+
 class SessionSwitcher:
     """`conversation` is the one that the chat has now."""
 
@@ -146,12 +176,12 @@ class SessionSwitcher:
         self._output.notice(f"New session. The previous one is kept: /resume {before_name}")
 
     async def resume(self, wanted: str) -> None:
-        """Continue a session, by id or name, unless commands run that would end.
+        """Continue a session, by id, name or title, unless commands run that would end.
 
         Raises SessionNotFound, SessionLocked; then nothing has changed.
         """
         store, reader = self.conversation.store, self._reader
-        info = store.find(wanted)
+        info = find_titled(store, wanted)
         if info.id == self.conversation.session.info.id:
             self._output.notice("You are in that session already.")
             return

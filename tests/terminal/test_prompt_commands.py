@@ -47,6 +47,18 @@ async def test_a_custom_command_is_sent_with_its_words(tmp_path: Path) -> None:
     assert "There is no command /nothing" in said
 
 
+async def test_the_argument_of_ones_own_may_have_several_lines(tmp_path: Path) -> None:
+    folder = tmp_path / ".claude" / "commands"
+    folder.mkdir(parents=True)
+    (folder / "review.md").write_text("Review $ARGUMENTS.")
+    with a_stage(tmp_path, ["Fine.", "No command."]) as stage:
+        await stage.with_reader(Typist("/review these:\none\ntwo", "/revue these:\none")).app.run()
+        first, second = (one.messages[-1]["content"] for one in stage.conversation.model.requests)  # type: ignore[attr-defined]
+    assert first.startswith("Follow .claude/commands/review.md: these:\none\ntwo")
+    assert "Review these:\none\ntwo." in first
+    assert second == "/revue these:\none"
+
+
 async def test_ones_own_can_be_shortened_where_no_other_begins_so(tmp_path: Path) -> None:
     folder = tmp_path / ".claude" / "commands"
     folder.mkdir(parents=True)

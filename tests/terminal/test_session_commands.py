@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nca.errors import UsageError
+from nca.errors import SessionNotFound, UsageError
 from nca.terminal.commands.command import find_command
 from tests.sessions.samples import said
 from tests.terminal.stage import ScriptedReader, Stage, a_stage
@@ -133,3 +133,30 @@ async def test_rename_makes_one_line_of_any_text(tmp_path: Path) -> None:
     with a_stage(tmp_path) as stage:
         assert "“The parser bug”" in await stage.command("/rename  The   parser\tbug ")
         assert stage.conversation.session.info.name == "The parser bug"
+
+
+async def test_a_session_is_found_by_its_title_its_beginning_or_a_word_of_it(tmp_path: Path) -> None:
+    with a_stage(tmp_path) as stage:
+        parser, log = add(stage, "fix the parser of dates"), add(stage, "fix the log rotation")
+
+        assert "Resuming “fix the log rotation”" in await stage.command("/resume rotation")
+        assert "Resuming “fix the parser of dates”" in await stage.command("/resume Fix the  parser")
+        assert "You are in that session already." in await stage.command("/resume parser of")
+        assert suggested(stage, "/resume fix the p") == ["parser of dates"]
+        assert suggested(stage, "/resume rotat") == [log[:12]]
+        with pytest.raises(SessionNotFound) as caught:
+            await stage.command("/resume fix")
+        assert f"{log[:12]} “fix the log rotation”" in caught.value.message
+        assert f"{parser[:12]} “fix the parser of dates”" in caught.value.message
+        with pytest.raises(SessionNotFound, match="no session 'otation'"):
+            await stage.command("/resume otation")
+
+
+async def test_resuming_counts_what_is_in_the_conversation(tmp_path: Path) -> None:
+    with a_stage(tmp_path, ["One.", "Two."]) as stage:
+        await stage.conversation.send("first")
+        await stage.conversation.send("second")
+        await stage.command("/rewind 3 chat")
+        name = stage.conversation.session.info.id
+        await stage.command("/new")
+        assert "Resuming “first” (2 messages)." in await stage.command(f"/resume {name}")

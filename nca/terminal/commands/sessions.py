@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _SHOWN = 20
 _OLDER = "… and older ones: /sessions search TEXT finds them, and nca sessions list --all lists every one."
 _FOUND = 10
-_SUGGESTED = 50
+_SUGGESTED, _SUGGESTED_CHARS = 50, 60
 _ACTIONS = (
     ("list", "the newest, as a table"),
     ("search", "what was said in them"),
@@ -148,7 +148,7 @@ async def _delete(app: App, wanted: str) -> None:
 
 class ResumeCommand(Command):
     name = "resume"
-    usage = "/resume\n/resume ID or NAME"
+    usage = "/resume\n/resume ID or TITLE  (its beginning or a word of it is enough)"
     about = "Continue an earlier session; without ID, choose one"
 
     async def run(self, app: App, argument: str) -> None:
@@ -158,7 +158,16 @@ class ResumeCommand(Command):
         await app.sessions.resume(argument)
 
     def complete(self, app: App, argument: str) -> Iterable[Suggestion]:
-        return suggestions(app, argument) if " " not in argument else ()
+        before, blank, _ = argument.rpartition(" ")
+        if not blank:
+            return suggestions(app, argument)
+        # Only the last word is replaced: behind others the title goes on.
+        begun = ((info, title(info, _SUGGESTED_CHARS)) for info in app.conversation.store.list(limit=_SUGGESTED))
+        return [
+            Suggestion(one[len(before) + 1 :].removesuffix("…"), short_id(info.id))
+            for info, one in begun
+            if one.lower().startswith(argument.lower())
+        ]
 
 
 class NewCommand(Command):

@@ -7,7 +7,7 @@ left that could act on another text. A key that only the prompt knows does nothi
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from functools import partial
 from typing import NamedTuple
 
@@ -200,6 +200,8 @@ class UnsentLines:
         self._taken: list[Words] = []
         """Lines that are being carried out, and are not in the log yet."""
         self.take_meanwhile: TakeLine = lambda *_: False
+        self.own: Callable[[], Container[str]] = tuple
+        """The names of the person's own commands."""
 
     @property
     def _line(self) -> Line:
@@ -256,7 +258,7 @@ class UnsentLines:
     def _waiting(self) -> list[Line]:
         """Of the queued lines the first that is no message, and all behind it."""
         queued = self._lines[: self._at]
-        kinds = [line_kind(self._full(line.said)) for line in queued]
+        kinds = [line_kind(self._full(line.said), self.own) for line in queued]
         return next((queued[number:] for number, kind in enumerate(kinds) if kind != "message"), [])
 
     def _full(self, said: Words) -> Words:
@@ -320,7 +322,7 @@ class UnsentLines:
             is_here = line is self._line
             if line.is_blank and not is_here:
                 continue
-            is_message = not line.is_blank and line_kind(self._full(line.said)) == "message"
+            is_message = not line.is_blank and line_kind(self._full(line.said), self.own) == "message"
             if is_open and is_message:
                 before = parts[-1]
                 said = merged((*before.said, *words("\n"), *line.said))
@@ -345,7 +347,7 @@ class UnsentLines:
                 self._taken.append(said)
                 self._lines.remove(line)
                 self._at -= 1
-            elif line_kind(said) != "message":
+            elif line_kind(said, self.own) != "message":
                 return  # what is behind it was typed to come after it
 
     def _logged(self, said: Words) -> None:

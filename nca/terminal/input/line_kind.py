@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Callable, Container
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Literal
 
@@ -23,9 +24,10 @@ COMMANDING = frozenset(("typed", "piped"))
 LEAVING_WORDS = frozenset({"exit", "quit", ":q"})
 
 
-def line_kind(said: Words) -> LineKind:
+def line_kind(said: Words, own: Callable[[], Container[str]] = tuple) -> LineKind:
     """A text is a command only if the person typed its beginning, or a pipe gave it to the chat as a line.
 
+    `own` finds the names of the person's own commands, for a text of several lines that may begin with one.
     `//text` is a message that begins with a slash, and `![` begins an image in Markdown.
     """
     text = text_of(said)
@@ -33,7 +35,7 @@ def line_kind(said: Words) -> LineKind:
         return "message"
     if text.strip().lower() in LEAVING_WORDS:
         return "leave"
-    if is_command(text.rstrip()) or _is_own_command(text):
+    if is_command(text.rstrip()) or is_long_command(text, own):
         return "command"
     return "shell" if is_shell_line(text) else "message"
 
@@ -43,7 +45,7 @@ def is_command(text: str) -> bool:
     return text.startswith("/") and not text.startswith("//") and "\n" not in text
 
 
-def _is_own_command(text: str) -> bool:
+def is_long_command(text: str, own: Callable[[], Container[str]]) -> bool:
     """Whether a text of several lines begins with the name of a command: its argument may have them."""
     if not text.startswith("/") or "\n" not in text or text[1:2].isspace():
         return False
@@ -51,7 +53,7 @@ def _is_own_command(text: str) -> bool:
     # Imported here: the first prompt needs little.
     from nca.terminal.render.event_lines import NAMES
 
-    return any(name in NAMES for name in first)
+    return any(name in NAMES or name in own() for name in first)
 
 
 def is_shell_line(text: str) -> bool:

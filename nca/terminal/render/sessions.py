@@ -92,7 +92,9 @@ def show_resumed(conversation: Conversation, output: Output, forked_from: str = 
     info = conversation.session.info
     output.exchange(conversation.context.last_exchange())
     doing = "Reading" if conversation.session.is_read_only else "Resuming"
-    output.notice(f"{doing} “{title(info)}” ({counted(info.messages, 'message')}).")
+    # What was taken back, or asked beside it, is in the log and not in the conversation.
+    messages = info.messages - sum(last - first + 1 for first, last in conversation.context.view.aside)
+    output.notice(f"{doing} “{title(info)}” ({counted(messages, 'message')}).")
     if forked_from:
         output.notice(f"Forked {short_id(forked_from)}: this copy is {short_id(info.id)}.")
     if conversation.session.is_read_only:

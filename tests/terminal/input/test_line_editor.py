@@ -305,3 +305,10 @@ def test_a_line_that_is_carried_out_meanwhile_leaves_the_order_of_the_others(key
     assert taken == ["one", "/cost", "/new"]
     assert (typed.typed().soon, typed.typed().later, typed.typed().open) == (["one"], ["/new"], "draft")
     assert [text_of(one) for one in typed.unsent()] == ["/cost", "one", "/new", "draft"]
+
+
+def test_ones_own_command_of_several_lines_waits_for_the_prompt(keyboard: Keyboard) -> None:
+    typed = lines(keyboard, "one\r/review a\nb\r")
+    assert typed.typed().later == []
+    typed.own = lambda: {"review"}
+    assert (typed.typed().soon, typed.typed().later) == (["one"], ["/review a\nb"])
